@@ -1,0 +1,70 @@
+//! Benchmarks and load drivers, side by side with peers.
+//!
+//! Every suite prints a table, or with `--json` a line per measurement:
+//! `{"name":"disk.put.w64","value":…,"unit":"ops/s","peer":"etcd","peer_value":…,"ratio":…}`.
+//! A ratio says how many times better than the peer: above 1 is better, whatever the unit.
+
+mod crash;
+mod report;
+mod store;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+/// Measures k1s beside its peers, and tries to break it.
+#[derive(Parser)]
+#[command(version, about)]
+struct Cli {
+    #[command(subcommand)]
+    suite: Suite,
+}
+
+#[derive(Subcommand)]
+enum Suite {
+    /// The three stores side by side: writes, reads, watches, opening, memory and disk per object
+    Store(store::Options),
+    /// Kills a process that writes to a disk store, over and over, and looks for what was lost
+    Crash(crash::Options),
+    /// One backend at one size, in a process of its own (used by `store`)
+    #[command(hide = true)]
+    StorePart(store::PartOptions),
+    /// The process that is killed (used by `crash`)
+    #[command(hide = true)]
+    CrashChild { folder: PathBuf, seed: u64, start: String },
+}
+
+fn main() -> ExitCode {
+    let suite = Cli::parse().suite;
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&format!("cannot start a runtime: {error}")),
+    };
+    let done = runtime.block_on(async {
+        match suite {
+            Suite::Store(options) => store::run(options).await,
+            Suite::Crash(options) => crash::run(options).await,
+            Suite::StorePart(options) => store::run_part(options).await,
+            Suite::CrashChild { folder, seed, start } => crash::child(folder, seed, &start).await,
+        }
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error.0),
+    }
+}
+
+/// Why a suite could not be run, or what it found wrong: a sentence for the person at the terminal.
+#[derive(Debug)]
+struct Failure(String);
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+fn fail(message: &str) -> ExitCode {
+    report::progress(&format!("k1s-bench: {message}"));
+    ExitCode::FAILURE
+}

@@ -1,0 +1,133 @@
+//! The stores that are measured.
+
+use std::{path::Path, sync::Arc};
+
+use clap::ValueEnum;
+use k1s_env::Env;
+use k1s_store::{MemoryOptions, MemoryStore, Store};
+use k1s_store_disk::{DiskOptions, DiskStore};
+use k1s_store_etcd::{
+    EtcdStore,
+    testing::{EtcdServer, ServerOptions},
+};
+use tempfile::TempDir;
+
+use crate::Failure;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Backend {
+    Memory,
+    Disk,
+    Etcd,
+}
+
+impl Backend {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+            Self::Etcd => "etcd",
+        }
+    }
+}
+
+impl std::fmt::Display for Backend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A number of objects as it appears in names.
+pub(crate) fn short(number: u64) -> String {
+    match number {
+        millions if millions % 1_000_000 == 0 => format!("{}m", millions / 1_000_000),
+        thousands if thousands % 1000 == 0 => format!("{}k", thousands / 1000),
+        other => other.to_string(),
+    }
+}
+
+/// An open store, and what belongs to it.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Store>,
+    place: Place,
+}
+
+enum Place {
+    Memory,
+    Disk(TempDir),
+    Etcd(Box<EtcdServer>),
+}
+
+impl Opened {
+    pub(crate) async fn open(env: &Env, backend: Backend) -> Result<Self, Failure> {
+        match backend {
+            Backend::Memory => {
+                let store = MemoryStore::new(env.clone(), MemoryOptions::default());
+                Ok(Self { store: Arc::new(store), place: Place::Memory })
+            }
+            Backend::Disk => {
+                let folder = TempDir::with_prefix("k1s-disk-")?;
+                let store = open_disk(env, folder.path())?;
+                Ok(Self { store, place: Place::Disk(folder) })
+            }
+            Backend::Etcd => {
+                // Room for a million objects, and no snapshots more often than by default.
+                let args = vec![format!("--quota-backend-bytes={}", 8u64 << 30)];
+                let options = ServerOptions { args, ..ServerOptions::default() };
+                let server = EtcdServer::start_with(env, options)
+                    .await?
+                    .ok_or_else(|| Failure("there is no etcd on the PATH".to_owned()))?;
+                let store = EtcdStore::connect(env.clone(), server.options()).await?;
+                Ok(Self { store: Arc::new(store), place: Place::Etcd(Box::new(server)) })
+            }
+        }
+    }
+
+    /// Memory of the process that holds the objects.
+    pub(crate) fn resident_bytes(&self) -> Result<u64, Failure> {
+        let process = match &self.place {
+            Place::Memory | Place::Disk(_) => "self".to_owned(),
+            Place::Etcd(server) => server.pid().unwrap_or_default().to_string(),
+        };
+        let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kilobytes
+            .map(|kilobytes| kilobytes << 10)
+            .ok_or_else(|| Failure("no VmRSS for this process".to_owned()))
+    }
+
+    pub(crate) async fn disk_bytes(&self) -> Result<Option<u64>, Failure> {
+        Ok(self.store.stats().await?.disk_bytes)
+    }
+
+    /// Closes the store and opens it again; the milliseconds that opening took, where it means something.
+    pub(crate) async fn reopen(&mut self, env: &Env) -> Result<Option<f64>, Failure> {
+        let Place::Disk(folder) = &self.place else { return Ok(None) };
+        self.store.close().await?;
+        let began = env.now();
+        self.store = open_disk(env, folder.path())?;
+        Ok(Some((env.now() - began).as_secs_f64() * 1e3))
+    }
+}
+
+fn open_disk(env: &Env, folder: &Path) -> Result<Arc<dyn Store>, Failure> {
+    Ok(Arc::new(DiskStore::open(env.clone(), folder, DiskOptions::default())?))
+}
+
+/// The milliseconds it takes to open a disk store of a hundred objects: the median of some.
+pub(crate) async fn open_small(env: &Env) -> Result<f64, Failure> {
+    let folder = TempDir::with_prefix("k1s-disk-")?;
+    let store = open_disk(env, folder.path())?;
+    super::work::fill(env, &store, 100).await?;
+    store.close().await?;
+    let mut times = Vec::new();
+    for _ in 0..11 {
+        let began = env.now();
+        let store = open_disk(env, folder.path())?;
+        times.push((env.now() - began).as_secs_f64() * 1e3);
+        store.close().await?;
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}

@@ -1,0 +1,140 @@
+//! What an environment has started and has not ended yet.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::waiters::{Released, Waiters};
+
+pub(crate) type Name = Cow<'static, str>;
+
+/// How much of one name runs in an [`Env`](crate::Env) now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskInfo {
+    /// The name given when it was started.
+    pub name: Cow<'static, str>,
+    /// Asynchronous tasks ([`Env::spawn`](crate::Env::spawn)) that have not ended.
+    pub tasks: usize,
+    /// Blocking closures ([`Env::spawn_blocking`](crate::Env::spawn_blocking)), waiting for a thread or
+    /// running.
+    pub blocking: usize,
+    /// Threads ([`Env::spawn_thread`](crate::Env::spawn_thread)) whose closure has not returned.
+    pub threads: usize,
+}
+
+impl TaskInfo {
+    /// All of them: tasks, blocking closures and threads.
+    pub fn running(&self) -> usize {
+        self.tasks + self.blocking + self.threads
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Task,
+    Blocking,
+    Thread,
+}
+
+/// The counts behind [`Env::tasks`](crate::Env::tasks).
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: usize,
+    // Only names that run something: names may be many over time (one per connection, say).
+    by_name: BTreeMap<Name, Counts>,
+    waiters: Waiters,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    tasks: usize,
+    blocking: usize,
+    threads: usize,
+}
+
+impl Counts {
+    fn of(&mut self, kind: Kind) -> &mut usize {
+        match kind {
+            Kind::Task => &mut self.tasks,
+            Kind::Blocking => &mut self.blocking,
+            Kind::Thread => &mut self.threads,
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.tasks == 0 && self.blocking == 0 && self.threads == 0
+    }
+}
+
+impl Registry {
+    /// Counts one more, until the returned value is dropped.
+    pub(crate) fn count(self: &Arc<Self>, name: Name, kind: Kind) -> Counted {
+        let mut state = self.state.lock();
+        state.running += 1;
+        match state.by_name.get_mut(&name) {
+            Some(counts) => *counts.of(kind) += 1,
+            None => *state.by_name.entry(name.clone()).or_default().of(kind) += 1,
+        }
+        drop(state);
+        Counted { registry: Arc::clone(self), name, kind }
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.state.lock().running
+    }
+
+    pub(crate) fn infos(&self) -> Vec<TaskInfo> {
+        let state = self.state.lock();
+        let info = |(name, counts): (&Name, &Counts)| TaskInfo {
+            name: name.clone(),
+            tasks: counts.tasks,
+            blocking: counts.blocking,
+            threads: counts.threads,
+        };
+        state.by_name.iter().map(info).collect()
+    }
+
+    pub(crate) async fn ended(&self) {
+        let told = {
+            let mut state = self.state.lock();
+            if state.running == 0 {
+                return;
+            }
+            state.waiters.join()
+        };
+        // The sender lives in `self` until it is used: there is no other way for this to end.
+        let _ = told.await;
+    }
+}
+
+/// Something that runs; its end is the drop.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    registry: Arc<Registry>,
+    name: Name,
+    kind: Kind,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let mut state = self.registry.state.lock();
+        state.running -= 1;
+        if let Some(counts) = state.by_name.get_mut(&self.name) {
+            *counts.of(self.kind) -= 1;
+            if counts.is_zero() {
+                state.by_name.remove(&self.name);
+            }
+        }
+        let released = if state.running == 0 { state.waiters.take() } else { Released::default() };
+        drop(state);
+        released.wake();
+    }
+}

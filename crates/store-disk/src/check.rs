@@ -1,0 +1,157 @@
+//! Reading a whole store to see that it is sound.
+
+use std::collections::{HashMap, HashSet};
+
+use k1s_store::Revision;
+
+use crate::{
+    record::{Head, Pointer, Record, Totals, entry_size},
+    view::View,
+};
+
+/// No more problems than this are told one by one.
+const TOLD: usize = 100;
+
+/// What [`DiskStore::check`](crate::DiskStore::check) found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The newest revision.
+    pub revision: Revision,
+    /// The oldest revision that can be read.
+    pub oldest: Revision,
+    /// Keys that have a value.
+    pub keys: u64,
+    /// Records that were read, history included.
+    pub records: u64,
+    /// What is wrong, in words. Empty for a sound store.
+    pub problems: Vec<String>,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    fn problem(&mut self, text: String) {
+        if self.problems.len() < TOLD {
+            self.problems.push(text);
+        }
+    }
+}
+
+/// Checks that
+/// - every record is whole, and from the oldest revision on, none is missing;
+/// - every head points to the newest record of its key, and every key with a value has a head;
+/// - what a record replaced is there, as long as it can be read;
+/// - the totals are right.
+pub(crate) fn check(view: &View) -> Report {
+    let state = view.state;
+    let mut report = Report { revision: state.revision, oldest: state.oldest, ..Report::default() };
+    let mut newest = HashMap::<_, Pointer>::new();
+    let mut present = HashSet::new();
+    let mut replaced = Vec::new();
+    // The record that should come next, from the oldest revision on.
+    let mut expected = Pointer::new(state.oldest.next(), 0);
+
+    for stored in view.records() {
+        let (pointer, bytes) = match stored {
+            Ok(stored) => stored,
+            Err(error) => {
+                report.problem(error.to_string());
+                continue;
+            }
+        };
+        report.records += 1;
+        let at = format!("record {} of revision {}", pointer.index, pointer.revision);
+        let Some(record) = Record::decode(pointer, &bytes) else {
+            report.problem(format!("{at} does not match its checksum"));
+            continue;
+        };
+        if pointer.revision > state.oldest {
+            if pointer != expected {
+                report.problem(format!(
+                    "record {} of revision {} is missing before {at}",
+                    expected.index, expected.revision
+                ));
+            }
+            expected = if pointer.index + 1 < record.steps {
+                Pointer::new(pointer.revision, pointer.index + 1)
+            } else {
+                Pointer::new(pointer.revision.next(), 0)
+            };
+            if let (false, Some(before)) = (record.created, record.replaced) {
+                replaced.push((pointer, before));
+            }
+        }
+        present.insert(pointer);
+        newest.insert(record.key, pointer);
+    }
+    if state.revision > state.oldest && expected != Pointer::new(state.revision.next(), 0) {
+        report.problem(format!("record {} of revision {} is missing", expected.index, expected.revision));
+    }
+    for (pointer, before) in replaced {
+        if !present.contains(&before) {
+            report.problem(format!(
+                "record {} of revision {} replaced record {} of revision {}, which is missing",
+                pointer.index, pointer.revision, before.index, before.revision
+            ));
+        }
+    }
+
+    let mut totals = Totals::default();
+    for head in view.heads() {
+        match head {
+            Ok((key, head)) => check_head(view, &key, head, newest.remove(&key), &mut totals, &mut report),
+            Err(error) => report.problem(error.to_string()),
+        }
+    }
+    for (key, pointer) in newest {
+        // Only what is compacted, replaced or deleted, and not yet removed may be without a head.
+        let leftover =
+            matches!(view.engine.record(&view.snapshot, pointer), Ok(Some(Record { value: None, .. })));
+        if !(leftover && pointer.revision <= state.oldest) {
+            report.problem(format!("key \"{}\" has records but no head", key.escape_ascii()));
+        }
+    }
+    report.keys = totals.keys;
+    if totals != state.totals {
+        report.problem(format!(
+            "there are {} keys with {} bytes, but the newest record says {} keys with {} bytes",
+            totals.keys, totals.bytes, state.totals.keys, state.totals.bytes
+        ));
+    }
+    report
+}
+
+fn check_head(
+    view: &View,
+    key: &[u8],
+    head: Head,
+    newest: Option<Pointer>,
+    totals: &mut Totals,
+    report: &mut Report,
+) {
+    let key_text = key.escape_ascii();
+    if newest != Some(head.pointer) {
+        report.problem(format!(
+            "the head of key \"{key_text}\" points to revision {}, its newest record is {}",
+            head.pointer.revision,
+            newest.map_or("missing".to_owned(), |pointer| format!("of revision {}", pointer.revision))
+        ));
+        return;
+    }
+    match view.engine.record(&view.snapshot, head.pointer) {
+        Ok(Some(record)) => {
+            let size = record.value.as_ref().map(|value| entry_size(&record.key, value));
+            if size != head.size {
+                report.problem(format!("the head of key \"{key_text}\" does not agree with its record"));
+            }
+            totals.keys += u64::from(size.is_some());
+            totals.bytes += u64::from(size.unwrap_or(0));
+        }
+        Ok(None) => report.problem(format!("the record of key \"{key_text}\" is missing")),
+        Err(error) => report.problem(error.to_string()),
+    }
+}

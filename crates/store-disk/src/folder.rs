@@ -1,0 +1,312 @@
+//! The files around the engine's: who has the store, its format, and how far it was acknowledged.
+//!
+//! ```text
+//!   LOCK               held while the store is open; says by whom
+//!   store/FORMAT       the format's number
+//!   store/watermark    the last revision that was acknowledged
+//!   store/engine/      the engine's own files
+//! ```
+//!
+//! A store is made as `store.new` and renamed when it is complete, so what is called `store` always is.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use k1s_store::Revision;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::OpenError;
+
+/// The format this program writes.
+pub(crate) const FORMAT: u32 = 1;
+
+const FORMAT_LINE: &str = "k1s disk store, format ";
+
+/// Brings a store of one format to the next. The first entry is for format 1.
+pub(crate) type Migration = fn(&Folder) -> Result<(), OpenError>;
+
+/// There is one format so far.
+pub(crate) const MIGRATIONS: &[Migration] = &[];
+
+/// The folder of a store that this process has locked.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    store: PathBuf,
+    /// Locked as long as it is open.
+    _lock: File,
+}
+
+impl Folder {
+    /// Locks the folder, which is made if need be.
+    pub(crate) fn lock(path: &Path) -> Result<Self, OpenError> {
+        fs::create_dir_all(path).map_err(OpenError::io(path))?;
+        let lock_path = path.join("LOCK");
+        let mut lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&lock_path)
+            .map_err(OpenError::io(&lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // What the holder wrote is a courtesy; without it the lock holds all the same.
+                let _ = lock.read_to_string(&mut holder);
+                let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
+                return Err(OpenError::Locked { folder: path.to_owned(), holder });
+            }
+            Err(TryLockError::Error(error)) => return Err(OpenError::io(&lock_path)(error)),
+        }
+        // On a full disk the holder's name cannot be written; the store can be read all the same.
+        let _ = lock.set_len(0).and_then(|()| lock.write_all(this_process().as_bytes()));
+        Ok(Self { path: path.to_owned(), store: path.join("store"), _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the engine's files are.
+    pub(crate) fn engine(&self) -> PathBuf {
+        self.store.join("engine")
+    }
+
+    /// Whether a store has been made here.
+    pub(crate) fn holds_store(&self) -> bool {
+        self.store.exists()
+    }
+
+    /// Makes a store: `fill` puts the engine's files into the folder it is given.
+    pub(crate) fn create(
+        &self,
+        revision: Revision,
+        fill: impl FnOnce(&Path) -> Result<(), OpenError>,
+    ) -> Result<(), OpenError> {
+        let new = self.path.join("store.new");
+        if new.exists() {
+            // Left by somebody who was stopped half way: nothing in it was ever acknowledged.
+            fs::remove_dir_all(&new).map_err(OpenError::io(&new))?;
+        }
+        fs::create_dir(&new).map_err(OpenError::io(&new))?;
+        fill(&new.join("engine"))?;
+        Watermark::create(&new.join("watermark"), revision)?;
+        let format = new.join("FORMAT");
+        fs::write(&format, format!("{FORMAT_LINE}{FORMAT}\n")).map_err(OpenError::io(&format))?;
+        for path in [&format, &new] {
+            sync(path).map_err(OpenError::io(path))?;
+        }
+        fs::rename(&new, &self.store).map_err(OpenError::io(&self.store))?;
+        sync(&self.path).map_err(OpenError::io(&self.path))
+    }
+
+    /// Refuses what this program cannot read, and brings what is older up to date.
+    pub(crate) fn migrate(&self, migrations: &[Migration]) -> Result<(), OpenError> {
+        let path = self.store.join("FORMAT");
+        let known = migrations.len() as u32 + 1;
+        let found = self.format(&path)?;
+        if found > known {
+            return Err(OpenError::NewerFormat { folder: self.path.clone(), found, known });
+        }
+        for (format, migration) in (found + 1..).zip(&migrations[found as usize - 1..]) {
+            tracing::info!(folder = %self.path.display(), format, "migrating the store");
+            migration(self)?;
+            let new = self.store.join("FORMAT.new");
+            fs::write(&new, format!("{FORMAT_LINE}{format}\n")).map_err(OpenError::io(&new))?;
+            sync(&new).and_then(|()| fs::rename(&new, &path)).map_err(OpenError::io(&new))?;
+            sync(&self.store).map_err(OpenError::io(&self.store))?;
+        }
+        Ok(())
+    }
+
+    fn format(&self, path: &Path) -> Result<u32, OpenError> {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(OpenError::damaged(path, "the file is missing"));
+            }
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
+            Err(error) => return Err(OpenError::io(path)(error)),
+        };
+        text.strip_prefix(FORMAT_LINE)
+            .and_then(|rest| rest.trim_end().parse().ok())
+            .filter(|format| *format > 0)
+            .ok_or_else(|| OpenError::damaged(path, format!("expected \"{FORMAT_LINE}1\", found {text:?}")))
+    }
+
+    pub(crate) fn watermark(&self) -> Result<Watermark, OpenError> {
+        Watermark::open(&self.store.join("watermark"))
+    }
+
+    /// Whether there is room to write, found out by writing.
+    pub(crate) fn probe(&self) -> io::Result<()> {
+        const ROOM: usize = 1 << 20;
+        let path = self.path.join("probe");
+        let written = File::create(&path).and_then(|mut file| {
+            // Not zeros: a file system that compresses would have room for any number of them.
+            let noise: Vec<u8> =
+                (0..ROOM as u64 / 8).flat_map(|i| xxh3_64(&i.to_le_bytes()).to_le_bytes()).collect();
+            file.write_all(&noise)?;
+            file.sync_all()
+        });
+        let removed = fs::remove_file(&path);
+        written.and(removed)
+    }
+}
+
+/// Makes the contents of a file, or the names in a folder, durable.
+pub(crate) fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+fn this_process() -> String {
+    let program = std::env::current_exe().ok();
+    let name = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    format!("process {} ({})", std::process::id(), name.as_deref().unwrap_or("unknown"))
+}
+
+/// The last revision that was acknowledged, in a file of its own.
+///
+/// It is written after each synced batch, but not synced itself: it survives the process, and after
+/// a power cut it may be old, but never says more than what is durable. A store that opens with
+/// less than it says has lost something.
+#[derive(Debug)]
+pub(crate) struct Watermark {
+    path: PathBuf,
+    file: File,
+    revision: Revision,
+}
+
+impl Watermark {
+    fn create(path: &Path, revision: Revision) -> Result<(), OpenError> {
+        fs::write(path, Self::encode(revision)).and_then(|()| sync(path)).map_err(OpenError::io(path))
+    }
+
+    fn open(path: &Path) -> Result<Self, OpenError> {
+        let mut file = match OpenOptions::new().read(true).write(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(OpenError::damaged(path, "the file is missing"));
+            }
+            Err(error) => return Err(OpenError::io(path)(error)),
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(OpenError::io(path))?;
+        let revision = bytes
+            .first_chunk()
+            .map(|number| Revision::new(u64::from_be_bytes(*number)))
+            .filter(|revision| Self::encode(*revision) == bytes[..])
+            .ok_or_else(|| OpenError::damaged(path, "it does not match its checksum"))?;
+        Ok(Self { path: path.to_owned(), file, revision })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    pub(crate) fn raise(&mut self, revision: Revision) -> io::Result<()> {
+        self.revision = revision;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(&Self::encode(revision))
+    }
+
+    fn encode(revision: Revision) -> [u8; 16] {
+        let number = revision.get().to_be_bytes();
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&number);
+        bytes[8..].copy_from_slice(&xxh3_64(&number).to_be_bytes());
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made() -> (tempfile::TempDir, Folder) {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::lock(dir.path()).unwrap();
+        folder
+            .create(Revision::FIRST, |engine| fs::create_dir(engine).map_err(OpenError::io(engine)))
+            .unwrap();
+        (dir, folder)
+    }
+
+    #[test]
+    fn a_second_lock_fails_at_once_and_names_the_holder() {
+        let (dir, _folder) = made();
+        let error = Folder::lock(dir.path()).unwrap_err().to_string();
+        assert!(error.contains(&format!("in use by process {}", std::process::id())), "{error}");
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_with_both_numbers() {
+        let (_dir, folder) = made();
+        fs::write(folder.store.join("FORMAT"), "k1s disk store, format 7\n").unwrap();
+        let error = folder.migrate(MIGRATIONS).unwrap_err().to_string();
+        assert!(error.contains("has format 7, but this program knows formats up to 1"), "{error}");
+    }
+
+    #[test]
+    fn an_older_format_is_brought_up_to_date_one_step_at_a_time() {
+        fn step(name: &str, folder: &Folder) -> Result<(), OpenError> {
+            fs::write(folder.store.join(name), "done").map_err(OpenError::io(&folder.store))
+        }
+        let migrations: &[Migration] = &[|folder| step("to-2", folder), |folder| step("to-3", folder)];
+        let (_dir, folder) = made();
+        folder.migrate(migrations).unwrap();
+        assert!(folder.store.join("to-2").exists() && folder.store.join("to-3").exists());
+        assert_eq!(folder.format(&folder.store.join("FORMAT")).unwrap(), 3);
+        fs::remove_file(folder.store.join("to-2")).unwrap();
+        folder.migrate(migrations).unwrap();
+        assert!(!folder.store.join("to-2").exists(), "migrated twice");
+    }
+
+    #[test]
+    fn a_damaged_or_missing_format_or_watermark_is_refused() {
+        let (_dir, folder) = made();
+        for damage in [&b"k1s disk store, format 0\n"[..], b"", b"\xff\xfe", b"k1s disk store, format x"] {
+            fs::write(folder.store.join("FORMAT"), damage).unwrap();
+            let error = folder.migrate(MIGRATIONS).unwrap_err();
+            assert!(matches!(&error, OpenError::Damaged { path, .. } if path.ends_with("FORMAT")), "{error}");
+        }
+        fs::remove_file(folder.store.join("FORMAT")).unwrap();
+        assert!(matches!(folder.migrate(MIGRATIONS), Err(OpenError::Damaged { .. })));
+
+        let watermark = folder.store.join("watermark");
+        let whole = fs::read(&watermark).unwrap();
+        for bit in 0..whole.len() * 8 {
+            let mut damaged = whole.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&watermark, damaged).unwrap();
+            assert!(matches!(folder.watermark(), Err(OpenError::Damaged { .. })), "bit {bit}");
+        }
+        fs::write(&watermark, &whole[..7]).unwrap();
+        assert!(matches!(folder.watermark(), Err(OpenError::Damaged { .. })));
+        fs::write(&watermark, &whole).unwrap();
+        let mut opened = folder.watermark().unwrap();
+        opened.raise(Revision::new(99)).unwrap();
+        assert_eq!(folder.watermark().unwrap().revision(), Revision::new(99));
+    }
+
+    #[test]
+    fn a_store_that_was_made_half_way_is_made_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("store.new/engine/rubbish")).unwrap();
+        let folder = Folder::lock(dir.path()).unwrap();
+        assert!(!folder.holds_store());
+        folder
+            .create(Revision::FIRST, |engine| fs::create_dir(engine).map_err(OpenError::io(engine)))
+            .unwrap();
+        assert!(folder.holds_store() && !folder.engine().join("rubbish").exists());
+    }
+}

@@ -1,0 +1,254 @@
+//! How a revision looks on disk. Pure: bytes in, bytes out.
+//!
+//! The engine holds two trees:
+//!
+//! ```text
+//!   data    pointer (revision, index)  ->  record: one step of one transaction
+//!   heads   'k' + key                  ->  head: pointer to the newest record of the key
+//!           'm' + name                 ->  a mark of the store itself
+//! ```
+//!
+//! Records are written in the order of their keys, once, and never moved: the cost of a write does
+//! not grow with the store. They are the history too: a record points to the one it replaced.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use k1s_store::Revision;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Where a record is: the revision that wrote it, and its place in the transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Pointer {
+    pub(crate) revision: Revision,
+    pub(crate) index: u32,
+}
+
+impl Pointer {
+    pub(crate) const LEN: usize = 12;
+
+    pub(crate) fn new(revision: Revision, index: u32) -> Self {
+        Self { revision, index }
+    }
+
+    /// Ordered as bytes like the pointers are.
+    pub(crate) fn encode(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..8].copy_from_slice(&self.revision.get().to_be_bytes());
+        bytes[8..].copy_from_slice(&self.index.to_be_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (revision, index) = bytes.split_first_chunk::<8>()?;
+        let index = index.try_into().ok()?;
+        Some(Self::new(u64::from_be_bytes(*revision).into(), u32::from_be_bytes(index)))
+    }
+}
+
+/// The newest record of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) pointer: Pointer,
+    /// Bytes of the key and its value; `None` if the record deletes the key.
+    pub(crate) size: Option<u32>,
+}
+
+impl Head {
+    pub(crate) const LEN: usize = Pointer::LEN + 4;
+
+    /// No key with its value is that large.
+    const DELETED: u32 = u32::MAX;
+
+    pub(crate) fn encode(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..Pointer::LEN].copy_from_slice(&self.pointer.encode());
+        bytes[Pointer::LEN..].copy_from_slice(&self.size.unwrap_or(Self::DELETED).to_be_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (pointer, size) = bytes.split_at_checked(Pointer::LEN)?;
+        let size = u32::from_be_bytes(size.try_into().ok()?);
+        Some(Self { pointer: Pointer::decode(pointer)?, size: (size != Self::DELETED).then_some(size) })
+    }
+
+    /// Whether the key has a value.
+    pub(crate) fn live(self) -> bool {
+        self.size.is_some()
+    }
+
+    /// The revision of the key's value, if it has one.
+    pub(crate) fn live_revision(self) -> Option<Revision> {
+        self.size.map(|_| self.pointer.revision)
+    }
+}
+
+/// The key of a head.
+pub(crate) fn head_key(key: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(key.len() + 1);
+    bytes.put_u8(b'k');
+    bytes.put_slice(key);
+    bytes.freeze()
+}
+
+/// The key that a head belongs to.
+pub(crate) fn key_of_head(head_key: &Bytes) -> Bytes {
+    head_key.slice(1..)
+}
+
+/// The mark that says up to where the history is compacted.
+pub(crate) const COMPACTED: &[u8] = b"mcompacted";
+/// The mark that says up to where compacted records have been removed.
+pub(crate) const SWEPT: &[u8] = b"mswept";
+
+/// How large the store is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Keys that have a value.
+    pub(crate) keys: u64,
+    /// Bytes of those keys and values.
+    pub(crate) bytes: u64,
+}
+
+/// One step of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) key: Bytes,
+    /// `None` if it deletes the key.
+    pub(crate) value: Option<Bytes>,
+    /// Whether the key had no value before.
+    pub(crate) created: bool,
+    /// The record of the same key before this one, if there is any: also one that deleted it.
+    pub(crate) replaced: Option<Pointer>,
+    /// How many records its revision has.
+    pub(crate) steps: u32,
+    /// How large the store is after this step.
+    pub(crate) totals: Totals,
+}
+
+/// What an entry counts in [`Totals::bytes`].
+pub(crate) fn entry_size(key: &[u8], value: &[u8]) -> u32 {
+    // The store's limits keep both far below this.
+    u32::try_from(key.len() + value.len()).unwrap_or(u32::MAX - 1)
+}
+
+const DELETED: u8 = 1;
+const CREATED: u8 = 2;
+const REPLACED: u8 = 4;
+
+/// flags, replaced, steps, keys, bytes, length of the key
+const HEADER: usize = 1 + Pointer::LEN + 4 + 8 + 8 + 4;
+const CHECKSUM: usize = 8;
+
+impl Record {
+    /// The record as it is stored under `pointer`. The checksum covers the pointer: a record in the
+    /// wrong place is as damaged as one with wrong bytes.
+    pub(crate) fn encode(&self, pointer: Pointer) -> Bytes {
+        let value = self.value.as_deref().unwrap_or_default();
+        let mut bytes = BytesMut::with_capacity(HEADER + self.key.len() + value.len() + CHECKSUM);
+        let flag = |set: bool, flag| if set { flag } else { 0 };
+        bytes.put_u8(
+            flag(self.value.is_none(), DELETED)
+                | flag(self.created, CREATED)
+                | flag(self.replaced.is_some(), REPLACED),
+        );
+        bytes.put_slice(&self.replaced.map_or([0; Pointer::LEN], Pointer::encode));
+        bytes.put_u32(self.steps);
+        bytes.put_u64(self.totals.keys);
+        bytes.put_u64(self.totals.bytes);
+        bytes.put_u32(self.key.len() as u32);
+        bytes.put_slice(&self.key);
+        bytes.put_slice(value);
+        bytes.put_u64(checksum(pointer, &bytes));
+        bytes.freeze()
+    }
+
+    /// The record, if the bytes are whole and belong under `pointer`. Key and value share the bytes.
+    pub(crate) fn decode(pointer: Pointer, bytes: &Bytes) -> Option<Self> {
+        let (body, sum) = bytes.split_last_chunk::<CHECKSUM>()?;
+        if body.len() < HEADER || u64::from_be_bytes(*sum) != checksum(pointer, body) {
+            return None;
+        }
+        let (flags, rest) = body.split_first()?;
+        let (replaced, rest) = rest.split_at(Pointer::LEN);
+        let (steps, rest) = rest.split_first_chunk()?;
+        let (keys, rest) = rest.split_first_chunk()?;
+        let (total, rest) = rest.split_first_chunk()?;
+        let (key_len, _) = rest.split_first_chunk()?;
+        let key_end = HEADER.checked_add(u32::from_be_bytes(*key_len) as usize)?;
+        if key_end > body.len() {
+            return None;
+        }
+        Some(Self {
+            key: bytes.slice(HEADER..key_end),
+            value: (flags & DELETED == 0).then(|| bytes.slice(key_end..body.len())),
+            created: flags & CREATED != 0,
+            replaced: if flags & REPLACED == 0 { None } else { Some(Pointer::decode(replaced)?) },
+            steps: u32::from_be_bytes(*steps),
+            totals: Totals { keys: u64::from_be_bytes(*keys), bytes: u64::from_be_bytes(*total) },
+        })
+    }
+}
+
+fn checksum(pointer: Pointer, body: &[u8]) -> u64 {
+    let mut hash = Xxh3::with_seed(0x6b31_7332);
+    hash.update(&pointer.encode());
+    hash.update(body);
+    hash.digest()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            key: "/pods/a".into(),
+            value: Some("value".into()),
+            created: false,
+            replaced: Some(Pointer::new(Revision::new(7), 1)),
+            steps: 2,
+            totals: Totals { keys: 3, bytes: 99 },
+        }
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_was() {
+        let pointer = Pointer::new(Revision::new(300), 0);
+        for record in [
+            record(),
+            Record { value: None, ..record() },
+            Record { value: Some(Bytes::new()), created: true, replaced: None, ..record() },
+        ] {
+            assert_eq!(Record::decode(pointer, &record.encode(pointer)), Some(record));
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_every_cut_and_the_wrong_place_are_noticed() {
+        let pointer = Pointer::new(Revision::new(300), 0);
+        let bytes = record().encode(pointer);
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.to_vec();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Record::decode(pointer, &damaged.into()), None, "bit {bit}");
+        }
+        for len in 0..bytes.len() {
+            assert_eq!(Record::decode(pointer, &bytes.slice(..len)), None, "cut to {len}");
+        }
+        assert_eq!(Record::decode(Pointer::new(Revision::new(300), 1), &bytes), None);
+    }
+
+    #[test]
+    fn pointers_are_ordered_as_bytes_like_their_revisions() {
+        let pointers = [(1, 0), (1, 1), (255, 0), (256, 0), (u64::MAX, u32::MAX)]
+            .map(|(revision, index)| Pointer::new(Revision::new(revision), index));
+        assert!(pointers.map(Pointer::encode).is_sorted());
+        for pointer in pointers {
+            assert_eq!(Pointer::decode(&pointer.encode()), Some(pointer));
+            for head in [Head { pointer, size: Some(70) }, Head { pointer, size: None }] {
+                assert_eq!(Head::decode(&head.encode()), Some(head));
+            }
+        }
+        assert_eq!(Head::decode(b"short"), None);
+    }
+}

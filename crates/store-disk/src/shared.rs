@@ -1,0 +1,60 @@
+//! What readers, watches and the writing thread of one store share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use async_trait::async_trait;
+use k1s_env::Env;
+use k1s_store::{
+    Error, Result, WatchRequest,
+    feed::{Backfill, Backfilled, Feed},
+};
+use parking_lot::{Mutex, RwLock};
+
+use crate::{error::no_panic, options::DiskOptions, view::View};
+
+pub(crate) struct Shared {
+    pub(crate) env: Env,
+    pub(crate) options: DiskOptions,
+    pub(crate) feed: Feed,
+    /// The newest moment that is synced. `None` while the engine is closed.
+    pub(crate) view: ArcSwapOption<View>,
+    /// Held by every reader: who closes the engine waits here until they are through.
+    pub(crate) gate: RwLock<()>,
+    /// Why writes fail at the moment, or why there is no view.
+    pub(crate) trouble: Mutex<Option<Error>>,
+}
+
+impl Shared {
+    /// Reads the newest moment. It runs on the caller's thread: mostly from memory, at times from disk.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&View) -> Result<T>) -> Result<T> {
+        let _gate = self.gate.read();
+        match &*self.view.load() {
+            Some(view) => no_panic(|| read(view)),
+            None if self.feed.is_closed() => Err(Error::Closed),
+            None => Err(self.trouble.lock().clone().unwrap_or(Error::Closed)),
+        }
+    }
+
+    /// Reads more than a little, on a thread that may block.
+    pub(crate) async fn read_much<T: Send + 'static>(
+        self: &Arc<Self>,
+        name: &'static str,
+        read: impl FnOnce(&View) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let shared = self.clone();
+        let task = self.env.spawn_blocking(name, move || shared.read(read));
+        task.await.unwrap_or_else(|error| Err(Error::unavailable(error.to_string())))
+    }
+}
+
+/// Where watches find what is no longer in the feed's ring.
+pub(crate) struct Past(pub(crate) Arc<Shared>);
+
+#[async_trait]
+impl Backfill for Past {
+    async fn backfill(&self, request: &WatchRequest) -> Result<Backfilled> {
+        let request = request.clone();
+        self.0.read_much("store-disk-history", move |view| view.backfill(&request)).await
+    }
+}

@@ -1,0 +1,236 @@
+//! The store itself: opening it, and the trait.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc},
+    thread::JoinHandle,
+};
+
+use arc_swap::ArcSwapOption;
+use async_trait::async_trait;
+use k1s_env::Env;
+use k1s_store::{
+    Error, GetResult, Range, RangeResult, Result, Revision, Stats, Store, Txn, Watch, WatchRequest,
+    feed::Feed,
+};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::{
+    backup, check,
+    check::Report,
+    engine::{Engine, State},
+    error::{OpenError, no_panic},
+    folder::{Folder, MIGRATIONS},
+    journal,
+    options::DiskOptions,
+    shared::{Past, Shared},
+    view::View,
+    writer::{Command, Write, Writer},
+};
+
+/// A range of at most so many entries is read on the caller's thread; a longer one on one that may block.
+const SHORT_RANGE: usize = 64;
+
+/// A [`Store`] in a folder: what is acknowledged is on disk.
+///
+/// Cheap to clone; clones are the same store. It is closed by [`close`](Store::close), or when the last
+/// clone is dropped, which waits for writes that are under way.
+#[derive(Clone)]
+pub struct DiskStore {
+    path: Arc<PathBuf>,
+    shared: Arc<Shared>,
+    queue: Arc<Queue>,
+}
+
+/// The way to the writing thread.
+struct Queue {
+    commands: Option<mpsc::Sender<Command>>,
+    places: Arc<Semaphore>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl DiskStore {
+    /// Opens the store in `folder`, or makes one if there is none.
+    ///
+    /// This blocks for some milliseconds, longer after a crash: what the journal holds is read again.
+    pub fn open(env: Env, folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
+        let folder = Folder::lock(folder.as_ref())?;
+        if !folder.holds_store() {
+            folder.create(Revision::FIRST, |engine| Engine::create(engine, &options).map(drop))?;
+        }
+        folder.migrate(MIGRATIONS)?;
+        let watermark = folder.watermark()?;
+        let path = folder.engine();
+        journal::inspect(&path, watermark.revision())?;
+        let engine = Engine::open(&path, &options)?;
+        let state = no_panic(|| engine.state(&engine.snapshot()))
+            .map_err(|error| OpenError::damaged(&path, error.to_string()))?;
+        verify(&state, watermark.revision()).map_err(|reason| OpenError::damaged(&path, reason))?;
+
+        let shared = Arc::new(Shared {
+            feed: Feed::new(env.clone(), options.feed, state.revision, state.oldest),
+            view: ArcSwapOption::from_pointee(View::new(&engine, state)),
+            gate: RwLock::new(()),
+            trouble: Mutex::new(None),
+            env,
+            options,
+        });
+        let (commands, queue) = mpsc::channel();
+        let store_path = folder.path().to_owned();
+        let writer = Writer::new(shared.clone(), folder, watermark, engine, state, queue);
+        let thread =
+            shared.env.spawn_thread("store-disk", || writer.run()).map_err(OpenError::io(&store_path))?;
+        Ok(Self {
+            path: Arc::new(store_path),
+            shared,
+            queue: Arc::new(Queue {
+                commands: Some(commands),
+                places: Arc::new(Semaphore::new(options.queued_writes)),
+                thread: Some(thread),
+            }),
+        })
+    }
+
+    /// Reads the whole store and reports everything that is not as it should be.
+    pub async fn check(&self) -> Result<Report> {
+        self.shared.read_much("store-disk-check", |view| Ok(check::check(view))).await
+    }
+
+    /// Copies the store as it is now, with its history, into `folder`, which must not hold one yet.
+    /// Writes go on meanwhile. What comes out can be opened like any store.
+    pub async fn backup(&self, folder: impl Into<PathBuf>) -> Result<Revision, OpenError> {
+        let (shared, folder) = (self.shared.clone(), folder.into());
+        let target = folder.clone();
+        let copy = self.shared.env.spawn_blocking("store-disk-backup", move || {
+            let _gate = shared.gate.read();
+            match shared.view.load_full() {
+                Some(view) => backup::backup(&view, &folder, &shared.options),
+                None => {
+                    Err(OpenError::Unsuitable { folder, reason: "the store to copy is not open".to_owned() })
+                }
+            }
+        });
+        copy.await
+            .unwrap_or_else(|error| Err(OpenError::Unsuitable { folder: target, reason: error.to_string() }))
+    }
+
+    /// Where the store is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn send(&self, command: Command) -> Result<()> {
+        let commands = self.queue.commands.as_ref().ok_or(Error::Closed)?;
+        commands.send(command).map_err(|_| Error::Closed)
+    }
+
+    /// Waits for the writing thread, but not for ever.
+    async fn answer<T>(&self, answer: oneshot::Receiver<Result<T>>) -> Result<T> {
+        let stall = self.shared.options.stall;
+        match self.shared.env.timeout(stall, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) if self.shared.feed.is_closed() => Err(Error::Closed),
+            Ok(Err(_)) => Err(Error::outcome_unknown("the writing thread ended")),
+            Err(_) => Err(Error::outcome_unknown(format!("the disk has not answered for {stall:?}"))),
+        }
+    }
+}
+
+/// Whether the store holds what had been acknowledged.
+fn verify(state: &State, acknowledged: Revision) -> Result<(), String> {
+    if state.revision < acknowledged {
+        return Err(format!(
+            "it ends at revision {}, but revision {acknowledged} had been acknowledged",
+            state.revision
+        ));
+    }
+    if state.oldest > state.revision || state.swept > state.oldest {
+        return Err(format!(
+            "its marks contradict each other: newest revision {}, oldest {}, swept {}",
+            state.revision, state.oldest, state.swept
+        ));
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Store for DiskStore {
+    async fn revision(&self) -> Result<Revision> {
+        self.shared.read(|view| Ok(view.state.revision))
+    }
+
+    async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
+        // Reading never waits: a task that does nothing else gives others a turn now and then.
+        tokio::task::coop::consume_budget().await;
+        self.shared.read(|view| view.get(key, at))
+    }
+
+    async fn range(&self, range: Range) -> Result<RangeResult> {
+        if range.max_entries() <= SHORT_RANGE {
+            tokio::task::coop::consume_budget().await;
+            return self.shared.read(|view| view.range(&range));
+        }
+        self.shared.read_much("store-disk-range", move |view| view.range(&range)).await
+    }
+
+    async fn txn(&self, txn: Txn) -> Result<Revision> {
+        txn.validate()?;
+        let permit = self.queue.places.clone().acquire_owned().await.map_err(|_| Error::Closed)?;
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Write(Write { txn, reply, permit }))?;
+        self.answer(answer).await
+    }
+
+    async fn watch(&self, request: WatchRequest) -> Result<Watch> {
+        self.shared.read(|view| view.moment(request.after))?;
+        self.shared.feed.watch(request, Arc::new(Past(self.shared.clone())))
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Compact(revision, reply))?;
+        self.answer(answer).await
+    }
+
+    async fn stats(&self) -> Result<Stats> {
+        let mut stats = Stats::default();
+        self.shared.read(|view| {
+            stats.revision = view.state.revision;
+            stats.oldest = view.state.oldest;
+            stats.keys = view.state.totals.keys;
+            stats.bytes = Some(view.state.totals.bytes);
+            stats.disk_bytes = Some(view.engine.disk_bytes()?);
+            Ok(())
+        })?;
+        stats.watches = self.shared.feed.watches() as u64;
+        stats.degraded = self.shared.trouble.lock().as_ref().map(ToString::to_string);
+        Ok(stats)
+    }
+
+    async fn close(&self) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        match self.send(Command::Close(reply)) {
+            Ok(()) => self.answer(answer).await,
+            // The thread is gone: closed already.
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // Without a sender, the thread finishes what is queued and ends; then the lock is free.
+        self.commands = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for DiskStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DiskStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,490 @@
+//! The one thread that writes: group commit, compaction, and getting back on its feet after a failure.
+//!
+//! What is queued goes into one batch: preconditions are judged on the state that includes the batch's
+//! earlier writes, the batch is synced once, and only then published: the view, then the events, then the
+//! acknowledgements.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, TryRecvError},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use fjall::PersistMode;
+use k1s_env::Instant;
+use k1s_store::{Action, Change, Error, Event, KeyValue, Op, Previous, Result, Revision, Txn};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::{
+    engine::{Engine, State},
+    error::{engine_error, io_error, no_panic},
+    folder::{Folder, Watermark},
+    history::History,
+    journal,
+    record::{Head, Pointer, Record, entry_size, head_key},
+    shared::Shared,
+    view::View,
+};
+
+/// A batch is closed at so many steps, or so many bytes.
+const BATCH_STEPS: usize = 1024;
+const BATCH_BYTES: usize = 4 << 20;
+
+/// Where a sync takes longer than this, it pays to wait a little for more writes to share it.
+const SLOW_SYNC: Duration = Duration::from_micros(500);
+const GATHER: Duration = Duration::from_micros(100);
+
+/// How long to wait between two attempts to recover from a failure.
+const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
+
+/// What the writing thread is asked to do.
+pub(crate) enum Command {
+    Write(Write),
+    Compact(Revision, oneshot::Sender<Result<()>>),
+    Close(oneshot::Sender<Result<()>>),
+}
+
+pub(crate) struct Write {
+    pub(crate) txn: Txn,
+    pub(crate) reply: oneshot::Sender<Result<Revision>>,
+    /// Its place in the queue, free again when the write is answered.
+    pub(crate) permit: OwnedSemaphorePermit,
+}
+
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    folder: Folder,
+    watermark: Watermark,
+    /// `None` only while it is being reopened, or if that failed.
+    engine: Option<Engine>,
+    state: State,
+    history: History,
+    queue: Receiver<Command>,
+    /// Why the last batch failed, and when recovery was tried last.
+    failed: Option<(Error, Instant)>,
+    /// A moving average of what a sync takes.
+    sync_time: Duration,
+}
+
+/// A key's newest state within the batch that is being put together.
+struct Pending {
+    head: Head,
+    value: Option<Bytes>,
+}
+
+/// A batch that is being put together.
+struct Batch {
+    writes: fjall::OwnedWriteBatch,
+    view: Arc<View>,
+    state: State,
+    pending: HashMap<Bytes, Pending>,
+    changes: Vec<(Arc<Change>, bool)>,
+    answers: Vec<(Write, Result<Revision>)>,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        folder: Folder,
+        watermark: Watermark,
+        engine: Engine,
+        state: State,
+        queue: Receiver<Command>,
+    ) -> Self {
+        let history = History::new(&shared.options, shared.env.now(), state);
+        Self {
+            shared,
+            folder,
+            watermark,
+            engine: Some(engine),
+            state,
+            history,
+            queue,
+            failed: None,
+            sync_time: Duration::ZERO,
+        }
+    }
+
+    /// Works until the store is closed, or nobody has it any more.
+    pub(crate) fn run(mut self) {
+        let reply = loop {
+            match self.next_command() {
+                Ok(Command::Write(first)) => {
+                    if let Some(rest) = self.gather_and_write(first) {
+                        match self.other_command(rest) {
+                            Some(reply) => break Some(reply),
+                            None => continue,
+                        }
+                    }
+                }
+                Ok(command) => {
+                    if let Some(reply) = self.other_command(command) {
+                        break Some(reply);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break None,
+            }
+            self.keep_house();
+        };
+        let closed = self.close();
+        if let Some(reply) = reply {
+            let _ = reply.send(closed);
+        }
+    }
+
+    /// The next command, or a time-out when there is housekeeping to do.
+    fn next_command(&self) -> Result<Command, RecvTimeoutError> {
+        match self.history.due(&self.state, self.shared.env.now()) {
+            None => self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(Duration::ZERO) => self.queue.try_recv().map_err(|error| match error {
+                TryRecvError::Empty => RecvTimeoutError::Timeout,
+                TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+            }),
+            Some(wait) => self.queue.recv_timeout(wait),
+        }
+    }
+
+    /// Writes `first` together with what is queued behind it. Returns a command that is no write.
+    fn gather_and_write(&mut self, first: Write) -> Option<Command> {
+        let (mut steps, mut bytes) = (first.txn.ops().len(), first.txn.size());
+        let mut writes = vec![first];
+        let mut waited = self.sync_time < SLOW_SYNC;
+        let mut other = None;
+        while steps < BATCH_STEPS && bytes < BATCH_BYTES {
+            let next = match self.queue.try_recv() {
+                Ok(command) => command,
+                Err(TryRecvError::Disconnected) => break,
+                Err(TryRecvError::Empty) if waited || writes.len() == 1 => break,
+                Err(TryRecvError::Empty) => {
+                    waited = true;
+                    match self.queue.recv_timeout(GATHER) {
+                        Ok(command) => command,
+                        Err(_) => break,
+                    }
+                }
+            };
+            match next {
+                Command::Write(write) => {
+                    steps += write.txn.ops().len();
+                    bytes += write.txn.size();
+                    writes.push(write);
+                }
+                command => {
+                    other = Some(command);
+                    break;
+                }
+            }
+        }
+        self.write(writes);
+        other
+    }
+
+    /// Carries out a command that is no write; returns whom to tell that the store is closed.
+    fn other_command(&mut self, command: Command) -> Option<oneshot::Sender<Result<()>>> {
+        match command {
+            Command::Close(reply) => return Some(reply),
+            Command::Compact(revision, reply) => {
+                let done = self.compact(revision);
+                let _ = reply.send(done);
+            }
+            Command::Write(write) => self.write(vec![write]),
+        }
+        None
+    }
+
+    fn write(&mut self, writes: Vec<Write>) {
+        if let Err(error) = self.ready() {
+            refuse(writes, &error);
+            return;
+        }
+        let Some((engine, view)) = self.engine.clone().zip(self.shared.view.load_full()) else {
+            refuse(writes, &Error::Closed);
+            return;
+        };
+        let mut batch = Batch::new(&engine, view, self.state, writes.len());
+        for write in writes {
+            batch.add(&self.shared, write);
+        }
+        let Batch { writes, view, state, changes, mut answers, .. } = batch;
+        drop(view);
+        if !changes.is_empty() {
+            match self.commit(&engine, writes, PersistMode::SyncData) {
+                Ok(()) => self.publish(&engine, state, changes),
+                Err(error) => {
+                    // Also what was refused was judged on writes that did not happen.
+                    for (_, answer) in &mut answers {
+                        *answer = Err(error.clone());
+                    }
+                }
+            }
+        }
+        for (write, answer) in answers {
+            drop(write.permit);
+            // Whoever does not wait any more has given up on the answer, not on the write.
+            let _ = write.reply.send(answer);
+        }
+    }
+
+    /// Makes a batch durable, or notes that the engine needs help.
+    fn commit(&mut self, engine: &Engine, writes: fjall::OwnedWriteBatch, mode: PersistMode) -> Result<()> {
+        let began = self.shared.env.now();
+        let committed =
+            no_panic(|| writes.durability(Some(mode)).commit().map_err(|error| engine_error(&error)));
+        if let Err(error) = committed {
+            tracing::error!(folder = %self.folder.path().display(), %error, "a write to disk failed");
+            return Err(self.fail(error));
+        }
+        if mode == PersistMode::SyncData {
+            self.sync_time = (self.sync_time * 7 + (self.shared.env.now() - began)) / 8;
+        }
+        // Wait here, where the engine's health can be seen, rather than inside of it.
+        while engine.behind() && engine.working().is_ok() {
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, engine: &Engine, state: State, changes: Vec<(Arc<Change>, bool)>) {
+        self.state = state;
+        if let Err(error) = self.watermark.raise(state.revision) {
+            tracing::warn!(path = %self.watermark.path().display(), %error, "could not note what was acknowledged");
+        }
+        let view = Arc::new(View::new(engine, state));
+        self.shared.feed.publish_with(changes, || self.shared.view.store(Some(view)));
+    }
+
+    fn fail(&mut self, error: Error) -> Error {
+        *self.shared.trouble.lock() = Some(error.clone());
+        self.failed = Some((error.clone(), self.shared.env.now()));
+        error
+    }
+
+    /// Whether the engine takes writes; after a failure, tries to bring it back.
+    fn ready(&mut self) -> Result<()> {
+        if self.failed.is_none()
+            && let Some(engine) = &self.engine
+        {
+            // The engine's own threads may have failed since the last write.
+            match engine.working() {
+                Ok(()) => return Ok(()),
+                Err(error) => drop(self.fail(error)),
+            }
+        }
+        let Some((error, tried)) = &mut self.failed else { return Err(Error::Closed) };
+        let now = self.shared.env.now();
+        if now - *tried < RECOVERY_PAUSE && self.engine.is_some() {
+            return Err(error.clone());
+        }
+        *tried = now;
+        if let Err(full) = self.folder.probe() {
+            return Err(self.fail(io_error(&full)));
+        }
+        match self.reopen() {
+            Ok(()) => {
+                tracing::info!(folder = %self.folder.path().display(), "writing to disk works again");
+                self.failed = None;
+                *self.shared.trouble.lock() = None;
+                Ok(())
+            }
+            Err(error) => {
+                tracing::error!(folder = %self.folder.path().display(), %error, "the store could not be reopened");
+                Err(self.fail(error))
+            }
+        }
+    }
+
+    /// Closes the engine, removes from its journal what was never acknowledged, and opens it again.
+    fn reopen(&mut self) -> Result<()> {
+        let shared = self.shared.clone();
+        let _gate = shared.gate.write();
+        shared.view.store(None);
+        self.engine = None;
+        let path = self.folder.engine();
+        let open = || {
+            journal::cut_after(&path, self.state.revision)?;
+            journal::inspect(&path, self.state.revision)?;
+            Engine::open(&path, &shared.options)
+        };
+        let engine = open().map_err(|error| error.into_store_error())?;
+        let state = no_panic(|| engine.state(&engine.snapshot()))?;
+        if (state.revision, state.totals) != (self.state.revision, self.state.totals) {
+            return Err(Error::corrupt(format!(
+                "after a failed write, the store is at revision {} instead of {}",
+                state.revision, self.state.revision
+            )));
+        }
+        self.state = state;
+        shared.view.store(Some(Arc::new(View::new(&engine, state))));
+        self.engine = Some(engine);
+        Ok(())
+    }
+
+    /// Compacts because somebody asked for it.
+    fn compact(&mut self, revision: Revision) -> Result<()> {
+        if revision > self.state.revision {
+            return Err(Error::FutureRevision { requested: revision, current: self.state.revision });
+        }
+        if revision > self.state.oldest {
+            self.ready()?;
+            self.sweep(revision, PersistMode::SyncData)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the history to its bounds, a little at a time.
+    fn keep_house(&mut self) {
+        let now = self.shared.env.now();
+        self.history.note(self.state.revision, now);
+        let oldest = self.history.bound(&self.state, now);
+        if self.failed.is_none()
+            && (oldest > self.state.oldest || self.history.unswept(&self.state))
+            // A failure was noted; the next write deals with it.
+            && let Err(error) = self.sweep(oldest.max(self.state.oldest), PersistMode::Buffer)
+        {
+            tracing::warn!(%error, "compaction failed");
+        }
+    }
+
+    /// Moves the beginning of the history to `oldest` and removes some of what is superfluous before it.
+    fn sweep(&mut self, oldest: Revision, mode: PersistMode) -> Result<()> {
+        let Some((engine, view)) = self.engine.clone().zip(self.shared.view.load_full()) else {
+            return Err(Error::Closed);
+        };
+        let mut writes = engine.batch(64);
+        let state = no_panic(|| History::sweep(&view, oldest, &mut writes))?;
+        drop(view);
+        self.commit(&engine, writes, mode)?;
+        self.state = state;
+        self.shared.view.store(Some(Arc::new(View::new(&engine, state))));
+        self.shared.feed.compact(state.oldest);
+        Ok(())
+    }
+
+    fn close(mut self) -> Result<()> {
+        self.shared.feed.close();
+        // Those who come now are told; those who read are waited for.
+        let _gate = self.shared.gate.write();
+        self.shared.view.store(None);
+        let synced = self.engine.take().map_or(Ok(()), |engine| engine.sync());
+        while let Ok(command) = self.queue.try_recv() {
+            match command {
+                Command::Write(write) => drop(write.reply.send(Err(Error::Closed))),
+                Command::Compact(_, reply) => drop(reply.send(Err(Error::Closed))),
+                Command::Close(reply) => drop(reply.send(Ok(()))),
+            }
+        }
+        synced
+    }
+}
+
+fn refuse(writes: Vec<Write>, error: &Error) {
+    for write in writes {
+        let _ = write.reply.send(Err(error.clone()));
+    }
+}
+
+impl Batch {
+    fn new(engine: &Engine, view: Arc<View>, state: State, capacity: usize) -> Self {
+        Self {
+            writes: engine.batch(2 * capacity),
+            view,
+            state,
+            pending: HashMap::with_capacity(capacity),
+            changes: Vec::with_capacity(capacity),
+            answers: Vec::with_capacity(capacity),
+        }
+    }
+
+    fn add(&mut self, shared: &Shared, mut write: Write) {
+        let txn = std::mem::take(&mut write.txn);
+        let answer = no_panic(|| self.apply(shared, txn));
+        self.answers.push((write, answer));
+    }
+
+    fn apply(&mut self, shared: &Shared, txn: Txn) -> Result<Revision> {
+        let mut writes = smallvec::SmallVec::<[(Op, Option<Head>); 1]>::new();
+        for op in txn.into_ops() {
+            let head = self.head(&op.key)?;
+            let current = head.and_then(Head::live_revision);
+            if !op.precondition.holds(current) {
+                let current = self.current(&op.key, head)?;
+                return Err(Error::conflict(op.key, op.precondition, current));
+            }
+            match op.action {
+                Action::Check => {}
+                Action::Delete if current.is_none() => {}
+                Action::Put(_) | Action::Delete => writes.push((op, head)),
+            }
+        }
+        if writes.is_empty() {
+            return Ok(self.state.revision);
+        }
+        // What was there before is read before anything is changed: it can fail. It is only read if
+        // somebody wants it; watches that come later find it on disk.
+        let mut complete = true;
+        let mut befores = smallvec::SmallVec::<[Option<KeyValue>; 1]>::new();
+        for (op, head) in &writes {
+            let live = head.filter(|head| head.live());
+            let wanted =
+                live.is_none() || self.pending.contains_key(&op.key) || shared.feed.wants_previous(&op.key);
+            complete &= wanted;
+            befores.push(if wanted { self.current(&op.key, live)? } else { None });
+        }
+        let revision = self.state.revision.next();
+        let steps = writes.len() as u32;
+        let mut events = smallvec::SmallVec::<[Event; 1]>::new();
+        for (index, ((op, replaced), before)) in (0..).zip(writes.into_iter().zip(befores)) {
+            let value = match op.action {
+                Action::Put(value) => Some(value),
+                Action::Delete | Action::Check => None,
+            };
+            let size = value.as_ref().map(|value| entry_size(&op.key, value));
+            let size_before = replaced.and_then(|head| head.size);
+            let created = size_before.is_none();
+            let totals = &mut self.state.totals;
+            totals.keys = totals.keys + u64::from(size.is_some()) - u64::from(!created);
+            totals.bytes = totals.bytes + u64::from(size.unwrap_or(0)) - u64::from(size_before.unwrap_or(0));
+            let pointer = Pointer::new(revision, index);
+            let record = Record {
+                key: op.key.clone(),
+                value: value.clone(),
+                created,
+                replaced: replaced.map(|head| head.pointer),
+                steps,
+                totals: *totals,
+            };
+            let head = Head { pointer, size };
+            self.writes.insert(&self.view.engine.data, pointer.encode(), record.encode(pointer));
+            self.writes.insert(&self.view.engine.heads, head_key(&op.key), head.encode());
+            self.pending.insert(op.key.clone(), Pending { head, value: value.clone() });
+            let previous = before.map(|before| Previous { value: before.value, revision: before.revision });
+            events.push(Event { key: op.key, value, created, previous });
+        }
+        self.changes.push((Arc::new(Change::new(revision, events)), complete));
+        self.state.revision = revision;
+        Ok(revision)
+    }
+
+    /// The newest record of a key, with what this batch has written.
+    fn head(&self, key: &Bytes) -> Result<Option<Head>> {
+        match self.pending.get(key) {
+            Some(pending) => Ok(Some(pending.head)),
+            None => self.view.engine.head(&self.view.snapshot, key),
+        }
+    }
+
+    /// The entry of a key, with what this batch has written.
+    fn current(&self, key: &Bytes, head: Option<Head>) -> Result<Option<KeyValue>> {
+        let Some(head) = head.filter(|head| head.live()) else { return Ok(None) };
+        let revision = head.pointer.revision;
+        if let Some(pending) = self.pending.get(key) {
+            return Ok(pending.value.clone().map(|value| KeyValue { key: key.clone(), value, revision }));
+        }
+        Ok(self.view.get(key, None)?.entry)
+    }
+}

@@ -1,0 +1,279 @@
+//! Full disks, failing syncs and torn writes, by a library that stands between the store and the system.
+//!
+//! Each test runs itself again as a child with that library preloaded, and there does what its name says.
+#![cfg(target_os = "linux")]
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use k1s_env::Env;
+use k1s_store::{Error, Precondition, Range, Result, Revision, Store, Txn, WatchItem, WatchRequest};
+use k1s_store_disk::{DiskOptions, DiskStore};
+use tokio::sync::Semaphore;
+
+const SHIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/shim.c");
+
+/// Runs the test called `name` again with faults, and returns how that ended; or, in the child, what to work on.
+async fn with_faults(name: &str) -> Option<Faults> {
+    if let (Some(folder), Some(switch)) = (env::var_os("FAULT_FOLDER"), env::var_os("FAULT_SWITCH")) {
+        return Some(Faults { folder: folder.into(), switch: switch.into() });
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let shim = dir.path().join("shim.so");
+    let compiled = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .args([shim.as_os_str(), SHIM.as_ref()])
+        .arg("-ldl")
+        .status()
+        .expect("the tests for disk faults need a C compiler, as Rust does to link");
+    assert!(compiled.success());
+    let (folder, switch) = (dir.path().join("store"), dir.path().join("switch"));
+    fs::create_dir(&folder).unwrap();
+    fs::write(&switch, "0").unwrap();
+    let child = Command::new(env::current_exe().unwrap())
+        .args([name, "--exact", "--nocapture", "--test-threads=1"])
+        .env("LD_PRELOAD", &shim)
+        .env("FAULT_FOLDER", &folder)
+        .env("FAULT_SWITCH", &switch)
+        .output()
+        .unwrap();
+    let output =
+        [child.stdout, child.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    if output.contains("CRASH AS PLANNED") {
+        after_crash(&folder, &output).await;
+    } else {
+        assert!(child.status.success(), "{output}");
+        assert!(output.contains("1 passed"), "the child ran no test:\n{output}");
+    }
+    None
+}
+
+/// What a child that crashed had been told is there, and the store is sound.
+async fn after_crash(folder: &Path, output: &str) {
+    let acknowledged = output
+        .lines()
+        .filter_map(|line| line.strip_prefix("ACK ")?.split_once(' '))
+        .map(|(key, revision)| (key.to_owned(), revision.parse().unwrap()))
+        .collect::<BTreeMap<String, u64>>();
+    assert!(acknowledged.len() >= 50, "{output}");
+    let store = DiskStore::open(Env::system(), folder, options()).unwrap();
+    let report = store.check().await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    let found = store.range(Range::default()).await.unwrap().entries;
+    let found =
+        found.into_iter().map(|entry| (text(&entry.key), entry.revision.get())).collect::<BTreeMap<_, _>>();
+    for (key, revision) in &acknowledged {
+        assert_eq!(found.get(key), Some(revision), "{key} was acknowledged");
+    }
+    // The write that failed may be there, whole, or not.
+    assert!(found.len() <= acknowledged.len() + 1);
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn options() -> DiskOptions {
+    DiskOptions { memtable_bytes: 256 << 10, ..DiskOptions::default() }
+}
+
+fn value(seed: u64) -> Bytes {
+    let (random, _clock) = Env::simulated(seed);
+    let mut value = vec![0; 3000];
+    random.fill_random(&mut value);
+    value.into()
+}
+
+struct Faults {
+    folder: PathBuf,
+    switch: PathBuf,
+}
+
+impl Faults {
+    fn open(&self) -> DiskStore {
+        DiskStore::open(Env::system(), &self.folder, options()).unwrap()
+    }
+
+    /// Turns a fault on, or off with `'0'`.
+    fn set(&self, fault: char) {
+        use std::os::unix::fs::FileExt;
+        let switch = fs::OpenOptions::new().write(true).open(&self.switch).unwrap();
+        switch.write_all_at(&[fault as u8], 0).unwrap();
+    }
+}
+
+async fn put(store: &DiskStore, key: String, seed: u64) -> Result<Revision> {
+    store.txn(Txn::new().put(key, value(seed), Precondition::Any)).await
+}
+
+/// Writes until it works again, for at most a minute.
+async fn put_until_it_works(store: &DiskStore, key: &str, seed: u64) -> Revision {
+    let env = Env::system();
+    let began = env.now();
+    loop {
+        match put(store, key.to_owned(), seed).await {
+            Ok(revision) => return revision,
+            Err(error) if env.now() - began > Duration::from_secs(60) => panic!("still failing: {error}"),
+            Err(Error::Full { .. } | Error::Unavailable { .. }) => env.yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Writes, lets the disk fail, and sees that nothing acknowledged is lost, nothing refused appears,
+/// reads and watches go on, and writes work again afterwards.
+async fn fails_and_recovers(faults: &Faults, fault: char, is_expected: fn(&Error) -> bool) {
+    let store = faults.open();
+    let mut watch = store.watch(WatchRequest::default()).await.unwrap();
+    let mut expected = BTreeMap::new();
+    for round in 0..4 {
+        for i in 0..50 {
+            let key = format!("/{round}/{i}");
+            expected.insert(key.clone(), put(&store, key, i).await.unwrap());
+        }
+        faults.set(fault);
+        for i in 0..5 {
+            let error = put(&store, format!("/refused/{round}/{i}"), i).await.unwrap_err();
+            assert!(is_expected(&error), "{error:?}");
+        }
+        let entry = store.get(format!("/{round}/7").as_bytes(), None).await.unwrap().entry.unwrap();
+        assert_eq!(entry.value, value(7), "a store that cannot write can be read");
+        assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), expected.len());
+        assert!(store.stats().await.unwrap().degraded.is_some());
+        faults.set('0');
+        let key = format!("/recovered/{round}");
+        expected.insert(key.clone(), put_until_it_works(&store, &key, round).await);
+        assert_eq!(store.stats().await.unwrap().degraded, None);
+    }
+    let report = store.check().await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    let mut seen = BTreeMap::new();
+    while seen.len() < expected.len() {
+        let Some(Ok(WatchItem::Change(change))) = watch.next().await else { panic!("the watch ended") };
+        seen.extend(change.events().iter().map(|event| (text(&event.key), change.revision())));
+    }
+    assert_eq!(seen, expected, "a watch sees what was acknowledged, and nothing else");
+    store.close().await.unwrap();
+
+    let store = faults.open();
+    let found = store.range(Range::default()).await.unwrap().entries;
+    let found = found.into_iter().map(|entry| (text(&entry.key), entry.revision)).collect::<BTreeMap<_, _>>();
+    assert_eq!(found, expected, "after a restart");
+    let report = store.check().await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
+}
+
+fn is_full(error: &Error) -> bool {
+    matches!(error, Error::Full { .. })
+}
+
+fn is_unavailable(error: &Error) -> bool {
+    matches!(error, Error::Unavailable { .. })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_writes_and_recovers_when_there_is_room() {
+    if let Some(faults) = with_faults("a_full_disk_refuses_writes_and_recovers_when_there_is_room").await {
+        fails_and_recovers(&faults, 'f', is_full).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_fills_up_in_the_middle_of_a_write_recovers() {
+    if let Some(faults) = with_faults("a_disk_that_fills_up_in_the_middle_of_a_write_recovers").await {
+        fails_and_recovers(&faults, 't', is_full).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_sync_refuses_the_write_and_recovers() {
+    if let Some(faults) = with_faults("a_failed_sync_refuses_the_write_and_recovers").await {
+        fails_and_recovers(&faults, 's', is_unavailable).await;
+    }
+}
+
+/// Also the engine's own threads, which sort records into files, meet the fault.
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_that_come_and_go_under_load_lose_nothing() {
+    let Some(faults) = with_faults("faults_that_come_and_go_under_load_lose_nothing").await else { return };
+    let env = Env::system();
+    let store = faults.open();
+    let mut expected = BTreeMap::new();
+    for (round, fault) in ['f', 's', 't', 'f', 's', 't', 'f', 's'].into_iter().enumerate() {
+        let mut writers = Vec::new();
+        let acknowledged = Arc::new(Semaphore::new(0));
+        for writer in 0..8 {
+            let (store, acknowledged) = (store.clone(), acknowledged.clone());
+            writers.push(env.spawn("writer", async move {
+                let mut written = BTreeMap::new();
+                for i in 0..60 {
+                    let key = format!("/{writer}/{round}/{i}");
+                    match put(&store, key.clone(), i).await {
+                        Ok(revision) => {
+                            written.insert(key, revision);
+                            acknowledged.add_permits(1);
+                        }
+                        Err(Error::Full { .. } | Error::Unavailable { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+                written
+            }));
+        }
+        // In the middle of it all.
+        drop(acknowledged.acquire_many(150).await.unwrap());
+        faults.set(fault);
+        for writer in writers {
+            expected.extend(writer.await.unwrap());
+        }
+        faults.set('0');
+        put_until_it_works(&store, "/marker", round as u64).await;
+        let report = store.check().await.unwrap();
+        assert!(report.is_sound(), "{report:?}");
+    }
+    store.close().await.unwrap();
+    let store = faults.open();
+    let found = store.range(Range::default()).await.unwrap().entries;
+    let mut found =
+        found.into_iter().map(|entry| (text(&entry.key), entry.revision)).collect::<BTreeMap<_, _>>();
+    assert!(found.remove("/marker").is_some());
+    assert!(expected.len() >= 8 * 150, "hardly anything was written: {}", expected.len());
+    assert!(expected.len() < 8 * 480, "no fault had an effect");
+    assert_eq!(found, expected);
+}
+
+/// Writes, then crashes in the middle of a write that the disk does not take.
+async fn crashes(faults: &Faults, fault: char) {
+    let store = faults.open();
+    println!();
+    for i in 0..50 {
+        let key = format!("/{i}");
+        let revision = put(&store, key.clone(), i).await.unwrap();
+        println!("ACK {key} {revision}");
+    }
+    faults.set(fault);
+    put(&store, "/torn".to_owned(), 1).await.unwrap_err();
+    println!("CRASH AS PLANNED");
+    std::process::abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_torn_last_write_is_cut_off_after_a_crash() {
+    if let Some(faults) = with_faults("a_torn_last_write_is_cut_off_after_a_crash").await {
+        crashes(&faults, 't').await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_whose_sync_failed_is_whole_or_absent_after_a_crash() {
+    if let Some(faults) = with_faults("a_write_whose_sync_failed_is_whole_or_absent_after_a_crash").await {
+        crashes(&faults, 's').await;
+    }
+}

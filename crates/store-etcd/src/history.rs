@@ -1,0 +1,266 @@
+//! etcd's history, for watches that are behind the feed's ring.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use k1s_env::{Task, TaskError};
+use k1s_store::{
+    Error, Result, Revision, WatchRequest,
+    feed::{Backfill, Backfilled},
+};
+
+use crate::{
+    backoff::Backoff,
+    events::{Pieces, Step, steps},
+    failure::Failure,
+    keys::revision,
+    shared::Shared,
+    store::EtcdStore,
+};
+
+/// A page has at most so many changes, and about so many bytes.
+const PAGE_CHANGES: usize = 4096;
+const PAGE_BYTES: usize = 4 << 20;
+
+/// A watch of the past for which nothing came for so long may have nothing to say. etcd looks after such watches
+/// every 100 ms.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// The history of a store. It keeps the store open while a watch needs it.
+pub(crate) struct History {
+    store: EtcdStore,
+}
+
+impl History {
+    pub(crate) fn new(store: EtcdStore) -> Self {
+        Self { store }
+    }
+}
+
+impl Drop for History {
+    /// The last watch of a closed store was the last to need the connections for history.
+    fn drop(&mut self) {
+        let shared = self.store.shared();
+        if shared.stop.is_cancelled() && shared.feed.watches() == 0 {
+            shared.stop_history.cancel();
+            shared.history_connections.abort();
+        }
+    }
+}
+
+#[async_trait]
+impl Backfill for History {
+    async fn backfill(&self, request: &WatchRequest) -> Result<Backfilled> {
+        let shared = self.store.shared().clone();
+        let request = request.clone();
+        let env = shared.env.clone();
+        // In a task of its own: a watch that nobody reads must not hold a place among the readers of history,
+        // nor room on their connection.
+        let reading = env.spawn("etcd-history", async move { read(&shared, &request).await });
+        AbortOnDrop(reading).await.unwrap_or_else(|error| match error {
+            TaskError::Cancelled { .. } => Err(Error::Closed),
+            TaskError::Panicked { message, .. } => Err(Error::unavailable(message)),
+        })
+    }
+}
+
+/// Why a page could not be read.
+enum Trouble {
+    /// Try again.
+    Broken(String),
+    /// There is no such page.
+    Fatal(Error),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        if failure.may_pass() {
+            Self::Broken(failure.of_read().to_string())
+        } else {
+            Self::Fatal(failure.of_read())
+        }
+    }
+}
+
+/// A page of history; waits for etcd if that is not available.
+async fn read(shared: &Shared, request: &WatchRequest) -> Result<Backfilled> {
+    let page = async {
+        let Ok(_reader) = shared.history_readers.acquire().await else { return Err(Error::Closed) };
+        let mut backoff = Backoff::default();
+        loop {
+            shared.check_fault()?;
+            match read_page(shared, request).await {
+                Ok(page) => return Ok(page),
+                Err(Trouble::Fatal(error)) => return Err(error),
+                // A closed store does not wait for etcd to come back.
+                Err(Trouble::Broken(_)) if shared.stop.is_cancelled() => return Err(Error::Closed),
+                Err(Trouble::Broken(reason)) => {
+                    tracing::debug!(reason, "reading etcd's history again");
+                    backoff.pause(&shared.env).await;
+                }
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = shared.stop_history.cancelled() => Err(Error::Closed),
+        page = page => page,
+    }
+}
+
+/// Reads through a watch from the request's revision on, up to where the feed is now. What is later, the feed has.
+async fn read_page(shared: &Shared, request: &WatchRequest) -> Result<Backfilled, Trouble> {
+    let after = request.after.unwrap_or_default();
+    let target = shared.feed.revision();
+    // From `after` itself, which is known already: etcd is then exact about what is compacted. It would
+    // accept a watch that starts at the compacted revision, and leave out what was deleted there.
+    let create = shared.watch_everything(after, request.previous);
+    let mut stream = shared.history.watch(create).await?;
+    let mut pieces = Pieces::default();
+    let mut page = Page::new(request, after, target);
+    let silence_ends = shared.env.now() + shared.options.request_timeout;
+    loop {
+        let response = match shared.env.timeout(PATIENCE, stream.next()).await {
+            Ok(response) => response?,
+            Err(_) if shared.env.now() >= silence_ends => {
+                return Err(Trouble::Broken("etcd is silent about its history".into()));
+            }
+            Err(_) => {
+                // Perhaps nothing under the root happened up to the target. Something will now.
+                if let Err(error) = shared.fence_after(&shared.history, target).await {
+                    tracing::debug!(%error, "reading etcd's history cannot be hurried");
+                }
+                continue;
+            }
+        };
+        if response.canceled {
+            return Err(match response.compact_revision {
+                0 => Trouble::Broken(format!("etcd cancelled the watch: {}", response.cancel_reason)),
+                oldest => {
+                    shared.forget_before(revision(oldest));
+                    Trouble::Fatal(Error::Compacted { requested: after, oldest: revision(oldest) })
+                }
+            });
+        }
+        let Some(events) = pieces.add(response) else { continue };
+        for step in steps(&shared.keys, events).map_err(Trouble::Broken)? {
+            match page.add(step) {
+                Added::More => {}
+                Added::Full => return Ok(page.page),
+                // etcd leaves out what was there before when it is compacted.
+                Added::PreviousMissing => return Err(Trouble::Fatal(shared.compacted(after).await)),
+            }
+        }
+    }
+}
+
+/// A page that is being filled.
+struct Page<'a> {
+    request: &'a WatchRequest,
+    target: Revision,
+    bytes: usize,
+    page: Backfilled,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Added {
+    More,
+    Full,
+    PreviousMissing,
+}
+
+impl<'a> Page<'a> {
+    fn new(request: &'a WatchRequest, after: Revision, target: Revision) -> Self {
+        let page = Backfilled { changes: Vec::new(), through: after };
+        Self { request, target, bytes: 0, page }
+    }
+
+    fn add(&mut self, step: Step) -> Added {
+        let Step { revision, change, previous } = step;
+        if revision <= self.page.through {
+            return Added::More;
+        }
+        if revision <= self.target
+            && let Some(change) = change.and_then(|change| Arc::new(change).under(&self.request.prefix))
+        {
+            if self.request.previous && !previous {
+                return Added::PreviousMissing;
+            }
+            self.bytes += change.size();
+            self.page.changes.push(change);
+        }
+        // Never beyond the target: the feed would deliver the rest once more.
+        self.page.through = revision.min(self.target);
+        let full = self.page.changes.len() >= PAGE_CHANGES || self.bytes >= PAGE_BYTES;
+        if full || revision >= self.target { Added::Full } else { Added::More }
+    }
+}
+
+/// A task that ends when nobody waits for it any more.
+struct AbortOnDrop<T>(Task<T>);
+
+impl<T> Future for AbortOnDrop<T> {
+    type Output = Result<T, TaskError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(context)
+    }
+}
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k1s_store::{Change, Event};
+
+    use super::*;
+
+    fn step(number: u64, key: Option<&'static str>) -> Step {
+        let revision = Revision::new(number);
+        let change = key.map(|key| {
+            let event = Event { key: key.into(), value: Some("v".into()), created: true, previous: None };
+            Change::new(revision, [event])
+        });
+        Step { revision, change, previous: number != 8 }
+    }
+
+    #[test]
+    fn a_page_has_what_is_under_the_prefix_and_ends_at_the_target() {
+        let request = WatchRequest::prefix("/a/");
+        let mut page = Page::new(&request, Revision::new(5), Revision::new(9));
+        assert_eq!(page.add(step(5, Some("/a/known"))), Added::More);
+        assert_eq!(page.add(step(6, Some("/a/1"))), Added::More);
+        assert_eq!(page.add(step(7, Some("/b/1"))), Added::More);
+        assert_eq!(page.add(step(8, Some("/a/2"))), Added::More);
+        assert_eq!(page.add(step(11, Some("/a/later"))), Added::Full);
+        let revisions: Vec<_> = page.page.changes.iter().map(|change| change.revision().get()).collect();
+        assert_eq!(revisions, [6, 8]);
+        assert_eq!(page.page.through, Revision::new(9));
+    }
+
+    #[test]
+    fn a_page_without_the_previous_values_that_were_asked_for_is_no_page() {
+        let request = WatchRequest::prefix("/a/").previous(true);
+        let mut page = Page::new(&request, Revision::new(5), Revision::new(9));
+        assert_eq!(page.add(step(8, Some("/b/2"))), Added::More);
+        let mut page = Page::new(&request, Revision::new(5), Revision::new(9));
+        assert_eq!(page.add(step(8, Some("/a/2"))), Added::PreviousMissing);
+    }
+
+    #[test]
+    fn a_fence_ends_a_page_without_changes() {
+        let request = WatchRequest::prefix("");
+        let mut page = Page::new(&request, Revision::new(5), Revision::new(9));
+        assert_eq!(page.add(step(12, None)), Added::Full);
+        assert_eq!(page.page, Backfilled { changes: Vec::new(), through: Revision::new(9) });
+    }
+}

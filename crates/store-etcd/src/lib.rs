@@ -1,0 +1,54 @@
+//! The store of a control plane that has several replicas: [`k1s_store::Store`] on an etcd cluster.
+//!
+//! - Everything is kept under a root (`/k1s` unless told otherwise): what users put there at `{root}/kv/`, two keys of
+//!   the store's own beside it. Other keys of that etcd are neither read nor written. A
+//!   [`Revision`](k1s_store::Revision) is etcd's revision; it has gaps where others write.
+//! - Reads are linearizable and are repeated, elsewhere if possible, when a connection breaks. Writes are never
+//!   repeated unless it is certain that they were not carried out; where it is not known,
+//!   [`Outcome::Unknown`](k1s_store::Outcome::Unknown) says so.
+//! - One watch of etcd's feeds all watches of the process. It is always read, so a watch that is not read costs
+//!   etcd nothing; it is resumed without gap or repetition when its connection breaks. What a watch
+//!   missed, it finds in etcd's history.
+//! - Members that fail are passed over, and when etcd is back after an outage, the store is too.
+//!   An etcd that has forgotten what it once knew (it was restored from a backup) is not trusted: every request
+//!   and watch fails with [`Error::Corrupt`](k1s_store::Error::Corrupt) until the store is opened anew.
+//! - History older than [`EtcdOptions::compaction`] is forgotten, by one of the replicas.
+//!
+//! etcd 3.4 or later is needed. Users and passwords of etcd's are not supported; client certificates are.
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use k1s_env::Env;
+//! use k1s_store::{Range, Store};
+//! use k1s_store_etcd::{EtcdOptions, EtcdStore};
+//!
+//! let store = EtcdStore::connect(Env::system(), EtcdOptions::new(["http://127.0.0.1:2379"])).await?;
+//! store.create("/pods/web".into(), "pending".into()).await?;
+//! assert_eq!(store.range(Range::prefix("/pods/")).await?.entries.len(), 1);
+//! store.close().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod backoff;
+mod client;
+mod compactor;
+mod connections;
+mod events;
+mod failure;
+mod history;
+mod keys;
+mod marks;
+mod options;
+mod proto;
+mod range;
+mod shared;
+mod store;
+mod sync;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod txn;
+mod upstream;
+
+pub use options::{ConnectError, EtcdOptions, TlsIdentity, TlsOptions};
+pub use store::EtcdStore;

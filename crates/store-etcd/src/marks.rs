@@ -1,0 +1,77 @@
+//! Progress marks: a watch is asked for one only when the feed has everything there was when its reader asked.
+
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicBool, Ordering},
+};
+
+use k1s_store::{RequestProgress, Watch};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::{backoff::Backoff, shared::Shared};
+
+/// The watches whose readers asked for a mark.
+#[derive(Default)]
+pub(crate) struct Marks {
+    asked: Mutex<Vec<Arc<Mark>>>,
+    news: Notify,
+}
+
+/// One watch's wish for a mark.
+struct Mark {
+    inner: Arc<dyn RequestProgress>,
+    /// Whether it is in the list: a reader that asks often is in there once.
+    queued: AtomicBool,
+}
+
+/// What a reader asks.
+struct Asked {
+    shared: Weak<Shared>,
+    mark: Arc<Mark>,
+}
+
+impl RequestProgress for Asked {
+    fn request_progress(&self) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        if !self.mark.queued.swap(true, Ordering::AcqRel) {
+            shared.marks.asked.lock().push(self.mark.clone());
+            shared.marks.news.notify_one();
+        }
+    }
+}
+
+/// A watch of the feed's as a watch of the store's: its marks are as new as the store.
+pub(crate) fn with_marks(shared: &Arc<Shared>, watch: Watch) -> Watch {
+    let mark = Arc::new(Mark { inner: watch.progress_handle(), queued: AtomicBool::new(false) });
+    Watch::new(watch, Arc::new(Asked { shared: Arc::downgrade(shared), mark }))
+}
+
+/// The task that brings the feed up to date and passes wishes on, all that there are at a time.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let serve = async {
+        loop {
+            shared.marks.news.notified().await;
+            let asked = std::mem::take(&mut *shared.marks.asked.lock());
+            // Before etcd is asked for its revision: who asks from now on is in the next round.
+            for mark in &asked {
+                mark.queued.store(false, Ordering::Release);
+            }
+            let mut backoff = Backoff::default();
+            while let Err(error) = shared.sync().await {
+                if shared.check_open().is_err() {
+                    return;
+                }
+                tracing::debug!(%error, "a progress mark has to wait");
+                backoff.pause(&shared.env).await;
+            }
+            for mark in asked {
+                mark.inner.request_progress();
+            }
+        }
+    };
+    tokio::select! {
+        () = shared.stop.cancelled() => {}
+        () = serve => {}
+    }
+}

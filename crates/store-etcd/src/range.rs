@@ -1,0 +1,79 @@
+//! Ranges, which are read in pages of one moment.
+
+use bytes::{BufMut, BytesMut};
+use k1s_store::{Error, KeyValue, Range, RangeResult, Result, Revision};
+
+use crate::{proto::RangeRequest, shared::Shared};
+
+/// Bytes that a page should have: large enough that the trip is worth it, small enough to be held twice.
+const PAGE_BYTES: usize = 8 << 20;
+
+/// Pages grow to at most so many times the first. etcd counts all keys of the range for every page,
+/// so a few large pages are better than many small ones.
+const PAGE_GROWTH: usize = 10;
+
+impl Shared {
+    /// All entries of `range` up to its limit, however many there are, of one moment.
+    pub(crate) async fn range(&self, range: &Range) -> Result<RangeResult> {
+        self.check_moment(range.revision)?;
+        let range_end = self.keys.outer_end(&range.prefix);
+        let mut key = self.keys.outer(range.first_key());
+        // The first page decides on the moment of all.
+        let mut moment = range.revision;
+        let mut page = self.options.page;
+        let mut entries: Vec<KeyValue> = Vec::new();
+        loop {
+            let wanted = page.min(range.max_entries() - entries.len());
+            let request = RangeRequest {
+                key,
+                range_end: range_end.clone(),
+                limit: i64::try_from(wanted).unwrap_or(i64::MAX),
+                ..RangeRequest::default()
+            };
+            let (newest, response) = self.range_once(request, moment).await?;
+            let revision = *moment.get_or_insert(newest);
+            entries.reserve(response.kvs.len());
+            entries.extend(response.kvs.iter().filter_map(|kv| self.keys.entry(kv)));
+            let Some(last) = response.kvs.last() else {
+                return Ok(RangeResult { revision, entries, more: response.more });
+            };
+            if !response.more || entries.len() >= range.max_entries() {
+                return Ok(RangeResult { revision, entries, more: response.more });
+            }
+            let mut next = BytesMut::with_capacity(last.key.len() + 1);
+            next.extend_from_slice(&last.key);
+            next.put_u8(0);
+            key = next.freeze();
+            let bytes: usize = response.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum();
+            page = next_page(self.options.page, bytes / response.kvs.len());
+        }
+    }
+
+    /// Refuses revision 0, which to etcd means "the newest".
+    pub(crate) fn check_moment(&self, at: Option<Revision>) -> Result<()> {
+        match at {
+            Some(requested) if requested.get() == 0 => {
+                Err(Error::Compacted { requested, oldest: self.feed.oldest() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How many entries to ask for, if one has about `entry_bytes`.
+fn next_page(first_page: usize, entry_bytes: usize) -> usize {
+    (PAGE_BYTES / entry_bytes.max(1)).clamp(1, first_page.saturating_mul(PAGE_GROWTH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_grow_with_small_entries_and_shrink_with_large_ones() {
+        assert_eq!(next_page(1000, 100), 10_000);
+        assert_eq!(next_page(1000, 4 << 10), 2048);
+        assert_eq!(next_page(1000, 1 << 20), 8);
+        assert_eq!(next_page(1000, 100 << 20), 1);
+    }
+}

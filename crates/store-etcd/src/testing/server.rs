@@ -1,0 +1,313 @@
+//! One etcd server in a directory of its own.
+
+use std::{
+    fs::{self, File},
+    io,
+    net::{Ipv4Addr, TcpListener},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use k1s_env::Env;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::RawClient;
+use crate::{ConnectError, EtcdOptions, TlsOptions};
+
+/// How long a server may take to answer.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// Between two questions whether a server answers.
+const POLL: Duration = Duration::from_millis(10);
+
+/// Other ports to try when some were taken.
+const PORT_ATTEMPTS: u32 = 10;
+
+/// Ports below those that the system hands out to clients. From one of these, a client could be connected to
+/// itself while it tries to reach a server that is down.
+const PORTS: std::ops::Range<u16> = 15_000..32_000;
+
+/// How to start a server.
+#[derive(Clone, Debug, Default)]
+pub struct ServerOptions {
+    /// Further arguments of the command line.
+    pub args: Vec<String>,
+    /// What clients need if the arguments make it a server with TLS.
+    pub tls: Option<TlsOptions>,
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// There is no `etcd`, and `K1S_REQUIRE_ETCD=1` says that there must be.
+    #[error("there is no etcd on the PATH, and K1S_REQUIRE_ETCD asks for one")]
+    NotInstalled,
+
+    /// It ended at once.
+    #[error("etcd ended with {status}; it said:\n{log}")]
+    Ended {
+        /// How it ended.
+        status: std::process::ExitStatus,
+        /// The end of its log.
+        log: String,
+    },
+
+    /// It does not answer.
+    #[error("etcd does not answer; it said:\n{log}")]
+    Silent {
+        /// The end of its log.
+        log: String,
+    },
+
+    /// A client cannot be made.
+    #[error(transparent)]
+    Client(#[from] ConnectError),
+
+    /// The system does not let us.
+    #[error("etcd cannot be started: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A server that answers, on ports of its own; killed when dropped, and its data removed.
+#[derive(Debug)]
+pub struct EtcdServer {
+    env: Env,
+    options: ServerOptions,
+    dir: TempDir,
+    client_port: u16,
+    peer_port: u16,
+    child: Option<Child>,
+}
+
+impl EtcdServer {
+    /// Whether there is an `etcd` on the `PATH`. If there is none, says so on standard error, or fails if the
+    /// environment variable `K1S_REQUIRE_ETCD` is `1`.
+    ///
+    /// # Errors
+    /// [`StartError::NotInstalled`].
+    #[expect(clippy::print_stderr, reason = "who runs tests must see which of them did not run")]
+    pub fn is_installed() -> Result<bool, StartError> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if std::env::split_paths(&path).any(|dir| dir.join("etcd").is_file()) {
+            return Ok(true);
+        }
+        if std::env::var_os("K1S_REQUIRE_ETCD").is_some_and(|value| value == "1") {
+            return Err(StartError::NotInstalled);
+        }
+        eprintln!("SKIPPED: there is no etcd on the PATH, so what runs on etcd was not run");
+        Ok(false)
+    }
+
+    /// Starts the `etcd` that is on the `PATH`. Gives `None` if there is none, unless there must be one:
+    /// see [`is_installed`](Self::is_installed).
+    ///
+    /// # Errors
+    /// [`StartError`] if it does not come up.
+    pub async fn start(env: &Env) -> Result<Option<Self>, StartError> {
+        Self::start_with(env, ServerOptions::default()).await
+    }
+
+    /// [`start`](Self::start), with options.
+    ///
+    /// # Errors
+    /// [`StartError`] if it does not come up.
+    pub async fn start_with(env: &Env, options: ServerOptions) -> Result<Option<Self>, StartError> {
+        if !Self::is_installed()? {
+            return Ok(None);
+        }
+        let mut attempt = 1;
+        loop {
+            let mut server = Self {
+                env: env.clone(),
+                options: options.clone(),
+                dir: tempfile::Builder::new().prefix("k1s-etcd-").tempdir()?,
+                client_port: free_port(env)?,
+                peer_port: free_port(env)?,
+                child: None,
+            };
+            match server.restart().await {
+                Ok(()) => return Ok(Some(server)),
+                // Somebody was faster with one of its ports.
+                Err(StartError::Ended { log, .. })
+                    if attempt < PORT_ATTEMPTS && log.contains("address already in use") =>
+                {
+                    attempt += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Where it listens.
+    pub fn endpoint(&self) -> String {
+        format!("{}://127.0.0.1:{}", self.scheme(), self.client_port)
+    }
+
+    /// The options of a store on it. Nothing is compacted unless that is asked for, and requests may take long: the
+    /// disks of test machines stall.
+    pub fn options(&self) -> EtcdOptions {
+        EtcdOptions { tls: self.options.tls.clone(), compaction: None, ..EtcdOptions::new([self.endpoint()]) }
+    }
+
+    /// Another client.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if the TLS options cannot be used.
+    pub fn client(&self) -> Result<RawClient, ConnectError> {
+        RawClient::new(&self.env, &self.options())
+    }
+
+    /// Its process, if it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// Kills it, without a chance to tidy up.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn kill(&mut self) -> io::Result<()> {
+        self.end_by(Signal::KILL)
+    }
+
+    /// Asks it to end, and waits until it has.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn terminate(&mut self) -> io::Result<()> {
+        self.end_by(Signal::TERM)
+    }
+
+    /// Stops it in the middle of what it does: its connections stay, and nothing answers.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn pause(&self) -> io::Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on after a [`pause`](Self::pause).
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn resume(&self) -> io::Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    /// Starts it again on the same ports with the same data; kills it first if it runs.
+    ///
+    /// # Errors
+    /// [`StartError`] if it does not come up.
+    pub async fn restart(&mut self) -> Result<(), StartError> {
+        self.kill()?;
+        self.spawn()?;
+        let client = RawClient::new(
+            &self.env,
+            &EtcdOptions { request_timeout: Duration::from_millis(500), ..self.options() },
+        )?;
+        let deadline = self.env.now() + READY_WITHIN;
+        while client.revision().await.is_err() {
+            if let Some(child) = &mut self.child
+                && let Some(status) = child.try_wait()?
+            {
+                self.child = None;
+                return Err(StartError::Ended { status, log: self.log() });
+            }
+            if self.env.now() > deadline {
+                return Err(StartError::Silent { log: self.log() });
+            }
+            self.env.sleep(POLL).await;
+        }
+        Ok(())
+    }
+
+    /// Starts it again on the same ports, without what it had.
+    ///
+    /// # Errors
+    /// [`StartError`] if it does not come up.
+    pub async fn restart_empty(&mut self) -> Result<(), StartError> {
+        self.kill()?;
+        fs::remove_dir_all(self.data_dir())?;
+        self.restart().await
+    }
+
+    /// The end of what it logged.
+    pub fn log(&self) -> String {
+        let log = fs::read(self.log_file()).unwrap_or_default();
+        String::from_utf8_lossy(&log[log.len().saturating_sub(4096)..]).into_owned()
+    }
+
+    fn spawn(&mut self) -> Result<(), StartError> {
+        let client_url = self.endpoint();
+        let peer_url = format!("http://127.0.0.1:{}", self.peer_port);
+        let log = File::options().create(true).append(true).open(self.log_file())?;
+        let child = Command::new("etcd")
+            .arg("--name=test")
+            .arg(format!("--data-dir={}", self.data_dir().display()))
+            .arg(format!("--listen-client-urls={client_url}"))
+            .arg(format!("--advertise-client-urls={client_url}"))
+            .arg(format!("--listen-peer-urls={peer_url}"))
+            .arg(format!("--initial-advertise-peer-urls={peer_url}"))
+            .arg(format!("--initial-cluster=test={peer_url}"))
+            // Alone it needs no one's vote, but it waits this long before it makes itself the leader.
+            .args(["--heartbeat-interval=10", "--election-timeout=100"])
+            .args(["--logger=zap", "--log-outputs=stderr"])
+            .args(&self.options.args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()?;
+        self.child = Some(child);
+        Ok(())
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.options.tls.is_some() { "https" } else { "http" }
+    }
+
+    fn data_dir(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.dir.path().join("log")
+    }
+
+    fn signal(&self, signal: Signal) -> io::Result<()> {
+        let Some(child) = &self.child else { return Ok(()) };
+        let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return Ok(()) };
+        Ok(kill_process(pid, signal)?)
+    }
+
+    fn end_by(&mut self, signal: Signal) -> io::Result<()> {
+        self.signal(signal)?;
+        if let Some(mut child) = self.child.take() {
+            child.wait()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for EtcdServer {
+    fn drop(&mut self) {
+        // There is nobody left to tell.
+        let _ = self.kill();
+    }
+}
+
+/// A port on which nobody listens at the moment.
+fn free_port(env: &Env) -> io::Result<u16> {
+    let mut last = None;
+    for _ in 0..100 {
+        let offset = env.random_below(u64::from(PORTS.end - PORTS.start));
+        let port = PORTS.start + u16::try_from(offset).unwrap_or_default();
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            Ok(_) => return Ok(port),
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| io::Error::other("no port is free")))
+}

@@ -1,0 +1,191 @@
+//! Transactions in etcd's terms, and what its answers mean.
+
+use k1s_store::{Action, Error, Op, Precondition, Txn};
+use prost::Message;
+
+use crate::{
+    keys::{Keyspace, number},
+    proto::{
+        Compare, CompareResult, CompareTarget, DeleteRangeRequest, PutRequest, RangeRequest, Request,
+        RequestOp, Response, ResponseOp, TargetUnion, TxnRequest, TxnResponse,
+    },
+};
+
+/// What etcd takes in one request unless its `--max-request-bytes` says otherwise.
+const MAX_REQUEST_BYTES: usize = 3 << 19;
+
+/// The request that carries out `txn`, or reads the keys it has preconditions on if one of these does not hold.
+///
+/// Keys that are long and many would make that too large; it does not read then.
+pub(crate) fn request(keys: &Keyspace, txn: &Txn) -> TxnRequest {
+    let mut request = TxnRequest::default();
+    for op in txn.ops() {
+        let key = keys.outer(&op.key);
+        if let Some((result, revision)) = comparison(op.precondition) {
+            request.compare.push(Compare {
+                result: result.into(),
+                target: CompareTarget::Mod.into(),
+                key: key.clone(),
+                target_union: Some(TargetUnion::ModRevision(revision)),
+            });
+        }
+        request.success.push(match &op.action {
+            Action::Put(value) => Request::Put(PutRequest { key, value: value.clone() }).into(),
+            Action::Delete => Request::DeleteRange(DeleteRangeRequest { key }).into(),
+            // A read of nothing: without any, etcd would judge the preconditions on what this member
+            // happens to know.
+            Action::Check => {
+                Request::Range(RangeRequest { key, count_only: true, ..RangeRequest::default() }).into()
+            }
+        });
+    }
+    request.failure = reads(keys, txn);
+    if request.encoded_len() > MAX_REQUEST_BYTES {
+        request.failure.clear();
+    }
+    request
+}
+
+/// The request that reads the keys that `txn` has preconditions on, at one moment.
+pub(crate) fn read_request(keys: &Keyspace, txn: &Txn) -> TxnRequest {
+    TxnRequest { success: reads(keys, txn), ..TxnRequest::default() }
+}
+
+fn reads(keys: &Keyspace, txn: &Txn) -> Vec<RequestOp> {
+    let read = |op: &Op| RangeRequest { key: keys.outer(&op.key), ..RangeRequest::default() };
+    conditional(txn).map(|op| Request::Range(read(op)).into()).collect()
+}
+
+fn conditional(txn: &Txn) -> impl Iterator<Item = &Op> {
+    txn.ops().iter().filter(|op| op.precondition != Precondition::Any)
+}
+
+/// How the revision of a key compares if the precondition holds; `None` if nothing is asked. To etcd, a key
+/// that has no value is at revision 0.
+fn comparison(precondition: Precondition) -> Option<(CompareResult, i64)> {
+    match precondition {
+        Precondition::Any => None,
+        Precondition::Absent => Some((CompareResult::Equal, 0)),
+        Precondition::Exists => Some((CompareResult::Greater, 0)),
+        // No revision wrote at 0, which must not pass for "absent".
+        Precondition::Revision(revision) if revision.get() == 0 => Some((CompareResult::Equal, -1)),
+        Precondition::Revision(revision) => Some((CompareResult::Equal, number(revision))),
+    }
+}
+
+/// Whether an answer says that something was written.
+pub(crate) fn has_written(answer: &TxnResponse) -> bool {
+    answer.succeeded
+        && answer.responses.iter().any(|op| match &op.response {
+            Some(Response::Put(_)) => true,
+            Some(Response::DeleteRange(deletion)) => deletion.deleted > 0,
+            _ => false,
+        })
+}
+
+/// Which precondition does not hold, by what was read of the keys that have one; `None` if all do.
+pub(crate) fn conflict(keys: &Keyspace, txn: &Txn, reads: &[ResponseOp]) -> Option<Error> {
+    conditional(txn).zip(reads).find_map(|(op, read)| {
+        let Some(Response::Range(read)) = &read.response else { return None };
+        let current = read.kvs.first().and_then(|kv| keys.entry(kv));
+        let holds = op.precondition.holds(current.as_ref().map(|entry| entry.revision));
+        (!holds).then(|| Error::conflict(op.key.clone(), op.precondition, current))
+    })
+}
+
+/// The error for a request that etcd finds too large.
+pub(crate) fn too_large(request: &TxnRequest) -> Error {
+    let size = request.encoded_len();
+    // The limit is etcd's secret; that of its defaults is a good guess, unless this request disproves it.
+    let limit = MAX_REQUEST_BYTES.min(size.saturating_sub(1));
+    Error::TooLarge { what: "the transaction", size, limit, unit: "bytes" }
+}
+
+/// Whether it only reads.
+pub(crate) fn is_read_only(txn: &Txn) -> bool {
+    txn.ops().iter().all(|Op { action, .. }| matches!(action, Action::Check))
+}
+
+impl From<Request> for RequestOp {
+    fn from(request: Request) -> Self {
+        Self { request: Some(request) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k1s_store::{KeyValue, Revision};
+
+    use super::*;
+    use crate::proto::{KeyValue as EtcdKeyValue, RangeResponse};
+
+    #[test]
+    fn preconditions_become_comparisons_and_steps_become_operations() {
+        let keys = Keyspace::new("/k1s");
+        let txn = Txn::new()
+            .create("a", "1")
+            .check("b", Precondition::Exists)
+            .delete("c", Precondition::Revision(Revision::new(7)))
+            .put("d", "2", Precondition::Any);
+        let request = request(&keys, &txn);
+        let compared: Vec<_> = request
+            .compare
+            .iter()
+            .map(|compare| (compare.key.clone(), compare.result(), compare.target_union))
+            .collect();
+        let expected = |key: &'static str, result, revision| {
+            (key.into(), result, Some(TargetUnion::ModRevision(revision)))
+        };
+        assert_eq!(
+            compared,
+            [
+                expected("/k1s/kv/a", CompareResult::Equal, 0),
+                expected("/k1s/kv/b", CompareResult::Greater, 0),
+                expected("/k1s/kv/c", CompareResult::Equal, 7),
+            ]
+        );
+        assert_eq!(request.success.len(), 4);
+        assert_eq!(request.failure.len(), 3);
+    }
+
+    #[test]
+    fn long_keys_are_not_sent_three_times_if_that_is_too_much() {
+        let keys = Keyspace::new("/k1s");
+        let key = |n: usize| format!("{n:0width$}", width = k1s_store::limits::MAX_KEY_BYTES);
+        let txn = (0..k1s_store::limits::MAX_OPS).fold(Txn::new(), |txn, n| txn.create(key(n), "v"));
+        let request = request(&keys, &txn);
+        assert!(request.failure.is_empty());
+        assert!(request.encoded_len() < MAX_REQUEST_BYTES);
+        assert_eq!(read_request(&keys, &txn).success.len(), k1s_store::limits::MAX_OPS);
+    }
+
+    #[test]
+    fn revision_0_is_not_mistaken_for_absent() {
+        assert_eq!(comparison(Precondition::Revision(Revision::new(0))), Some((CompareResult::Equal, -1)));
+    }
+
+    #[test]
+    fn the_first_precondition_that_failed_is_reported_with_what_is_there() {
+        let keys = Keyspace::new("/k1s");
+        let txn = Txn::new()
+            .put("free", "", Precondition::Any)
+            .check("fine", Precondition::Absent)
+            .create("taken", "1")
+            .delete("gone", Precondition::Exists);
+        let read = |kvs| ResponseOp {
+            response: Some(Response::Range(RangeResponse { kvs, ..RangeResponse::default() })),
+        };
+        let there = EtcdKeyValue {
+            key: "/k1s/kv/taken".into(),
+            value: "0".into(),
+            create_revision: 4,
+            mod_revision: 5,
+        };
+        let reads = [read(vec![]), read(vec![there]), read(vec![])];
+        let current = KeyValue { key: "taken".into(), value: "0".into(), revision: Revision::new(5) };
+        assert_eq!(
+            conflict(&keys, &txn, &reads),
+            Some(Error::conflict("taken".into(), Precondition::Absent, Some(current)))
+        );
+    }
+}

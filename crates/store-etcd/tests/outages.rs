@@ -1,0 +1,260 @@
+//! Connections that break, servers that die, and what the store makes of it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use k1s_env::Env;
+use k1s_store::{Error, Outcome, Range, Revision, Store, WatchItem, WatchRequest, feed::FeedOptions};
+use k1s_store_etcd::{
+    EtcdOptions,
+    testing::{EtcdServer, ServerOptions},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_goes_on_across_a_crash_of_etcd_without_gap_or_repetition() {
+    let env = Env::system();
+    let Some(mut server) = server(&env).await else { return };
+    let store = connect(&env, hasty(server.options())).await;
+    let mut watch = store.watch(WatchRequest::prefix("/").previous(true)).await.unwrap();
+    let mut expected = Vec::new();
+    for round in 0..3 {
+        for n in 0..20 {
+            let revision = put(&store, &format!("/{n}"), &format!("{round}")).await.unwrap();
+            expected.push(revision);
+        }
+        server.kill().unwrap();
+        server.restart().await.unwrap();
+        expected.push(put_at_last(&env, &store, "/back", &format!("{round}")).await);
+    }
+    let mut seen = Vec::new();
+    while seen.len() < expected.len() {
+        seen.push(change(&env, &mut watch).await.revision());
+    }
+    assert_eq!(seen, expected);
+    let (rest, mark) = mark(&env, &mut watch).await;
+    assert_eq!((rest, mark), (vec![], *expected.last().unwrap()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_goes_on_across_broken_connections_while_others_write() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let writer = connect(&env, server.options()).await;
+    let proxy = Proxy::new(&env, &server.endpoint()).await;
+    let options = EtcdOptions { endpoints: vec![proxy.endpoint.clone()], ..hasty(server.options()) };
+    // So small a ring that what was missed must often be looked up in etcd's history.
+    let feed = FeedOptions { changes: 16, bytes: 1 << 20 };
+    let store = connect(&env, EtcdOptions { feed, ..options }).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+
+    let writing = env.spawn("writer", {
+        let writer = writer.clone();
+        async move {
+            let mut written = Vec::new();
+            for n in 0..600 {
+                written.push(put(&writer, &format!("/{}", n % 50), &format!("{n}")).await.unwrap());
+            }
+            written
+        }
+    });
+    let mut seen = Vec::new();
+    while seen.len() < 600 {
+        seen.push(change(&env, &mut watch).await.revision());
+        if seen.len() % 100 == 50 {
+            proxy.cut().await;
+        }
+    }
+    assert_eq!(seen, writing.await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_fail_while_etcd_is_down_and_work_when_it_is_back() {
+    let env = Env::system();
+    let Some(mut server) = server(&env).await else { return };
+    let store = connect(&env, hasty(server.options())).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let before = put(&store, "/a", "1").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), before);
+
+    server.kill().unwrap();
+    let read = store.get(b"/a", None).await.unwrap_err();
+    assert!(matches!(read, Error::Unavailable { outcome: Outcome::NotApplied, .. }), "{read}");
+    // The first may meet what is left of the connection; then nobody is there to write to.
+    let _ = put(&store, "/a", "2").await.unwrap_err();
+    let write = put(&store, "/a", "2").await.unwrap_err();
+    assert!(matches!(write, Error::Unavailable { outcome: Outcome::NotApplied, .. }), "{write}");
+    assert!(matches!(
+        store.watch(WatchRequest::prefix("/")).await,
+        Err(Error::Unavailable { outcome: Outcome::NotApplied, .. })
+    ));
+    // What is in memory can be watched.
+    let mut watch = store.watch(WatchRequest::prefix("/").after(before)).await.unwrap();
+    watch.request_progress();
+
+    server.restart().await.unwrap();
+    let after = put_at_last(&env, &store, "/b", "3").await;
+    assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().revision, before);
+    let mut reached = before;
+    let mut marked = false;
+    while !(marked && reached == after) {
+        let item = item(&env, &mut watch).await.unwrap();
+        assert!(item.revision() >= reached);
+        reached = item.revision();
+        marked |= matches!(item, WatchItem::Progress(_));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_fate_of_a_write_without_an_answer_is_unknown() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let store = connect(&env, hasty(server.options())).await;
+    put(&store, "/a", "1").await.unwrap();
+
+    server.pause().unwrap();
+    let write = put(&store, "/a", "2").await.unwrap_err();
+    assert!(matches!(write, Error::Unavailable { outcome: Outcome::Unknown, .. }), "{write}");
+    let read = store.get(b"/a", None).await.unwrap_err();
+    assert!(matches!(read, Error::Unavailable { outcome: Outcome::NotApplied, .. }), "{read}");
+
+    server.resume().unwrap();
+    put_at_last(&env, &store, "/b", "3").await;
+    let value = store.get(b"/a", None).await.unwrap().entry.unwrap().value;
+    assert!(value == "1" || value == "2", "once or never: {value:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_endpoint_is_passed_over() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let endpoints = vec!["http://127.0.0.1:1".into(), server.endpoint()];
+    let store = connect(&env, EtcdOptions { endpoints, ..server.options() }).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let written = put(&store, "/a", "1").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), written);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_endpoint_takes_over_and_back() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let mut first = Proxy::new(&env, &server.endpoint()).await;
+    let mut second = Proxy::new(&env, &server.endpoint()).await;
+    let endpoints = vec![first.endpoint.clone(), second.endpoint.clone()];
+    let store = connect(&env, EtcdOptions { endpoints, ..server.options() }).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let mut expected = Vec::new();
+    expected.push(put(&store, "/a", "1").await.unwrap());
+    first.down().await;
+    store.get(b"/a", None).await.expect("a read finds the other endpoint by itself");
+    expected.push(put_at_last(&env, &store, "/a", "2").await);
+    first.up().await;
+    second.down().await;
+    store.get(b"/a", None).await.expect("a read finds the other endpoint by itself");
+    expected.push(put_at_last(&env, &store, "/a", "3").await);
+    for revision in expected {
+        assert_eq!(change(&env, &mut watch).await.revision(), revision);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_that_is_behind_waits_for_etcd_to_come_back() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let mut proxy = Proxy::new(&env, &server.endpoint()).await;
+    let options = EtcdOptions { endpoints: vec![proxy.endpoint.clone()], ..hasty(server.options()) };
+    let feed = FeedOptions { changes: 2, bytes: 1 << 20 };
+    let store = connect(&env, EtcdOptions { feed, ..options }).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let mut expected = Vec::new();
+    for n in 0..20 {
+        expected.push(put(&store, &format!("/{n}"), "x").await.unwrap());
+    }
+    // Then the feed has it all, and has forgotten most of it.
+    drop(store.watch(WatchRequest::prefix("/")).await.unwrap());
+    proxy.down().await;
+    let reading = env.spawn("reader", {
+        let env = env.clone();
+        async move {
+            let mut seen = Vec::new();
+            while seen.len() < 20 {
+                seen.push(change(&env, &mut watch).await.revision());
+            }
+            seen
+        }
+    });
+    assert!(store.get(b"/1", None).await.is_err());
+    proxy.up().await;
+    assert_eq!(reading.await.unwrap(), expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_dead_but_not_broken_is_noticed() {
+    let env = Env::system();
+    let options =
+        ServerOptions { args: vec!["--grpc-keepalive-min-time=10ms".into()], ..ServerOptions::default() };
+    let Some(server) = EtcdServer::start_with(&env, options).await.unwrap() else { return };
+    let writer = connect(&env, server.options()).await;
+    let proxy = Proxy::new(&env, &server.endpoint()).await;
+    let options = EtcdOptions {
+        endpoints: vec![proxy.endpoint.clone()],
+        keep_alive: Duration::from_millis(200),
+        ..hasty(server.options())
+    };
+    let store = connect(&env, options).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    proxy.freeze();
+    let written = put(&writer, "/a", "1").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), written);
+    put_at_last(&env, &store, "/b", "2").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_etcd_that_forgot_is_not_trusted() {
+    let env = Env::system();
+    let Some(mut server) = server(&env).await else { return };
+    let store = connect(&env, hasty(server.options())).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    for n in 0..10 {
+        put(&store, &format!("/{n}"), "x").await.unwrap();
+        change(&env, &mut watch).await;
+    }
+    server.restart_empty().await.unwrap();
+    let ended = end(&env, &mut watch).await.unwrap();
+    assert!(
+        matches!(&ended, Error::Corrupt { reason } if reason.contains("restored from a backup")),
+        "{ended}"
+    );
+    let read = store.range(Range::prefix("/")).await.unwrap_err();
+    assert_eq!(read, ended);
+    assert_eq!(put(&store, "/a", "1").await.unwrap_err(), ended);
+    assert_eq!(store.watch(WatchRequest::prefix("/").after(Revision::new(2))).await.unwrap_err(), ended);
+    within(&env, store.close()).await.unwrap();
+
+    // A store that is opened on it takes it as it is.
+    let store = connect(&env, server.options()).await;
+    assert_eq!(store.range(Range::prefix("/")).await.unwrap().entries, []);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closing_does_not_wait_for_an_etcd_that_is_gone() {
+    let env = Env::system();
+    let Some(mut server) = server(&env).await else { return };
+    let env = Env::system();
+    let store = connect(&env, server.options()).await;
+    let watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    server.kill().unwrap();
+    watch.request_progress();
+    let slow = env.spawn("reader", {
+        let store = store.clone();
+        async move { store.get(b"/a", None).await }
+    });
+    env.timeout(Duration::from_secs(3), store.close()).await.unwrap().unwrap();
+    assert!(slow.await.unwrap().is_err());
+    drop(watch);
+    assert_no_tasks(&env).await;
+}

@@ -1,0 +1,247 @@
+//! One etcd, several users: other stores, and others who know nothing of stores.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::*;
+use k1s_env::Env;
+use k1s_store::{Error, Range, Revision, Store, WatchRequest, feed::FeedOptions};
+use k1s_store_etcd::{EtcdOptions, testing::EtcdServer};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_stores_on_one_etcd_see_each_others_writes() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let one = connect(&env, server.options()).await;
+    let two = connect(&env, server.options()).await;
+    let mut watch = two.watch(WatchRequest::prefix("/")).await.unwrap();
+
+    let by_one = put(&one, "/a", "one").await.unwrap();
+    assert_eq!(two.get(b"/a", None).await.unwrap().entry.unwrap().revision, by_one);
+    let by_two = two.update("/a".into(), "two".into(), by_one).await.unwrap();
+    assert!(matches!(one.update("/a".into(), "one".into(), by_one).await, Err(Error::Conflict(_))));
+    assert_eq!(change(&env, &mut watch).await.revision(), by_one);
+    assert_eq!(change(&env, &mut watch).await.revision(), by_two);
+
+    // A watch from now on begins behind what the other has written.
+    let last = put(&one, "/a", "three").await.unwrap();
+    let mut late = two.watch(WatchRequest::prefix("/")).await.unwrap();
+    let next = put(&one, "/a", "four").await.unwrap();
+    assert_eq!(change(&env, &mut late).await.revision(), next);
+    // A watch from a revision that only the other has seen yet.
+    let mut resumed = two.watch(WatchRequest::prefix("/").after(last)).await.unwrap();
+    assert_eq!(change(&env, &mut resumed).await.revision(), next);
+    let (_, reached) = mark(&env, &mut late).await;
+    assert!(reached >= next);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn roots_do_not_mix() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let one = connect(&env, EtcdOptions { root: "/one".into(), ..server.options() }).await;
+    let two = connect(&env, EtcdOptions { root: "/one/two".into(), ..server.options() }).await;
+    let mut watch = one.watch(WatchRequest::prefix("")).await.unwrap();
+    put(&two, "/a", "two").await.unwrap();
+    let written = put(&one, "/b", "one").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), written);
+    assert_eq!(one.range(Range::prefix("")).await.unwrap().entries.len(), 1);
+    assert_eq!(two.range(Range::prefix("")).await.unwrap().entries.len(), 1);
+    assert_eq!(one.stats().await.unwrap().keys, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_of_others_are_not_seen_but_marks_pass_their_revisions() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let raw = server.client().unwrap();
+    for n in 0..10 {
+        raw.put(format!("/registry/{n}"), "x").await.unwrap();
+    }
+    let store = connect(&env, server.options()).await;
+    let mut watch = store.watch(WatchRequest::prefix("")).await.unwrap();
+    let own = put(&store, "/a", "1").await.unwrap();
+    let foreign = raw.put("/k1s-not/kv/a", "x").await.unwrap();
+    let foreign = raw.put("/k1", "x").await.unwrap().max(foreign);
+
+    let (before, marked) = mark(&env, &mut watch).await;
+    assert_eq!(before, [own]);
+    assert!(marked >= foreign, "a mark at {marked} is older than {foreign}");
+    let all = store.range(Range::prefix("")).await.unwrap();
+    assert_eq!(all.entries.len(), 1);
+    assert!(all.revision >= foreign);
+
+    // A place of others is a fine place to watch from.
+    let mut resumed = store.watch(WatchRequest::prefix("").after(foreign)).await.unwrap();
+    let next = put(&store, "/a", "2").await.unwrap();
+    assert_eq!(change(&env, &mut resumed).await.revision(), next);
+    assert_eq!(change(&env, &mut watch).await.revision(), next);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_history_in_which_nothing_happened_ends() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let raw = server.client().unwrap();
+    let first = raw.put("/other", "x").await.unwrap();
+    for _ in 0..20 {
+        raw.put("/other", "x").await.unwrap();
+    }
+    // The store begins behind all that, and a watch before it.
+    let store = connect(&env, server.options()).await;
+    let mut watch = store.watch(WatchRequest::prefix("/").after(first)).await.unwrap();
+    let newest = raw.revision().await.unwrap();
+    let (before, marked) = mark(&env, &mut watch).await;
+    assert_eq!(before, []);
+    assert!(marked >= newest);
+    let written = put(&store, "/a", "1").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), written);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_others_compact_is_compacted() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let raw = server.client().unwrap();
+    let feed = FeedOptions { changes: 4, bytes: 1 << 20 };
+    let store = connect(&env, EtcdOptions { feed, ..server.options() }).await;
+    let mut behind = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let mut current = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let mut written = Vec::new();
+    for n in 0..30 {
+        written.push(put(&store, "/a", &format!("{n}")).await.unwrap());
+        assert_eq!(change(&env, &mut current).await.revision(), written[n]);
+    }
+    let oldest = written[25];
+    raw.compact(oldest).await.unwrap();
+
+    let compacted = Error::Compacted { requested: written[3], oldest };
+    assert_eq!(store.get(b"/a", Some(written[3])).await, Err(compacted.clone()));
+    assert_eq!(store.range(Range::prefix("/").at(written[3])).await.unwrap_err(), compacted);
+    assert_eq!(store.get(b"/a", Some(oldest)).await.unwrap().entry.unwrap().revision, oldest);
+    assert!(matches!(end(&env, &mut behind).await, Some(Error::Compacted { .. })));
+    assert!(matches!(
+        store.watch(WatchRequest::prefix("/").after(written[3])).await,
+        Err(Error::Compacted { .. })
+    ));
+    // Who keeps up does not notice.
+    let next = put(&store, "/a", "next").await.unwrap();
+    assert_eq!(change(&env, &mut current).await.revision(), next);
+
+    // A store that comes later knows.
+    let late = connect(&env, server.options()).await;
+    assert_eq!(late.stats().await.unwrap().oldest, oldest);
+    assert!(matches!(
+        late.watch(WatchRequest::prefix("/").after(written[24])).await,
+        Err(Error::Compacted { .. })
+    ));
+    let mut watch = late.watch(WatchRequest::prefix("/").after(oldest)).await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), written[26]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_compacted_during_an_outage_ends_the_watches_that_missed_it() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let writer = connect(&env, server.options()).await;
+    let mut proxy = Proxy::new(&env, &server.endpoint()).await;
+    let options = EtcdOptions { endpoints: vec![proxy.endpoint.clone()], ..hasty(server.options()) };
+    let store = connect(&env, options).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let seen = put(&writer, "/a", "1").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), seen);
+
+    proxy.down().await;
+    put(&writer, "/a", "2").await.unwrap();
+    let deleted = remove(&writer, "/a").await;
+    // To the very revision of a deletion, which is then gone from etcd's history.
+    writer.compact(deleted).await.unwrap();
+    proxy.up().await;
+
+    let ended = end(&env, &mut watch).await;
+    assert_eq!(ended, Some(Error::Compacted { requested: seen, oldest: deleted }));
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let next = put(&writer, "/a", "3").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), next);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replicas_compact_in_turn_and_keep_recent_history() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let options = EtcdOptions { compaction: Some(Duration::from_millis(200)), ..server.options() };
+    let one = connect(&env, options.clone()).await;
+    let two = connect(&env, options).await;
+    let mut watch = two.watch(WatchRequest::prefix("/")).await.unwrap();
+
+    let compacted_beyond = async |revision: Revision| {
+        within(&env, async {
+            loop {
+                let stats = two.stats().await.unwrap();
+                if stats.oldest >= revision {
+                    return stats;
+                }
+                env.sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await
+    };
+    let first = put(&one, "/a", "1").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), first);
+    let stats = compacted_beyond(first).await;
+    assert!(stats.oldest < stats.revision, "what is recent is kept");
+    assert!(matches!(one.get(b"/a", Some(Revision::FIRST)).await, Err(Error::Compacted { .. })));
+
+    // One of them goes; the other takes over.
+    one.close().await.unwrap();
+    let second = put(&two, "/a", "2").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), second);
+    compacted_beyond(second).await;
+    let third = put(&two, "/a", "3").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), third, "who keeps up does not notice");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_watches_are_one_to_etcd_and_reading_history_leaves_none() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let feed = FeedOptions { changes: 2, bytes: 1 << 20 };
+    let store = connect(&env, EtcdOptions { feed, ..server.options() }).await;
+    let first = put(&store, "/0", "x").await.unwrap();
+    for n in 1..10 {
+        put(&store, &format!("/{n}"), "x").await.unwrap();
+    }
+    let mut watches = Vec::new();
+    for _ in 0..20 {
+        let mut watch = store.watch(WatchRequest::prefix("/").after(first)).await.unwrap();
+        for _ in 1..10 {
+            change(&env, &mut watch).await;
+        }
+        watches.push(watch);
+    }
+    within(&env, async {
+        while watchers(&server).await != 1 {
+            env.sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+/// How many watches etcd has, by its metrics.
+async fn watchers(server: &EtcdServer) -> u64 {
+    let address = server.endpoint().replace("http://", "");
+    let mut connection = TcpStream::connect(&address).await.unwrap();
+    let request = format!("GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    connection.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await.unwrap();
+    let metric = answer.lines().find_map(|line| line.strip_prefix("etcd_debugging_mvcc_watcher_total "));
+    metric.expect("etcd counts its watches").parse().unwrap()
+}

@@ -1,0 +1,379 @@
+//! The fan-out of changes to watches: one ring of recent changes, a cursor for each watch.
+//!
+//! A backend [publishes](Feed::publish) each change once, in order. A watch is a cursor that goes
+//! through up to three places, always by the revision it has reached:
+//!
+//! ```text
+//!   backfill ──────────► ring ──────────► topic
+//!   the backend's own    recent changes   recent changes under
+//!   history, in pages    of all keys      one watched prefix
+//! ```
+//!
+//! - A **topic** exists while somebody watches its prefix. Publishing looks up the topics of a key by
+//!   prefix, so a change costs nothing to those who watch something else, and a thousand watches of
+//!   one prefix share one copy.
+//! - A cursor is a position. Nothing is queued for it, so it cannot block or slow a writer; when the
+//!   topic has moved on without it, it goes back to the ring or to the backend's history, and when
+//!   that is compacted it ends with [`Error::Compacted`].
+//! - Watches are woken by a task of the feed's own: publishing costs the same with one watch or with
+//!   a thousand.
+
+mod cursor;
+mod topics;
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use k1s_env::Env;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::{Change, Error, Result, Revision, Watch, WatchRequest};
+use topics::{Topic, Topics};
+
+/// How much the ring of a [`Feed`] holds. It is what a watch can fall behind without going back to
+/// the backend's history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FeedOptions {
+    /// At most so many changes.
+    pub changes: usize,
+    /// At most so many bytes of keys and values, except that the newest change is always kept.
+    pub bytes: usize,
+}
+
+impl Default for FeedOptions {
+    fn default() -> Self {
+        Self { changes: 4096, bytes: 16 << 20 }
+    }
+}
+
+/// A backend's own history, where watches find what is no longer in the ring.
+#[async_trait]
+pub trait Backfill: Send + Sync + 'static {
+    /// The changes after `request.after` (which is set), oldest first. The backend decides how many at a time,
+    /// but each call makes progress unless there is nothing newer.
+    ///
+    /// Fails with [`Error::Compacted`] when changes after that revision are gone.
+    async fn backfill(&self, request: &WatchRequest) -> Result<Backfilled>;
+}
+
+/// A page of a backend's history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Backfilled {
+    /// The changes under the prefix.
+    pub changes: Vec<Arc<Change>>,
+    /// The revision up to which these are all there are.
+    pub through: Revision,
+}
+
+/// The fan-out of one store's changes. Cheap to clone.
+#[derive(Clone)]
+pub struct Feed {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    env: Env,
+    options: FeedOptions,
+    state: Mutex<State>,
+    /// The newest revision that was published; what `state` says, readable without its lock.
+    revision: AtomicU64,
+    /// Tells the dispatcher that there are topics to wake.
+    dispatch: Arc<Notify>,
+    /// Whether there is a dispatcher: without one, publishing wakes watches itself.
+    dispatching: AtomicBool,
+    closed: AtomicBool,
+    watches: AtomicUsize,
+}
+
+struct State {
+    ring: VecDeque<Published>,
+    ring_bytes: usize,
+    /// Every change after this revision is in the ring.
+    floor: Revision,
+    /// Nothing at or before this revision can be watched from any more, except from it itself.
+    oldest: Revision,
+    revision: Revision,
+    topics: Topics,
+    /// Topics with changes their watches have not been woken for.
+    dirty: Vec<Arc<Topic>>,
+    closed: bool,
+}
+
+/// A change in the ring.
+#[derive(Clone)]
+struct Published {
+    change: Arc<Change>,
+    /// Whether events carry what was there before, where there was something.
+    previous: bool,
+}
+
+impl Feed {
+    /// A feed of a store that is at `revision` and whose history begins at `oldest`.
+    pub fn new(env: Env, options: FeedOptions, revision: Revision, oldest: Revision) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                env,
+                options,
+                state: Mutex::new(State {
+                    ring: VecDeque::new(),
+                    ring_bytes: 0,
+                    floor: revision,
+                    oldest,
+                    revision,
+                    topics: Topics::default(),
+                    dirty: Vec::new(),
+                    closed: false,
+                }),
+                revision: AtomicU64::new(revision.get()),
+                dispatch: Arc::default(),
+                dispatching: AtomicBool::new(false),
+                closed: AtomicBool::new(false),
+                watches: AtomicUsize::new(0),
+            }),
+        }
+    }
+
+    /// The newest revision that was published.
+    pub fn revision(&self) -> Revision {
+        Revision::new(self.shared.revision.load(Ordering::Acquire))
+    }
+
+    /// The oldest revision that can be watched from.
+    pub fn oldest(&self) -> Revision {
+        self.shared.state.lock().oldest
+    }
+
+    /// How many watches are open.
+    pub fn watches(&self) -> usize {
+        self.shared.watches.load(Ordering::Relaxed)
+    }
+
+    /// Whether a watch of `key` asks for what was there before. A backend that has to read it
+    /// first can save that when nobody does.
+    pub fn wants_previous(&self, key: &[u8]) -> bool {
+        let state = self.shared.state.lock();
+        state.topics.matching(key).any(|topic| topic.wants_previous())
+    }
+
+    /// Makes a change known. Changes must come in the order of their revisions.
+    ///
+    /// `previous` says whether its events carry what was there before; watches that ask for it get
+    /// such a change from the backend's history otherwise.
+    pub fn publish(&self, change: Arc<Change>, previous: bool) {
+        self.publish_all(std::iter::once((change, previous)));
+    }
+
+    /// Makes several changes known at once.
+    pub fn publish_all(&self, changes: impl IntoIterator<Item = (Arc<Change>, bool)>) {
+        self.publish_with(changes, || ());
+    }
+
+    /// Makes several changes known at once, and readable in the same step: `reveal` is what lets reads see them.
+    ///
+    /// A change must be readable before it is yielded. But who reads a revision may watch from it and ask
+    /// for marks at once, so the feed must not be behind what can be read either: every call to the feed
+    /// that comes after such a read waits for this one. `reveal` must be short and must not call the feed.
+    pub fn publish_with(
+        &self,
+        changes: impl IntoIterator<Item = (Arc<Change>, bool)>,
+        reveal: impl FnOnce(),
+    ) {
+        let mut state = self.shared.state.lock();
+        reveal();
+        for (change, previous) in changes {
+            state.push(Published { change, previous }, &self.shared.options);
+        }
+        // After the topics have the changes: a cursor that reads this revision finds them there.
+        self.shared.revision.store(state.revision.get(), Ordering::Release);
+        let wake = !state.dirty.is_empty();
+        drop(state);
+        if wake {
+            self.shared.wake();
+        }
+    }
+
+    /// Says that the store has reached `revision` without a change under any key that could be watched.
+    pub fn advance(&self, revision: Revision) {
+        let mut state = self.shared.state.lock();
+        if revision > state.revision {
+            state.revision = revision;
+            self.shared.revision.store(revision.get(), Ordering::Release);
+        }
+    }
+
+    /// Says that the history before `oldest` is gone.
+    pub fn compact(&self, oldest: Revision) {
+        let mut state = self.shared.state.lock();
+        state.oldest = state.oldest.max(oldest);
+        while state.ring.front().is_some_and(|first| first.change.revision() <= oldest) {
+            state.evict();
+        }
+    }
+
+    /// Forgets the ring and goes on at `revision`: what a backend does that lost track of the changes.
+    /// Watches find what they missed in the backend's history, or end with [`Error::Compacted`].
+    pub fn restart(&self, revision: Revision) {
+        let mut state = self.shared.state.lock();
+        while !state.ring.is_empty() {
+            state.evict();
+        }
+        for topic in state.topics.all() {
+            topic.lose_track();
+        }
+        state.floor = state.floor.max(revision);
+        state.revision = state.revision.max(revision);
+        self.shared.revision.store(state.revision.get(), Ordering::Release);
+        state.mark_all_dirty();
+        drop(state);
+        self.shared.wake();
+    }
+
+    /// Ends all watches, once they have yielded everything.
+    pub fn close(&self) {
+        let mut state = self.shared.state.lock();
+        state.closed = true;
+        self.shared.closed.store(true, Ordering::Release);
+        state.mark_all_dirty();
+        drop(state);
+        self.shared.wake();
+    }
+
+    /// Whether [`close`](Self::close) was called.
+    pub fn is_closed(&self) -> bool {
+        self.shared.closed.load(Ordering::Acquire)
+    }
+
+    /// Opens a watch that finds what is not in the ring in `history`.
+    pub fn watch(&self, request: WatchRequest, history: Arc<dyn Backfill>) -> Result<Watch> {
+        let cursor = cursor::Cursor::open(self.clone(), request, history)?;
+        self.start_dispatcher();
+        Ok(cursor.into_watch())
+    }
+
+    /// The task that wakes watches. It ends with the feed, or when the feed is closed and has no watches.
+    fn start_dispatcher(&self) {
+        if self.shared.dispatching.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let dispatch = self.shared.dispatch.clone();
+        let dispatcher = Dispatcher { shared: Arc::downgrade(&self.shared) };
+        // The task stops when this handle's runtime does; the feed may outlive that.
+        drop(self.shared.env.spawn("store-feed", async move {
+            while dispatcher.wake_watches() {
+                dispatch.notified().await;
+            }
+        }));
+    }
+}
+
+/// What the dispatching task holds: nothing that keeps the feed alive.
+struct Dispatcher {
+    shared: Weak<Shared>,
+}
+
+impl Dispatcher {
+    /// Wakes the watches of topics that have something new; false when there is nothing to wait for any more.
+    fn wake_watches(&self) -> bool {
+        let Some(shared) = self.shared.upgrade() else { return false };
+        shared.wake_dirty_topics();
+        !(shared.closed.load(Ordering::Acquire) && shared.watches.load(Ordering::Acquire) == 0)
+    }
+}
+
+impl Drop for Dispatcher {
+    /// The task ended, perhaps because its runtime did: from now on, publishing wakes watches itself,
+    /// until a new watch starts another task.
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.dispatching.store(false, Ordering::Release);
+            shared.wake_dirty_topics();
+        }
+    }
+}
+
+impl Shared {
+    fn wake(&self) {
+        if self.dispatching.load(Ordering::Acquire) {
+            self.dispatch.notify_one();
+        } else {
+            self.wake_dirty_topics();
+        }
+    }
+
+    fn wake_dirty_topics(&self) {
+        let dirty = std::mem::take(&mut self.state.lock().dirty);
+        for topic in dirty {
+            topic.wake();
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.dispatch.notify_one();
+    }
+}
+
+impl State {
+    fn push(&mut self, published: Published, options: &FeedOptions) {
+        let change = &published.change;
+        debug_assert!(change.revision() > self.revision, "changes must be published in order");
+        self.revision = change.revision();
+        for topic in self.topics.touched_by(change) {
+            if let Some(seen) = change.under(topic.prefix()) {
+                let newly_dirty = topic.push(Published { change: seen, previous: published.previous });
+                if newly_dirty {
+                    self.dirty.push(topic);
+                }
+            }
+        }
+        self.ring_bytes += change.size();
+        self.ring.push_back(published);
+        while self.ring.len() > options.changes || (self.ring_bytes > options.bytes && self.ring.len() > 1) {
+            self.evict();
+        }
+    }
+
+    /// Drops the oldest change from the ring and from the topics.
+    fn evict(&mut self) {
+        if let Some(Published { change, .. }) = self.ring.pop_front() {
+            self.ring_bytes -= change.size();
+            self.floor = self.floor.max(change.revision());
+            for topic in self.topics.touched_by(&change) {
+                topic.evict(change.revision());
+            }
+        }
+    }
+
+    fn mark_all_dirty(&mut self) {
+        self.dirty = self.topics.all().inspect(|topic| topic.mark_dirty()).cloned().collect();
+    }
+
+    /// Whether everything after `after` can be had, from the ring or from history.
+    fn check_start(&self, after: Revision) -> Result<()> {
+        if after < self.oldest {
+            return Err(Error::Compacted { requested: after, oldest: self.oldest });
+        }
+        if after > self.revision {
+            return Err(Error::FutureRevision { requested: after, current: self.revision });
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed")
+            .field("revision", &self.revision())
+            .field("watches", &self.watches())
+            .finish_non_exhaustive()
+    }
+}

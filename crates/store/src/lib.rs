@@ -1,0 +1,46 @@
+//! A store of bytes under keys, with revisions: what everything in k1s stands on.
+//!
+//! - [`Store`] is the trait: reads at a revision, transactions with preconditions, watches, compaction.
+//! - [`MemoryStore`] keeps everything in memory. `k1s-store-disk` and `k1s-store-etcd` are the other backends.
+//! - [`feed`] is the fan-out of changes to watches, for those who write a backend.
+//! - [`conformance`] is the suite that every backend passes, a third party's too
+//!   (feature `conformance`).
+//!
+//! The store knows nothing of objects: it never looks into a value, and a key is only compared and
+//! matched by prefix. Many tenants share one store by prefixing their keys.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> k1s_store::Result<()> {
+//! use k1s_store::{MemoryStore, Range, Store, WatchItem, WatchRequest};
+//!
+//! let store = MemoryStore::default();
+//! let created = store.create("/pods/web".into(), "pending".into()).await?;
+//! let mut watch = store.watch(WatchRequest::prefix("/pods/").after(created).previous(true)).await?;
+//!
+//! store.update("/pods/web".into(), "running".into(), created).await?;
+//!
+//! let Some(Ok(WatchItem::Change(change))) = watch.next().await else { panic!("the watch ended") };
+//! assert_eq!(change.events()[0].value.as_deref(), Some(&b"running"[..]));
+//! assert_eq!(store.range(Range::prefix("/pods/").at(created)).await?.entries[0].value, "pending");
+//! # Ok(())
+//! # }
+//! ```
+
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
+mod error;
+pub mod feed;
+pub mod limits;
+mod memory;
+mod store;
+mod txn;
+mod types;
+mod watch;
+
+pub use error::{Conflict, Error, Outcome, Result};
+pub use memory::{MemoryOptions, MemoryStore};
+pub use store::Store;
+pub use txn::{Action, Op, Precondition, Txn};
+pub use types::{GetResult, KeyValue, Range, RangeResult, Revision, Stats, prefix_end};
+pub use watch::{Change, Event, EventKind, Previous, RequestProgress, Watch, WatchItem, WatchRequest};

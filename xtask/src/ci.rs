@@ -1,0 +1,62 @@
+//! What must hold before a change lands, step by step.
+
+use std::{env, process::Command};
+
+use crate::{print, tidy};
+
+/// One step: what it is for, and the command line that does it.
+struct Step {
+    name: &'static str,
+    cargo: &'static [&'static str],
+    variables: &'static [(&'static str, &'static str)],
+}
+
+const FORMAT: Step = Step { name: "format", cargo: &["fmt", "--all", "--check"], variables: &[] };
+
+const LINTS: Step = Step {
+    name: "lints",
+    cargo: &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
+    variables: &[],
+};
+
+/// The command that the README gives for running the tests.
+const TESTS: Step = Step { name: "tests", cargo: &["test"], variables: &[] };
+
+const DOCUMENTATION: Step = Step {
+    name: "documentation",
+    cargo: &["doc", "--workspace", "--no-deps", "--all-features"],
+    variables: &[("RUSTDOCFLAGS", "-D warnings")],
+};
+
+const CRASHES: Step = Step {
+    name: "200 kills",
+    cargo: &["run", "--quiet", "--release", "-p", "k1s-bench", "--", "crash", "--kills", "200"],
+    variables: &[],
+};
+
+pub(crate) fn run(tests: bool) -> Result<(), String> {
+    run_step(&FORMAT)?;
+    print("== tidy");
+    tidy::run()?;
+    run_step(&LINTS)?;
+    if tests {
+        run_step(&TESTS)?;
+    }
+    run_step(&DOCUMENTATION)?;
+    run_step(&CRASHES)?;
+    print("all of it holds");
+    Ok(())
+}
+
+fn run_step(step: &Step) -> Result<(), String> {
+    let line = step.cargo.join(" ");
+    print(&format!("== {}: cargo {line}", step.name));
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(step.cargo)
+        .envs(step.variables.iter().copied())
+        .current_dir(tidy::root())
+        .status()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("step `{}` failed: cargo {line}", step.name)) }
+}

@@ -1,0 +1,49 @@
+//! The workspace's own chores: `cargo xtask ci` and `cargo xtask tidy`.
+
+mod ci;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+The workspace's own chores.
+
+Usage: cargo xtask <COMMAND>
+
+Commands:
+  ci [--no-tests]  everything that must hold before a change lands: format, tidy, lints, tests,
+                   documentation, and 200 kills of a disk store that is being written to
+                   (--no-tests: all but the tests, for a script that has run them)
+  tidy             the rules about crates and files that the compiler does not know
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["ci"] => ci::run(true),
+        ["ci", "--no-tests"] => ci::run(false),
+        ["tidy"] => tidy::run(),
+        ["help" | "--help" | "-h"] => {
+            print(HELP);
+            Ok(())
+        }
+        _ => Err(format!("unknown arguments: {}\n\n{HELP}", arguments.join(" "))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            complain(&message);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "a command-line program speaks to its user")]
+pub(crate) fn print(text: &str) {
+    println!("{text}");
+}
+
+#[expect(clippy::print_stderr, reason = "a command-line program speaks to its user")]
+fn complain(text: &str) {
+    eprintln!("xtask: {text}");
+}

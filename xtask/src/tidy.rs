@@ -1,0 +1,198 @@
+//! The rules about crates and files that the compiler does not know. They are a test, too.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::print;
+
+/// What each crate may depend on within the workspace. A new crate gets its line here and its place in
+/// docs/architecture.md.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("k1s-env", &[]),
+    ("k1s-store", &["k1s-env"]),
+    ("k1s-store-disk", &["k1s-env", "k1s-store"]),
+    ("k1s-store-etcd", &["k1s-env", "k1s-store"]),
+    ("k1s-bench", &["k1s-env", "k1s-store", "k1s-store-disk", "k1s-store-etcd"]),
+    ("xtask", &[]),
+];
+
+/// A file longer than this has more than one concern.
+const MAX_LINES: usize = 800;
+
+/// The workspace's folder.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+pub(crate) fn run() -> Result<(), String> {
+    let mut problems = Vec::new();
+    check_graph(&metadata()?, &mut problems)?;
+    check_manifests(&mut problems)?;
+    check_sources(&mut problems)?;
+    check_commands(&mut problems)?;
+    if problems.is_empty() {
+        print("crates, manifests, sources and commands are tidy");
+        Ok(())
+    } else {
+        Err(format!("not tidy:\n  {}", problems.join("\n  ")))
+    }
+}
+
+fn metadata() -> Result<Value, String> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version=1", "--no-deps"])
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("cannot run cargo metadata: {error}"))?;
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
+}
+
+/// Crates depend only on what they may.
+fn check_graph(metadata: &Value, problems: &mut Vec<String>) -> Result<(), String> {
+    let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
+    let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
+    let members: BTreeSet<String> = packages.iter().map(name).collect();
+    let may_use: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
+    for package in packages {
+        let crate_name = name(package);
+        let Some(allowed) = may_use.get(crate_name.as_str()) else {
+            problems.push(format!("{crate_name} is not in the table of xtask/src/tidy.rs"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().into_iter().flatten() {
+            let dependency = name(dependency);
+            if members.contains(&dependency)
+                && dependency != crate_name
+                && !allowed.contains(&dependency.as_str())
+            {
+                problems.push(format!("{crate_name} must not depend on {dependency}"));
+            }
+        }
+    }
+    for known in may_use.keys().filter(|known| !members.contains(**known)) {
+        problems.push(format!("{known} is in the table of xtask/src/tidy.rs, but not in the workspace"));
+    }
+    Ok(())
+}
+
+/// Every crate takes its dependencies and lints from the workspace.
+fn check_manifests(problems: &mut Vec<String>) -> Result<(), String> {
+    for path in files("Cargo.toml")? {
+        if path == root().join("Cargo.toml") {
+            continue;
+        }
+        let text = read(&path)?;
+        let shown = show(&path);
+        if !text.contains("[lints]\nworkspace = true") {
+            problems.push(format!("{shown} does not take its lints from the workspace"));
+        }
+        let mut in_dependencies = false;
+        for line in text.lines() {
+            if line.starts_with('[') {
+                in_dependencies = line.contains("dependencies");
+            } else if in_dependencies && line.contains('=') && !line.contains("workspace = true") {
+                // A crate may turn on its own features for its tests.
+                if !line.contains("path = \".\"") {
+                    problems.push(format!("{shown}: not from the workspace's table: {line}"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Files have one concern, crates say what they are for, and nothing is left half done.
+fn check_sources(problems: &mut Vec<String>) -> Result<(), String> {
+    for path in files("rs")? {
+        let text = read(&path)?;
+        let lines = text.lines().count();
+        let shown = show(&path);
+        if lines > MAX_LINES {
+            problems.push(format!("{shown} has {lines} lines, more than {MAX_LINES}"));
+        }
+        if !text.starts_with("//!") {
+            problems.push(format!("{shown} does not begin with what it is for (//! …)"));
+        }
+        if text.contains("#[ignore") {
+            problems.push(format!("{shown} has an ignored test"));
+        }
+    }
+    Ok(())
+}
+
+/// The README and CI speak of the same test command.
+fn check_commands(problems: &mut Vec<String>) -> Result<(), String> {
+    let readme = read(&root().join("README.md"))?;
+    let ci = read(&root().join(".ci/run"))?;
+    if !readme.lines().any(|line| line.trim() == "cargo test") {
+        problems.push("README.md does not give `cargo test` as the test command".to_owned());
+    }
+    if !ci.lines().any(|line| line.trim() == "cargo test") {
+        problems.push(".ci/run does not run the README's test command, `cargo test`".to_owned());
+    }
+    Ok(())
+}
+
+/// The files of the workspace that end in `ending`.
+fn files(ending: &str) -> Result<Vec<PathBuf>, String> {
+    let mut found = Vec::new();
+    let mut folders = ["crates", "xtask", "examples"].map(|folder| root().join(folder)).to_vec();
+    while let Some(folder) = folders.pop() {
+        if !folder.exists() {
+            continue;
+        }
+        let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", show(&folder)))?;
+        for entry in entries {
+            let path = entry.map_err(|error| format!("{}: {error}", show(&folder)))?.path();
+            if path.is_dir() {
+                if path.file_name().is_some_and(|name| name != "target") {
+                    folders.push(path);
+                }
+            } else if path.to_string_lossy().ends_with(ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", show(path)))
+}
+
+fn show(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_workspace_is_tidy() {
+        run().unwrap();
+    }
+
+    #[test]
+    fn a_dependency_that_is_not_allowed_is_a_problem() {
+        let metadata = serde_json::json!({"packages": [
+            {"name": "k1s-env", "dependencies": [{"name": "k1s-store"}, {"name": "uuid"}]},
+            {"name": "k1s-store", "dependencies": [{"name": "k1s-env"}]},
+            {"name": "k1s-new", "dependencies": []},
+        ]});
+        let mut problems = Vec::new();
+        check_graph(&metadata, &mut problems).unwrap();
+        assert!(problems.contains(&"k1s-env must not depend on k1s-store".to_owned()), "{problems:?}");
+        assert!(problems.iter().any(|problem| problem.starts_with("k1s-new is not in the table")));
+        assert!(problems.iter().any(|problem| problem.starts_with("k1s-store-disk is in the table")));
+        assert!(!problems.iter().any(|problem| problem.contains("uuid")));
+    }
+}
