@@ -27,23 +27,31 @@ const MARKS: u32 = 64;
 pub(crate) struct History {
     revisions: u64,
     age: Duration,
-    marks: VecDeque<(Instant, Revision)>,
+    marks: VecDeque<Mark>,
+}
+
+/// At `at`, `revision` was the newest. Marks of the same little while are one, begun at `begun`.
+struct Mark {
+    begun: Instant,
+    at: Instant,
+    revision: Revision,
 }
 
 impl History {
     pub(crate) fn new(options: &DiskOptions, now: Instant, state: State) -> Self {
-        let marks = VecDeque::from([(now, state.revision)]);
+        let marks = VecDeque::from([Mark { begun: now, at: now, revision: state.revision }]);
         Self { revisions: options.history_revisions, age: options.history_age, marks }
     }
 
     /// Remembers that `revision` is the newest now.
     pub(crate) fn note(&mut self, revision: Revision, now: Instant) {
-        let is_due = self
-            .marks
-            .back()
-            .is_none_or(|(noted, newest)| *newest < revision && now - *noted >= self.age / MARKS);
-        if is_due {
-            self.marks.push_back((now, revision));
+        match self.marks.back_mut() {
+            Some(last) if last.revision == revision => {}
+            Some(last) if now - last.begun < self.age / MARKS => {
+                last.at = now;
+                last.revision = revision;
+            }
+            _ => self.marks.push_back(Mark { begun: now, at: now, revision }),
         }
     }
 
@@ -54,10 +62,10 @@ impl History {
         if by_count >= oldest.get() + WORTHWHILE {
             oldest = Revision::new(by_count);
         }
-        while let Some((noted, newest)) = self.marks.front()
-            && now - *noted >= self.age
+        while let Some(Mark { at, revision, .. }) = self.marks.front()
+            && now - *at >= self.age
         {
-            oldest = oldest.max(*newest);
+            oldest = oldest.max(*revision);
             self.marks.pop_front();
         }
         oldest
@@ -77,7 +85,7 @@ impl History {
             return None;
         }
         let next = match self.marks.front() {
-            Some((noted, _)) => *noted + self.age,
+            Some(mark) => mark.at + self.age,
             None => now + self.age / MARKS,
         };
         Some((next - now).max(Duration::from_millis(1)))
@@ -93,16 +101,14 @@ impl History {
         let first = Pointer::new(state.swept.next(), 0).encode();
         let end = Pointer::new(until.next(), 0).encode();
         if first < end {
-            let mut seen = 0;
             state.swept = until;
-            for stored in view.snapshot.range(&engine.data, first..end) {
+            for (seen, stored) in view.snapshot.range(&engine.data, first..end).enumerate() {
                 let (key, bytes) = stored.into_inner().map_err(|error| engine_error(&error))?;
                 let (pointer, record) = decode(&key, &bytes.into())?;
                 if seen >= SWEEP && pointer.index == 0 {
                     state.swept = Revision::new(pointer.revision.get() - 1);
                     break;
                 }
-                seen += 1;
                 if let (false, Some(replaced)) = (record.created, record.replaced) {
                     writes.remove(&engine.data, replaced.encode());
                 }

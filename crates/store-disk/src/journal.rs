@@ -29,16 +29,23 @@ const TRAILER: &[u8; 4] = b"FJL\x03";
 
 /// Makes sure that the journal holds everything up to `acknowledged` that the trees may not hold yet, and
 /// cuts off what was torn behind it.
-pub(crate) fn inspect(engine: &Path, acknowledged: Revision) -> Result<(), OpenError> {
+///
+/// Only what was written last can be torn. If nothing before it in the journal tells how far the store was, it
+/// is cut off all the same, but returned: the trees must tell.
+pub(crate) fn inspect(engine: &Path, acknowledged: Revision) -> Result<Option<CutOff>, OpenError> {
     let journals = list(engine)?;
     let mut last_revision = None;
+    let mut last_sequence = None;
+    let mut cut_off = None;
     for (position, path) in journals.iter().enumerate() {
-        let scan = Scan::of(path, None).map_err(OpenError::io(path))?;
+        let scan = Scan::of(path, last_sequence, None).map_err(OpenError::io(path))?;
         last_revision = last_revision.max(scan.last_revision);
+        last_sequence = scan.last_sequence;
         let Some(reason) = scan.damage else { continue };
-        let whole_up_to = last_revision.unwrap_or(acknowledged);
-        let is_newest = position + 1 == journals.len();
-        if !is_newest || whole_up_to < acknowledged {
+        let is_last =
+            position + 1 == journals.len() && !batch_follows(path, scan.len).map_err(OpenError::io(path))?;
+        let whole_up_to = last_revision.unwrap_or(if is_last { acknowledged } else { Revision::FIRST });
+        if !is_last || whole_up_to < acknowledged {
             return Err(OpenError::damaged(
                 path,
                 format!(
@@ -52,15 +59,32 @@ pub(crate) fn inspect(engine: &Path, acknowledged: Revision) -> Result<(), OpenE
             journal = %path.display(), byte = scan.len, reason,
             "cutting off a write that was interrupted and never acknowledged"
         );
+        if last_revision.is_none() {
+            let bytes = fs::read(path).map_err(OpenError::io(path))?;
+            cut_off = Some(CutOff { path: path.clone(), bytes });
+        }
         cut(path, scan.len)?;
     }
-    Ok(())
+    Ok(cut_off)
+}
+
+/// A journal as it was before its end was cut off.
+pub(crate) struct CutOff {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl CutOff {
+    /// Puts the journal back as it was: it was not just a torn write.
+    pub(crate) fn restore(self) -> Result<(), OpenError> {
+        fs::write(&self.path, &self.bytes).map_err(OpenError::io(&self.path))
+    }
 }
 
 /// Cuts off what is later than `acknowledged`: a batch that failed must not come back.
 pub(crate) fn cut_after(engine: &Path, acknowledged: Revision) -> Result<(), OpenError> {
     for path in list(engine)? {
-        let scan = Scan::of(&path, Some(acknowledged)).map_err(OpenError::io(&path))?;
+        let scan = Scan::of(&path, None, Some(acknowledged)).map_err(OpenError::io(&path))?;
         if scan.damage.is_some() || scan.stopped {
             cut(&path, scan.len)?;
         }
@@ -98,6 +122,8 @@ struct Scan {
     len: u64,
     /// The last revision in them.
     last_revision: Option<Revision>,
+    /// The engine's number of the last of them.
+    last_sequence: Option<u64>,
     /// What is wrong behind them, unless there is nothing.
     damage: Option<&'static str>,
     /// Whether a whole batch behind them is later than what was to be kept.
@@ -105,16 +131,24 @@ struct Scan {
 }
 
 impl Scan {
-    fn of(path: &Path, keep: Option<Revision>) -> io::Result<Self> {
+    /// Reads a file whose batches come after number `sequence`, up to one that is later than `keep`.
+    fn of(path: &Path, sequence: Option<u64>, keep: Option<Revision>) -> io::Result<Self> {
         let mut reader = BufReader::with_capacity(1 << 18, File::open(path)?);
-        let mut scan = Self { len: 0, last_revision: None, damage: None, stopped: false };
+        let mut scan =
+            Self { len: 0, last_revision: None, last_sequence: sequence, damage: None, stopped: false };
         loop {
             match Batch::read(&mut reader)? {
                 Step::Batch(batch) if keep.is_some_and(|keep| batch.revision > Some(keep)) => {
                     scan.stopped = true;
                     return Ok(scan);
                 }
+                // The engine's checksum does not cover the number; a wrong one would let an old record win.
+                Step::Batch(batch) if Some(batch.sequence) <= scan.last_sequence => {
+                    scan.damage = Some("a batch is out of order");
+                    return Ok(scan);
+                }
                 Step::Batch(batch) => {
+                    scan.last_sequence = Some(batch.sequence);
                     scan.len += batch.len;
                     scan.last_revision = scan.last_revision.max(batch.revision);
                 }
@@ -132,6 +166,21 @@ impl Scan {
             }
         }
     }
+}
+
+/// Whether there is a whole batch behind `offset`, where something is damaged. A crash cannot leave that: a batch is
+/// written when the one before it is synced.
+fn batch_follows(path: &Path, offset: u64) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    let mut rest = Vec::new();
+    file.read_to_end(&mut rest)?;
+    for end in memchr::memmem::find_iter(&rest, TRAILER) {
+        if let Step::Batch(_) = Batch::read(&mut &rest[end + TRAILER.len()..])? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a file has nothing but zeros from `offset` on. Does not read what was never written.
@@ -169,6 +218,7 @@ fn next_written(_file: &File, offset: u64, len: u64) -> io::Result<Option<u64>> 
 
 struct Batch {
     len: u64,
+    sequence: u64,
     /// The last revision it writes, if it writes any.
     revision: Option<Revision>,
 }
@@ -200,10 +250,12 @@ impl Batch {
 
     fn parse(reader: &mut impl BufRead) -> io::Result<Step> {
         const ITEM: usize = 1 + 1 + 1 + 8 + 2 + 4 + 4;
-        let [_, items @ .., _, _, _, _, _, _, _, _] = take::<13>(reader)?;
-        let mut batch = Self { len: 13, revision: None };
+        let [_tag] = take(reader)?;
+        let items = u32::from_le_bytes(take(reader)?);
+        let sequence = u64::from_le_bytes(take(reader)?);
+        let mut batch = Self { len: 13, sequence, revision: None };
         let mut hash = Xxh3::new();
-        for _ in 0..u32::from_le_bytes(items) {
+        for _ in 0..items {
             let header = take::<ITEM>(reader)?;
             let [2, _kind, 0, .., k0, k1, v0, v1, v2, v3, s0, s1, s2, s3] = header else {
                 return Ok(Step::Damage("an item of a batch begins with the wrong bytes"));

@@ -63,11 +63,16 @@ impl DiskStore {
         folder.migrate(MIGRATIONS)?;
         let watermark = folder.watermark()?;
         let path = folder.engine();
-        journal::inspect(&path, watermark.revision())?;
-        let engine = Engine::open(&path, &options)?;
-        let state = no_panic(|| engine.state(&engine.snapshot()))
-            .map_err(|error| OpenError::damaged(&path, error.to_string()))?;
-        verify(&state, watermark.revision()).map_err(|reason| OpenError::damaged(&path, reason))?;
+        let cut_off = journal::inspect(&path, watermark.revision())?;
+        let (engine, state) = match Self::open_engine(&path, &options, watermark.revision()) {
+            Ok(opened) => opened,
+            Err(error) => {
+                if let Some(cut_off) = cut_off {
+                    cut_off.restore()?;
+                }
+                return Err(error);
+            }
+        };
 
         let shared = Arc::new(Shared {
             feed: Feed::new(env.clone(), options.feed, state.revision, state.oldest),
@@ -91,6 +96,18 @@ impl DiskStore {
                 thread: Some(thread),
             }),
         })
+    }
+
+    fn open_engine(
+        path: &Path,
+        options: &DiskOptions,
+        acknowledged: Revision,
+    ) -> Result<(Engine, State), OpenError> {
+        let engine = Engine::open(path, options)?;
+        let state = no_panic(|| engine.state(&engine.snapshot()))
+            .map_err(|error| OpenError::damaged(path, error.to_string()))?;
+        verify(&state, acknowledged).map_err(|reason| OpenError::damaged(path, reason))?;
+        Ok((engine, state))
     }
 
     /// Reads the whole store and reports everything that is not as it should be.

@@ -1,27 +1,95 @@
-//! The disk store passes the suite that every backend passes.
+//! The disk store, put through the suite that every backend passes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use k1s_env::Env;
-use k1s_store::conformance::{Backend, Fresh};
+use k1s_store::{
+    Store,
+    conformance::{
+        Backend, Fresh, Profile, linearizability, model, run_async, watch_promises, watched::Load,
+    },
+    feed::FeedOptions,
+};
 use k1s_store_disk::{DiskOptions, DiskStore};
 
+async fn fresh(options: DiskOptions) -> Fresh {
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    Fresh::reopenable(move || {
+        let folder = folder.clone();
+        async move {
+            let store = DiskStore::open(Env::system(), folder.path(), options).unwrap();
+            Arc::new(store) as Arc<dyn Store>
+        }
+    })
+    .await
+}
+
+/// As it comes.
 struct Disk;
 
 #[async_trait]
 impl Backend for Disk {
     async fn fresh(&self) -> Fresh {
-        let folder = Arc::new(tempfile::tempdir().unwrap());
-        Fresh::reopenable(move || {
-            let folder = folder.clone();
-            async move {
-                let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
-                Arc::new(store) as Arc<dyn k1s_store::Store>
-            }
-        })
-        .await
+        fresh(DiskOptions::default()).await
+    }
+
+    async fn bounded(&self, revisions: usize) -> Option<Fresh> {
+        let feed = FeedOptions { changes: revisions / 4, ..FeedOptions::default() };
+        Some(fresh(DiskOptions { history_revisions: revisions as u64, feed, ..DiskOptions::default() }).await)
     }
 }
 
-k1s_store::conformance_tests!(Disk);
+/// With little memory: watches live on what is on disk, and records are sorted into files all the time.
+struct Little;
+
+#[async_trait]
+impl Backend for Little {
+    async fn fresh(&self) -> Fresh {
+        let feed = FeedOptions { changes: 3, ..FeedOptions::default() };
+        fresh(DiskOptions { memtable_bytes: 32 << 10, feed, ..DiskOptions::default() }).await
+    }
+
+    fn profile(&self) -> Profile {
+        Profile { many_keys: 10_000, many_writes: 2_000, after_close: 3, ..Profile::default() }
+    }
+}
+
+mod suite {
+    k1s_store::conformance_tests!(super::Disk);
+}
+
+mod suite_with_little_memory {
+    k1s_store::conformance_tests!(super::Little);
+}
+
+#[test]
+fn random_operations_agree_with_a_model_for_many_seeds() {
+    run_async(async {
+        for seed in 1000..1030 {
+            model(&Disk, seed, 150).await;
+            model(&Little, seed, 150).await;
+        }
+    });
+}
+
+#[test]
+fn watch_promises_hold_for_many_seeds() {
+    run_async(async {
+        for seed in 1000..1010 {
+            watch_promises(&Disk, seed, Load::of(100)).await;
+            watch_promises(&Little, seed, Load::of(100)).await;
+        }
+    });
+}
+
+#[test]
+fn histories_are_linearizable_for_many_seeds() {
+    run_async(async {
+        for seed in 1000..1040 {
+            linearizability(&Disk, seed, 2 + seed as usize % 7, 100).await;
+        }
+    });
+}

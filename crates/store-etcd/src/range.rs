@@ -12,10 +12,26 @@ const PAGE_BYTES: usize = 8 << 20;
 /// so a few large pages are better than many small ones.
 const PAGE_GROWTH: usize = 10;
 
+/// Attempts at a range of the newest state whose moment is compacted before its last page is read.
+const ATTEMPTS: usize = 5;
+
 impl Shared {
     /// All entries of `range` up to its limit, however many there are, of one moment.
     pub(crate) async fn range(&self, range: &Range) -> Result<RangeResult> {
         self.check_moment(range.revision)?;
+        let mut attempt = 1;
+        loop {
+            match self.range_pages(range).await {
+                // Who asks for the newest state did not ask for that moment.
+                Err(Error::Compacted { .. }) if range.revision.is_none() && attempt < ATTEMPTS => {
+                    attempt += 1
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn range_pages(&self, range: &Range) -> Result<RangeResult> {
         let range_end = self.keys.outer_end(&range.prefix);
         let mut key = self.keys.outer(range.first_key());
         // The first page decides on the moment of all.

@@ -60,7 +60,8 @@ pub struct Event {
     pub value: Option<Bytes>,
     /// Whether the key had no value before.
     pub created: bool,
-    /// What was there before, if the watch asked for it and there was something.
+    /// What was there before, if there was something. Always there if the watch asked for it, and
+    /// otherwise where it costs nothing.
     pub previous: Option<Previous>,
 }
 
@@ -190,7 +191,9 @@ impl WatchItem {
 /// - **Bounded**: a watch that is not read costs a position, not a queue. One that falls behind the
 ///   history that is kept ends with [`Error::Compacted`](crate::Error::Compacted).
 ///
-/// It ends with `None` after the store was closed and everything was yielded; an error is the last item.
+/// It ends with `None` after the store was closed and everything was yielded; an error is the last item. A
+/// watch that is so far behind that it would have to read the history of a closed store ends with
+/// [`Error::Closed`](crate::Error::Closed).
 #[must_use = "a watch yields nothing unless it is read"]
 pub struct Watch {
     items: Pin<Box<dyn Stream<Item = Result<WatchItem>> + Send>>,

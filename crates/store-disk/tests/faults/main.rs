@@ -2,6 +2,12 @@
 //!
 //! Each test runs itself again as a child with that library preloaded, and there does what its name says.
 #![cfg(target_os = "linux")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking"
+)]
 
 use std::{
     collections::BTreeMap,
@@ -14,7 +20,7 @@ use std::{
 
 use bytes::Bytes;
 use k1s_env::Env;
-use k1s_store::{Error, Precondition, Range, Result, Revision, Store, Txn, WatchItem, WatchRequest};
+use k1s_store::{Error, Outcome, Precondition, Range, Result, Revision, Store, Txn, WatchItem, WatchRequest};
 use k1s_store_disk::{DiskOptions, DiskStore};
 use tokio::sync::Semaphore;
 
@@ -247,6 +253,24 @@ async fn faults_that_come_and_go_under_load_lose_nothing() {
     assert!(expected.len() >= 8 * 150, "hardly anything was written: {}", expected.len());
     assert!(expected.len() < 8 * 480, "no fault had an effect");
     assert_eq!(found, expected);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_hangs_fails_writes_after_a_while_and_recovers() {
+    let name = "a_disk_that_hangs_fails_writes_after_a_while_and_recovers";
+    let Some(faults) = with_faults(name).await else { return };
+    let options = DiskOptions { stall: Duration::from_millis(300), ..options() };
+    let store = DiskStore::open(Env::system(), &faults.folder, options).unwrap();
+    put(&store, "/before".to_owned(), 1).await.unwrap();
+    faults.set('h');
+    let error = put(&store, "/during".to_owned(), 2).await.unwrap_err();
+    assert!(matches!(error, Error::Unavailable { outcome: Outcome::Unknown, .. }), "{error:?}");
+    assert!(error.to_string().contains("has not answered for 300ms"), "{error}");
+    assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), 1, "it can be read");
+    faults.set('0');
+    put_until_it_works(&store, "/after", 3).await;
+    // The disk took its time, but it did not lose the write.
+    assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), 3);
 }
 
 /// Writes, then crashes in the middle of a write that the disk does not take.

@@ -6,6 +6,7 @@
  *   'f'  the disk is full: a write fails, nothing of it is stored
  *   't'  the disk becomes full in the middle: half of a write is stored, then it fails
  *   's'  a sync fails; the data may or may not be on disk
+ *   'h'  a sync hangs until this is over
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -88,20 +89,23 @@ ssize_t pwrite64(int fd, const void *data, size_t len, off64_t offset)
     return REAL(pwrite64)(fd, data, len, offset);
 }
 
+/* Whether a sync of this file fails now. */
+static int sync_fails(int fd)
+{
+    while (fault(fd) == 'h')
+        usleep(1000);
+    if (fault(fd) != 's')
+        return 0;
+    errno = EIO;
+    return 1;
+}
+
 int fsync(int fd)
 {
-    if (fault(fd) == 's') {
-        errno = EIO;
-        return -1;
-    }
-    return REAL(fsync)(fd);
+    return sync_fails(fd) ? -1 : REAL(fsync)(fd);
 }
 
 int fdatasync(int fd)
 {
-    if (fault(fd) == 's') {
-        errno = EIO;
-        return -1;
-    }
-    return REAL(fdatasync)(fd);
+    return sync_fails(fd) ? -1 : REAL(fdatasync)(fd);
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use k1s_env::Env;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tempfile::TempDir;
 
 use super::RawClient;
@@ -149,7 +149,12 @@ impl EtcdServer {
     /// The options of a store on it. Nothing is compacted unless that is asked for, and requests may take long: the
     /// disks of test machines stall.
     pub fn options(&self) -> EtcdOptions {
-        EtcdOptions { tls: self.options.tls.clone(), compaction: None, ..EtcdOptions::new([self.endpoint()]) }
+        EtcdOptions {
+            tls: self.options.tls.clone(),
+            compaction: None,
+            request_timeout: READY_WITHIN,
+            ..EtcdOptions::new([self.endpoint()])
+        }
     }
 
     /// Another client.
@@ -161,7 +166,7 @@ impl EtcdServer {
     }
 
     /// Its process, if it runs.
-    pub fn pid(&self) -> Option<u32> {
+    pub fn process(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
@@ -186,7 +191,12 @@ impl EtcdServer {
     /// # Errors
     /// The system's.
     pub fn pause(&self) -> io::Result<()> {
-        self.signal(Signal::STOP)
+        self.signal(Signal::STOP)?;
+        if let Some(pid) = self.pid() {
+            // The signal takes a moment to reach all of its threads.
+            waitpid(Some(pid), WaitOptions::UNTRACED)?;
+        }
+        Ok(())
     }
 
     /// Lets it go on after a [`pause`](Self::pause).
@@ -276,10 +286,15 @@ impl EtcdServer {
         self.dir.path().join("log")
     }
 
+    fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(self.process()?).ok()?)
+    }
+
     fn signal(&self, signal: Signal) -> io::Result<()> {
-        let Some(child) = &self.child else { return Ok(()) };
-        let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return Ok(()) };
-        Ok(kill_process(pid, signal)?)
+        match self.pid() {
+            Some(pid) => Ok(kill_process(pid, signal)?),
+            None => Ok(()),
+        }
     }
 
     fn end_by(&mut self, signal: Signal) -> io::Result<()> {

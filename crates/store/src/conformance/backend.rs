@@ -39,6 +39,9 @@ pub struct Profile {
     pub seeds: u64,
     /// Operations in each of the random searches.
     pub steps: usize,
+    /// So many of the last changes an open watch still yields after the store was closed. One that is further
+    /// behind may end with [`Error::Closed`](crate::Error::Closed) instead.
+    pub after_close: usize,
     /// How long the suite waits for one item of a watch that is due before it calls that a broken promise.
     /// Only a failing case ever waits that long.
     pub patience: Duration,
@@ -52,6 +55,7 @@ impl Default for Profile {
             many_writes: 5_000,
             seeds: 4,
             steps: 300,
+            after_close: 500,
             patience: Duration::from_secs(30),
         }
     }

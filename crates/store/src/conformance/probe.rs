@@ -85,16 +85,24 @@ impl Probe {
     }
 
     /// Reads what is left until the end, which must be a clean one.
-    pub(super) async fn rest(mut self) -> Vec<Arc<Change>> {
+    pub(super) async fn rest(self) -> Vec<Arc<Change>> {
+        match self.until_end().await {
+            (changes, None) => changes,
+            (changes, Some(error)) => panic!(
+                "broken promise: a watch of a closed store ends cleanly\n  it ended with {error} after {changes:?}"
+            ),
+        }
+    }
+
+    /// Reads what is left until the end; returns the error that it ended with, if it did.
+    pub(super) async fn until_end(mut self) -> (Vec<Arc<Change>>, Option<Error>) {
         let mut changes = Vec::new();
         loop {
             match self.next().await {
                 Some(Ok(WatchItem::Change(change))) => changes.push(change),
                 Some(Ok(WatchItem::Progress(_))) => {}
-                None => return changes,
-                Some(Err(error)) => panic!(
-                    "broken promise: a watch of a closed store ends cleanly\n  it ended with {error} after {changes:?}"
-                ),
+                None => return (changes, None),
+                Some(Err(error)) => return (changes, Some(error)),
             }
         }
     }

@@ -48,16 +48,14 @@ enum Place {
 }
 
 /// A request for a progress mark, and the signal that there is one.
+#[derive(Default)]
 struct Progress {
-    feed: Feed,
     wanted: AtomicBool,
     requested: Notify,
 }
 
 impl RequestProgress for Progress {
     fn request_progress(&self) {
-        // What is visible to readers but still being published is published when the lock is free.
-        drop(self.feed.shared.state.lock());
         self.wanted.store(true, Ordering::Release);
         self.requested.notify_one();
     }
@@ -65,7 +63,7 @@ impl RequestProgress for Progress {
 
 impl Cursor {
     pub(super) fn open(feed: Feed, mut request: WatchRequest, history: Arc<dyn Backfill>) -> Result<Self> {
-        let topic = {
+        let (topic, place) = {
             let mut state = feed.shared.state.lock();
             if state.closed {
                 return Err(Error::Closed);
@@ -74,18 +72,19 @@ impl Cursor {
             state.check_start(after)?;
             request.after = Some(after);
             feed.shared.watches.fetch_add(1, Ordering::Relaxed);
-            state.topics.join(&request.prefix, request.previous)
+            let topic = state.topics.join(&request.prefix, request.previous);
+            // Who begins now has nothing to catch up with, however long it is not read.
+            let place = if after == state.revision { Place::Topic(topic.end()) } else { Place::Ring };
+            (topic, place)
         };
-        let progress =
-            Progress { feed: feed.clone(), wanted: AtomicBool::new(false), requested: Notify::new() };
         Ok(Self {
             feed,
             topic,
             history,
             request,
-            place: Place::Ring,
+            place,
             ready: VecDeque::new(),
-            progress: Arc::new(progress),
+            progress: Arc::default(),
             ended: false,
         })
     }

@@ -1,0 +1,147 @@
+//! One process at a time, backups, and how much of the past is kept.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{path::Path, time::Duration};
+
+use k1s_env::Env;
+use k1s_store::{Error, Precondition, Range, Revision, Store, Txn};
+use k1s_store_disk::{DiskOptions, DiskStore, OpenError};
+
+fn open(folder: &Path) -> Result<DiskStore, OpenError> {
+    DiskStore::open(Env::system(), folder, DiskOptions::default())
+}
+
+async fn put(store: &DiskStore, key: impl Into<String>, value: impl Into<String>) -> Revision {
+    store.txn(Txn::new().put(key.into(), value.into(), Precondition::Any)).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_open_fails_at_once_and_names_the_holder() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    let error = open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains(&format!("in use by process {}", std::process::id())), "{error}");
+    assert!(error.contains("only one process can open it at a time"), "{error}");
+    store.close().await.unwrap();
+    // Also without closing: dropping the last handle is enough.
+    drop(open(folder.path()).unwrap());
+    open(folder.path()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_is_one_moment_of_a_store_that_is_being_written_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::system();
+    let store = open(&dir.path().join("store")).unwrap();
+    // Both keys always have the same value.
+    let write = async |store: &DiskStore, n: u64| {
+        let txn = Txn::new()
+            .put("/left", n.to_string(), Precondition::Any)
+            .put("/right", n.to_string(), Precondition::Any)
+            .put(format!("/many/{:04}", n % 3000), vec![b'x'; 300], Precondition::Any);
+        store.txn(txn).await.unwrap()
+    };
+    for n in 0..3000 {
+        write(&store, n).await;
+    }
+    let writer = {
+        let store = store.clone();
+        env.spawn("writer", async move {
+            for n in 3000..9000 {
+                write(&store, n).await;
+            }
+        })
+    };
+    let mut copies = 0;
+    while !writer.is_finished() {
+        let target = dir.path().join(format!("copy-{copies}"));
+        let revision = store.backup(&target).await.unwrap();
+        let copy = open(&target).unwrap();
+        assert_eq!(copy.revision().await.unwrap(), revision);
+        let report = copy.check().await.unwrap();
+        assert!(report.is_sound(), "{report:?}");
+        // It is what the store was, history included.
+        for at in [revision, Revision::new(revision.get() - 500)] {
+            let original = store.range(Range::default().at(at)).await.unwrap();
+            assert_eq!(copy.range(Range::default().at(at)).await.unwrap(), original);
+            assert_eq!(original.entries[0].value, original.entries.last().unwrap().value);
+        }
+        copies += 1;
+    }
+    writer.await.unwrap();
+    assert!(copies > 0);
+    let error = store.backup(dir.path().join("copy-0")).await.unwrap_err().to_string();
+    assert!(error.contains("there is a store already"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_is_kept_to_a_number_of_revisions() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = DiskOptions { history_revisions: 1000, ..DiskOptions::default() };
+    let store = DiskStore::open(Env::system(), folder.path(), options).unwrap();
+    for n in 0..20 {
+        put(&store, format!("/gone/{n}"), "soon").await;
+        store.txn(Txn::new().delete(format!("/gone/{n}"), Precondition::Exists)).await.unwrap();
+    }
+    let mut last = Revision::FIRST;
+    for n in 0..5000 {
+        last = put(&store, format!("/{}", n % 10), n.to_string()).await;
+    }
+    let oldest = wait_for_oldest(&store, Revision::new(last.get() - 1500)).await;
+    assert!(
+        oldest.get() <= last.get() - 1000,
+        "a thousand revisions are kept, not {}",
+        last.get() - oldest.get()
+    );
+    let report = store.check().await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!(report.keys, 10);
+    let error = store.get(b"/1", Some(Revision::new(10))).await.unwrap_err();
+    assert!(matches!(error, Error::Compacted { .. }), "{error}");
+    store.close().await.unwrap();
+    // What is no longer needed is gone from disk too: ten keys, and what happened to them lately.
+    let store = open(folder.path()).unwrap();
+    let report = store.check().await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    assert!(report.records < 2500, "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_is_kept_to_an_age() {
+    let folder = tempfile::tempdir().unwrap();
+    let (env, clock) = Env::simulated(1);
+    let options = DiskOptions { history_age: Duration::from_secs(60), ..DiskOptions::default() };
+    let store = DiskStore::open(env, folder.path(), options).unwrap();
+    let first = put(&store, "/a", "1").await;
+    clock.advance(Duration::from_secs(30));
+    let second = put(&store, "/a", "2").await;
+    clock.advance(Duration::from_secs(29));
+    put(&store, "/b", "1").await;
+    assert_eq!(store.get(b"/a", Some(first)).await.unwrap().entry.unwrap().value, "1");
+    clock.advance(Duration::from_secs(2));
+    put(&store, "/b", "2").await;
+    wait_for_oldest(&store, first).await;
+    assert_eq!(store.get(b"/a", Some(second)).await.unwrap().entry.unwrap().value, "2");
+    clock.advance(Duration::from_secs(61));
+    put(&store, "/b", "3").await;
+    wait_for_oldest(&store, second).await;
+    let error = store.get(b"/a", Some(first)).await.unwrap_err();
+    assert!(matches!(error, Error::Compacted { .. }), "{error}");
+    assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "2");
+}
+
+/// Compaction goes on in the background, between writes.
+async fn wait_for_oldest(store: &DiskStore, revision: Revision) -> Revision {
+    let env = Env::system();
+    let waiting = async {
+        loop {
+            let oldest = store.stats().await.unwrap().oldest;
+            if oldest >= revision {
+                return oldest;
+            }
+            env.yield_now().await;
+        }
+    };
+    env.timeout(Duration::from_secs(60), waiting).await.expect("the history is compacted in time")
+}
