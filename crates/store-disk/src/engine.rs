@@ -84,7 +84,8 @@ impl Engine {
                 .journal_compression(CompressionType::None)
                 // The least there is: what is in the journal is replayed when the store is opened.
                 .max_journaling_size(64 << 20)
-                .worker_threads(2)
+                // Of two, one would do nothing but wait for the other, and that without a pause.
+                .worker_threads(1)
                 .open()?;
             let [data, heads] = TREES;
             let data = db.keyspace(data, || {

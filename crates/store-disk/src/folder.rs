@@ -7,11 +7,11 @@
 //!   store/engine/      the engine's own files
 //! ```
 //!
-//! A store is made as `store.new` and renamed when it is complete, so what is called `store` always is.
+//! While a store is being made it has a file `store/NEW`, too: what has one holds nothing that was ever acknowledged.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Read, Seek, SeekFrom, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
 };
 
@@ -77,32 +77,41 @@ impl Folder {
         self.store.join("engine")
     }
 
-    /// Whether a store has been made here.
+    /// Whether a store has been made here. One that was made half way does not count.
     pub(crate) fn holds_store(&self) -> bool {
-        self.store.exists()
+        self.store.exists() && !self.store.join("NEW").exists()
     }
 
-    /// Makes a store: `fill` puts the engine's files into the folder it is given.
-    pub(crate) fn create(
+    /// Makes a store, which is at `revision`: `fill` puts the engine's files into the folder it is given.
+    pub(crate) fn create<T>(
         &self,
         revision: Revision,
-        fill: impl FnOnce(&Path) -> Result<(), OpenError>,
-    ) -> Result<(), OpenError> {
-        let new = self.path.join("store.new");
-        if new.exists() {
-            // Left by somebody who was stopped half way: nothing in it was ever acknowledged.
-            fs::remove_dir_all(&new).map_err(OpenError::io(&new))?;
+        fill: impl FnOnce(&Path) -> Result<T, OpenError>,
+    ) -> Result<T, OpenError> {
+        if self.store.exists() {
+            fs::remove_dir_all(&self.store).map_err(OpenError::io(&self.store))?;
         }
-        fs::create_dir(&new).map_err(OpenError::io(&new))?;
-        fill(&new.join("engine"))?;
-        Watermark::create(&new.join("watermark"), revision)?;
-        let format = new.join("FORMAT");
-        fs::write(&format, format!("{FORMAT_LINE}{FORMAT}\n")).map_err(OpenError::io(&format))?;
-        for path in [&format, &new] {
-            sync(path).map_err(OpenError::io(path))?;
-        }
-        fs::rename(&new, &self.store).map_err(OpenError::io(&self.store))?;
-        sync(&self.path).map_err(OpenError::io(&self.path))
+        let new = self.store.join("NEW");
+        let begin = || {
+            fs::create_dir(&self.store)?;
+            fs::write(&new, "this store is being made\n")?;
+            sync(&new)?;
+            sync(&self.store)?;
+            sync(&self.path)
+        };
+        begin().map_err(OpenError::io(&self.store))?;
+        let filled = fill(&self.engine())?;
+        Watermark::create(&self.store.join("watermark"), revision)?;
+        let format = self.store.join("FORMAT");
+        let finish = || {
+            fs::write(&format, format!("{FORMAT_LINE}{FORMAT}\n"))?;
+            sync(&format)?;
+            sync(&self.store)?;
+            fs::remove_file(&new)?;
+            sync(&self.store)
+        };
+        finish().map_err(OpenError::io(&format))?;
+        Ok(filled)
     }
 
     /// Refuses what this program cannot read, and brings what is older up to date.
@@ -164,6 +173,18 @@ pub(crate) fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+#[cfg(unix)]
+fn write_at_start(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    // One system call instead of two: this is done for every batch of writes.
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, 0)
+}
+
+#[cfg(not(unix))]
+fn write_at_start(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    io::Seek::seek(file, io::SeekFrom::Start(0))?;
+    file.write_all(bytes)
+}
+
 fn this_process() -> String {
     let program = std::env::current_exe().ok();
     let name = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
@@ -215,8 +236,7 @@ impl Watermark {
 
     pub(crate) fn raise(&mut self, revision: Revision) -> io::Result<()> {
         self.revision = revision;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(&Self::encode(revision))
+        write_at_start(&mut self.file, &Self::encode(revision))
     }
 
     fn encode(revision: Revision) -> [u8; 16] {
@@ -301,7 +321,8 @@ mod tests {
     #[test]
     fn a_store_that_was_made_half_way_is_made_anew() {
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir_all(dir.path().join("store.new/engine/rubbish")).unwrap();
+        fs::create_dir_all(dir.path().join("store/engine/rubbish")).unwrap();
+        fs::write(dir.path().join("store/NEW"), "").unwrap();
         let folder = Folder::lock(dir.path()).unwrap();
         assert!(!folder.holds_store());
         folder

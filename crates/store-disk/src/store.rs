@@ -57,22 +57,12 @@ impl DiskStore {
     /// This blocks for some milliseconds, longer after a crash: what the journal holds is read again.
     pub fn open(env: Env, folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
         let folder = Folder::lock(folder.as_ref())?;
-        if !folder.holds_store() {
-            folder.create(Revision::FIRST, |engine| Engine::create(engine, &options).map(drop))?;
-        }
-        folder.migrate(MIGRATIONS)?;
-        let watermark = folder.watermark()?;
-        let path = folder.engine();
-        let cut_off = journal::inspect(&path, watermark.revision())?;
-        let (engine, state) = match Self::open_engine(&path, &options, watermark.revision()) {
-            Ok(opened) => opened,
-            Err(error) => {
-                if let Some(cut_off) = cut_off {
-                    cut_off.restore()?;
-                }
-                return Err(error);
-            }
+        let (engine, state) = if folder.holds_store() {
+            Self::open_engine(&folder, &options)?
+        } else {
+            (folder.create(Revision::FIRST, |engine| Engine::create(engine, &options))?, State::NEW)
         };
+        let watermark = folder.watermark()?;
 
         let shared = Arc::new(Shared {
             feed: Feed::new(env.clone(), options.feed, state.revision, state.oldest),
@@ -98,16 +88,25 @@ impl DiskStore {
         })
     }
 
-    fn open_engine(
-        path: &Path,
-        options: &DiskOptions,
-        acknowledged: Revision,
-    ) -> Result<(Engine, State), OpenError> {
-        let engine = Engine::open(path, options)?;
-        let state = no_panic(|| engine.state(&engine.snapshot()))
-            .map_err(|error| OpenError::damaged(path, error.to_string()))?;
-        verify(&state, acknowledged).map_err(|reason| OpenError::damaged(path, reason))?;
-        Ok((engine, state))
+    /// Opens the engine of a store that is there, if it holds all that had been acknowledged.
+    fn open_engine(folder: &Folder, options: &DiskOptions) -> Result<(Engine, State), OpenError> {
+        folder.migrate(MIGRATIONS)?;
+        let acknowledged = folder.watermark()?.revision();
+        let path = folder.engine();
+        let cut_off = journal::inspect(&path, acknowledged)?;
+        let open = || {
+            let engine = Engine::open(&path, options)?;
+            let state = no_panic(|| engine.state(&engine.snapshot()))
+                .map_err(|error| OpenError::damaged(&path, error.to_string()))?;
+            verify(&state, acknowledged).map_err(|reason| OpenError::damaged(&path, reason))?;
+            Ok((engine, state))
+        };
+        open().or_else(|error| {
+            if let Some(cut_off) = cut_off {
+                cut_off.restore()?;
+            }
+            Err(error)
+        })
     }
 
     /// Reads the whole store and reports everything that is not as it should be.

@@ -6,6 +6,7 @@
 
 use std::{
     collections::HashMap,
+    ops::RangeInclusive,
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError, TryRecvError},
@@ -34,9 +35,15 @@ use crate::{
 const BATCH_STEPS: usize = 1024;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Where a sync takes longer than this, it pays to wait a little for more writes to share it.
-const SLOW_SYNC: Duration = Duration::from_micros(500);
-const GATHER: Duration = Duration::from_micros(100);
+/// A sync costs about the same for one write as for a hundred. So those who have just been answered, and are likely
+/// to write again, get this long to share the next one; a tenth of what the sync will take, within these bounds.
+const GATHER: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_millis(1);
+
+/// So long the thread stays awake for the next write: waking it up would take about as long.
+const STAY_AWAKE: Duration = Duration::from_micros(50);
+
+/// So many heads of keys that were written lately are remembered.
+const KNOWN_HEADS: usize = 16 << 10;
 
 /// How long to wait between two attempts to recover from a failure.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
@@ -68,6 +75,10 @@ pub(crate) struct Writer {
     failed: Option<(Error, Instant)>,
     /// A moving average of what a sync takes.
     sync_time: Duration,
+    /// How many writes the next batch is likely to have, if it waits for them.
+    likely_writes: usize,
+    /// The heads of keys that have a value and were written lately, as they are on disk.
+    known: HashMap<Bytes, Head>,
 }
 
 /// A key's newest state within the batch that is being put together.
@@ -77,7 +88,8 @@ struct Pending {
 }
 
 /// A batch that is being put together.
-struct Batch {
+struct Batch<'a> {
+    known: &'a HashMap<Bytes, Head>,
     writes: fjall::OwnedWriteBatch,
     view: Arc<View>,
     state: State,
@@ -106,6 +118,8 @@ impl Writer {
             queue,
             failed: None,
             sync_time: Duration::ZERO,
+            likely_writes: 1,
+            known: HashMap::new(),
         }
     }
 
@@ -139,6 +153,9 @@ impl Writer {
 
     /// The next command, or a time-out when there is housekeeping to do.
     fn next_command(&self) -> Result<Command, RecvTimeoutError> {
+        if let Some(command) = self.imminent_command() {
+            return Ok(command);
+        }
         match self.history.due(&self.state, self.shared.env.now()) {
             None => self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(Duration::ZERO) => self.queue.try_recv().map_err(|error| match error {
@@ -149,23 +166,35 @@ impl Writer {
         }
     }
 
+    /// A command that comes very soon.
+    fn imminent_command(&self) -> Option<Command> {
+        let began = self.shared.env.now();
+        loop {
+            match self.queue.try_recv() {
+                Ok(command) => return Some(command),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) if self.shared.env.now() - began > STAY_AWAKE => return None,
+                Err(TryRecvError::Empty) => std::thread::yield_now(),
+            }
+        }
+    }
+
     /// Writes `first` together with what is queued behind it. Returns a command that is no write.
     fn gather_and_write(&mut self, first: Write) -> Option<Command> {
         let (mut steps, mut bytes) = (first.txn.ops().len(), first.txn.size());
         let mut writes = vec![first];
-        let mut waited = self.sync_time < SLOW_SYNC;
         let mut other = None;
+        let patience = (self.sync_time / 4).clamp(*GATHER.start(), *GATHER.end());
+        let until = self.shared.env.now() + patience;
         while steps < BATCH_STEPS && bytes < BATCH_BYTES {
             let next = match self.queue.try_recv() {
                 Ok(command) => command,
                 Err(TryRecvError::Disconnected) => break,
-                Err(TryRecvError::Empty) if waited || writes.len() == 1 => break,
+                Err(TryRecvError::Empty) if writes.len() >= self.likely_writes => break,
+                Err(TryRecvError::Empty) if self.shared.env.now() >= until => break,
                 Err(TryRecvError::Empty) => {
-                    waited = true;
-                    match self.queue.recv_timeout(GATHER) {
-                        Ok(command) => command,
-                        Err(_) => break,
-                    }
+                    std::thread::yield_now();
+                    continue;
                 }
             };
             match next {
@@ -180,6 +209,8 @@ impl Writer {
                 }
             }
         }
+        // Follows the number of writers up at once, and down slowly.
+        self.likely_writes = writes.len().max(self.likely_writes - self.likely_writes.div_ceil(8)).max(1);
         self.write(writes);
         other
     }
@@ -206,15 +237,18 @@ impl Writer {
             refuse(writes, &Error::Closed);
             return;
         };
-        let mut batch = Batch::new(&engine, view, self.state, writes.len());
+        let mut batch = Batch::new(&engine, view, &self.known, self.state, writes.len());
         for write in writes {
             batch.add(&self.shared, write);
         }
-        let Batch { writes, view, state, changes, mut answers, .. } = batch;
+        let Batch { writes, view, state, pending, changes, mut answers, .. } = batch;
         drop(view);
         if !changes.is_empty() {
             match self.commit(&engine, writes, PersistMode::SyncData) {
-                Ok(()) => self.publish(&engine, state, changes),
+                Ok(()) => {
+                    self.remember(pending);
+                    self.publish(&engine, state, changes);
+                }
                 Err(error) => {
                     // Also what was refused was judged on writes that did not happen.
                     for (_, answer) in &mut answers {
@@ -247,6 +281,20 @@ impl Writer {
             std::thread::park_timeout(Duration::from_millis(1));
         }
         Ok(())
+    }
+
+    fn remember(&mut self, written: HashMap<Bytes, Pending>) {
+        if self.known.len() + written.len() > KNOWN_HEADS {
+            self.known.clear();
+        }
+        for (key, Pending { head, .. }) in written {
+            // The head of a deleted key goes when it is compacted.
+            if head.live() {
+                self.known.insert(key, head);
+            } else {
+                self.known.remove(&key);
+            }
+        }
     }
 
     fn publish(&mut self, engine: &Engine, state: State, changes: Vec<(Arc<Change>, bool)>) {
@@ -304,6 +352,7 @@ impl Writer {
         let _gate = shared.gate.write();
         shared.view.store(None);
         self.engine = None;
+        self.known.clear();
         let path = self.folder.engine();
         let open = || {
             journal::cut_after(&path, self.state.revision)?;
@@ -388,9 +437,16 @@ fn refuse(writes: Vec<Write>, error: &Error) {
     }
 }
 
-impl Batch {
-    fn new(engine: &Engine, view: Arc<View>, state: State, capacity: usize) -> Self {
+impl<'a> Batch<'a> {
+    fn new(
+        engine: &Engine,
+        view: Arc<View>,
+        known: &'a HashMap<Bytes, Head>,
+        state: State,
+        capacity: usize,
+    ) -> Self {
         Self {
+            known,
             writes: engine.batch(2 * capacity),
             view,
             state,
@@ -472,9 +528,10 @@ impl Batch {
 
     /// The newest record of a key, with what this batch has written.
     fn head(&self, key: &Bytes) -> Result<Option<Head>> {
-        match self.pending.get(key) {
-            Some(pending) => Ok(Some(pending.head)),
-            None => self.view.engine.head(&self.view.snapshot, key),
+        match (self.pending.get(key), self.known.get(key)) {
+            (Some(pending), _) => Ok(Some(pending.head)),
+            (None, Some(head)) => Ok(Some(*head)),
+            (None, None) => self.view.engine.head(&self.view.snapshot, key),
         }
     }
 

@@ -2,13 +2,14 @@
 
 use std::{path::Path, sync::Arc};
 
+use bytes::Bytes;
 use clap::ValueEnum;
 use k1s_env::Env;
-use k1s_store::{MemoryOptions, MemoryStore, Store};
+use k1s_store::{MemoryOptions, MemoryStore, Precondition, Revision, Store, Txn};
 use k1s_store_disk::{DiskOptions, DiskStore};
 use k1s_store_etcd::{
     EtcdStore,
-    testing::{EtcdServer, ServerOptions},
+    testing::{EtcdServer, RawClient, ServerOptions},
 };
 use tempfile::TempDir;
 
@@ -52,6 +53,23 @@ pub(crate) struct Opened {
     place: Place,
 }
 
+/// Who writes.
+#[derive(Clone)]
+pub(crate) enum Writer {
+    Store(Arc<dyn Store>),
+    Etcd(RawClient),
+}
+
+impl Writer {
+    pub(crate) async fn put(&self, key: String, value: Bytes) -> k1s_store::Result<Revision> {
+        match self {
+            Self::Store(store) => store.txn(Txn::new().put(key, value, Precondition::Any)).await,
+            // Where a store on etcd with its default options has the key.
+            Self::Etcd(client) => client.put(format!("/k1s/kv/{key}"), value).await,
+        }
+    }
+}
+
 enum Place {
     Memory,
     Disk(TempDir),
@@ -83,11 +101,31 @@ impl Opened {
         }
     }
 
+    /// The way to write that does the backend justice. A store on etcd watches it all the time, which etcd has to
+    /// work for: its writes are measured without that, and the store is closed.
+    pub(crate) async fn writer(&self) -> Result<Writer, Failure> {
+        match &self.place {
+            Place::Memory | Place::Disk(_) => Ok(Writer::Store(self.store.clone())),
+            Place::Etcd(server) => {
+                self.store.close().await?;
+                Ok(Writer::Etcd(server.client()?))
+            }
+        }
+    }
+
+    /// Connects to an etcd again after [`writer`](Self::writer).
+    pub(crate) async fn connect(&mut self, env: &Env) -> Result<(), Failure> {
+        if let Place::Etcd(server) = &self.place {
+            self.store = Arc::new(EtcdStore::connect(env.clone(), server.options()).await?);
+        }
+        Ok(())
+    }
+
     /// Memory of the process that holds the objects.
     pub(crate) fn resident_bytes(&self) -> Result<u64, Failure> {
         let process = match &self.place {
             Place::Memory | Place::Disk(_) => "self".to_owned(),
-            Place::Etcd(server) => server.pid().unwrap_or_default().to_string(),
+            Place::Etcd(server) => server.process().unwrap_or_default().to_string(),
         };
         let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

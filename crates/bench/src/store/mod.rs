@@ -104,18 +104,23 @@ pub(crate) async fn run_part(options: PartOptions) -> Result<(), Failure> {
         say(&format!("size.{label}"), per_object(bytes), Unit::BytesPerObject)?;
     }
 
-    let store = &opened.store;
+    let writer = opened.writer().await?;
     if base {
-        say("put.w1", work::puts(&env, store, 1, size, seconds).await?, Unit::PerSecond)?;
-        say("put.w64", work::puts(&env, store, 64, size, seconds).await?, Unit::PerSecond)?;
+        say("put.w1", work::puts(&env, &writer, 1, size, seconds).await?, Unit::PerSecond)?;
+        say("put.w64", work::puts(&env, &writer, 64, size, seconds).await?, Unit::PerSecond)?;
+    }
+    // The cost of a write as the store grows.
+    say(&format!("put.w64-{label}"), work::puts(&env, &writer, 64, size, seconds).await?, Unit::PerSecond)?;
+    drop(writer);
+    opened.connect(&env).await?;
+    if base {
+        let store = &opened.store;
         say("put.w1-listing", work::puts_beside_lists(&env, store, size, seconds).await?, Unit::PerSecond)?;
         say("get.c1", work::gets(&env, store, 1, size, seconds).await?, Unit::PerSecond)?;
         say("get.c64", work::gets(&env, store, 64, size, seconds).await?, Unit::PerSecond)?;
         say("range.10k", work::range(&env, store, 10_000).await?, Unit::Milliseconds)?;
         say("watch.w1000", work::fan_out(&env, store, 1000, seconds).await?, Unit::PerSecond)?;
     }
-    // The cost of a write as the store grows.
-    say(&format!("put.w64-{label}"), work::puts(&env, store, 64, size, seconds).await?, Unit::PerSecond)?;
     if let Some(reopened) = opened.reopen(&env).await? {
         say(&format!("open.{label}"), reopened, Unit::Milliseconds)?;
     }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use k1s_env::{Env, Task};
 use k1s_store::{Precondition, Range, Store, Txn, WatchItem, WatchRequest};
 
+use super::backend::Writer;
 use crate::Failure;
 
 const PREFIX: &str = "/registry/example.dev/widgets/";
@@ -105,21 +106,20 @@ where
 /// Writes to random objects among `size`.
 pub(super) async fn puts(
     env: &Env,
-    store: &Arc<dyn Store>,
+    writer: &Writer,
     writers: u64,
     size: u64,
     seconds: f64,
 ) -> Result<f64, Failure> {
     let values = Arc::new(Values::new());
-    rate(env, writers, seconds, |writer, stop| {
-        let (store, values) = (store.clone(), values.clone());
+    rate(env, writers, seconds, |id, stop| {
+        let (writer, values) = (writer.clone(), values.clone());
         async move {
-            let mut numbers = Numbers(writer);
+            let mut numbers = Numbers(id);
             let mut rounds = 0;
             while !stop.load(Ordering::Relaxed) {
                 let number = numbers.next();
-                let txn = Txn::new().put(key(number % size), values.get(number >> 20), Precondition::Any);
-                store.txn(txn).await?;
+                writer.put(key(number % size), values.get(number >> 20)).await?;
                 rounds += 1;
             }
             Ok(rounds)
@@ -145,7 +145,7 @@ pub(super) async fn puts_beside_lists(
             Ok::<_, Failure>(())
         })
     };
-    let writes = puts(env, store, 1, size, seconds).await;
+    let writes = puts(env, &Writer::Store(store.clone()), 1, size, seconds).await;
     stop.store(true, Ordering::Relaxed);
     reader.await??;
     writes
