@@ -1,7 +1,8 @@
 //! The two trees of a store, on fjall.
 
 use std::{
-    fs::OpenOptions,
+    fs::{self, OpenOptions},
+    io,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::Arc,
@@ -16,7 +17,7 @@ use fjall::{
 use k1s_store::{Error, Result, Revision};
 
 use crate::{
-    error::{OpenError, engine_error, panic_text},
+    error::{OpenError, engine_error, io_error, panic_text},
     options::DiskOptions,
     record::{COMPACTED, Head, Pointer, Record, SWEPT, Totals, head_key},
 };
@@ -145,8 +146,23 @@ impl Engine {
             .any(|tree| tree.tree.sealed_memtable_count() >= 3 || tree.tree.l0_run_count() >= 19)
     }
 
+    /// Bytes that the engine's files take up on disk. Parts of the journal that were never written do not count.
     pub(crate) fn disk_bytes(&self) -> Result<u64> {
-        self.db.disk_space().map_err(|error| engine_error(&error))
+        let mut bytes = 0;
+        let mut folders = vec![self.path.to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(&folder).map_err(|error| io_error(&error))? {
+                let entry = entry.map_err(|error| io_error(&error))?;
+                match entry.metadata() {
+                    Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
+                    Ok(metadata) => bytes += allocated(&metadata),
+                    // The engine removes files while we look.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(io_error(&error)),
+                }
+            }
+        }
+        Ok(bytes)
     }
 
     /// Where the store is, by what the newest record says.
@@ -188,6 +204,16 @@ impl Engine {
             Some(bytes) => decode(&pointer.encode(), &bytes).map(|(_, record)| Some(record)),
         }
     }
+}
+
+#[cfg(unix)]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
+}
+
+#[cfg(not(unix))]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
 }
 
 /// A stored record, or what is wrong with it.

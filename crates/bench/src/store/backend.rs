@@ -101,24 +101,11 @@ impl Opened {
         }
     }
 
-    /// The way to write that does the backend justice. A store on etcd watches it all the time, which etcd has to
-    /// work for: its writes are measured without that, and the store is closed.
-    pub(crate) async fn writer(&self) -> Result<Writer, Failure> {
-        match &self.place {
-            Place::Memory | Place::Disk(_) => Ok(Writer::Store(self.store.clone())),
-            Place::Etcd(server) => {
-                self.store.close().await?;
-                Ok(Writer::Etcd(server.client()?))
-            }
-        }
-    }
-
-    /// Connects to an etcd again after [`writer`](Self::writer).
-    pub(crate) async fn connect(&mut self, env: &Env) -> Result<(), Failure> {
-        if let Place::Etcd(server) = &self.place {
-            self.store = Arc::new(EtcdStore::connect(env.clone(), server.options()).await?);
-        }
-        Ok(())
+    /// Closes a store on etcd, and writes to that etcd without it. `None` for the other backends.
+    pub(crate) async fn without_store(&self) -> Result<Option<Writer>, Failure> {
+        let Place::Etcd(server) = &self.place else { return Ok(None) };
+        self.store.close().await?;
+        Ok(Some(Writer::Etcd(server.client()?)))
     }
 
     /// Memory of the process that holds the objects.

@@ -2,6 +2,9 @@
 //!
 //! Each backend runs at each size in a process of its own, so that memory can be told apart; the etcd
 //! is a real one, started for the run, on the same disk.
+//!
+//! All are measured through the `Store` trait. A store on etcd watches it all the time, which etcd has to work
+//! for; `etcd.put.*-raw` is what the same etcd does for a client that only writes.
 
 mod backend;
 mod work;
@@ -16,7 +19,7 @@ use crate::{
     Failure,
     report::{self, Measurement, Unit},
 };
-use backend::{Backend, Opened};
+use backend::{Backend, Opened, Writer};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -104,7 +107,7 @@ pub(crate) async fn run_part(options: PartOptions) -> Result<(), Failure> {
         say(&format!("size.{label}"), per_object(bytes), Unit::BytesPerObject)?;
     }
 
-    let writer = opened.writer().await?;
+    let writer = Writer::Store(opened.store.clone());
     if base {
         say("put.w1", work::puts(&env, &writer, 1, size, seconds).await?, Unit::PerSecond)?;
         say("put.w64", work::puts(&env, &writer, 64, size, seconds).await?, Unit::PerSecond)?;
@@ -112,7 +115,6 @@ pub(crate) async fn run_part(options: PartOptions) -> Result<(), Failure> {
     // The cost of a write as the store grows.
     say(&format!("put.w64-{label}"), work::puts(&env, &writer, 64, size, seconds).await?, Unit::PerSecond)?;
     drop(writer);
-    opened.connect(&env).await?;
     if base {
         let store = &opened.store;
         say("put.w1-listing", work::puts_beside_lists(&env, store, size, seconds).await?, Unit::PerSecond)?;
@@ -120,6 +122,10 @@ pub(crate) async fn run_part(options: PartOptions) -> Result<(), Failure> {
         say("get.c64", work::gets(&env, store, 64, size, seconds).await?, Unit::PerSecond)?;
         say("range.10k", work::range(&env, store, 10_000).await?, Unit::Milliseconds)?;
         say("watch.w1000", work::fan_out(&env, store, 1000, seconds).await?, Unit::PerSecond)?;
+    }
+    if base && let Some(writer) = opened.without_store().await? {
+        say("put.w1-raw", work::puts(&env, &writer, 1, size, seconds).await?, Unit::PerSecond)?;
+        say("put.w64-raw", work::puts(&env, &writer, 64, size, seconds).await?, Unit::PerSecond)?;
     }
     if let Some(reopened) = opened.reopen(&env).await? {
         say(&format!("open.{label}"), reopened, Unit::Milliseconds)?;
