@@ -6,7 +6,7 @@ use bytes::Bytes;
 use fjall::{Readable, Snapshot};
 use k1s_store::{
     Change, Error, Event, GetResult, KeyValue, Previous, Range, RangeResult, Result, Revision, WatchRequest,
-    feed::Backfilled,
+    feed::Backfilled, moment,
 };
 
 use crate::{
@@ -29,15 +29,7 @@ impl View {
 
     /// The revision to read at, if it can be read.
     pub(crate) fn moment(&self, at: Option<Revision>) -> Result<Revision> {
-        let State { revision, oldest, .. } = self.state;
-        match at {
-            None => Ok(revision),
-            Some(requested) if requested > revision => {
-                Err(Error::FutureRevision { requested, current: revision })
-            }
-            Some(requested) if requested < oldest => Err(Error::Compacted { requested, oldest }),
-            Some(requested) => Ok(requested),
-        }
+        moment(at, self.state.oldest, self.state.revision)
     }
 
     pub(crate) fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {

@@ -48,6 +48,9 @@ const KNOWN_HEADS: usize = 16 << 10;
 /// How long to wait between two attempts to recover from a failure.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long to leave the history alone after compacting it has failed.
+const COMPACTION_PAUSE: Duration = Duration::from_secs(30);
+
 /// What the writing thread is asked to do.
 pub(crate) enum Command {
     Write(Write),
@@ -73,6 +76,8 @@ pub(crate) struct Writer {
     queue: Receiver<Command>,
     /// Why the last batch failed, and when recovery was tried last.
     failed: Option<(Error, Instant)>,
+    /// Compaction rests until then.
+    resting: Option<Instant>,
     /// A moving average of what a sync takes.
     sync_time: Duration,
     /// How many writes the next batch is likely to have, if it waits for them.
@@ -117,6 +122,7 @@ impl Writer {
             history,
             queue,
             failed: None,
+            resting: None,
             sync_time: Duration::ZERO,
             likely_writes: 1,
             known: HashMap::new(),
@@ -156,7 +162,14 @@ impl Writer {
         if let Some(command) = self.imminent_command() {
             return Ok(command);
         }
-        match self.history.due(&self.state, self.shared.env.now()) {
+        let now = self.shared.env.now();
+        let due = match (&self.failed, self.resting) {
+            // The next write sees to it.
+            (Some(_), _) => None,
+            (None, Some(until)) if until > now => Some(until - now),
+            (None, _) => self.history.due(&self.state, now),
+        };
+        match due {
             None => self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(Duration::ZERO) => self.queue.try_recv().map_err(|error| match error {
                 TryRecvError::Empty => RecvTimeoutError::Timeout,
@@ -244,7 +257,7 @@ impl Writer {
         let Batch { writes, view, state, pending, changes, mut answers, .. } = batch;
         drop(view);
         if !changes.is_empty() {
-            match self.commit(&engine, writes, PersistMode::SyncData) {
+            match self.commit(writes, PersistMode::SyncData) {
                 Ok(()) => {
                     self.remember(pending);
                     self.publish(&engine, state, changes);
@@ -265,7 +278,7 @@ impl Writer {
     }
 
     /// Makes a batch durable, or notes that the engine needs help.
-    fn commit(&mut self, engine: &Engine, writes: fjall::OwnedWriteBatch, mode: PersistMode) -> Result<()> {
+    fn commit(&mut self, writes: fjall::OwnedWriteBatch, mode: PersistMode) -> Result<()> {
         let began = self.shared.env.now();
         let committed =
             no_panic(|| writes.durability(Some(mode)).commit().map_err(|error| engine_error(&error)));
@@ -275,10 +288,6 @@ impl Writer {
         }
         if mode == PersistMode::SyncData {
             self.sync_time = (self.sync_time * 7 + (self.shared.env.now() - began)) / 8;
-        }
-        // Wait here, where the engine's health can be seen, rather than inside of it.
-        while engine.behind() && engine.working().is_ok() {
-            std::thread::park_timeout(Duration::from_millis(1));
         }
         Ok(())
     }
@@ -317,8 +326,15 @@ impl Writer {
         if self.failed.is_none()
             && let Some(engine) = &self.engine
         {
-            // The engine's own threads may have failed since the last write.
-            match engine.working() {
+            // The engine's own thread may be behind, or have failed since the last write. Wait for it here,
+            // where that can be seen, rather than inside of the engine, which would wait for ever.
+            let working = loop {
+                match engine.working() {
+                    Ok(()) if engine.behind() => std::thread::park_timeout(Duration::from_millis(1)),
+                    working => break working,
+                }
+            };
+            match working {
                 Ok(()) => return Ok(()),
                 Err(error) => drop(self.fail(error)),
             }
@@ -389,13 +405,15 @@ impl Writer {
     fn keep_house(&mut self) {
         let now = self.shared.env.now();
         self.history.note(self.state.revision, now);
-        let oldest = self.history.bound(&self.state, now);
-        if self.failed.is_none()
-            && (oldest > self.state.oldest || self.history.unswept(&self.state))
-            // A failure was noted; the next write deals with it.
-            && let Err(error) = self.sweep(oldest.max(self.state.oldest), PersistMode::Buffer)
+        if self.failed.is_some() || self.resting.is_some_and(|until| until > now) {
+            return;
+        }
+        let oldest = self.history.bound(&self.state, now).max(self.state.oldest);
+        if (oldest > self.state.oldest || self.history.unswept(&self.state))
+            && let Err(error) = self.ready().and_then(|()| self.sweep(oldest, PersistMode::Buffer))
         {
-            tracing::warn!(%error, "compaction failed");
+            tracing::warn!(folder = %self.folder.path().display(), %error, "compaction failed");
+            self.resting = Some(now + COMPACTION_PAUSE);
         }
     }
 
@@ -407,7 +425,7 @@ impl Writer {
         let mut writes = engine.batch(64);
         let state = no_panic(|| History::sweep(&view, oldest, &mut writes))?;
         drop(view);
-        self.commit(&engine, writes, mode)?;
+        self.commit(writes, mode)?;
         self.state = state;
         self.shared.view.store(Some(Arc::new(View::new(&engine, state))));
         self.shared.feed.compact(state.oldest);

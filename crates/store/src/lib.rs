@@ -42,5 +42,5 @@ pub use error::{Conflict, Error, Outcome, Result};
 pub use memory::{MemoryOptions, MemoryStore};
 pub use store::Store;
 pub use txn::{Action, Op, Precondition, Txn};
-pub use types::{GetResult, KeyValue, Range, RangeResult, Revision, Stats, prefix_end};
+pub use types::{GetResult, KeyValue, Range, RangeResult, Revision, Stats, moment, prefix_end};
 pub use watch::{Change, Event, EventKind, Previous, RequestProgress, Watch, WatchItem, WatchRequest};

@@ -13,6 +13,7 @@ use crate::{
     Action, Change, Error, Event, GetResult, KeyValue, Op, Precondition, Previous, Range, RangeResult,
     Result, Revision, Stats, Store, Txn, Watch, WatchRequest,
     feed::{Backfill, Backfilled, Feed, FeedOptions},
+    moment,
 };
 
 /// How much a [`MemoryStore`] remembers.
@@ -209,16 +210,7 @@ impl Backfill for MemoryStore {
 impl Snapshot {
     /// The revision to read at, if it can be read.
     fn moment(&self, at: Option<Revision>) -> Result<Revision> {
-        match at {
-            None => Ok(self.revision),
-            Some(requested) if requested > self.revision => {
-                Err(Error::FutureRevision { requested, current: self.revision })
-            }
-            Some(requested) if requested < self.oldest => {
-                Err(Error::Compacted { requested, oldest: self.oldest })
-            }
-            Some(requested) => Ok(requested),
-        }
+        moment(at, self.oldest, self.revision)
     }
 
     fn get(&self, key: &[u8]) -> Option<KeyValue> {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use crate::{Error, Result};
+
 /// A moment in the life of a store.
 ///
 /// Each transaction that changes something takes the next revision, for all keys of the store
@@ -34,6 +36,17 @@ impl Revision {
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
+    }
+}
+
+/// The moment that a read asks for: `at`, or `newest` if it asks for none. Fails if a store that has everything from
+/// `oldest` to `newest` cannot show it.
+pub fn moment(at: Option<Revision>, oldest: Revision, newest: Revision) -> Result<Revision> {
+    match at {
+        None => Ok(newest),
+        Some(requested) if requested > newest => Err(Error::FutureRevision { requested, current: newest }),
+        Some(requested) if requested < oldest => Err(Error::Compacted { requested, oldest }),
+        Some(requested) => Ok(requested),
     }
 }
 
