@@ -86,6 +86,14 @@ pub async fn watch_promises(backend: &dyn Backend, seed: u64, load: Load) {
         Ok(session) => session.changes().cloned().collect(),
         Err(violation) => panic!("seed {seed}, the watch of everything: {violation}"),
     };
+    let mut watched = Vec::new();
+    for (who, watcher) in watchers.into_iter().enumerate() {
+        match watcher.await.expect("a watcher does not fail") {
+            Ok(sessions) => watched.push(sessions),
+            Err(violation) => panic!("seed {seed}, watcher {who}: {violation}"),
+        }
+    }
+    // Now, when nobody watches any more: others may move the revision of a shared server all the time.
     let history =
         History { changes, newest: stage.store.revision().await.expect("the store is open"), compacted };
     let fail = |violation: Violation| -> ! { panic!("seed {seed}: {violation}") };
@@ -98,11 +106,7 @@ pub async fn watch_promises(backend: &dyn Backend, seed: u64, load: Load) {
         "seed {seed}: broken promise: changes lead to the state\n  {last:?}\n  but it is {now:?}"
     );
 
-    for (who, watcher) in watchers.into_iter().enumerate() {
-        let sessions = match watcher.await.expect("a watcher does not fail") {
-            Ok(sessions) => sessions,
-            Err(violation) => panic!("seed {seed}, watcher {who}: {violation}"),
-        };
+    for (who, sessions) in watched.iter().enumerate() {
         for (number, session) in sessions.iter().enumerate() {
             if let Err(violation) = check_session(session, &history) {
                 panic!("seed {seed}, watcher {who}, watch {number} of {}: {violation}", sessions.len());
