@@ -30,6 +30,7 @@
 //! `docs/disk-format.md` describes what is in the folder.
 
 mod backup;
+mod batch;
 mod check;
 mod engine;
 mod error;

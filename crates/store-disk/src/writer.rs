@@ -17,16 +17,17 @@ use std::{
 use bytes::Bytes;
 use fjall::PersistMode;
 use k1s_env::Instant;
-use k1s_store::{Action, Change, Error, Event, KeyValue, Op, Previous, Result, Revision, Txn};
+use k1s_store::{Change, Error, Result, Revision, Txn};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::{
+    batch::{Batch, Pending},
     engine::{Engine, State},
     error::{engine_error, io_error, no_panic},
     folder::{Folder, Watermark},
     history::History,
     journal,
-    record::{Head, Pointer, Record, entry_size, head_key},
+    record::Head,
     shared::Shared,
     view::View,
 };
@@ -84,23 +85,6 @@ pub(crate) struct Writer {
     likely_writes: usize,
     /// The heads of keys that have a value and were written lately, as they are on disk.
     known: HashMap<Bytes, Head>,
-}
-
-/// A key's newest state within the batch that is being put together.
-struct Pending {
-    head: Head,
-    value: Option<Bytes>,
-}
-
-/// A batch that is being put together.
-struct Batch<'a> {
-    known: &'a HashMap<Bytes, Head>,
-    writes: fjall::OwnedWriteBatch,
-    view: Arc<View>,
-    state: State,
-    pending: HashMap<Bytes, Pending>,
-    changes: Vec<(Arc<Change>, bool)>,
-    answers: Vec<(Write, Result<Revision>)>,
 }
 
 impl Writer {
@@ -254,8 +238,7 @@ impl Writer {
         for write in writes {
             batch.add(&self.shared, write);
         }
-        let Batch { writes, view, state, pending, changes, mut answers, .. } = batch;
-        drop(view);
+        let Batch { writes, state, pending, changes, mut answers, .. } = batch;
         if !changes.is_empty() {
             match self.commit(writes, PersistMode::SyncData) {
                 Ok(()) => {
@@ -424,7 +407,6 @@ impl Writer {
         };
         let mut writes = engine.batch(64);
         let state = no_panic(|| History::sweep(&view, oldest, &mut writes))?;
-        drop(view);
         self.commit(writes, mode)?;
         self.state = state;
         self.shared.view.store(Some(Arc::new(View::new(&engine, state))));
@@ -452,114 +434,5 @@ impl Writer {
 fn refuse(writes: Vec<Write>, error: &Error) {
     for write in writes {
         let _ = write.reply.send(Err(error.clone()));
-    }
-}
-
-impl<'a> Batch<'a> {
-    fn new(
-        engine: &Engine,
-        view: Arc<View>,
-        known: &'a HashMap<Bytes, Head>,
-        state: State,
-        capacity: usize,
-    ) -> Self {
-        Self {
-            known,
-            writes: engine.batch(2 * capacity),
-            view,
-            state,
-            pending: HashMap::with_capacity(capacity),
-            changes: Vec::with_capacity(capacity),
-            answers: Vec::with_capacity(capacity),
-        }
-    }
-
-    fn add(&mut self, shared: &Shared, mut write: Write) {
-        let txn = std::mem::take(&mut write.txn);
-        let answer = no_panic(|| self.apply(shared, txn));
-        self.answers.push((write, answer));
-    }
-
-    fn apply(&mut self, shared: &Shared, txn: Txn) -> Result<Revision> {
-        let mut writes = smallvec::SmallVec::<[(Op, Option<Head>); 1]>::new();
-        for op in txn.into_ops() {
-            let head = self.head(&op.key)?;
-            let current = head.and_then(Head::live_revision);
-            if !op.precondition.holds(current) {
-                let current = self.current(&op.key, head)?;
-                return Err(Error::conflict(op.key, op.precondition, current));
-            }
-            match op.action {
-                Action::Check => {}
-                Action::Delete if current.is_none() => {}
-                Action::Put(_) | Action::Delete => writes.push((op, head)),
-            }
-        }
-        if writes.is_empty() {
-            return Ok(self.state.revision);
-        }
-        // What was there before is read before anything is changed: it can fail. It is only read if
-        // somebody wants it; watches that come later find it on disk.
-        let mut complete = true;
-        let mut befores = smallvec::SmallVec::<[Option<KeyValue>; 1]>::new();
-        for (op, head) in &writes {
-            let live = head.filter(|head| head.live());
-            let wanted =
-                live.is_none() || self.pending.contains_key(&op.key) || shared.feed.wants_previous(&op.key);
-            complete &= wanted;
-            befores.push(if wanted { self.current(&op.key, live)? } else { None });
-        }
-        let revision = self.state.revision.next();
-        let steps = writes.len() as u32;
-        let mut events = smallvec::SmallVec::<[Event; 1]>::new();
-        for (index, ((op, replaced), before)) in (0..).zip(writes.into_iter().zip(befores)) {
-            let value = match op.action {
-                Action::Put(value) => Some(value),
-                Action::Delete | Action::Check => None,
-            };
-            let size = value.as_ref().map(|value| entry_size(&op.key, value));
-            let size_before = replaced.and_then(|head| head.size);
-            let created = size_before.is_none();
-            let totals = &mut self.state.totals;
-            totals.keys = totals.keys + u64::from(size.is_some()) - u64::from(!created);
-            totals.bytes = totals.bytes + u64::from(size.unwrap_or(0)) - u64::from(size_before.unwrap_or(0));
-            let pointer = Pointer::new(revision, index);
-            let record = Record {
-                key: op.key.clone(),
-                value: value.clone(),
-                created,
-                replaced: replaced.map(|head| head.pointer),
-                steps,
-                totals: *totals,
-            };
-            let head = Head { pointer, size };
-            self.writes.insert(&self.view.engine.data, pointer.encode(), record.encode(pointer));
-            self.writes.insert(&self.view.engine.heads, head_key(&op.key), head.encode());
-            self.pending.insert(op.key.clone(), Pending { head, value: value.clone() });
-            let previous = before.map(|before| Previous { value: before.value, revision: before.revision });
-            events.push(Event { key: op.key, value, created, previous });
-        }
-        self.changes.push((Arc::new(Change::new(revision, events)), complete));
-        self.state.revision = revision;
-        Ok(revision)
-    }
-
-    /// The newest record of a key, with what this batch has written.
-    fn head(&self, key: &Bytes) -> Result<Option<Head>> {
-        match (self.pending.get(key), self.known.get(key)) {
-            (Some(pending), _) => Ok(Some(pending.head)),
-            (None, Some(head)) => Ok(Some(*head)),
-            (None, None) => self.view.engine.head(&self.view.snapshot, key),
-        }
-    }
-
-    /// The entry of a key, with what this batch has written.
-    fn current(&self, key: &Bytes, head: Option<Head>) -> Result<Option<KeyValue>> {
-        let Some(head) = head.filter(|head| head.live()) else { return Ok(None) };
-        let revision = head.pointer.revision;
-        if let Some(pending) = self.pending.get(key) {
-            return Ok(pending.value.clone().map(|value| KeyValue { key: key.clone(), value, revision }));
-        }
-        Ok(self.view.get(key, None)?.entry)
     }
 }

@@ -1,0 +1,141 @@
+//! Putting a batch together: transactions become records, judged on what the batch has written before them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bytes::Bytes;
+use k1s_store::{Action, Change, Error, Event, KeyValue, Op, Previous, Result, Revision, Txn};
+
+use crate::{
+    engine::{Engine, State},
+    error::no_panic,
+    record::{Head, Pointer, Record, entry_size, head_key},
+    shared::Shared,
+    view::View,
+    writer::Write,
+};
+
+/// A key's newest state within the batch that is being put together.
+pub(crate) struct Pending {
+    pub(crate) head: Head,
+    value: Option<Bytes>,
+}
+
+/// A batch that is being put together.
+pub(crate) struct Batch<'a> {
+    known: &'a HashMap<Bytes, Head>,
+    pub(crate) writes: fjall::OwnedWriteBatch,
+    view: Arc<View>,
+    pub(crate) state: State,
+    pub(crate) pending: HashMap<Bytes, Pending>,
+    pub(crate) changes: Vec<(Arc<Change>, bool)>,
+    pub(crate) answers: Vec<(Write, Result<Revision>)>,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(
+        engine: &Engine,
+        view: Arc<View>,
+        known: &'a HashMap<Bytes, Head>,
+        state: State,
+        capacity: usize,
+    ) -> Self {
+        Self {
+            known,
+            writes: engine.batch(2 * capacity),
+            view,
+            state,
+            pending: HashMap::with_capacity(capacity),
+            changes: Vec::with_capacity(capacity),
+            answers: Vec::with_capacity(capacity),
+        }
+    }
+
+    pub(crate) fn add(&mut self, shared: &Shared, mut write: Write) {
+        let txn = std::mem::take(&mut write.txn);
+        let answer = no_panic(|| self.apply(shared, txn));
+        self.answers.push((write, answer));
+    }
+
+    fn apply(&mut self, shared: &Shared, txn: Txn) -> Result<Revision> {
+        let mut writes = smallvec::SmallVec::<[(Op, Option<Head>); 1]>::new();
+        for op in txn.into_ops() {
+            let head = self.head(&op.key)?;
+            let current = head.and_then(Head::live_revision);
+            if !op.precondition.holds(current) {
+                let current = self.current(&op.key, head)?;
+                return Err(Error::conflict(op.key, op.precondition, current));
+            }
+            match op.action {
+                Action::Check => {}
+                Action::Delete if current.is_none() => {}
+                Action::Put(_) | Action::Delete => writes.push((op, head)),
+            }
+        }
+        if writes.is_empty() {
+            return Ok(self.state.revision);
+        }
+        // What was there before is read before anything is changed: it can fail. It is only read if
+        // somebody wants it; watches that come later find it on disk.
+        let mut complete = true;
+        let mut befores = smallvec::SmallVec::<[Option<KeyValue>; 1]>::new();
+        for (op, head) in &writes {
+            let live = head.filter(|head| head.live());
+            let wanted =
+                live.is_none() || self.pending.contains_key(&op.key) || shared.feed.wants_previous(&op.key);
+            complete &= wanted;
+            befores.push(if wanted { self.current(&op.key, live)? } else { None });
+        }
+        let revision = self.state.revision.next();
+        let steps = writes.len() as u32;
+        let mut events = smallvec::SmallVec::<[Event; 1]>::new();
+        for (index, ((op, replaced), before)) in (0..).zip(writes.into_iter().zip(befores)) {
+            let value = match op.action {
+                Action::Put(value) => Some(value),
+                Action::Delete | Action::Check => None,
+            };
+            let size = value.as_ref().map(|value| entry_size(&op.key, value));
+            let size_before = replaced.and_then(|head| head.size);
+            let created = size_before.is_none();
+            let totals = &mut self.state.totals;
+            totals.keys = totals.keys + u64::from(size.is_some()) - u64::from(!created);
+            totals.bytes = totals.bytes + u64::from(size.unwrap_or(0)) - u64::from(size_before.unwrap_or(0));
+            let pointer = Pointer::new(revision, index);
+            let record = Record {
+                key: op.key.clone(),
+                value: value.clone(),
+                created,
+                replaced: replaced.map(|head| head.pointer),
+                steps,
+                totals: *totals,
+            };
+            let head = Head { pointer, size };
+            self.writes.insert(&self.view.engine.data, pointer.encode(), record.encode(pointer));
+            self.writes.insert(&self.view.engine.heads, head_key(&op.key), head.encode());
+            self.pending.insert(op.key.clone(), Pending { head, value: value.clone() });
+            let previous = before.map(|before| Previous { value: before.value, revision: before.revision });
+            events.push(Event { key: op.key, value, created, previous });
+        }
+        self.changes.push((Arc::new(Change::new(revision, events)), complete));
+        self.state.revision = revision;
+        Ok(revision)
+    }
+
+    /// The newest record of a key, with what this batch has written.
+    fn head(&self, key: &Bytes) -> Result<Option<Head>> {
+        match (self.pending.get(key), self.known.get(key)) {
+            (Some(pending), _) => Ok(Some(pending.head)),
+            (None, Some(head)) => Ok(Some(*head)),
+            (None, None) => self.view.engine.head(&self.view.snapshot, key),
+        }
+    }
+
+    /// The entry of a key, with what this batch has written.
+    fn current(&self, key: &Bytes, head: Option<Head>) -> Result<Option<KeyValue>> {
+        let Some(head) = head.filter(|head| head.live()) else { return Ok(None) };
+        let revision = head.pointer.revision;
+        if let Some(pending) = self.pending.get(key) {
+            return Ok(pending.value.clone().map(|value| KeyValue { key: key.clone(), value, revision }));
+        }
+        Ok(self.view.get(key, None)?.entry)
+    }
+}
