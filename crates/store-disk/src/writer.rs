@@ -16,7 +16,7 @@ use std::{
 
 use bytes::Bytes;
 use fjall::PersistMode;
-use k1s_env::Instant;
+use k1s_env::{Env, Instant};
 use k1s_store::{Change, Error, Result, Revision, Txn};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -37,7 +37,7 @@ const BATCH_STEPS: usize = 1024;
 const BATCH_BYTES: usize = 4 << 20;
 
 /// A sync costs about the same for one write as for a hundred. So those who have just been answered, and are likely
-/// to write again, get this long to share the next one; a tenth of what the sync will take, within these bounds.
+/// to write again, get this long to share the next one; a quarter of what a sync takes, within these bounds.
 const GATHER: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_millis(1);
 
 /// So long the thread stays awake for the next write: waking it up would take about as long.
@@ -165,13 +165,13 @@ impl Writer {
 
     /// A command that comes very soon.
     fn imminent_command(&self) -> Option<Command> {
-        let began = self.shared.env.now();
+        let mut turns = Turns::new(&self.shared.env, STAY_AWAKE);
         loop {
             match self.queue.try_recv() {
                 Ok(command) => return Some(command),
                 Err(TryRecvError::Disconnected) => return None,
-                Err(TryRecvError::Empty) if self.shared.env.now() - began > STAY_AWAKE => return None,
-                Err(TryRecvError::Empty) => std::thread::yield_now(),
+                Err(TryRecvError::Empty) if turns.give_way() => {}
+                Err(TryRecvError::Empty) => return None,
             }
         }
     }
@@ -182,17 +182,14 @@ impl Writer {
         let mut writes = vec![first];
         let mut other = None;
         let patience = (self.sync_time / 4).clamp(*GATHER.start(), *GATHER.end());
-        let until = self.shared.env.now() + patience;
+        let mut turns = Turns::new(&self.shared.env, patience);
         while steps < BATCH_STEPS && bytes < BATCH_BYTES {
             let next = match self.queue.try_recv() {
                 Ok(command) => command,
                 Err(TryRecvError::Disconnected) => break,
                 Err(TryRecvError::Empty) if writes.len() >= self.likely_writes => break,
-                Err(TryRecvError::Empty) if self.shared.env.now() >= until => break,
-                Err(TryRecvError::Empty) => {
-                    std::thread::yield_now();
-                    continue;
-                }
+                Err(TryRecvError::Empty) if turns.give_way() => continue,
+                Err(TryRecvError::Empty) => break,
             };
             match next {
                 Command::Write(write) => {
@@ -428,6 +425,31 @@ impl Writer {
             }
         }
         synced
+    }
+}
+
+/// Letting other threads go first for a while, without going to sleep.
+struct Turns<'a> {
+    env: &'a Env,
+    until: Instant,
+    /// A clock that a test holds still must not keep this thread awake for ever.
+    left: u128,
+}
+
+impl<'a> Turns<'a> {
+    fn new(env: &'a Env, time: Duration) -> Self {
+        // A turn takes some tenths of a microsecond if nobody else wants it.
+        Self { env, until: env.now() + time, left: 10 * time.as_micros() }
+    }
+
+    /// Gives up one turn; false when the time is over.
+    fn give_way(&mut self) -> bool {
+        if self.left == 0 || self.env.now() >= self.until {
+            return false;
+        }
+        self.left -= 1;
+        std::thread::yield_now();
+        true
     }
 }
 

@@ -131,6 +131,29 @@ async fn history_is_kept_to_an_age() {
     assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "2");
 }
 
+/// The writing thread waits a moment for writers it has seen before. Time that stands still must not stop it.
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_go_on_when_the_clock_stands_still() {
+    let folder = tempfile::tempdir().unwrap();
+    let (env, _clock) = Env::simulated(1);
+    let store = DiskStore::open(env.clone(), folder.path(), DiskOptions::default()).unwrap();
+    let many: Vec<_> = (0..64)
+        .map(|n| {
+            let store = store.clone();
+            env.spawn("writer", async move { put(&store, format!("/{n}"), "v").await })
+        })
+        .collect();
+    for writer in many {
+        writer.await.unwrap();
+    }
+    let alone = async {
+        for n in 0..20 {
+            put(&store, format!("/alone/{n}"), "v").await;
+        }
+    };
+    Env::system().timeout(Duration::from_secs(60), alone).await.expect("one writer alone gets on");
+}
+
 /// Compaction goes on in the background, between writes.
 async fn wait_for_oldest(store: &DiskStore, revision: Revision) -> Revision {
     let env = Env::system();
