@@ -15,10 +15,27 @@ use crate::print;
 /// docs/architecture.md.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("k1s-env", &[]),
+    ("k1s-object", &[]),
+    ("k1s-kinds", &["k1s-object"]),
+    ("k1s-schema", &["k1s-object"]),
     ("k1s-store", &["k1s-env"]),
     ("k1s-store-disk", &["k1s-env", "k1s-store"]),
     ("k1s-store-etcd", &["k1s-env", "k1s-store"]),
-    ("k1s-bench", &["k1s-env", "k1s-store", "k1s-store-disk", "k1s-store-etcd"]),
+    ("k1s-server", &["k1s-env", "k1s-kinds", "k1s-object", "k1s-schema", "k1s-store"]),
+    ("k1s", &["k1s-env", "k1s-server", "k1s-store", "k1s-store-disk", "k1s-store-etcd"]),
+    (
+        "k1s-bench",
+        &[
+            "k1s",
+            "k1s-env",
+            "k1s-kinds",
+            "k1s-object",
+            "k1s-server",
+            "k1s-store",
+            "k1s-store-disk",
+            "k1s-store-etcd",
+        ],
+    ),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,156 @@
+//! What a kind does beyond its schema: defaults, what a client may not set, validation, warnings, selectable fields.
+//!
+//! Rules see objects as JSON that has been through [`crate::table`]'s decoder: fields have their types, unknown ones
+//! are gone, and `null` is absent. A missing field means Go's zero value. What is wrong is said in Kubernetes' words.
+//!
+//! The rules of a kind are a `static` [`Rules`] in the module of its group; [`rules`] finds it.
+
+mod cluster;
+mod core;
+mod workloads;
+
+use k1s_object::field::At;
+use serde_json::Value;
+
+/// What the server needs to know of a kind beyond its schema.
+#[derive(Debug)]
+pub struct Rules {
+    /// Fills in what a client left out. Applied to every decoded object of this kind, sent or stored.
+    pub defaults: fn(&mut Value),
+    /// Before a create: drops what a client may not set (a status), sets what the server sets.
+    pub prepare_create: fn(&mut Value),
+    /// Before an update through the main resource: keeps from `old` what a client may not change (a status).
+    pub prepare_update: fn(new: &mut Value, old: &Value),
+    /// Before an update of `/status`: keeps from `old` all that `/status` may not change.
+    pub prepare_status: fn(new: &mut Value, old: &Value),
+    /// Is it right, on create? Metadata was looked at before.
+    pub validate: fn(At<'_, '_>),
+    /// Is it right, after an update of `old`?
+    pub validate_update: fn(new: At<'_, '_>, old: At<'_, '_>),
+    /// Is it right, after an update of `/status`?
+    pub validate_status: fn(new: At<'_, '_>, old: At<'_, '_>),
+    /// What to warn about (`Warning` headers) on create (`old` is `None`) and update.
+    pub warnings: fn(new: &Value, old: Option<&Value>, out: &mut Vec<String>),
+    /// What `metadata.name` must look like.
+    pub name: NameRule,
+    /// Whether `metadata.generation` counts the changes of the spec (everything but metadata and status).
+    pub generation: bool,
+    /// Whether a PUT without resourceVersion is an unconditional update (else 422).
+    pub unconditional_update: bool,
+    /// Whether a PUT of an object that is not there creates it (else 404).
+    pub create_on_update: bool,
+    /// Whether DELETE answers with the deleted object (else with a Status).
+    pub delete_answers_object: bool,
+    /// Whether a DELETE without a policy leaves the dependents as orphans.
+    pub orphans_by_default: bool,
+    /// The fields that a field selector may name besides `metadata.name` and `metadata.namespace`.
+    pub fields: &'static [SelectableField],
+    /// The text of the error for other fields.
+    pub field_error: FieldLabelError,
+}
+
+/// A field that a field selector may name.
+#[derive(Debug)]
+pub struct SelectableField {
+    /// `status.phase`
+    pub path: &'static str,
+    /// Its value in an object, empty when missing.
+    pub read: fn(&Value) -> String,
+}
+
+/// How the server refuses an unknown field in a field selector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldLabelError {
+    /// `"x" is not a known field selector: only "metadata.name", "metadata.namespace"`
+    OnlyMetadata,
+    /// `field label not supported: x`
+    NotSupported,
+}
+
+/// What the name of an object must look like.
+#[derive(Debug, Clone, Copy)]
+pub enum NameRule {
+    /// RFC 1123 subdomain: lower case, digits, `-` and `.`; at most 253.
+    Subdomain,
+    /// RFC 1123 label: lower case, digits and `-`; at most 63.
+    Label,
+    /// RFC 1035 label: begins with a letter; at most 63.
+    Label1035,
+    /// Anything that fits into a path segment: not `.` or `..`, no `/` and no `%`.
+    PathSegment,
+    /// A rule of its own: what is wrong with a name (`prefix` when it is a generateName).
+    Own(fn(name: &str, prefix: bool) -> Vec<String>),
+}
+
+fn nothing(_: &mut Value) {}
+fn nothing_update(_: &mut Value, _: &Value) {}
+fn no_check(_: At<'_, '_>) {}
+fn no_check_update(_: At<'_, '_>, _: At<'_, '_>) {}
+fn no_warnings(_: &Value, _: Option<&Value>, _: &mut Vec<String>) {}
+
+/// Everything of `old` but the new status, and the new metadata (as the server lets metadata change).
+pub fn only_status(new: &mut Value, old: &Value) {
+    let (Some(new), Some(old)) = (new.as_object_mut(), old.as_object()) else { return };
+    new.retain(|key, _| key == "metadata" || key == "status" || key == "kind" || key == "apiVersion");
+    for (key, value) in old {
+        if !matches!(key.as_str(), "metadata" | "status" | "kind" | "apiVersion") {
+            new.insert(key.clone(), value.clone());
+        }
+    }
+}
+
+/// The status of `old` instead of what was sent.
+pub fn keep_status(new: &mut Value, old: &Value) {
+    let Some(new) = new.as_object_mut() else { return };
+    match old.get("status") {
+        Some(status) => {
+            new.insert("status".into(), status.clone());
+        }
+        None => {
+            new.shift_remove("status");
+        }
+    }
+}
+
+/// Removes the status: a client cannot create an object with one.
+pub fn drop_status(new: &mut Value) {
+    if let Some(new) = new.as_object_mut() {
+        new.shift_remove("status");
+    }
+}
+
+impl Rules {
+    /// A kind without rules of its own: what other rules start from.
+    pub const PLAIN: Rules = Rules {
+        defaults: nothing,
+        prepare_create: nothing,
+        prepare_update: nothing_update,
+        prepare_status: only_status,
+        validate: no_check,
+        validate_update: no_check_update,
+        validate_status: no_check_update,
+        warnings: no_warnings,
+        name: NameRule::Subdomain,
+        generation: false,
+        unconditional_update: true,
+        create_on_update: false,
+        delete_answers_object: false,
+        orphans_by_default: false,
+        fields: &[],
+        field_error: FieldLabelError::OnlyMetadata,
+    };
+
+    /// A kind with a spec, a status subresource and a generation that counts changes of the spec.
+    pub const WITH_STATUS: Rules =
+        Rules { prepare_create: drop_status, prepare_update: keep_status, generation: true, ..Rules::PLAIN };
+}
+
+static PLAIN: Rules = Rules::PLAIN;
+
+/// The rules of a kind. Kinds with several versions that differ (HorizontalPodAutoscaler, Event) have rules per version.
+pub fn rules(group: &str, version: &str, kind: &str) -> &'static Rules {
+    workloads::rules(group, version, kind)
+        .or_else(|| core::rules(group, version, kind))
+        .or_else(|| cluster::rules(group, version, kind))
+        .unwrap_or(&PLAIN)
+}

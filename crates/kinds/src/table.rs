@@ -1,0 +1,198 @@
+//! The form of the generated table: types with their fields, and the kinds that are served.
+//!
+//! Everything here is `'static` data in the program's read-only section: it costs no start-up time and no heap.
+
+/// A Go struct of Kubernetes' API, as its JSON and protobuf encodings see it.
+#[derive(Debug)]
+pub struct Type {
+    /// The name in OpenAPI: `io.k8s.api.core.v1.Pod`.
+    pub name: &'static str,
+    /// The name in Go's messages: `v1.Pod`.
+    pub go: &'static str,
+    /// The fields, sorted by their JSON name; inlined structs are already part of it.
+    pub fields: &'static [Field],
+}
+
+/// A field of a [`Type`].
+#[derive(Debug)]
+pub struct Field {
+    /// The JSON name.
+    pub name: &'static str,
+    /// The Go struct that declares it, when it was inlined from another one (`VolumeSource`): Go's messages name it.
+    pub declared_in: &'static str,
+    /// What it holds.
+    pub shape: Shape,
+    /// Whether Go holds a pointer: a set zero value is kept.
+    pub pointer: bool,
+    /// When the encoder leaves it out.
+    pub omit: Omit,
+    /// Whether OpenAPI lists it as required.
+    pub required: bool,
+    /// Its protobuf encoding; types that are JSON only (CRD schemas' parts) have some without.
+    pub proto: Option<Proto>,
+    /// How strategic merge patch treats it.
+    pub merge: Merge,
+    /// How server-side apply treats it.
+    pub topology: Topology,
+    /// The default in OpenAPI, as JSON; empty when there is none.
+    pub default: &'static str,
+}
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// `bool`
+    Bool,
+    /// `int32`
+    Int32,
+    /// `int64`
+    Int64,
+    /// `uint8`, `uint16` and the like, by their Go name and greatest value
+    Uint(&'static str, u64),
+    /// `float64`
+    Float64,
+    /// A string; the Go name of its type when it has one of its own (`v1.RestartPolicy`), else `string`.
+    String(&'static str),
+    /// Bytes, base64 in JSON.
+    Bytes,
+    /// `metav1.Time`
+    Time,
+    /// `metav1.MicroTime`
+    MicroTime,
+    /// `metav1.Duration`
+    Duration,
+    /// `resource.Quantity`
+    Quantity,
+    /// `intstr.IntOrString`
+    IntOrString,
+    /// `runtime.RawExtension`: any object.
+    RawExtension,
+    /// `metav1.FieldsV1`: any object.
+    FieldsV1,
+    /// Any JSON (`apiextensionsv1.JSON`, CRD schemas' `default`, `example`, `enum` items).
+    Json,
+    /// `JSONSchemaPropsOrBool`, `JSONSchemaPropsOrArray`, `JSONSchemaPropsOrStringArray`: a struct, or the other.
+    SchemaOr(&'static Type, SchemaOther),
+    /// A struct.
+    Struct(&'static Type),
+    /// A list.
+    List(&'static Shape),
+    /// A map with string keys.
+    Map(&'static Shape),
+}
+
+/// What a JSON schema field may hold instead of a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaOther {
+    /// `true` or `false`
+    Bool,
+    /// A list of schemas
+    Array,
+    /// A list of strings
+    StringArray,
+}
+
+/// When Go's encoder leaves a field out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Omit {
+    /// Never: a zero value is printed (`null`, `{}`, `""`, `0`, `false`).
+    Never,
+    /// `omitempty`: nil pointers, empty strings, lists and maps, 0 and false; never a struct by value.
+    Empty,
+    /// `omitzero`: zero structs, too.
+    Zero,
+}
+
+/// The protobuf encoding of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Proto {
+    /// The field number.
+    pub number: u32,
+    /// The wire type of one value (a map is `Bytes`).
+    pub wire: Wire,
+}
+
+/// Protobuf's wire types as Kubernetes uses them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    /// Variable length integers and bools.
+    Varint,
+    /// Doubles.
+    Fixed64,
+    /// Strings, bytes and messages.
+    Bytes,
+}
+
+/// How strategic merge patch treats a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Merge {
+    /// `patchStrategy` contains `merge`.
+    pub merge: bool,
+    /// `patchStrategy` contains `retainKeys`.
+    pub retain_keys: bool,
+    /// `patchStrategy` contains `replace`.
+    pub replace: bool,
+    /// `patchMergeKey`; empty for lists of scalars.
+    pub key: &'static str,
+}
+
+/// How server-side apply treats a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Topology {
+    /// The default of its shape: lists atomic, maps and structs granular.
+    Default,
+    /// Replaced as a whole.
+    Atomic,
+    /// A list whose items are a set.
+    Set,
+    /// A list of objects that these keys tell apart.
+    Map(&'static [&'static str]),
+    /// A map or struct that is granular although its type is atomic.
+    Granular,
+}
+
+/// A kind that is served at `/apis/{group}/{version}`.
+#[derive(Debug)]
+pub struct Kind {
+    /// The API group, empty for the core.
+    pub group: &'static str,
+    /// The version.
+    pub version: &'static str,
+    /// `Deployment`
+    pub kind: &'static str,
+    /// `deployments`
+    pub plural: &'static str,
+    /// `deployment`
+    pub singular: &'static str,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// `deploy`
+    pub short_names: &'static [&'static str],
+    /// `all`
+    pub categories: &'static [&'static str],
+    /// The verbs in discovery's order.
+    pub verbs: &'static [&'static str],
+    /// The subresources in discovery's order.
+    pub subresources: &'static [Subresource],
+    /// The hash that discovery shows; empty for kinds that are not stored.
+    pub storage_hash: &'static str,
+    /// Its type.
+    pub ty: &'static Type,
+}
+
+/// A subresource of a [`Kind`].
+#[derive(Debug)]
+pub struct Subresource {
+    /// `scale`
+    pub name: &'static str,
+    /// The group of the kind it speaks, empty for the core.
+    pub group: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// `Scale`
+    pub kind: &'static str,
+    /// The verbs in discovery's order.
+    pub verbs: &'static [&'static str],
+    /// The type of its body; the parent's for `status`.
+    pub ty: Option<&'static Type>,
+}
