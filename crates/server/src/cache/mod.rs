@@ -1,0 +1,232 @@
+//! The watch cache: for each resource that is listed or watched, the objects as they are now and the recent changes.
+//!
+//! One task per resource follows the store. Readers take a snapshot: a persistent map they share without locks.
+//! Watchers hold a position in the ring of recent events; a watcher that is slow costs nobody anything, and one
+//! that falls off the ring's end is told so (410) and starts again. Beside the encoded object an entry keeps only
+//! what is selected on: labels and selectable fields.
+
+mod entry;
+mod ring;
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use imbl::OrdMap;
+use k1s_env::{Env, Task};
+use k1s_object::Status;
+use k1s_store::{Range, RequestProgress, Revision, Store, WatchItem, WatchRequest};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
+
+pub(crate) use entry::{Entry, Fields};
+pub(crate) use ring::{Event, Ring, Took};
+
+use crate::errors;
+
+/// All objects of a resource at one revision, by key.
+#[derive(Clone, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) revision: Revision,
+    pub(crate) entries: OrdMap<Bytes, Arc<Entry>>,
+}
+
+/// The cache of one resource of one tenant.
+pub(crate) struct Cache {
+    inner: Arc<Inner>,
+    /// Dropping the cache ends its task.
+    task: Mutex<Option<Task<()>>>,
+}
+
+struct Inner {
+    env: Env,
+    store: Arc<dyn Store>,
+    prefix: Bytes,
+    fields: Fields,
+    snapshot: ArcSwap<Snapshot>,
+    ring: RwLock<Ring>,
+    progress: Mutex<Option<Arc<dyn RequestProgress>>>,
+    /// The revision reached; 0 before the first load.
+    reached: watch::Sender<u64>,
+    /// Snapshots whose next page may be asked for.
+    pins: Mutex<VecDeque<Arc<Snapshot>>>,
+}
+
+/// So many lists may be read page by page from memory at the same time; more are read from the store's history.
+const MAX_PINS: usize = 8;
+
+impl Cache {
+    /// Starts following the keys under `prefix`; `fields` says what to keep for field selectors.
+    pub(crate) fn start(env: &Env, store: &Arc<dyn Store>, prefix: Bytes, fields: Fields) -> Cache {
+        let inner = Arc::new(Inner {
+            env: env.clone(),
+            store: store.clone(),
+            prefix,
+            fields,
+            snapshot: ArcSwap::from_pointee(Snapshot::default()),
+            ring: RwLock::new(Ring::default()),
+            progress: Mutex::new(None),
+            reached: watch::Sender::new(0),
+            pins: Mutex::default(),
+        });
+        let task = env.spawn("watch cache", follow(inner.clone()));
+        Cache { inner, task: Mutex::new(Some(task)) }
+    }
+
+    /// The keys this cache follows.
+    pub(crate) fn prefix(&self) -> &Bytes {
+        &self.inner.prefix
+    }
+
+    /// The objects at `revision` or later; waits for it as long as `patience`.
+    pub(crate) async fn at_least(&self, revision: Revision, patience: Duration) -> Result<Arc<Snapshot>, Status> {
+        let mut reached = self.inner.reached.subscribe();
+        if *reached.borrow_and_update() < revision.get().max(1) {
+            let wait = async {
+                loop {
+                    if let Some(progress) = self.inner.progress.lock().clone() {
+                        progress.request_progress();
+                    }
+                    if reached.changed().await.is_err() || *reached.borrow_and_update() >= revision.get().max(1) {
+                        break;
+                    }
+                }
+            };
+            if self.inner.env.timeout(patience, wait).await.is_err() {
+                let current = *self.inner.reached.borrow();
+                return Err(errors::too_large_resource_version(revision.get(), current));
+            }
+        }
+        Ok(self.inner.snapshot.load_full())
+    }
+
+    /// The objects as of now: no write acknowledged before this call is missing.
+    pub(crate) async fn now(&self) -> Result<Arc<Snapshot>, Status> {
+        let revision = self.inner.store.revision().await.map_err(|error| errors::store(&error))?;
+        self.at_least(revision, PATIENCE).await
+    }
+
+    /// Keeps a snapshot for the next page of a list.
+    pub(crate) fn pin(&self, snapshot: Arc<Snapshot>) {
+        let mut pins = self.inner.pins.lock();
+        pins.retain(|pin| pin.revision != snapshot.revision);
+        pins.push_back(snapshot);
+        if pins.len() > MAX_PINS {
+            pins.pop_front();
+        }
+    }
+
+    /// The snapshot that was kept at this revision.
+    pub(crate) fn pinned(&self, revision: Revision) -> Option<Arc<Snapshot>> {
+        self.inner.pins.lock().iter().find(|pin| pin.revision == revision).cloned()
+    }
+
+    /// A look at the ring of recent events.
+    pub(crate) fn ring<T>(&self, look: impl FnOnce(&Ring) -> T) -> T {
+        look(&self.inner.ring.read())
+    }
+
+    /// Tells when the cache has moved on.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.inner.reached.subscribe()
+    }
+
+    /// The revision reached.
+    pub(crate) fn reached(&self) -> Revision {
+        Revision::new(*self.inner.reached.borrow())
+    }
+
+    /// Makes an entry of a value from the store.
+    pub(crate) fn entry(&self, key: Bytes, value: &Bytes, revision: Revision) -> Result<Entry, Status> {
+        Entry::new(key, value, revision, &self.inner.fields)
+    }
+}
+
+/// How long a request waits for the cache to reach the store's revision.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.lock().take() {
+            task.abort();
+        }
+    }
+}
+
+/// Loads, then follows; after an error loads again, and watchers that are behind start anew.
+async fn follow(inner: Arc<Inner>) {
+    let mut pause = Duration::from_millis(5);
+    loop {
+        match follow_once(&inner, &mut pause).await {
+            Ok(()) | Err(k1s_store::Error::Closed) => return,
+            Err(error) => tracing::warn!(prefix = %inner.prefix.escape_ascii(), %error, "watch cache starts anew"),
+        }
+        inner.env.sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(5));
+    }
+}
+
+async fn follow_once(inner: &Inner, pause: &mut Duration) -> k1s_store::Result<()> {
+    let loaded = inner.store.range(Range::prefix(inner.prefix.clone())).await?;
+    let revision = loaded.revision;
+    let mut entries = OrdMap::new();
+    for kv in loaded.entries {
+        match Entry::new(kv.key.clone(), &kv.value, kv.revision, &inner.fields) {
+            Ok(entry) => {
+                entries.insert(entry.key.clone(), Arc::new(entry));
+            }
+            Err(error) => tracing::error!(key = %kv.key.escape_ascii(), %error, "an object cannot be read and is left out"),
+        }
+    }
+    let mut watch = inner.store.watch(WatchRequest::prefix(inner.prefix.clone()).after(revision)).await?;
+    *inner.progress.lock() = Some(watch.progress_handle());
+    inner.ring.write().restart(revision);
+    publish(inner, Snapshot { revision, entries });
+    *pause = Duration::from_millis(5);
+    while let Some(item) = watch.next().await {
+        let change = match item? {
+            WatchItem::Progress(revision) => {
+                let mut snapshot = Snapshot::clone(&inner.snapshot.load());
+                if revision > snapshot.revision {
+                    snapshot.revision = revision;
+                    publish(inner, snapshot);
+                }
+                continue;
+            }
+            WatchItem::Change(change) => change,
+        };
+        let mut snapshot = Snapshot::clone(&inner.snapshot.load());
+        snapshot.revision = change.revision();
+        let mut events = Vec::with_capacity(change.events().len());
+        for event in change.events() {
+            let old = snapshot.entries.get(&event.key).cloned();
+            let new = match &event.value {
+                None => None,
+                Some(value) => match Entry::new(event.key.clone(), value, change.revision(), &inner.fields) {
+                    Ok(entry) => Some(Arc::new(entry)),
+                    Err(error) => {
+                        tracing::error!(key = %event.key.escape_ascii(), %error, "an object cannot be read and is left out");
+                        None
+                    }
+                },
+            };
+            match &new {
+                Some(entry) => snapshot.entries.insert(entry.key.clone(), entry.clone()),
+                None => snapshot.entries.remove(&event.key),
+            };
+            if new.is_some() || old.is_some() {
+                events.push(Arc::new(Event::new(change.revision(), old, new)));
+            }
+        }
+        // The ring first: who sees the snapshot's revision finds all events up to it.
+        inner.ring.write().push(events);
+        publish(inner, snapshot);
+    }
+    Ok(())
+}
+
+fn publish(inner: &Inner, snapshot: Snapshot) {
+    let revision = snapshot.revision.get();
+    inner.snapshot.store(Arc::new(snapshot));
+    inner.reached.send_replace(revision);
+}

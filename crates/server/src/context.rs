@@ -1,0 +1,141 @@
+//! A request for a resource on its way through the server.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use k1s_object::{FieldError, Status};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::{auth::User, negotiate::Accepted, request::Query, resource::Resource, tenant::Tenant};
+
+/// A request for a resource.
+pub(crate) struct Cx {
+    pub(crate) tenant: Arc<Tenant>,
+    pub(crate) user: User,
+    pub(crate) method: Method,
+    pub(crate) headers: HeaderMap,
+    pub(crate) query: Query,
+    pub(crate) body: Bytes,
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) subresource: String,
+    pub(crate) accepted: Accepted,
+    /// What the `Warning` headers of the answer will say.
+    pub(crate) warnings: Mutex<Vec<String>>,
+}
+
+/// How strict the decoder is with fields it does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+impl Cx {
+    /// Adds a warning, once.
+    pub(crate) fn warn(&self, warning: impl Into<String>) {
+        let warning = warning.into();
+        let mut warnings = self.warnings.lock();
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+
+    /// The key of the object asked for.
+    pub(crate) fn key(&self) -> Bytes {
+        self.tenant.key(&self.resource, &self.namespace, &self.name)
+    }
+
+    /// 404 for the object asked for.
+    pub(crate) fn not_found(&self) -> Status {
+        self.resource.not_found(&self.name)
+    }
+
+    /// 422 for the object asked for, by its kind.
+    pub(crate) fn invalid(&self, name: &str, errors: &[FieldError]) -> Status {
+        Status::invalid(&self.resource.group, &self.resource.kind, name, errors)
+    }
+
+    /// A request of the server itself: for another resource or object, as somebody who may do everything.
+    pub(crate) fn internal(tenant: &Arc<Tenant>, resource: &Arc<Resource>, namespace: &str, name: &str) -> Cx {
+        Cx {
+            tenant: tenant.clone(),
+            user: User::admin(),
+            method: Method::POST,
+            headers: HeaderMap::new(),
+            query: Query::default(),
+            body: Bytes::new(),
+            resource: resource.clone(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            subresource: String::new(),
+            accepted: Accepted::JSON,
+            warnings: Mutex::default(),
+        }
+    }
+
+    /// The same for one object of the collection asked for.
+    pub(crate) fn for_object(&self, namespace: &str, name: &str) -> Cx {
+        Cx { user: self.user.clone(), ..Cx::internal(&self.tenant, &self.resource, namespace, name) }
+    }
+
+    /// The options of a write in the query: dryRun, fieldManager, fieldValidation. `kind` names them in errors.
+    pub(crate) fn write_options(&self, kind: &str) -> Result<WriteOptions, Status> {
+        let mut errors = Vec::new();
+        let dry_run: Vec<&str> = self.query.all("dryRun").collect();
+        check_dry_run(&dry_run, &mut errors);
+        if kind != "DeleteOptions" {
+            check_field_manager(self.query.get("fieldManager"), &mut errors);
+        }
+        let field_validation = match self.query.find("fieldValidation") {
+            None | Some("" | "Warn") => FieldValidation::Warn,
+            Some("Ignore") => FieldValidation::Ignore,
+            Some("Strict") => FieldValidation::Strict,
+            Some(other) => {
+                if kind != "DeleteOptions" {
+                    errors.push(FieldError::not_supported("fieldValidation", other, &["", "Ignore", "Strict", "Warn"]));
+                }
+                FieldValidation::Warn
+            }
+        };
+        if !errors.is_empty() {
+            return Err(invalid_options(kind, &errors));
+        }
+        Ok(WriteOptions { dry_run: !dry_run.is_empty(), field_validation })
+    }
+}
+
+/// 422 for options.
+pub(crate) fn invalid_options(kind: &str, errors: &[FieldError]) -> Status {
+    Status::invalid("meta.k8s.io", kind, "", errors)
+}
+
+pub(crate) fn check_dry_run(values: &[&str], errors: &mut Vec<FieldError>) {
+    if values.iter().any(|value| *value != "All") {
+        let shown: Value = values.iter().map(|value| Value::from(*value)).collect();
+        errors.push(FieldError::not_supported("dryRun", shown, &["All"]));
+    }
+}
+
+fn check_field_manager(manager: &str, errors: &mut Vec<FieldError>) {
+    if manager.chars().count() > 128 {
+        errors.push(FieldError::too_long("fieldManager", 128));
+    }
+    for (at, c) in manager.char_indices() {
+        if c.is_control() {
+            let detail = format!("invalid character U+{:04X} (at position {at})", c as u32);
+            errors.push(FieldError::invalid("fieldManager", manager, detail));
+        }
+    }
+}
+
+/// What the query says about a write.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WriteOptions {
+    pub(crate) dry_run: bool,
+    pub(crate) field_validation: FieldValidation,
+}

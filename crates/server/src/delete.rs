@@ -1,0 +1,306 @@
+//! DELETE of an object and of a collection.
+
+use http::Response;
+use k1s_object::{FieldError, Status};
+use k1s_store::{Error, Precondition, Txn};
+use serde_json::{Value, json};
+
+use crate::{
+    admission,
+    body::Body,
+    context::{Cx, check_dry_run, invalid_options},
+    errors, input, read, respond,
+    select::Selection,
+    stored::Stored,
+    write::{finalizers, is_gone, meta_text, metadata_mut},
+};
+
+/// What becomes of the dependents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Policy {
+    Background,
+    Foreground,
+    Orphan,
+}
+
+/// What a DELETE was told.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    policy: Option<Policy>,
+    grace: Option<i64>,
+    uid: Option<String>,
+    revision: Option<String>,
+    dry_run: bool,
+}
+
+impl Options {
+    /// Deletes in the background, without a grace period.
+    pub(crate) fn at_once() -> Options {
+        Options { policy: Some(Policy::Background), grace: Some(0), ..Options::default() }
+    }
+}
+
+/// Reads DeleteOptions from the body or, without one, from the query.
+pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
+    let body = if cx.body.is_empty() {
+        let mut body = json!({});
+        if let Some(policy) = cx.query.find("propagationPolicy") {
+            body["propagationPolicy"] = policy.into();
+        }
+        if let Some(orphan) = cx.query.find("orphanDependents") {
+            body["orphanDependents"] = (!matches!(orphan, "false" | "0")).into();
+        }
+        if let Some(grace) = cx.query.number("gracePeriodSeconds")? {
+            body["gracePeriodSeconds"] = grace.into();
+        }
+        let dry_run: Vec<&str> = cx.query.all("dryRun").collect();
+        if !dry_run.is_empty() {
+            body["dryRun"] = dry_run.into();
+        }
+        body
+    } else {
+        let ty = k1s_kinds::catalog::type_by_name("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
+            .ok_or_else(|| Status::internal("DeleteOptions is not in the table of types"))?;
+        input::delete_options(cx, ty)?
+    };
+    let mut errors = Vec::new();
+    let dry_run: Vec<&str> = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    check_dry_run(&dry_run, &mut errors);
+    let mut policy = None;
+    if let Some(text) = body["propagationPolicy"].as_str() {
+        policy = match text {
+            "Background" => Some(Policy::Background),
+            "Foreground" => Some(Policy::Foreground),
+            "Orphan" => Some(Policy::Orphan),
+            other => {
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
+                errors.push(FieldError::not_supported("propagationPolicy", other, &supported));
+                None
+            }
+        };
+    }
+    if let Some(orphan) = body["orphanDependents"].as_bool() {
+        if let Some(text) = body["propagationPolicy"].as_str() {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            errors.insert(0, FieldError::invalid("propagationPolicy", text, why));
+        }
+        policy = Some(if orphan { Policy::Orphan } else { Policy::Background });
+    }
+    if !errors.is_empty() {
+        return Err(invalid_options("DeleteOptions", &errors));
+    }
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    Ok(Options {
+        policy,
+        grace: body["gracePeriodSeconds"].as_i64(),
+        uid: text(&body["preconditions"]["uid"]),
+        revision: text(&body["preconditions"]["resourceVersion"]),
+        dry_run: !dry_run.is_empty(),
+    })
+}
+
+/// What came of a DELETE.
+pub(crate) enum Deleted {
+    /// It is gone, or (dry run) would be: this is how it was at last.
+    Gone(Value),
+    /// It is marked, and waits for finalizers or its grace period.
+    Marked(Value),
+}
+
+/// DELETE of one object.
+pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
+    let options = options(cx)?;
+    let resource = &cx.resource;
+    let orphans = resource.rules().is_some_and(|rules| rules.orphans_by_default);
+    if orphans && options.policy.is_none() && resource.kind == "Job" {
+        cx.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
+    }
+    match delete_object(cx, &options).await? {
+        Deleted::Marked(object) => respond::object(cx, 200, &object),
+        Deleted::Gone(object) if resource.rules().is_some_and(|rules| rules.delete_answers_object) => {
+            respond::object(cx, 200, &object)
+        }
+        Deleted::Gone(object) => {
+            let mut details = serde_json::Map::new();
+            details.insert("name".into(), cx.name.as_str().into());
+            if !resource.group.is_empty() {
+                details.insert("group".into(), resource.group.as_str().into());
+            }
+            details.insert("kind".into(), resource.plural.as_str().into());
+            details.insert("uid".into(), meta_text(&object, "uid").into());
+            Ok(respond::success(cx, Value::Object(details)))
+        }
+    }
+}
+
+/// Deletes the object of the request.
+pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted, Status> {
+    let key = cx.key();
+    loop {
+        let stored = cx.tenant.get(&key).await?.ok_or_else(|| cx.not_found())?;
+        let old = cx.resource.read(&stored)?;
+        check_preconditions(cx, options, &old, &stored)?;
+        admission::before_delete(cx, &old).await?;
+        let marked = mark(cx, options, &old);
+        let outcome = match &marked {
+            None => {
+                if options.dry_run {
+                    return Ok(Deleted::Gone(old));
+                }
+                let txn = Txn::new().delete(key.clone(), Precondition::Revision(stored.revision));
+                let txn = admission::release(cx, &old).into_iter().fold(txn, Txn::op);
+                cx.tenant.store().txn(txn).await
+            }
+            Some(object) if *object == old || options.dry_run => return Ok(Deleted::Marked(object.clone())),
+            Some(object) => {
+                let value = cx.resource.encode(object)?;
+                cx.tenant.store().update(key.clone(), value, stored.revision).await
+            }
+        };
+        match (outcome, marked) {
+            (Ok(_), None) => {
+                crate::lifecycle::after_delete(cx, &old);
+                return Ok(Deleted::Gone(gone_view(cx, old)));
+            }
+            (Ok(revision), Some(mut object)) => {
+                metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
+                crate::lifecycle::after_mark(cx, &object);
+                return Ok(Deleted::Marked(object));
+            }
+            (Err(Error::Conflict(_)), _) => {}
+            (Err(error), _) => return Err(errors::store(&error)),
+        }
+    }
+}
+
+/// A pod that goes at once is shown with a grace period that has run out.
+fn gone_view(cx: &Cx, mut object: Value) -> Value {
+    if cx.resource.kind == "Pod" && cx.resource.group.is_empty() {
+        let now = crate::time::stamp(cx.tenant.env());
+        let metadata = metadata_mut(&mut object);
+        metadata.entry("deletionTimestamp").or_insert_with(|| now.into());
+        metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
+    }
+    object
+}
+
+fn check_preconditions(cx: &Cx, options: &Options, old: &Value, stored: &Stored) -> Result<(), Status> {
+    let refuse = |why: String| Status::conflict(&cx.resource.group, &cx.resource.kind, &cx.name, why);
+    let uid = meta_text(old, "uid");
+    if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
+        let again = "The object might have been deleted and then recreated";
+        return Err(refuse(format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). {again}"
+        )));
+    }
+    let revision = stored.revision.to_string();
+    if let Some(wanted) = options.revision.as_deref().filter(|wanted| *wanted != revision) {
+        let again = "The object might have been modified";
+        return Err(refuse(format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({revision}). {again}"
+        )));
+    }
+    Ok(())
+}
+
+/// The object with its marks of deletion, if it has to wait for something; `None` if it can go at once.
+fn mark(cx: &Cx, options: &Options, old: &Value) -> Option<Value> {
+    let mut object = old.clone();
+    let wait = grace(cx, options, old);
+    let finalizers_now = wanted_finalizers(cx, options, old);
+    let marked_before = !meta_text(old, "deletionTimestamp").is_empty();
+    let now = crate::time::now(cx.tenant.env());
+    crate::lifecycle::mark(cx, &mut object);
+    let metadata = metadata_mut(&mut object);
+    if finalizers_now.is_empty() {
+        metadata.shift_remove("finalizers");
+    } else {
+        metadata.insert("finalizers".into(), finalizers_now.clone().into());
+    }
+    let old_grace = old["metadata"]["deletionGracePeriodSeconds"].as_i64();
+    // A grace period can be shortened, never made longer.
+    let wait = if marked_before { old_grace.map_or(wait, |old| old.min(wait)) } else { wait };
+    if !marked_before || old_grace.is_some_and(|old| wait < old) {
+        let at = now.checked_add(jiff::SignedDuration::from_secs(wait)).unwrap_or(now);
+        metadata.insert("deletionTimestamp".into(), crate::time::format(at).into());
+        if !matches!(&*cx.resource.kind, "Namespace" | "CustomResourceDefinition") {
+            metadata.insert("deletionGracePeriodSeconds".into(), wait.into());
+        }
+        if !marked_before && cx.resource.has_generation() && (wait > 0 || !finalizers_now.is_empty()) {
+            let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
+            metadata.insert("generation".into(), generation.into());
+        }
+    }
+    (!is_gone(&object)).then_some(object)
+}
+
+/// How long an object has to end by itself: pods on a node have some time, everything else goes at once.
+fn grace(cx: &Cx, options: &Options, old: &Value) -> i64 {
+    if cx.resource.kind != "Pod" || !cx.resource.group.is_empty() {
+        return 0;
+    }
+    let phase = old["status"]["phase"].as_str().unwrap_or_default();
+    if old["spec"]["nodeName"].as_str().unwrap_or_default().is_empty() || matches!(phase, "Succeeded" | "Failed") {
+        return 0;
+    }
+    match options.grace.or_else(|| old["spec"]["terminationGracePeriodSeconds"].as_i64()).unwrap_or(0) {
+        negative if negative < 0 => 1,
+        other => other,
+    }
+}
+
+/// The finalizers that a propagation policy asks for, in place of those of another policy.
+fn wanted_finalizers(cx: &Cx, options: &Options, old: &Value) -> Vec<Value> {
+    let has = |name: &str| finalizers(old).iter().any(|finalizer| finalizer == name);
+    let default = cx.resource.rules().is_some_and(|rules| rules.orphans_by_default);
+    let (mut orphan, mut foreground) = match options.policy {
+        Some(Policy::Orphan) => (true, false),
+        Some(Policy::Foreground) => (false, true),
+        Some(Policy::Background) => (false, false),
+        None if has("orphan") => (true, false),
+        None if has("foregroundDeletion") => (false, true),
+        None => (default, false),
+    };
+    if cx.resource.kind == "Namespace" {
+        (orphan, foreground) = (has("orphan"), has("foregroundDeletion"));
+    }
+    let mut wanted: Vec<Value> = finalizers(old)
+        .iter()
+        .filter(|finalizer| match finalizer.as_str() {
+            Some("orphan") => orphan,
+            Some("foregroundDeletion") => foreground,
+            _ => true,
+        })
+        .cloned()
+        .collect();
+    if cx.resource.kind == "CustomResourceDefinition" && cx.resource.group == "apiextensions.k8s.io" {
+        let name = crate::lifecycle::CRD_FINALIZER;
+        let marked_before = !meta_text(old, "deletionTimestamp").is_empty();
+        if !marked_before && !wanted.iter().any(|finalizer| finalizer == name) {
+            wanted.push(name.into());
+        }
+    }
+    for (name, is_wanted) in [("orphan", orphan), ("foregroundDeletion", foreground)] {
+        if is_wanted && !wanted.iter().any(|finalizer| finalizer == name) {
+            wanted.push(name.into());
+        }
+    }
+    wanted
+}
+
+/// DELETE of a collection: the list as it was before.
+pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status> {
+    let options = options(cx)?;
+    let selection = Selection::parse(cx)?;
+    let list = read::collect(cx, &selection).await?;
+    for stored in &list.items {
+        let object = cx.resource.read(stored)?;
+        let one = cx.for_object(meta_text(&object, "namespace"), meta_text(&object, "name"));
+        match delete_object(&one, &options).await {
+            Ok(_) => {}
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+    }
+    respond::list(cx, &list)
+}

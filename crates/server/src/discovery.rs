@@ -1,0 +1,311 @@
+//! Discovery: which groups, versions and resources are served, in the old form and the aggregated one.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    hash::{Hash as _, Hasher as _},
+    sync::Arc,
+};
+
+use http::{HeaderMap, HeaderValue, Response, header};
+use k1s_object::{Status, status::qualified};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    body::Body,
+    negotiate::not_acceptable,
+    request::{Path, ResourcePath},
+    resource::{Resource, api_version},
+    respond,
+    tenant::Tenant,
+};
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const MEDIA_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+/// How a client wants discovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Json,
+    Yaml,
+    Aggregated,
+}
+
+fn wanted(headers: &HeaderMap, aggregated_here: bool) -> Result<Wanted, Status> {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accept.trim().is_empty() {
+        return Ok(Wanted::Json);
+    }
+    for clause in accept.split(',') {
+        let mut parts = clause.split(';').map(str::trim);
+        let media = parts.next().unwrap_or_default();
+        let parameters: Vec<&str> = parts.collect();
+        let asked = parameters.iter().any(|parameter| parameter.starts_with("as="));
+        if asked {
+            let is = |text: &str| parameters.contains(&text);
+            if aggregated_here
+                && media == "application/json"
+                && is("as=APIGroupDiscoveryList")
+                && is("g=apidiscovery.k8s.io")
+                && is("v=v2")
+            {
+                return Ok(Wanted::Aggregated);
+            }
+            continue;
+        }
+        match media {
+            "application/json" | "*/*" | "application/*" | "application/vnd.kubernetes.protobuf" => return Ok(Wanted::Json),
+            "application/yaml" => return Ok(Wanted::Yaml),
+            _ => {}
+        }
+    }
+    Err(not_acceptable(format!("only the following media types are accepted: {MEDIA_TYPES}")))
+}
+
+/// A group with its versions, the preferred one first.
+struct Group {
+    name: String,
+    versions: Vec<(String, Vec<Arc<Resource>>)>,
+}
+
+async fn groups(tenant: &Arc<Tenant>) -> Result<Vec<Group>, Status> {
+    let catalog = &tenant.shared.catalog;
+    let mut groups: Vec<Group> = k1s_kinds::catalog::groups()
+        .iter()
+        .filter(|group| !group.name.is_empty())
+        .map(|group| Group {
+            name: group.name.to_owned(),
+            versions: group
+                .versions
+                .iter()
+                .map(|version| ((*version).to_owned(), catalog.of(group.name, version).cloned().collect()))
+                .collect(),
+        })
+        .collect();
+    let customs = tenant.customs.current(tenant).await?;
+    let mut names: Vec<&str> = customs.resources().map(|resource| &*resource.group).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let mut versions: Vec<&str> =
+            customs.resources().filter(|resource| resource.group == name).map(|resource| &*resource.version).collect();
+        versions.sort_by(|a, b| k1s_schema::versions::compare(b, a));
+        versions.dedup();
+        let versions = versions
+            .into_iter()
+            .map(|version| {
+                let mut list: Vec<Arc<Resource>> = customs
+                    .resources()
+                    .filter(|resource| resource.group == name && resource.version == version)
+                    .cloned()
+                    .collect();
+                list.sort_by(|a, b| a.plural.cmp(&b.plural));
+                (version.to_owned(), list)
+            })
+            .collect();
+        match groups.iter_mut().find(|group| group.name == name) {
+            Some(group) => group.versions.extend::<Vec<_>>(versions),
+            None => groups.push(Group { name: name.to_owned(), versions }),
+        }
+    }
+    Ok(groups)
+}
+
+/// Answers a discovery path.
+pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &Path, headers: &HeaderMap) -> Result<Response<Body>, Status> {
+    let aggregated_here = matches!(path, Path::CoreVersions | Path::Groups);
+    let wanted = wanted(headers, aggregated_here)?;
+    let value = match path {
+        Path::CoreVersions if wanted == Wanted::Aggregated => {
+            let core = Group {
+                name: String::new(),
+                versions: vec![("v1".into(), tenant.shared.catalog.of("", "v1").cloned().collect())],
+            };
+            return Ok(aggregated(&[core], headers));
+        }
+        Path::Groups if wanted == Wanted::Aggregated => return Ok(aggregated(&groups(tenant).await?, headers)),
+        Path::CoreVersions => json!({"kind": "APIVersions", "versions": ["v1"],
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]}),
+        Path::Groups => {
+            let groups: Vec<Value> = groups(tenant).await?.iter().map(|group| group_json(group, false)).collect();
+            json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+        }
+        Path::Group(name) => {
+            let groups = groups(tenant).await?;
+            match groups.iter().find(|group| group.name == *name) {
+                Some(group) => group_json(group, true),
+                None => return Ok(respond::page_not_found()),
+            }
+        }
+        Path::GroupVersion(group, version) => match resource_list(tenant, group, version).await? {
+            Some(list) => list,
+            None if tenant.shared.catalog.has_group(group) => return Err(Status::no_such_resource()),
+            None => return Ok(respond::page_not_found()),
+        },
+        _ => return Ok(respond::page_not_found()),
+    };
+    Ok(match wanted {
+        Wanted::Yaml => respond::bytes(200, "application/yaml", k1s_object::yaml::to_string(&value).into_bytes()),
+        _ => respond::json(200, &value),
+    })
+}
+
+fn group_json(group: &Group, alone: bool) -> Value {
+    let version = |name: &str| json!({"groupVersion": api_version(&group.name, name), "version": name});
+    let versions: Vec<Value> = group.versions.iter().map(|(name, _)| version(name)).collect();
+    let preferred = versions.first().cloned().unwrap_or_default();
+    let mut out = Map::new();
+    if alone {
+        out.insert("kind".into(), "APIGroup".into());
+        out.insert("apiVersion".into(), "v1".into());
+    }
+    out.insert("name".into(), group.name.as_str().into());
+    out.insert("versions".into(), versions.into());
+    out.insert("preferredVersion".into(), preferred);
+    Value::Object(out)
+}
+
+async fn resource_list(tenant: &Arc<Tenant>, group: &str, version: &str) -> Result<Option<Value>, Status> {
+    let mut resources: Vec<Arc<Resource>> = tenant.shared.catalog.of(group, version).cloned().collect();
+    if group.contains('.') {
+        let customs = tenant.customs.fresh(tenant, group).await?;
+        let mut more: Vec<Arc<Resource>> = customs
+            .resources()
+            .filter(|resource| resource.group == group && resource.version == version)
+            .cloned()
+            .collect();
+        more.sort_by(|a, b| a.plural.cmp(&b.plural));
+        resources.extend(more);
+    }
+    if resources.is_empty() {
+        return Ok(None);
+    }
+    let mut list = Vec::new();
+    for resource in &resources {
+        let mut item = json!({"name": resource.plural, "singularName": resource.singular,
+            "namespaced": resource.namespaced, "kind": resource.kind, "verbs": resource.verbs});
+        if !resource.short_names.is_empty() {
+            item["shortNames"] = json!(resource.short_names);
+        }
+        if !resource.categories.is_empty() {
+            item["categories"] = json!(resource.categories);
+        }
+        if !resource.storage_hash.is_empty() {
+            item["storageVersionHash"] = json!(resource.storage_hash);
+        }
+        list.push(item);
+        for sub in &resource.subresources {
+            let mut item = json!({"name": format!("{}/{}", resource.plural, sub.name), "singularName": "",
+                "namespaced": resource.namespaced});
+            if sub.group != resource.group || sub.version != resource.version {
+                if !sub.group.is_empty() {
+                    item["group"] = json!(sub.group);
+                }
+                item["version"] = json!(sub.version);
+            }
+            item["kind"] = json!(sub.kind);
+            item["verbs"] = json!(sub.verbs);
+            list.push(item);
+        }
+    }
+    let mut out = Map::new();
+    out.insert("kind".into(), "APIResourceList".into());
+    // The core's list has never had one.
+    if !group.is_empty() {
+        out.insert("apiVersion".into(), "v1".into());
+    }
+    out.insert("groupVersion".into(), api_version(group, version).into());
+    out.insert("resources".into(), list.into());
+    Ok(Some(Value::Object(out)))
+}
+
+fn aggregated(groups: &[Group], headers: &HeaderMap) -> Response<Body> {
+    let items: Vec<Value> = groups
+        .iter()
+        .map(|group| {
+            let versions: Vec<Value> = group
+                .versions
+                .iter()
+                .map(|(version, resources)| {
+                    let resources: Vec<Value> =
+                        resources.iter().map(|resource| aggregated_resource(resource)).collect();
+                    json!({"version": version, "resources": resources, "freshness": "Current"})
+                })
+                .collect();
+            let metadata = if group.name.is_empty() { json!({}) } else { json!({ "name": group.name }) };
+            json!({"metadata": metadata, "versions": versions})
+        })
+        .collect();
+    let value = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {},
+        "items": items});
+    let body = value.to_string();
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    let etag = format!("\"{:016X}\"", hasher.finish());
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut response = if known == Some(&etag) {
+        respond::bytes(304, AGGREGATED, Body::empty())
+    } else {
+        respond::bytes(200, AGGREGATED, body.into_bytes())
+    };
+    if let Ok(etag) = HeaderValue::from_str(&etag) {
+        response.headers_mut().insert(header::ETAG, etag);
+    }
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+fn aggregated_resource(resource: &Resource) -> Value {
+    // Within its own group version a kind need not say it; custom resources always do.
+    let kind = |group: &str, version: &str, kind: &str| {
+        let own = !resource.is_custom() && group == resource.group && version == resource.version;
+        let (group, version) = if own { ("", "") } else { (group, version) };
+        json!({"group": group, "version": version, "kind": kind})
+    };
+    let mut item = json!({"resource": resource.plural,
+        "responseKind": kind(&resource.group, &resource.version, &resource.kind),
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": resource.singular, "verbs": resource.verbs});
+    if !resource.short_names.is_empty() {
+        item["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        item["categories"] = json!(resource.categories);
+    }
+    if !resource.subresources.is_empty() {
+        let subresources: Vec<Value> = resource
+            .subresources
+            .iter()
+            .map(|sub| {
+                let (group, version) = match (sub.group, sub.version) {
+                    ("", "") => (&*resource.group, &*resource.version),
+                    other => other,
+                };
+                json!({"subresource": sub.name, "responseKind": kind(group, version, &sub.kind), "verbs": sub.verbs})
+            })
+            .collect();
+        item["subresources"] = subresources.into();
+    }
+    item
+}
+
+/// What to say of a path to a resource that is not served.
+pub(crate) async fn no_resource(tenant: &Arc<Tenant>, path: &ResourcePath) -> Result<Response<Body>, Status> {
+    if tenant.shared.catalog.has_group(&path.group) {
+        return Err(Status::no_such_resource());
+    }
+    tracing::debug!(resource = %qualified(&path.group, &path.resource), "no such resource");
+    Ok(respond::page_not_found())
+}
+
+/// `/`: the paths there are.
+pub(crate) async fn paths(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status> {
+    let mut paths: Vec<String> = ["/api", "/api/v1", "/apis", "/apis/"].map(str::to_owned).to_vec();
+    for group in groups(tenant).await? {
+        paths.push(format!("/apis/{}", group.name));
+        paths.extend(group.versions.iter().map(|(version, _)| format!("/apis/{}/{version}", group.name)));
+    }
+    let others = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
+    paths.extend(others.map(str::to_owned));
+    paths.sort();
+    Ok(respond::json(200, &json!({ "paths": paths })))
+}

@@ -1,0 +1,108 @@
+//! `/healthz`, `/livez`, `/readyz`, `/version` and `/metrics`.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use http::Response;
+use k1s_object::Status;
+use k1s_store::Range;
+use serde_json::{Value, json};
+
+use crate::{body::Body, errors, options::ServerOptions, request::Query, respond, tenant::Tenant};
+
+/// What `/version` says.
+pub(crate) fn version(options: &ServerOptions) -> Value {
+    let number = options.git_version.trim_start_matches('v');
+    let mut parts = number.split('.');
+    json!({
+        "major": parts.next().unwrap_or("1"),
+        "minor": parts.next().unwrap_or("0"),
+        "gitVersion": options.git_version,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "rust",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    })
+}
+
+/// The checks, by name. Whether the store answers decides readiness.
+const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+
+/// The health endpoints; everything else is not found.
+pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &str, query: &Query) -> Result<Response<Body>, Status> {
+    let mut words = path.trim_start_matches('/').splitn(2, '/');
+    let (endpoint, check) = (words.next().unwrap_or_default(), words.next());
+    if !matches!(endpoint, "healthz" | "livez" | "readyz") {
+        return Ok(respond::page_not_found());
+    }
+    if let Some(check) = check {
+        if !CHECKS.contains(&check) {
+            return Ok(respond::page_not_found());
+        }
+        return Ok(match run(tenant, check).await {
+            Ok(()) => respond::text(200, "ok"),
+            Err(why) => respond::text(500, format!("internal server error: {why}\n")),
+        });
+    }
+    let excluded: Vec<&str> = query.all("exclude").collect();
+    let mut report = String::new();
+    let mut failed = false;
+    for check in CHECKS {
+        if excluded.contains(&check) {
+            report.push_str(&format!("[+]{check} excluded: ok\n"));
+            continue;
+        }
+        match run(tenant, check).await {
+            Ok(()) => report.push_str(&format!("[+]{check} ok\n")),
+            Err(why) => {
+                failed = true;
+                report.push_str(&format!("[-]{check} failed: {why}\n"));
+            }
+        }
+    }
+    let unknown: Vec<&&str> = excluded.iter().filter(|name| !CHECKS.contains(name)).collect();
+    if !unknown.is_empty() {
+        let names: Vec<String> = unknown.iter().map(|name| format!("{name:?}")).collect();
+        report.push_str(&format!("warn: some health checks cannot be excluded: no matches for {}\n", names.join(", ")));
+    }
+    if failed {
+        report.push_str(&format!("{endpoint} check failed\n"));
+        return Ok(respond::text(500, report));
+    }
+    if query.find("verbose").is_some() {
+        report.push_str(&format!("{endpoint} check passed\n"));
+        return Ok(respond::text(200, report));
+    }
+    Ok(respond::text(200, "ok"))
+}
+
+async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
+    match check {
+        "etcd" => tenant.store().revision().await.map(|_| ()).map_err(|error| format!("the store does not answer: {error}")),
+        _ => Ok(()),
+    }
+}
+
+/// `/metrics`
+pub(crate) async fn metrics(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status> {
+    let store = tenant.store();
+    let stats = store.stats().await.map_err(|error| errors::store(&error))?;
+    let prefix = tenant.keys_of("", "", "");
+    let root = prefix.trim_end_matches("core//").to_owned();
+    let all = store.range(Range::prefix(root.clone())).await.map_err(|error| errors::store(&error))?;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in &all.entries {
+        let key = String::from_utf8_lossy(&entry.key);
+        let mut words = key.strip_prefix(&root).unwrap_or_default().split('/');
+        let (group, plural) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        if group == "k1s" {
+            continue;
+        }
+        let name = if group == "core" { plural.to_owned() } else { format!("{plural}.{group}") };
+        *counts.entry(name).or_default() += 1;
+    }
+    let counts: Vec<(String, usize)> = counts.into_iter().collect();
+    let text = tenant.shared.metrics.text(&counts, &stats);
+    Ok(respond::bytes(200, "text/plain; version=0.0.4; charset=utf-8", text.into_bytes()))
+}

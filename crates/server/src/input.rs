@@ -1,0 +1,266 @@
+//! Request bodies: from bytes to objects of a kind, with everything Kubernetes says about bad ones.
+
+use http::header;
+use k1s_kinds::table::Type;
+use k1s_object::{Status, decode};
+use serde_json::Value;
+
+use crate::{
+    context::{Cx, FieldValidation},
+    errors,
+    resource::Source,
+};
+
+/// The encoding of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Media {
+    Json,
+    Yaml,
+    Protobuf,
+}
+
+const BUILT_IN_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+const CUSTOM_TYPES: &str = "application/json, application/yaml";
+
+/// The media type of a body, without its parameters.
+pub(crate) fn content_type(cx: &Cx) -> &str {
+    let value = cx.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim()
+}
+
+fn media(cx: &Cx, protobuf: bool) -> Result<Media, Status> {
+    match content_type(cx) {
+        "" | "application/json" => Ok(Media::Json),
+        "application/yaml" => Ok(Media::Yaml),
+        "application/vnd.kubernetes.protobuf" if protobuf => Ok(Media::Protobuf),
+        _ => Err(errors::unsupported_media_type(if protobuf { BUILT_IN_TYPES } else { CUSTOM_TYPES })),
+    }
+}
+
+/// A body and the paths of its duplicate fields.
+struct Parsed {
+    value: Value,
+    duplicates: Vec<String>,
+}
+
+fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
+    let unrecognized = |why: &str| {
+        Status::bad_request(match must_be {
+            "" => why.to_owned(),
+            kind => format!(
+                "the object provided is unrecognized (must be of type {kind}): {why} ({})",
+                summary(&cx.body, 30)
+            ),
+        })
+    };
+    let decoded = match media {
+        Media::Json => decode::json(&cx.body)
+            .map_err(|error| unrecognized(&format!("couldn't get version/kind; json parse error: {error}")))?,
+        Media::Yaml => decode::yaml(&cx.body).map_err(|error| unrecognized(&error.to_string()))?,
+        Media::Protobuf => {
+            let lookup = |api_version: &str, kind: &str| {
+                let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+                k1s_kinds::catalog::body_type(group, version, kind)
+            };
+            let value = k1s_kinds::protobuf::decode(&cx.body, lookup).map_err(|error| unrecognized(&error.to_string()))?;
+            return Ok(Parsed { value, duplicates: Vec::new() });
+        }
+    };
+    Ok(Parsed { value: decoded.value, duplicates: decoded.duplicates })
+}
+
+/// The beginning of a body for an error message, as Kubernetes shows it.
+fn summary(body: &[u8], max: usize) -> String {
+    let head = body.get(..max).unwrap_or(body);
+    let more = if head.len() < body.len() { " ..." } else { "" };
+    if body.first() == Some(&b'{') {
+        format!("{}{more}", String::from_utf8_lossy(head))
+    } else {
+        use std::fmt::Write as _;
+        let mut hex = String::new();
+        for byte in head {
+            let _ = write!(hex, "{byte:02x}");
+        }
+        format!("{hex}{more}")
+    }
+}
+
+/// The object in a body, of the kind of the resource asked for: decoded, defaulted, with its type set.
+pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Status> {
+    let resource = &cx.resource;
+    match &resource.source {
+        Source::BuiltIn(built_in) => {
+            let media = media(cx, true)?;
+            let parsed = parse(cx, media, &resource.kind)?;
+            let mut value = typed(
+                cx,
+                parsed,
+                built_in.kind.ty,
+                (&resource.api_version, &resource.version, &resource.kind),
+                validation,
+                media == Media::Yaml,
+            )?;
+            (built_in.rules.defaults)(&mut value);
+            resource.set_type(&mut value);
+            Ok(value)
+        }
+        Source::Custom(custom) => {
+            let media = media(cx, false)?;
+            let parsed = parse(cx, media, "")?;
+            custom.decode(cx, parsed.value, parsed.duplicates, validation)
+        }
+    }
+}
+
+/// A body of another kind than the resource's: a Scale, an Eviction, DeleteOptions.
+pub(crate) fn other(
+    cx: &Cx,
+    ty: &'static Type,
+    expected: (&str, &str, &str),
+    validation: FieldValidation,
+) -> Result<Value, Status> {
+    let media = media(cx, true)?;
+    let parsed = parse(cx, media, expected.2)?;
+    typed(cx, parsed, ty, expected, validation, media == Media::Yaml)
+}
+
+/// The DeleteOptions in a body; unknown fields are nobody's concern.
+pub(crate) fn delete_options(cx: &Cx, ty: &'static Type) -> Result<Value, Status> {
+    let media = media(cx, !cx.resource.is_custom())?;
+    let Parsed { mut value, .. } = parse(cx, media, "")?;
+    if !value.is_object() && !value.is_null() {
+        let found = decode::type_name(&value);
+        return Err(Status::bad_request(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        )));
+    }
+    let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if !kind.is_empty() && kind != "DeleteOptions" {
+        return Err(Status::bad_request(format!("decoded object cannot be converted to DeleteOptions: it is a {kind}")));
+    }
+    k1s_kinds::codec::decode(ty, &mut value, None).map_err(|error| Status::bad_request(error.to_string()))?;
+    Ok(value)
+}
+
+/// Checks the kind and apiVersion of a document against what is expected, and fills them in.
+pub(crate) fn check_type(
+    value: &Value,
+    body: &[u8],
+    expected: (&str, &str, &str),
+) -> Result<(), Status> {
+    let (api_version, _, kind) = expected;
+    let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (sent_version, sent_kind) = (text("apiVersion"), text("kind"));
+    if sent_version.matches('/').count() > 1 {
+        return Err(Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): unexpected GroupVersion string: {sent_version} ({})",
+            summary(body, 30)
+        )));
+    }
+    let sent_kind = if sent_kind.is_empty() { kind.to_owned() } else { sent_kind };
+    let sent_version = if sent_version.is_empty() { api_version.to_owned() } else { sent_version };
+    if sent_version == api_version && sent_kind == kind {
+        return Ok(());
+    }
+    let (group, version) = sent_version.split_once('/').unwrap_or(("", &sent_version));
+    if sent_kind == kind || k1s_kinds::catalog::find_kind(group, version, &sent_kind).is_none() {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({sent_version}) does not match the expected API version ({api_version})"
+        )));
+    }
+    let package = |group: &str| match group.split('.').next() {
+        None | Some("") => "core".to_owned(),
+        Some(package) => package.to_owned(),
+    };
+    let (expected_group, _) = api_version.split_once('/').unwrap_or(("", api_version));
+    Err(Status::bad_request(format!(
+        "{sent_kind} in version {version:?} cannot be handled as a {kind}: converting ({version}.{sent_kind}) to ({}.{kind}): unknown conversion",
+        package(expected_group)
+    )))
+}
+
+fn typed(
+    cx: &Cx,
+    parsed: Parsed,
+    ty: &'static Type,
+    expected: (&str, &str, &str),
+    validation: FieldValidation,
+    yaml: bool,
+) -> Result<Value, Status> {
+    let Parsed { mut value, duplicates } = parsed;
+    check_type(&value, &cx.body, expected)?;
+    let (_, version, kind) = expected;
+    let handled = |why: &dyn std::fmt::Display| {
+        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+    };
+    if value.is_null() {
+        value = Value::Object(serde_json::Map::new());
+    }
+    // Where both unknown and duplicate fields are found, they are told in the document's order.
+    let original = (!duplicates.is_empty() && validation != FieldValidation::Ignore).then(|| value.clone());
+    let mut unknown = Vec::new();
+    let strict = (validation != FieldValidation::Ignore).then_some(&mut unknown);
+    k1s_kinds::codec::decode(ty, &mut value, strict).map_err(|error| handled(&error))?;
+    let mut complaints: Vec<String> = unknown;
+    if validation != FieldValidation::Ignore {
+        complaints.extend(duplicates.iter().map(|path| format!("duplicate field {}", k1s_object::field::quote(path))));
+    }
+    if let Some(original) = original {
+        sort_by_document(&mut complaints, &original);
+    }
+    if yaml {
+        complaints.sort();
+    }
+    report(cx, complaints, validation, &handled)?;
+    Ok(value)
+}
+
+/// Refuses a document because of its unknown and duplicate fields, or warns.
+pub(crate) fn report(
+    cx: &Cx,
+    complaints: Vec<String>,
+    validation: FieldValidation,
+    refuse: &dyn Fn(&dyn std::fmt::Display) -> Status,
+) -> Result<(), Status> {
+    if complaints.is_empty() {
+        return Ok(());
+    }
+    match validation {
+        FieldValidation::Ignore => Ok(()),
+        FieldValidation::Warn => {
+            for complaint in complaints {
+                cx.warn(complaint);
+            }
+            Ok(())
+        }
+        FieldValidation::Strict => Err(refuse(&format!("strict decoding error: {}", complaints.join(", ")))),
+    }
+}
+
+/// Sorts `unknown field "a.b"` and `duplicate field "a.c"` by where the fields stand in the document.
+pub(crate) fn sort_by_document(complaints: &mut [String], document: &Value) {
+    let mut places = std::collections::HashMap::new();
+    let mut stack = vec![(String::new(), document)];
+    let mut place = 0_usize;
+    while let Some((path, value)) = stack.pop() {
+        places.insert(path.clone(), place);
+        place += 1;
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map.iter().rev() {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    stack.push((path, value));
+                }
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate().rev() {
+                    stack.push((format!("{path}[{index}]"), item));
+                }
+            }
+            _ => {}
+        }
+    }
+    complaints.sort_by_key(|complaint| {
+        complaint.split_once('"').and_then(|(_, path)| path.strip_suffix('"')).and_then(|path| places.get(path)).copied()
+    });
+}

@@ -1,0 +1,380 @@
+//! What happens around writes of namespaces and custom resource definitions, and when a tenant begins.
+//!
+//! Until `k1s-controllers` takes over, the server itself empties a namespace or a definition that is being deleted,
+//! and gives a new namespace its default objects.
+
+use std::{sync::Arc, time::Duration};
+
+use k1s_object::Status;
+use k1s_store::Range;
+use serde_json::{Value, json};
+
+use crate::{
+    context::Cx,
+    delete, errors,
+    resource::Resource,
+    stored::Stored,
+    tenant::Tenant,
+    write::{self, Part, Update, Written, finalizers, meta_text},
+};
+
+/// The finalizer that keeps a definition until its objects are gone.
+pub(crate) const CRD_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// The namespaces that every control plane has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+fn is(cx: &Cx, group: &str, kind: &str) -> bool {
+    cx.resource.group == group && cx.resource.kind == kind
+}
+
+fn is_definition(cx: &Cx) -> bool {
+    is(cx, "apiextensions.k8s.io", "CustomResourceDefinition")
+}
+
+/// Makes a tenant, or finds it and takes up what was left undone.
+pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Status> {
+    let ready = tenant.keys_of("k1s", "ready", "");
+    if tenant.store().get(ready.as_bytes(), None).await.map_err(|error| errors::store(&error))?.entry.is_none() {
+        if !create {
+            return Err(Status::not_found("", "clusters", &tenant.name));
+        }
+        bootstrap(tenant).await?;
+        match tenant.store().create(ready.into(), "1".into()).await {
+            Ok(_) | Err(k1s_store::Error::Conflict(_)) => {}
+            Err(error) => return Err(errors::store(&error)),
+        }
+    }
+    for (group, version, plural) in
+        [("", "v1", "namespaces"), ("apiextensions.k8s.io", "v1", "customresourcedefinitions")]
+    {
+        let Some(resource) = tenant.shared.catalog.find(group, version, plural) else { continue };
+        for (_, object) in objects(tenant, &resource, "").await? {
+            if !meta_text(&object, "deletionTimestamp").is_empty() {
+                finish_later(tenant, &resource, meta_text(&object, "name"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The objects of a resource, read from the store.
+async fn objects(tenant: &Tenant, resource: &Resource, namespace: &str) -> Result<Vec<(Stored, Value)>, Status> {
+    let range = Range::prefix(tenant.keys(resource, namespace));
+    let found = tenant.store().range(range).await.map_err(|error| errors::store(&error))?;
+    let mut objects = Vec::with_capacity(found.entries.len());
+    for entry in found.entries {
+        let stored = Stored::new(&entry.value, entry.revision)?;
+        let object = resource.read(&stored)?;
+        objects.push((stored, object));
+    }
+    Ok(objects)
+}
+
+/// Creates an object, as the server itself; one that is there already is fine.
+async fn ensure(tenant: &Arc<Tenant>, path: (&str, &str, &str), namespace: &str, object: Value) -> Result<(), Status> {
+    let (group, version, plural) = path;
+    let Some(resource) = tenant.shared.catalog.find(group, version, plural) else {
+        return Err(Status::internal(format!("{plural} are not in the table of kinds")));
+    };
+    let mut object = object;
+    if let Some(rules) = resource.rules() {
+        (rules.defaults)(&mut object);
+    }
+    if !namespace.is_empty() {
+        object["metadata"]["namespace"] = namespace.into();
+    }
+    let cx = Cx::internal(tenant, &resource, namespace, "");
+    match write::create(&cx, object, false).await {
+        Ok(_) => Ok(()),
+        Err(status) if status.reason == "AlreadyExists" => Ok(()),
+        Err(status) => Err(status),
+    }
+}
+
+async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
+    for name in NAMESPACES {
+        ensure(tenant, ("", "v1", "namespaces"), "", json!({"metadata": {"name": name}})).await?;
+        fill_namespace(tenant, name).await?;
+    }
+    let first = u32::from(tenant.options().service_network).saturating_add(1);
+    let service = json!({
+        "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {"clusterIP": std::net::Ipv4Addr::from(first).to_string(),
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}], "type": "ClusterIP"},
+    });
+    ensure(tenant, ("", "v1", "services"), "default", service).await?;
+    for class in k1s_kinds::rules::cluster::bootstrap::priority_classes() {
+        ensure(tenant, ("scheduling.k8s.io", "v1", "priorityclasses"), "", class).await?;
+    }
+    Ok(())
+}
+
+/// What every namespace has: a service account, and the authority that signs the server's certificate.
+async fn fill_namespace(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Status> {
+    let account = json!({"metadata": {"name": "default"}});
+    ensure(tenant, ("", "v1", "serviceaccounts"), namespace, account).await?;
+    let note = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such \
+                as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
+                distributions of Kubernetes clusters.";
+    let authority = json!({
+        "metadata": {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": note}},
+        "data": {"ca.crt": tenant.options().root_ca},
+    });
+    ensure(tenant, ("", "v1", "configmaps"), namespace, authority).await
+}
+
+/// After an object was created.
+pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> Result<(), Status> {
+    if dry_run {
+        return Ok(());
+    }
+    if is(cx, "", "Namespace") {
+        let object = written.value(&cx.resource)?;
+        fill_namespace(&cx.tenant, meta_text(&object, "name")).await?;
+    } else if is_definition(cx) {
+        let object = written.value(&cx.resource)?;
+        settle_definition(cx, meta_text(&object, "name")).await?;
+    }
+    Ok(())
+}
+
+/// After an object was changed.
+pub(crate) async fn after_update(cx: &Cx, _: &Written, dry_run: bool) -> Result<(), Status> {
+    if !dry_run && is_definition(cx) {
+        settle_definition(cx, &cx.name).await?;
+    }
+    Ok(())
+}
+
+/// The marks of its own that an object gets when it is deleted.
+pub(crate) fn mark(cx: &Cx, object: &mut Value) {
+    if is(cx, "", "Namespace") {
+        object["status"]["phase"] = "Terminating".into();
+    } else if is_definition(cx) {
+        k1s_schema::crd::mark_terminating(object, &crate::time::stamp(cx.tenant.env()));
+    }
+}
+
+/// After an object was marked as deleted.
+pub(crate) fn after_mark(cx: &Cx, object: &Value) {
+    if is(cx, "", "Namespace") || is_definition(cx) {
+        finish_later(&cx.tenant, &cx.resource, meta_text(object, "name"));
+    }
+}
+
+/// After an object is gone.
+pub(crate) fn after_delete(cx: &Cx, object: &Value) {
+    if is_definition(cx) {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        cx.tenant.forget_caches(&text(&object["spec"]["group"]), &text(&object["spec"]["names"]["plural"]));
+    }
+}
+
+/// Decides on the names of all definitions of a group, and waits until this server serves what they say.
+async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
+    let tenant = &cx.tenant;
+    let resource = &cx.resource;
+    let now = crate::time::stamp(tenant.env());
+    let all: Vec<Value> = objects(tenant, resource, "").await?.into_iter().map(|(_, object)| object).collect();
+    let Some(group) = all.iter().find(|crd| meta_text(crd, "name") == name).map(|crd| crd["spec"]["group"].clone()) else {
+        return Ok(());
+    };
+    for crd in all.iter().filter(|crd| crd["spec"]["group"] == group) {
+        let Some(status) = k1s_schema::names::settle(crd, all.iter(), &now) else { continue };
+        let one = Cx::internal(tenant, resource, "", meta_text(crd, "name"));
+        let change = |old: &Value| {
+            let mut new = old.clone();
+            new["status"] = status.clone();
+            Ok(new)
+        };
+        let update =
+            Update { part: Part::Internal, dry_run: false, change: &change, uid_is_precondition: false, create: false };
+        match write::update(&one, &update).await {
+            Ok(_) => {}
+            Err(error) if error.code == 404 => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let revision = tenant.revision().await?;
+    tenant.customs.reach(tenant, revision).await
+}
+
+/// Finishes the deletion of a namespace or a definition in the background.
+fn finish_later(tenant: &Arc<Tenant>, resource: &Arc<Resource>, name: &str) {
+    let (tenant, resource, name) = (tenant.clone(), resource.clone(), name.to_owned());
+    let env = tenant.env().clone();
+    let title = format!("deletion of {} {name}", resource.kind);
+    env.spawn(title, async move {
+        let mut pause = Duration::from_millis(10);
+        loop {
+            let outcome = tokio::select! {
+                outcome = finish(&tenant, &resource, &name) => outcome,
+                () = tenant.stop.cancelled() => return,
+            };
+            match outcome {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(status) => tracing::warn!(kind = resource.kind, name, error = %status, "deletion does not come to its end yet"),
+            }
+            tokio::select! {
+                () = tenant.env().sleep(pause) => {}
+                () = tenant.stop.cancelled() => return,
+            }
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+    })
+    .detach();
+}
+
+/// One attempt; `true` when nothing is left to do.
+async fn finish(tenant: &Arc<Tenant>, resource: &Arc<Resource>, name: &str) -> Result<bool, Status> {
+    let cx = Cx::internal(tenant, resource, "", name);
+    let Some(stored) = tenant.get(&cx.key()).await? else { return Ok(true) };
+    let object = resource.read(&stored)?;
+    if meta_text(&object, "deletionTimestamp").is_empty() {
+        return Ok(true);
+    }
+    if resource.kind == "Namespace" { finish_namespace(&cx, &object).await } else { finish_definition(&cx, &object).await }
+}
+
+/// What is left of a resource after its objects were deleted.
+struct Remains {
+    resource: String,
+    finalizers: Vec<String>,
+}
+
+/// Deletes all objects of a resource, in a namespace or (empty) everywhere; what is left waits for finalizers.
+async fn clear(tenant: &Arc<Tenant>, resource: &Arc<Resource>, namespace: &str) -> Result<Vec<Remains>, Status> {
+    let mut remains = Vec::new();
+    for (_, object) in objects(tenant, resource, namespace).await? {
+        let one = Cx::internal(tenant, resource, meta_text(&object, "namespace"), meta_text(&object, "name"));
+        if meta_text(&object, "deletionTimestamp").is_empty() {
+            match delete::delete_object(&one, &delete::Options::at_once()).await {
+                Ok(delete::Deleted::Gone(_)) => continue,
+                Ok(delete::Deleted::Marked(_)) => {}
+                Err(status) if status.code == 404 => continue,
+                Err(status) => return Err(status),
+            }
+        }
+        let finalizers = finalizers(&object).iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        remains.push(Remains { resource: format!("{}.{}", resource.plural, resource.group), finalizers });
+    }
+    Ok(remains)
+}
+
+async fn finish_namespace(cx: &Cx, namespace: &Value) -> Result<bool, Status> {
+    let tenant = &cx.tenant;
+    let held = namespace["spec"]["finalizers"].as_array().is_some_and(|list| list.iter().any(|one| one == "kubernetes"));
+    if !held {
+        return Ok(true);
+    }
+    let customs = tenant.customs.current(tenant).await?;
+    let mut resources: Vec<Arc<Resource>> = tenant.shared.catalog.all().to_vec();
+    resources.extend(customs.resources().cloned());
+    let mut remains = Vec::new();
+    let mut done = std::collections::HashSet::new();
+    for resource in &resources {
+        let stored_at = (resource.storage_group().to_owned(), resource.plural.clone());
+        if resource.namespaced && resource.verbs.contains(&"list") && done.insert(stored_at) {
+            remains.extend(clear(tenant, resource, &cx.name).await?);
+        }
+    }
+    let change = |old: &Value| {
+        let mut new = old.clone();
+        if remains.is_empty() {
+            if let Some(list) = new["spec"]["finalizers"].as_array_mut() {
+                list.retain(|finalizer| finalizer != "kubernetes");
+            }
+        } else {
+            new["status"]["conditions"] = conditions(&remains, &old["status"]["conditions"], &crate::time::stamp(tenant.env()));
+        }
+        Ok(new)
+    };
+    let update =
+        Update { part: Part::Internal, dry_run: false, change: &change, uid_is_precondition: false, create: false };
+    match write::update(cx, &update).await {
+        Ok(_) => Ok(remains.is_empty()),
+        Err(status) if status.code == 404 => Ok(true),
+        Err(status) => Err(status),
+    }
+}
+
+/// The conditions that tell why a namespace is still there.
+fn conditions(remains: &[Remains], before: &Value, now: &str) -> Value {
+    let count = |names: Vec<&str>| {
+        let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+        for name in names {
+            *counts.entry(name).or_default() += 1;
+        }
+        counts
+    };
+    let resources = count(remains.iter().map(|remain| &*remain.resource).collect());
+    let finalizers = count(remains.iter().flat_map(|remain| remain.finalizers.iter().map(String::as_str)).collect());
+    let join = |counts: &std::collections::BTreeMap<&str, usize>, word: &str| {
+        counts.iter().map(|(name, count)| format!("{name} {word} {count} resource instances")).collect::<Vec<_>>().join(", ")
+    };
+    let waiting = !finalizers.is_empty();
+    let conditions = [
+        ("NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered", "All resources successfully discovered".to_owned()),
+        ("NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions", "All legacy kube types successfully parsed".to_owned()),
+        ("NamespaceDeletionContentFailure", false, "ContentDeleted", "All content successfully deleted, may be waiting on finalization".to_owned()),
+        ("NamespaceContentRemaining", true, "SomeResourcesRemain", format!("Some resources are remaining: {}", join(&resources, "has"))),
+        (
+            "NamespaceFinalizersRemaining",
+            waiting,
+            if waiting { "SomeFinalizersRemain" } else { "ContentHasNoFinalizers" },
+            if waiting {
+                format!("Some content in the namespace has finalizers remaining: {}", join(&finalizers, "in"))
+            } else {
+                "All content-preserving finalizers finished".to_owned()
+            },
+        ),
+    ];
+    conditions
+        .into_iter()
+        .map(|(name, status, reason, message)| {
+            let status = if status { "True" } else { "False" };
+            let known = before.as_array().into_iter().flatten().find(|one| one["type"] == name && one["status"] == status);
+            let since = known.and_then(|one| one["lastTransitionTime"].as_str()).unwrap_or(now);
+            json!({"type": name, "status": status, "lastTransitionTime": since, "reason": reason, "message": message})
+        })
+        .collect()
+}
+
+async fn finish_definition(cx: &Cx, definition: &Value) -> Result<bool, Status> {
+    let tenant = &cx.tenant;
+    if !finalizers(definition).iter().any(|finalizer| finalizer == CRD_FINALIZER) {
+        return Ok(true);
+    }
+    let revision = tenant.revision().await?;
+    tenant.customs.reach(tenant, revision).await?;
+    let customs = tenant.customs.current(tenant).await?;
+    let (group, plural) = (&definition["spec"]["group"], &definition["spec"]["names"]["plural"]);
+    let resource = customs.resources().find(|one| *group == one.group.as_str() && *plural == one.plural.as_str()).cloned();
+    let remains = match resource {
+        Some(resource) => clear(tenant, &resource, "").await?,
+        None => Vec::new(),
+    };
+    if !remains.is_empty() {
+        return Ok(false);
+    }
+    let change = |old: &Value| {
+        let mut new = old.clone();
+        if let Some(list) = new["metadata"]["finalizers"].as_array_mut() {
+            list.retain(|finalizer| finalizer != CRD_FINALIZER);
+        }
+        Ok(new)
+    };
+    let update =
+        Update { part: Part::Internal, dry_run: false, change: &change, uid_is_precondition: false, create: false };
+    match write::update(cx, &update).await {
+        Ok(_) => {
+            let revision = tenant.revision().await?;
+            tenant.customs.reach(tenant, revision).await?;
+            Ok(true)
+        }
+        Err(status) if status.code == 404 => Ok(true),
+        Err(status) => Err(status),
+    }
+}

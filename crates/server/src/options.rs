@@ -1,0 +1,57 @@
+//! How a server is set up: every number has its default here.
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use crate::auth::{Tokens, User};
+
+/// What an [`crate::ApiServer`] can be told.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// Users by their bearer tokens.
+    pub tokens: Tokens,
+    /// Who a request without a bearer token is. `None`: the anonymous user, who may see almost nothing.
+    pub default_user: Option<User>,
+    /// Requests that are worked on at the same time, watches apart; more get 429.
+    pub max_in_flight: usize,
+    /// The largest request body.
+    pub max_body_bytes: usize,
+    /// The longest label or field selector.
+    pub max_selector_bytes: usize,
+    /// A watch without `timeoutSeconds` lives this long at least, and at most twice as long.
+    pub min_watch_lifetime: Duration,
+    /// How often a watch that asked for bookmarks gets one.
+    pub bookmark_interval: Duration,
+    /// How long a read waits for a resourceVersion that is not there yet.
+    pub future_revision_patience: Duration,
+    /// The first address of the services' cluster IPs: a range of 65,536 addresses.
+    pub service_network: Ipv4Addr,
+    /// What `/version` says.
+    pub git_version: String,
+    /// The certificate authority that `kube-root-ca.crt` holds, as PEM.
+    pub root_ca: String,
+    /// The tenant that paths without `/clusters/{name}` belong to.
+    pub default_tenant: String,
+    /// Whether a tenant comes into being when it is first asked for (else by [`crate::ApiServer::create_tenant`] only).
+    pub create_tenants: bool,
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            tokens: Tokens::new(),
+            default_user: None,
+            max_in_flight: 400,
+            max_body_bytes: 3 << 20,
+            max_selector_bytes: 64 << 10,
+            min_watch_lifetime: Duration::from_secs(30 * 60),
+            bookmark_interval: Duration::from_secs(60),
+            future_revision_patience: Duration::from_secs(3),
+            service_network: Ipv4Addr::new(10, 0, 0, 0),
+            git_version: "v1.37.0+k1s".into(),
+            root_ca: String::new(),
+            default_tenant: "default".into(),
+            create_tenants: true,
+        }
+    }
+}

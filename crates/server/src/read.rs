@@ -1,0 +1,278 @@
+//! GET of an object and of a list.
+
+use std::{ops::Bound, sync::Arc};
+
+use base64::Engine as _;
+use bytes::Bytes;
+use http::Response;
+use k1s_object::{FieldError, Status, field::quote};
+use k1s_store::{Range, Revision};
+use serde_json::{Value, json};
+
+use crate::{
+    body::Body,
+    cache::{Cache, Entry, Snapshot},
+    context::{Cx, invalid_options},
+    errors,
+    respond::{self, List},
+    select::Selection,
+    stored::Stored,
+};
+
+/// GET of one object.
+pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Status> {
+    // Every read is of the newest state, so a revision asked for only has to be there already.
+    let wanted = cx.query.get("resourceVersion");
+    let wanted: u64 = match wanted {
+        "" => 0,
+        text => text.parse().map_err(|_| bad_revision(text, true))?,
+    };
+    if wanted > 0 {
+        wait_for(cx, Revision::new(wanted)).await?;
+    }
+    let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+    respond::stored(cx, 200, &stored)
+}
+
+/// Waits until the store has reached a revision that a client has heard of, perhaps from another replica.
+async fn wait_for(cx: &Cx, revision: Revision) -> Result<(), Status> {
+    let current = cx.tenant.revision().await?;
+    if current >= revision {
+        return Ok(());
+    }
+    let cache = cx.tenant.cache(&cx.resource);
+    cache.at_least(revision, cx.tenant.options().future_revision_patience).await.map(|_| ())
+}
+
+/// What Go says of a resourceVersion that is no number: 500 for a GET, 400 for a list.
+fn bad_revision(text: &str, get: bool) -> Status {
+    let quoted = quote(text);
+    let message = format!("resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax");
+    if get { Status::new(500, "", message) } else { Status::bad_request(message) }
+}
+
+/// How fresh a list has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    /// As of now.
+    Now,
+    /// Whatever is at hand.
+    Any,
+    /// This revision or a newer one.
+    NotOlderThan(Revision),
+    /// This revision.
+    Exact(Revision),
+}
+
+/// A list's options, after validation.
+struct Options {
+    moment: Moment,
+    limit: usize,
+    /// The key to begin at, for a page after the first.
+    start: Option<Bytes>,
+    /// What a token that is too old can be exchanged for.
+    inconsistent: bool,
+}
+
+fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
+    let query = &cx.query;
+    let limit = query.number("limit")?.unwrap_or(0);
+    if let Some(text) = query.find("timeoutSeconds").filter(|text| text.parse::<i64>().is_err()) {
+        let quoted = quote(text);
+        return Err(Status::bad_request(format!("strconv.ParseInt: parsing {quoted}: invalid syntax")));
+    }
+    let (version, matching, token) =
+        (query.get("resourceVersion"), query.get("resourceVersionMatch"), query.get("continue"));
+    let mut errors = Vec::new();
+    if query.find("sendInitialEvents").is_some() {
+        errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+    }
+    if !matching.is_empty() {
+        let field = "resourceVersionMatch";
+        if version.is_empty() {
+            errors.push(FieldError::forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+        }
+        if !token.is_empty() {
+            errors.push(FieldError::forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));
+        }
+        if !matches!(matching, "Exact" | "NotOlderThan") {
+            errors.push(FieldError::not_supported(field, matching, &["Exact", "NotOlderThan", ""]));
+        }
+        if matching == "Exact" && version == "0" {
+            errors.push(FieldError::forbidden(field, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));
+        }
+    }
+    if !errors.is_empty() {
+        return Err(invalid_options("ListOptions", &errors));
+    }
+    let number = match version {
+        "" => None,
+        text => Some(Revision::new(text.parse().map_err(|_| bad_revision(text, false))?)),
+    };
+    let mut limit = usize::try_from(limit).unwrap_or(0);
+    if !token.is_empty() {
+        let token = Continue::parse(token, prefix)?;
+        if number.is_some_and(|number| number.get() != 0) {
+            return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+        }
+        return Ok(Options {
+            moment: token.revision.map_or(Moment::Now, Moment::Exact),
+            limit,
+            start: Some(token.start),
+            inconsistent: true,
+        });
+    }
+    let moment = match (number, matching) {
+        (None, _) => Moment::Now,
+        (Some(number), _) if number.get() == 0 => {
+            limit = 0;
+            Moment::Any
+        }
+        (Some(number), "Exact") => Moment::Exact(number),
+        (Some(number), "") if limit > 0 => Moment::Exact(number),
+        (Some(number), _) => Moment::NotOlderThan(number),
+    };
+    Ok(Options { moment, limit, start: None, inconsistent: false })
+}
+
+/// A continue token: the revision of the list, and the key where the next page begins.
+struct Continue {
+    revision: Option<Revision>,
+    start: Bytes,
+}
+
+impl Continue {
+    fn parse(token: &str, prefix: &str) -> Result<Continue, Status> {
+        let bad = |why: String| Status::bad_request(format!("continue key is not valid: {why}"));
+        let raw = base64::engine::general_purpose::URL_SAFE_NO_PAD
+            .decode(token.trim_end_matches('='))
+            .map_err(|error| bad(error.to_string()))?;
+        let value: Value = serde_json::from_slice(&raw).map_err(|error| bad(error.to_string()))?;
+        if value["v"] != "meta.k8s.io/v1" {
+            let shown = value["v"].as_str().unwrap_or_default();
+            return Err(bad(format!("server does not recognize this encoded version {}", quote(shown))));
+        }
+        let revision = match value["rv"].as_i64() {
+            None | Some(0) => return Err(bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".into())),
+            Some(-1) => None,
+            Some(number) => Some(Revision::new(u64::try_from(number).map_err(|_| bad("negative revision".into()))?)),
+        };
+        let start = value["start"].as_str().unwrap_or_default();
+        if start.is_empty() {
+            return Err(bad("encoded start key empty (version meta.k8s.io/v1)".into()));
+        }
+        if start.split('/').any(|part| part == "..") {
+            return Err(bad(format!("continue key is not valid: {start}")));
+        }
+        Ok(Continue { revision, start: format!("{prefix}{}", start.trim_start_matches('/')).into() })
+    }
+
+    fn token(revision: i64, last: &[u8], prefix: &str) -> String {
+        let last = last.strip_prefix(prefix.as_bytes()).unwrap_or(last);
+        let start = format!("{}\u{0}", String::from_utf8_lossy(last));
+        let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start});
+        base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(token.to_string())
+    }
+}
+
+/// GET of a list.
+pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
+    let selection = Selection::parse(cx)?;
+    if cx.accepted.form == crate::negotiate::Form::Table {
+        crate::table::include(cx)?;
+    }
+    respond::list(cx, &collect(cx, &selection).await?)
+}
+
+/// The objects of a list.
+pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Status> {
+    let prefix = cx.tenant.keys(&cx.resource, &cx.namespace);
+    let options = options(cx, &prefix)?;
+    let cache = cx.tenant.cache(&cx.resource);
+    let patience = cx.tenant.options().future_revision_patience;
+    let snapshot = match options.moment {
+        Moment::Now => cache.now().await?,
+        Moment::Any => cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
+        Moment::NotOlderThan(revision) => {
+            // A revision that the store has reached is only a matter of a moment; a later one may never come.
+            let patience = if cx.tenant.revision().await? >= revision { crate::cache::PATIENCE } else { patience };
+            cache.at_least(revision, patience).await?
+        }
+        Moment::Exact(revision) => match exact(cx, &cache, revision).await {
+            Ok(snapshot) => snapshot,
+            Err(status) if status.code == 410 && options.inconsistent => {
+                return Err(expired(status, options.start.as_deref(), &prefix));
+            }
+            Err(status) => return Err(status),
+        },
+    };
+    let list = page(&snapshot, &prefix, &options, selection);
+    if !list.continue_token.is_empty() {
+        cache.pin(snapshot);
+    }
+    Ok(list)
+}
+
+/// The objects at a revision: from a snapshot that is kept for its next page, or from the store's history.
+async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapshot>, Status> {
+    if let Some(snapshot) = cache.pinned(revision) {
+        return Ok(snapshot);
+    }
+    if cx.tenant.revision().await? < revision {
+        cache.at_least(revision, cx.tenant.options().future_revision_patience).await?;
+    }
+    let range = Range::prefix(cache.prefix().clone()).at(revision);
+    let found = cx.tenant.store().range(range).await.map_err(|error| match error {
+        k1s_store::Error::Compacted { .. } => {
+            Status::expired("The provided resource version is too old: the requested state is no longer available")
+        }
+        other => errors::store(&other),
+    })?;
+    let mut snapshot = Snapshot { revision, ..Snapshot::default() };
+    for kv in found.entries {
+        let entry: Entry = cache.entry(kv.key, &kv.value, kv.revision)?;
+        snapshot.entries.insert(entry.key.clone(), Arc::new(entry));
+    }
+    Ok(Arc::new(snapshot))
+}
+
+/// 410 with a token that goes on with what is there now.
+fn expired(status: Status, start: Option<&[u8]>, prefix: &str) -> Status {
+    let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
+                   new list without the continue parameter, or use the continue token in this response to retrieve \
+                   the remainder of the results. Continuing with the provided token results in an inconsistent list \
+                   - objects that were created, modified, or deleted between the time the first chunk was returned \
+                   and now may show up in the list.";
+    let start = start.unwrap_or_default();
+    let last = start.strip_suffix(b"\0").unwrap_or(start);
+    Status { message: message.into(), continue_token: Continue::token(-1, last, prefix), ..status }
+}
+
+/// One page of a snapshot.
+fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Selection) -> List {
+    let start = options.start.clone().unwrap_or_else(|| Bytes::copy_from_slice(prefix.as_bytes()));
+    let mut rest = snapshot
+        .entries
+        .range((Bound::Included(start), Bound::Unbounded))
+        .take_while(|(key, _)| key.starts_with(prefix.as_bytes()))
+        .map(|(_, entry)| entry)
+        .filter(|entry| selection.matches(entry));
+    let mut items: Vec<Stored> = Vec::new();
+    let mut last: Option<&Arc<Entry>> = None;
+    let mut list = List { revision: snapshot.revision.get(), items: Vec::new(), continue_token: String::new(), remaining: None };
+    while let Some(entry) = rest.next() {
+        if options.limit > 0 && items.len() == options.limit {
+            let remaining = 1 + if selection.is_everything() { rest.count() } else { 0 };
+            list.remaining = selection.is_everything().then_some(remaining);
+            if let Some(last) = last {
+                let revision = i64::try_from(snapshot.revision.get()).unwrap_or(i64::MAX);
+                list.continue_token = Continue::token(revision, &last.key, prefix);
+            }
+            break;
+        }
+        items.push(entry.stored.clone());
+        last = Some(entry);
+    }
+    list.items = items;
+    list
+}

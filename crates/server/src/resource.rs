@@ -1,0 +1,357 @@
+//! A resource as it is served: one version of one kind, built-in or custom, with everything the handlers ask of it.
+
+use std::sync::Arc;
+
+use k1s_kinds::{
+    rules::{FieldLabelError, NameRule, Rules},
+    table::Kind,
+};
+use k1s_object::{Status, field::At, names};
+use serde_json::Value;
+
+use crate::{cache::Fields, custom::CustomResource, stored::Stored};
+
+/// One version of one kind.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    /// `apps/v1`, or `v1`.
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) namespaced: bool,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) verbs: Vec<&'static str>,
+    pub(crate) subresources: Vec<Subresource>,
+    /// What discovery shows as storageVersionHash.
+    pub(crate) storage_hash: String,
+    pub(crate) source: Source,
+}
+
+/// A subresource as discovery lists it.
+#[derive(Debug)]
+pub(crate) struct Subresource {
+    pub(crate) name: &'static str,
+    pub(crate) group: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) kind: String,
+    pub(crate) verbs: Vec<&'static str>,
+}
+
+/// Where a resource comes from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    BuiltIn(BuiltIn),
+    Custom(CustomResource),
+}
+
+/// A kind of the table.
+#[derive(Debug)]
+pub(crate) struct BuiltIn {
+    pub(crate) kind: &'static Kind,
+    pub(crate) rules: &'static Rules,
+    /// How it is seen, if its objects are stored as another version.
+    pub(crate) view: Option<View>,
+}
+
+/// A version whose objects are stored as another one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View {
+    /// The group, version and kind as stored.
+    pub(crate) stored: (&'static str, &'static str),
+    pub(crate) to_stored: fn(&Value) -> Value,
+    pub(crate) from_stored: fn(&Value) -> Value,
+}
+
+impl Resource {
+    /// A kind of the table.
+    pub(crate) fn built_in(kind: &'static Kind) -> Resource {
+        let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Resource {
+            group: kind.group.into(),
+            version: kind.version.into(),
+            api_version: api_version(kind.group, kind.version),
+            kind: kind.kind.into(),
+            list_kind: format!("{}List", kind.kind),
+            plural: kind.plural.into(),
+            singular: kind.singular.into(),
+            namespaced: kind.namespaced,
+            short_names: own(kind.short_names),
+            categories: own(kind.categories),
+            verbs: kind.verbs.to_vec(),
+            subresources: kind
+                .subresources
+                .iter()
+                .map(|sub| Subresource {
+                    name: sub.name,
+                    group: sub.group,
+                    version: sub.version,
+                    kind: sub.kind.into(),
+                    verbs: sub.verbs.to_vec(),
+                })
+                .collect(),
+            storage_hash: kind.storage_hash.into(),
+            source: Source::BuiltIn(BuiltIn {
+                kind,
+                rules: k1s_kinds::rules::rules(kind.group, kind.version, kind.kind),
+                view: view(kind),
+            }),
+        }
+    }
+
+    pub(crate) fn is_custom(&self) -> bool {
+        matches!(self.source, Source::Custom(_))
+    }
+
+    /// The rules of a built-in kind.
+    pub(crate) fn rules(&self) -> Option<&'static Rules> {
+        match &self.source {
+            Source::BuiltIn(built_in) => Some(built_in.rules),
+            Source::Custom(_) => None,
+        }
+    }
+
+    /// The group under whose key the objects lie.
+    pub(crate) fn storage_group(&self) -> &str {
+        match &self.source {
+            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.0,
+            _ => &self.group,
+        }
+    }
+
+    /// The stamp for objects that are written now; 0 for built-in kinds.
+    pub(crate) fn stamp(&self) -> u64 {
+        match &self.source {
+            Source::BuiltIn(_) => 0,
+            Source::Custom(custom) => custom.storage_stamp(),
+        }
+    }
+
+    /// The version that objects are stored in.
+    pub(crate) fn storage_version(&self) -> &str {
+        match &self.source {
+            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.1,
+            Source::BuiltIn(_) => &self.version,
+            Source::Custom(custom) => custom.storage_version(),
+        }
+    }
+
+    /// Whether the stored bytes are what this version shows.
+    pub(crate) fn shows_as_stored(&self, stored: &Stored) -> bool {
+        match &self.source {
+            Source::BuiltIn(built_in) => built_in.view.is_none(),
+            Source::Custom(custom) => stored.stamp == custom.stamp() && stored.version() == self.version,
+        }
+    }
+
+    /// The object as this version shows it.
+    pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Status> {
+        let mut object = stored.to_value(&self.kind, &self.api_version)?;
+        match &self.source {
+            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
+                object = (view.from_stored)(&object);
+                self.set_type(&mut object);
+            }
+            Source::BuiltIn(_) => {}
+            Source::Custom(custom) => {
+                if !self.shows_as_stored(stored) {
+                    custom.show(&mut object, stored.version());
+                }
+            }
+        }
+        Ok(object)
+    }
+
+    /// The bytes for the store.
+    pub(crate) fn encode(&self, object: &Value) -> Result<bytes::Bytes, Status> {
+        match &self.source {
+            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
+                Stored::encode(&(view.to_stored)(object), view.stored.1, 0)
+            }
+            Source::BuiltIn(_) => Stored::encode(object, &self.version, 0),
+            Source::Custom(custom) => {
+                if custom.is_storage_version() {
+                    Stored::encode(object, &self.version, custom.stamp())
+                } else {
+                    let mut object = object.clone();
+                    custom.to_storage(&mut object);
+                    Stored::encode(&object, custom.storage_version(), custom.storage_stamp())
+                }
+            }
+        }
+    }
+
+    /// Sets kind and apiVersion, in front of everything else.
+    pub(crate) fn set_type(&self, object: &mut Value) {
+        if let Value::Object(map) = object {
+            let rest = std::mem::take(map);
+            map.insert("kind".into(), self.kind.as_str().into());
+            map.insert("apiVersion".into(), self.api_version.as_str().into());
+            map.extend(rest.into_iter().filter(|(key, _)| key != "kind" && key != "apiVersion"));
+        }
+    }
+
+    /// What an object of this kind must not be without: for errors that name it.
+    pub(crate) fn not_found(&self, name: &str) -> Status {
+        Status::not_found(&self.group, &self.plural, name)
+    }
+
+    /// What is wrong with a name.
+    pub(crate) fn name_errors(&self, name: &str, prefix: bool) -> Vec<String> {
+        let name = if prefix { mask_trailing_dash(name) } else { name.into() };
+        match self.rules().map(|rules| rules.name) {
+            None | Some(NameRule::Subdomain) => names::is_dns1123_subdomain(&name),
+            Some(NameRule::Label) => names::is_dns1123_label(&name),
+            Some(NameRule::Label1035) => names::is_dns1035_label(&name),
+            Some(NameRule::PathSegment) => names::is_path_segment_name(&name),
+            Some(NameRule::Own(rule)) => rule(&name, prefix),
+        }
+    }
+
+    /// The selectable fields besides name and namespace.
+    pub(crate) fn field_names(&self) -> Vec<&str> {
+        match &self.source {
+            Source::BuiltIn(built_in) => built_in.rules.fields.iter().map(|field| field.path).collect(),
+            Source::Custom(custom) => custom.selectable_fields().collect(),
+        }
+    }
+
+    /// How the cache reads the selectable fields.
+    pub(crate) fn field_reader(&self) -> Fields {
+        match &self.source {
+            Source::BuiltIn(built_in) => {
+                let (fields, view) = (built_in.rules.fields, built_in.view);
+                (!fields.is_empty()).then(|| {
+                    let read = move |object: &Value| match view {
+                        Some(view) => {
+                            let seen = (view.from_stored)(object);
+                            fields.iter().map(|field| (field.read)(&seen)).collect()
+                        }
+                        None => fields.iter().map(|field| (field.read)(object)).collect(),
+                    };
+                    Arc::new(read) as Arc<dyn Fn(&Value) -> Vec<String> + Send + Sync>
+                })
+            }
+            Source::Custom(custom) => custom.field_reader(),
+        }
+    }
+
+    /// The message for a field that cannot be selected on.
+    pub(crate) fn field_error(&self, field: &str) -> String {
+        match self.rules().map(|rules| rules.field_error) {
+            Some(FieldLabelError::OnlyMetadata) => format!(
+                "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+                k1s_object::field::quote(field)
+            ),
+            _ => format!("field label not supported: {field}"),
+        }
+    }
+
+    /// Whether a PUT without resourceVersion is an unconditional update.
+    pub(crate) fn unconditional_update(&self) -> bool {
+        self.rules().is_some_and(|rules| rules.unconditional_update)
+    }
+
+    /// Whether the kind has a `/status`.
+    pub(crate) fn has_subresource(&self, name: &str) -> bool {
+        self.subresources.iter().any(|sub| sub.name == name)
+    }
+
+    /// Before a create: what the server sets and what a client may not.
+    pub(crate) fn prepare_create(&self, object: &mut Value) {
+        match &self.source {
+            Source::BuiltIn(built_in) => (built_in.rules.prepare_create)(object),
+            Source::Custom(custom) => custom.prepare_create(object),
+        }
+    }
+
+    /// Before an update: what a client may not change.
+    pub(crate) fn prepare_update(&self, new: &mut Value, old: &Value) {
+        match &self.source {
+            Source::BuiltIn(built_in) => (built_in.rules.prepare_update)(new, old),
+            Source::Custom(custom) => custom.prepare_update(new, old),
+        }
+    }
+
+    /// Before an update of `/status`.
+    pub(crate) fn prepare_status(&self, new: &mut Value, old: &Value) {
+        match &self.source {
+            Source::BuiltIn(built_in) => (built_in.rules.prepare_status)(new, old),
+            Source::Custom(custom) => custom.prepare_status(new, old),
+        }
+    }
+
+    /// Whether generation counts changes, and of what: see [`crate::write`].
+    pub(crate) fn has_generation(&self) -> bool {
+        self.rules().is_none_or(|rules| rules.generation)
+    }
+
+    /// Is a new object right?
+    pub(crate) fn validate_create(&self, object: At<'_, '_>) {
+        match &self.source {
+            Source::BuiltIn(built_in) => (built_in.rules.validate)(object),
+            Source::Custom(custom) => custom.validate(object, None),
+        }
+    }
+
+    /// Is a changed object right?
+    pub(crate) fn validate_update(&self, new: At<'_, '_>, old: At<'_, '_>) {
+        match &self.source {
+            Source::BuiltIn(built_in) => (built_in.rules.validate_update)(new, old),
+            Source::Custom(custom) => custom.validate(new, Some(old)),
+        }
+    }
+
+    /// Is a changed status right?
+    pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>) {
+        match &self.source {
+            Source::BuiltIn(built_in) => (built_in.rules.validate_status)(new, old),
+            Source::Custom(custom) => custom.validate(new, Some(old)),
+        }
+    }
+
+    /// What to warn about.
+    pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
+        if let Source::BuiltIn(built_in) = &self.source {
+            (built_in.rules.warnings)(new, old, out);
+        }
+    }
+
+    /// What is left to do before an object is stored: Go's rules about empty fields.
+    pub(crate) fn finish(&self, object: &mut Value) {
+        if let Source::BuiltIn(built_in) = &self.source {
+            k1s_kinds::codec::finish(built_in.kind.ty, object);
+        }
+    }
+}
+
+/// `apps/v1`, or `v1` for the core group.
+pub(crate) fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
+/// A generated name may end in a dash, which the suffix follows.
+fn mask_trailing_dash(name: &str) -> std::borrow::Cow<'_, str> {
+    match name.strip_suffix('-') {
+        Some(rest) if !rest.is_empty() => format!("{rest}a").into(),
+        _ => name.into(),
+    }
+}
+
+/// The versions that are stored as another one.
+fn view(kind: &Kind) -> Option<View> {
+    use k1s_kinds::rules::{event, hpa};
+    match (kind.group, kind.version, kind.kind) {
+        ("events.k8s.io", "v1", "Event") => {
+            Some(View { stored: ("", "v1"), to_stored: event::to_core, from_stored: event::to_events })
+        }
+        ("autoscaling", "v1", "HorizontalPodAutoscaler") => {
+            Some(View { stored: ("autoscaling", "v2"), to_stored: hpa::v1_to_v2, from_stored: hpa::v2_to_v1 })
+        }
+        _ => None,
+    }
+}

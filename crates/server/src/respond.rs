@@ -1,0 +1,275 @@
+//! Answers: objects, lists and errors in the form that was asked for.
+
+use http::{HeaderValue, Response, StatusCode, header};
+use k1s_object::Status;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    body::Body,
+    context::Cx,
+    negotiate::{Accepted, Form, Media, not_acceptable},
+    resource::{Resource, Source},
+    stored::{Stored, write_number},
+    table,
+};
+
+/// An answer of bytes.
+pub(crate) fn bytes(code: u16, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// An answer of JSON that is no object of a kind: discovery, versions.
+pub(crate) fn json(code: u16, value: &Value) -> Response<Body> {
+    bytes(code, "application/json", value.to_string().into_bytes())
+}
+
+/// An answer of text.
+pub(crate) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
+    let mut response = bytes(code, "text/plain; charset=utf-8", text.into().into_bytes());
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// `404 page not found`, in plain text.
+pub(crate) fn page_not_found() -> Response<Body> {
+    text(404, "404 page not found\n")
+}
+
+/// An error, in the encoding that the client reads.
+pub(crate) fn status(status: &Status, media: Media) -> Response<Body> {
+    let value = status.to_json();
+    let mut response = bytes(status.code, media.content_type(), encode_status(&value, media));
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Some(seconds) = status.details.as_ref().map(|details| details.retry_after_seconds).filter(|s| *s > 0) {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+fn encode_status(value: &Value, media: Media) -> Vec<u8> {
+    match media {
+        Media::Json => value.to_string().into_bytes(),
+        Media::Yaml => k1s_object::yaml::to_string(value).into_bytes(),
+        Media::Protobuf => match k1s_kinds::catalog::type_by_name("io.k8s.apimachinery.pkg.apis.meta.v1.Status") {
+            Some(ty) => k1s_kinds::protobuf::encode(ty, value, "v1", "Status"),
+            None => value.to_string().into_bytes(),
+        },
+    }
+}
+
+/// A success without an object: what a DELETE answers.
+pub(crate) fn success(cx: &Cx, details: Value) -> Response<Body> {
+    let value = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+    bytes(200, cx.accepted.media.content_type(), encode_status(&value, cx.accepted.media))
+}
+
+/// An object as it lies in the store.
+pub(crate) fn stored(cx: &Cx, code: u16, stored: &Stored) -> Result<Response<Body>, Status> {
+    if cx.accepted == Accepted::JSON && cx.resource.shows_as_stored(stored) {
+        let mut out = Vec::new();
+        stored.write(&mut out, &cx.resource.kind, &cx.resource.api_version);
+        return Ok(bytes(code, Media::Json.content_type(), out));
+    }
+    let value = cx.resource.read(stored)?;
+    object(cx, code, &value)
+}
+
+/// An object of the resource asked for.
+pub(crate) fn object(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>, Status> {
+    let media = cx.accepted.media;
+    let bytes_of = |value: &Value| encode(&cx.resource, value, media);
+    match cx.accepted.form {
+        Form::Object => Ok(bytes(code, media.content_type(), bytes_of(value)?)),
+        Form::Partial => Ok(bytes(code, media.content_type(), encode_meta(&partial(cx.accepted, value), media)?)),
+        Form::PartialList => Err(not_acceptable(format!(
+            "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
+            go_type(&cx.resource, false)
+        ))),
+        Form::Table => {
+            let include = table::include(cx)?;
+            let revision = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+            let meta = if revision.is_empty() { json!({}) } else { json!({ "resourceVersion": revision }) };
+            let table = table::build(cx, meta, std::iter::once(value), include, true);
+            Ok(bytes(code, media.content_type(), encode_meta(&table, media)?))
+        }
+    }
+}
+
+/// The Go type that errors name.
+fn go_type(resource: &Resource, list: bool) -> String {
+    let name = if list { &resource.list_kind } else { &resource.kind };
+    if resource.is_custom() {
+        return format!("*unstructured.Unstructured{}", if list { "List" } else { "" });
+    }
+    let package = match resource.group.split('.').next() {
+        None | Some("") => "core",
+        Some(package) => package,
+    };
+    format!("*{package}.{name}")
+}
+
+/// Any object of this resource's kind, or a list of them, in an encoding.
+pub(crate) fn encode(resource: &Resource, value: &Value, media: Media) -> Result<Vec<u8>, Status> {
+    match media {
+        Media::Json => Ok(value.to_string().into_bytes()),
+        Media::Yaml => Ok(k1s_object::yaml::to_string(value).into_bytes()),
+        Media::Protobuf => match &resource.source {
+            Source::BuiltIn(built_in) => {
+                Ok(k1s_kinds::protobuf::encode(built_in.kind.ty, value, &resource.api_version, &resource.kind))
+            }
+            Source::Custom(_) => Err(not_acceptable("custom resources have no protobuf encoding")),
+        },
+    }
+}
+
+/// An object of another kind, such as a Scale, by its type in the table.
+pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>, Status> {
+    let media = cx.accepted.media;
+    let kind = value["kind"].as_str().unwrap_or_default();
+    let api_version = value["apiVersion"].as_str().unwrap_or_default();
+    let body = match media {
+        Media::Protobuf => {
+            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+            let ty = k1s_kinds::catalog::body_type(group, version, kind)
+                .ok_or_else(|| not_acceptable(format!("{kind} has no protobuf encoding here")))?;
+            k1s_kinds::protobuf::encode(ty, value, api_version, kind)
+        }
+        _ => encode(&cx.resource, value, media)?,
+    };
+    Ok(bytes(code, media.content_type(), body))
+}
+
+/// Tables and metadata in an encoding.
+fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
+    match media {
+        Media::Json => Ok(value.to_string().into_bytes()),
+        Media::Yaml => Ok(k1s_object::yaml::to_string(value).into_bytes()),
+        Media::Protobuf => {
+            let kind = value["kind"].as_str().unwrap_or_default();
+            let name = format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}");
+            let ty = k1s_kinds::catalog::type_by_name(&name)
+                .ok_or_else(|| not_acceptable(format!("{kind} has no protobuf encoding here")))?;
+            Ok(k1s_kinds::protobuf::encode(ty, value, "meta.k8s.io/v1", kind))
+        }
+    }
+}
+
+/// The metadata of an object alone.
+pub(crate) fn partial(accepted: Accepted, value: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata", "apiVersion": accepted.form_version,
+        "metadata": value.get("metadata").cloned().unwrap_or_else(|| json!({})),
+    })
+}
+
+/// A list that is being answered.
+pub(crate) struct List {
+    pub(crate) revision: u64,
+    pub(crate) items: Vec<Stored>,
+    pub(crate) continue_token: String,
+    pub(crate) remaining: Option<usize>,
+}
+
+/// A list of objects.
+pub(crate) fn list(cx: &Cx, list: &List) -> Result<Response<Body>, Status> {
+    let media = cx.accepted.media;
+    let resource = &cx.resource;
+    match cx.accepted.form {
+        Form::Object if media == Media::Json => {
+            let size: usize = list.items.iter().map(|item| item.len() + 64).sum();
+            let mut out = Vec::with_capacity(size + 256);
+            write_list_head(&mut out, resource, list);
+            // Items of custom resources say what they are; those of built-in kinds leave it to the list.
+            let (kind, api_version) =
+                if resource.is_custom() { (&*resource.kind, &*resource.api_version) } else { ("", "") };
+            for (number, item) in list.items.iter().enumerate() {
+                if number > 0 {
+                    out.push(b',');
+                }
+                if resource.shows_as_stored(item) {
+                    item.write(&mut out, kind, api_version);
+                } else {
+                    let mut value = resource.read(item)?;
+                    if let (false, Some(map)) = (resource.is_custom(), value.as_object_mut()) {
+                        map.shift_remove("kind");
+                        map.shift_remove("apiVersion");
+                    }
+                    let _ = serde_json::to_writer(&mut out, &value);
+                }
+            }
+            out.extend_from_slice(b"]}");
+            Ok(bytes(200, media.content_type(), out))
+        }
+        Form::Object => {
+            let items = list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
+            let value = json!({"kind": resource.list_kind, "apiVersion": resource.api_version,
+                "metadata": list_meta(list, resource.is_custom()), "items": items});
+            let body = match (media, &resource.source) {
+                (Media::Protobuf, Source::BuiltIn(built_in)) => k1s_kinds::protobuf::encode_list(
+                    built_in.kind.ty,
+                    &value,
+                    &resource.api_version,
+                    &resource.list_kind,
+                ),
+                _ => encode(resource, &value, media)?,
+            };
+            Ok(bytes(200, media.content_type(), body))
+        }
+        Form::Partial => Err(not_acceptable(format!(
+            "you requested PartialObjectMetadata, but the requested object is a list ({})",
+            go_type(resource, true)
+        ))),
+        Form::PartialList => {
+            let mut items = Vec::with_capacity(list.items.len());
+            for item in &list.items {
+                items.push(partial(cx.accepted, &resource.read(item)?));
+            }
+            let items = if items.is_empty() { Value::Null } else { items.into() };
+            let value = json!({"kind": "PartialObjectMetadataList", "apiVersion": cx.accepted.form_version,
+                "metadata": list_meta(list, false), "items": items});
+            Ok(bytes(200, media.content_type(), encode_meta(&value, media)?))
+        }
+        Form::Table => {
+            let include = table::include(cx)?;
+            let items = list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
+            let table = table::build(cx, list_meta(list, false), items.iter(), include, true);
+            Ok(bytes(200, media.content_type(), encode_meta(&table, media)?))
+        }
+    }
+}
+
+fn list_meta(list: &List, custom: bool) -> Value {
+    let mut meta = Map::new();
+    meta.insert("resourceVersion".into(), list.revision.to_string().into());
+    if custom || !list.continue_token.is_empty() {
+        meta.insert("continue".into(), list.continue_token.as_str().into());
+    }
+    if let Some(remaining) = list.remaining {
+        meta.insert("remainingItemCount".into(), remaining.into());
+    }
+    Value::Object(meta)
+}
+
+fn write_list_head(out: &mut Vec<u8>, resource: &Resource, list: &List) {
+    out.extend_from_slice(b"{\"kind\":\"");
+    out.extend_from_slice(resource.list_kind.as_bytes());
+    out.extend_from_slice(b"\",\"apiVersion\":\"");
+    out.extend_from_slice(resource.api_version.as_bytes());
+    out.extend_from_slice(b"\",\"metadata\":{\"resourceVersion\":\"");
+    write_number(out, list.revision);
+    out.push(b'"');
+    if resource.is_custom() || !list.continue_token.is_empty() {
+        out.extend_from_slice(b",\"continue\":\"");
+        out.extend_from_slice(list.continue_token.as_bytes());
+        out.push(b'"');
+    }
+    if let Some(remaining) = list.remaining {
+        out.extend_from_slice(b",\"remainingItemCount\":");
+        write_number(out, remaining as u64);
+    }
+    out.extend_from_slice(b"},\"items\":[");
+}

@@ -1,0 +1,85 @@
+//! Which objects a list or a watch is about: namespace, labels and fields.
+
+use k1s_object::{
+    Status,
+    selector::{FieldSelector, LabelSelector},
+};
+
+use crate::{cache::Entry, context::Cx};
+
+/// The objects a request is about.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    labels: Option<LabelSelector>,
+    fields: Vec<FieldTerm>,
+    namespaced: bool,
+}
+
+#[derive(Debug)]
+struct FieldTerm {
+    place: Place,
+    value: String,
+    equal: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    Name,
+    Namespace,
+    /// Among the resource's selectable fields.
+    Other(usize),
+}
+
+impl Selection {
+    /// Reads `labelSelector` and `fieldSelector`; a name in the path is one more condition.
+    pub(crate) fn parse(cx: &Cx) -> Result<Selection, Status> {
+        let (labels, fields) = (cx.query.get("labelSelector"), cx.query.get("fieldSelector"));
+        let longest = cx.tenant.options().max_selector_bytes;
+        for (name, text) in [("labelSelector", labels), ("fieldSelector", fields)] {
+            if text.len() > longest {
+                return Err(Status::bad_request(format!("{name} is longer than {longest} bytes")));
+            }
+        }
+        let labels = LabelSelector::parse(labels).map_err(Status::bad_request)?;
+        let fields = FieldSelector::parse(fields).map_err(Status::bad_request)?;
+        let names = cx.resource.field_names();
+        let mut terms = Vec::new();
+        for term in fields.requirements() {
+            let place = match term.field.as_str() {
+                "metadata.name" => Place::Name,
+                "metadata.namespace" => Place::Namespace,
+                other => match names.iter().position(|name| *name == other) {
+                    Some(place) => Place::Other(place),
+                    None => return Err(Status::bad_request(cx.resource.field_error(other))),
+                },
+            };
+            terms.push(FieldTerm { place, value: term.value.clone(), equal: term.equal });
+        }
+        if !cx.name.is_empty() {
+            terms.push(FieldTerm { place: Place::Name, value: cx.name.clone(), equal: true });
+        }
+        Ok(Selection {
+            labels: (!labels.is_empty()).then_some(labels),
+            fields: terms,
+            namespaced: cx.resource.namespaced,
+        })
+    }
+
+    /// Whether everything is selected.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.labels.is_none() && self.fields.is_empty()
+    }
+
+    /// Whether an object is selected.
+    pub(crate) fn matches(&self, entry: &Entry) -> bool {
+        self.fields.iter().all(|term| {
+            let value = match term.place {
+                Place::Name => entry.name(),
+                Place::Namespace if self.namespaced => entry.namespace(),
+                Place::Namespace => "",
+                Place::Other(place) => entry.field(place),
+            };
+            (value == term.value) == term.equal
+        }) && self.labels.as_ref().is_none_or(|labels| labels.matches(|key| entry.label(key)))
+    }
+}

@@ -1,0 +1,203 @@
+//! How an object lies in the store, and how it is put together for a client.
+//!
+//! A value in the store is a short header and then the object's JSON *without* what the reader knows better: its
+//! `kind` and `apiVersion` (the path asked for them) and its `resourceVersion` (the store's revision). `metadata`
+//! comes first, so these three are put in front of the stored bytes and nothing else is touched:
+//!
+//! ```text
+//! stored  {"metadata":{                              "name":"a",…},"data":{…}}
+//! sent    {"kind":"K","apiVersion":"v1","metadata":{"resourceVersion":"7","name":"a",…},"data":{…}}
+//! ```
+//!
+//! So a read copies bytes and never parses, and an object is encoded once, when it is written.
+
+use bytes::Bytes;
+use k1s_object::Status;
+use k1s_store::Revision;
+use serde_json::{Map, Value};
+
+/// What every stored object begins with.
+const HEAD: &[u8] = b"{\"metadata\":{";
+
+/// An object as it lies in the store.
+#[derive(Debug, Clone)]
+pub(crate) struct Stored {
+    /// The JSON, which begins with [`HEAD`].
+    json: Bytes,
+    /// The API version it was written in.
+    version: Bytes,
+    /// Which schema it was written by; 0 for built-in kinds. A reader with another one looks into the object.
+    pub(crate) stamp: u64,
+    /// Its resourceVersion.
+    pub(crate) revision: Revision,
+}
+
+impl Stored {
+    /// Reads the header of a value from the store.
+    pub(crate) fn new(value: &Bytes, revision: Revision) -> Result<Stored, Status> {
+        let broken = || Status::internal("a stored object cannot be read: its header is damaged");
+        let length = usize::from(*value.first().ok_or_else(broken)?);
+        let header = value.get(1..1 + length).ok_or_else(broken)?;
+        let stamp = header.first_chunk::<8>().ok_or_else(broken)?;
+        let json = value.slice(1 + length..);
+        if !json.starts_with(HEAD) {
+            return Err(broken());
+        }
+        Ok(Stored { json, version: value.slice(9..1 + length), stamp: u64::from_le_bytes(*stamp), revision })
+    }
+
+    /// The value for the store: `object` without kind, apiVersion and resourceVersion.
+    pub(crate) fn encode(object: &Value, version: &str, stamp: u64) -> Result<Bytes, Status> {
+        let broken = || Status::internal("an object without metadata cannot be stored");
+        let map = object.as_object().ok_or_else(broken)?;
+        let metadata = map.get("metadata").and_then(Value::as_object).ok_or_else(broken)?;
+        let mut out = Vec::with_capacity(512);
+        out.push(8 + u8::try_from(version.len()).map_err(|_| broken())?);
+        out.extend_from_slice(&stamp.to_le_bytes());
+        out.extend_from_slice(version.as_bytes());
+        out.extend_from_slice(HEAD);
+        let mut first = true;
+        for (key, value) in metadata.iter().filter(|(key, _)| key.as_str() != "resourceVersion") {
+            write_member(&mut out, key, value, &mut first);
+        }
+        if first {
+            return Err(broken());
+        }
+        out.push(b'}');
+        for (key, value) in map {
+            if !matches!(key.as_str(), "metadata" | "kind" | "apiVersion") {
+                write_member(&mut out, key, value, &mut first);
+            }
+        }
+        out.push(b'}');
+        Ok(out.into())
+    }
+
+    /// The bytes kept for this object.
+    pub(crate) fn len(&self) -> usize {
+        self.json.len()
+    }
+
+    /// The JSON as stored: without kind, apiVersion and resourceVersion.
+    pub(crate) fn json(&self) -> &Bytes {
+        &self.json
+    }
+
+    /// The API version it was written in.
+    pub(crate) fn version(&self) -> &str {
+        std::str::from_utf8(&self.version).unwrap_or_default()
+    }
+
+    /// The same object at another revision, as a DELETED event shows it.
+    pub(crate) fn at(&self, revision: Revision) -> Stored {
+        Stored { revision, ..self.clone() }
+    }
+
+    /// The same with bytes of its own, for those who keep it long: values of a disk store share its blocks.
+    pub(crate) fn detached(self) -> Stored {
+        Stored { json: Bytes::copy_from_slice(&self.json), version: Bytes::copy_from_slice(&self.version), ..self }
+    }
+
+    /// Appends the object as a client sees it. An empty `kind` leaves kind and apiVersion out, as in the items of
+    /// built-in lists.
+    pub(crate) fn write(&self, out: &mut Vec<u8>, kind: &str, api_version: &str) {
+        out.reserve(self.json.len() + kind.len() + api_version.len() + 64);
+        if kind.is_empty() {
+            out.extend_from_slice(HEAD);
+        } else {
+            out.extend_from_slice(b"{\"kind\":\"");
+            out.extend_from_slice(kind.as_bytes());
+            out.extend_from_slice(b"\",\"apiVersion\":\"");
+            out.extend_from_slice(api_version.as_bytes());
+            out.extend_from_slice(b"\",\"metadata\":{");
+        }
+        out.extend_from_slice(b"\"resourceVersion\":\"");
+        write_number(out, self.revision.get());
+        out.extend_from_slice(b"\",");
+        out.extend_from_slice(self.json.get(HEAD.len()..).unwrap_or_default());
+    }
+
+    /// The object as a client sees it.
+    pub(crate) fn to_value(&self, kind: &str, api_version: &str) -> Result<Value, Status> {
+        let parsed: Value = serde_json::from_slice(&self.json)
+            .map_err(|error| Status::internal(format!("a stored object cannot be read: {error}")))?;
+        let Value::Object(rest) = parsed else { return Err(Status::internal("a stored object is no object")) };
+        let mut object = Map::with_capacity(rest.len() + 2);
+        object.insert("kind".into(), kind.into());
+        object.insert("apiVersion".into(), api_version.into());
+        object.extend(rest);
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("resourceVersion".into(), self.revision.to_string().into());
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+fn write_member(out: &mut Vec<u8>, key: &str, value: &Value, first: &mut bool) {
+    if !std::mem::take(first) {
+        out.push(b',');
+    }
+    // Writing to a Vec cannot fail, and neither can strings and values.
+    let _ = serde_json::to_writer(&mut *out, key);
+    out.push(b':');
+    let _ = serde_json::to_writer(&mut *out, value);
+}
+
+/// Appends a decimal number.
+pub(crate) fn write_number(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        // A remainder of ten fits into a byte.
+        digits[at] = b'0' + u8::try_from(number % 10).unwrap_or_default();
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_object_is_sent_as_it_was_stored_with_its_type_and_revision_in_front() {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "v"},
+            "metadata": {"resourceVersion": "3", "name": "a"}});
+        let stored = Stored::new(&Stored::encode(&object, "v1", 7).unwrap(), Revision::new(1234)).unwrap();
+        assert_eq!((stored.version(), stored.stamp), ("v1", 7));
+        let mut out = Vec::new();
+        stored.write(&mut out, "ConfigMap", "v1");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"1234","name":"a"},"data":{"k":"v"}}"#
+        );
+        let mut out = Vec::new();
+        stored.write(&mut out, "", "");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"{"metadata":{"resourceVersion":"1234","name":"a"},"data":{"k":"v"}}"#
+        );
+        assert_eq!(stored.to_value("ConfigMap", "v1").unwrap()["metadata"]["resourceVersion"], "1234");
+    }
+
+    #[test]
+    fn damaged_values_are_errors() {
+        for bytes in [&b""[..], b"\x02ab", b"\x0912345678v{\"a\":1}", b"\xff"] {
+            assert!(Stored::new(&Bytes::copy_from_slice(bytes), Revision::FIRST).is_err());
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        for number in [0, 7, 10, 1_234_567, u64::MAX] {
+            let mut out = Vec::new();
+            write_number(&mut out, number);
+            assert_eq!(String::from_utf8(out).unwrap(), number.to_string());
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Events as they are sent: lines of JSON, or frames of protobuf; objects, metadata or tables.
+
+use bytes::Bytes;
+use k1s_object::Status;
+use k1s_store::Revision;
+use serde_json::{Value, json};
+
+use crate::{
+    cache::Event,
+    context::Cx,
+    negotiate::{Accepted, Form, Media},
+    resource::Source,
+    respond,
+    stored::Stored,
+    table,
+};
+
+/// The type of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Added,
+    Modified,
+    Deleted,
+    Bookmark,
+    Error,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Added => "ADDED",
+            Kind::Modified => "MODIFIED",
+            Kind::Deleted => "DELETED",
+            Kind::Bookmark => "BOOKMARK",
+            Kind::Error => "ERROR",
+        }
+    }
+}
+
+/// Turns events into bytes in the form that was asked for.
+pub(super) struct Encoder {
+    accepted: Accepted,
+    /// Tables say their columns once.
+    columns_sent: bool,
+    failure: Option<Status>,
+}
+
+impl Encoder {
+    pub(super) fn new(cx: &Cx) -> Encoder {
+        Encoder { accepted: cx.accepted, columns_sent: false, failure: None }
+    }
+
+    /// The watch ends with this.
+    pub(super) fn fail(&mut self, status: Status) {
+        self.failure = Some(status);
+    }
+
+    /// The last event of a watch that failed.
+    pub(super) fn take_failure(&mut self) -> Option<Bytes> {
+        let status = self.failure.take()?;
+        let mut out = Vec::new();
+        self.frame(&mut out, Kind::Error, &status.to_json(), "io.k8s.apimachinery.pkg.apis.meta.v1.Status");
+        Some(out.into())
+    }
+
+    /// The event as all who see whole objects get it; made once and kept with the event.
+    pub(super) fn shared_line(&self, cx: &Cx, event: &Event, kind: Kind, stored: &Stored) -> Option<Bytes> {
+        let natural = match (&event.old, &event.new) {
+            (None, Some(_)) => Kind::Added,
+            (Some(_), Some(_)) => Kind::Modified,
+            _ => Kind::Deleted,
+        };
+        if self.accepted != Accepted::JSON || kind != natural || !cx.resource.shows_as_stored(stored) {
+            return None;
+        }
+        let line = event.line.get_or_init(|| {
+            let mut out = Vec::new();
+            write_line(&mut out, cx, kind, stored);
+            out.into()
+        });
+        Some(line.clone())
+    }
+
+    /// Appends one event.
+    pub(super) fn write(&mut self, cx: &Cx, out: &mut Vec<u8>, kind: Kind, stored: &Stored) {
+        if self.accepted == Accepted::JSON && cx.resource.shows_as_stored(stored) {
+            write_line(out, cx, kind, stored);
+            return;
+        }
+        match cx.resource.read(stored) {
+            Ok(value) => self.write_value(cx, out, kind, &value),
+            Err(status) => self.frame(out, Kind::Error, &status.to_json(), "io.k8s.apimachinery.pkg.apis.meta.v1.Status"),
+        }
+    }
+
+    fn write_value(&mut self, cx: &Cx, out: &mut Vec<u8>, kind: Kind, value: &Value) {
+        match self.accepted.form {
+            Form::Object => {
+                let name = match &cx.resource.source {
+                    Source::BuiltIn(built_in) => built_in.kind.ty.name,
+                    Source::Custom(_) => "",
+                };
+                self.frame(out, kind, value, name);
+            }
+            Form::Partial | Form::PartialList => {
+                let value = respond::partial(self.accepted, value);
+                self.frame(out, kind, &value, "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata");
+            }
+            Form::Table => {
+                let include = table::include(cx).unwrap_or(table::Include::Metadata);
+                let meta = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
+                let with_columns = !std::mem::replace(&mut self.columns_sent, true);
+                let value = table::build(cx, meta, std::iter::once(value), include, with_columns);
+                self.frame(out, kind, &value, "io.k8s.apimachinery.pkg.apis.meta.v1.Table");
+            }
+        }
+    }
+
+    /// A bookmark: an object of the kind with nothing but a revision.
+    pub(super) fn bookmark(&mut self, cx: &Cx, revision: Revision, initial_events_end: bool) -> Bytes {
+        let mut metadata = json!({"resourceVersion": revision.to_string()});
+        if initial_events_end {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let mut value =
+            json!({"kind": cx.resource.kind, "apiVersion": cx.resource.api_version, "metadata": metadata});
+        cx.resource.finish(&mut value);
+        let mut out = Vec::new();
+        self.write_value(cx, &mut out, Kind::Bookmark, &value);
+        out.into()
+    }
+
+    fn frame(&self, out: &mut Vec<u8>, kind: Kind, object: &Value, type_name: &str) {
+        if self.accepted.media == Media::Protobuf
+            && let Some(ty) = k1s_kinds::catalog::type_by_name(type_name)
+        {
+            let (api_version, name) = (object["apiVersion"].as_str(), object["kind"].as_str());
+            out.extend_from_slice(&k1s_kinds::protobuf::encode_watch_event(
+                kind.name(),
+                ty,
+                object,
+                api_version.unwrap_or_default(),
+                name.unwrap_or_default(),
+            ));
+            return;
+        }
+        out.extend_from_slice(b"{\"type\":\"");
+        out.extend_from_slice(kind.name().as_bytes());
+        out.extend_from_slice(b"\",\"object\":");
+        let _ = serde_json::to_writer(&mut *out, object);
+        out.extend_from_slice(b"}\n");
+    }
+}
+
+fn write_line(out: &mut Vec<u8>, cx: &Cx, kind: Kind, stored: &Stored) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(kind.name().as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    stored.write(out, &cx.resource.kind, &cx.resource.api_version);
+    out.extend_from_slice(b"}\n");
+}

@@ -1,0 +1,399 @@
+//! WATCH: a stream of changes.
+//!
+//! A watcher holds a position in the cache's ring and reads from there at its client's pace. What happened before
+//! the ring begins comes from the store's history.
+
+mod encode;
+
+use std::{sync::Arc, time::{Duration, Instant}};
+
+use bytes::Bytes;
+use http::Response;
+use k1s_object::{FieldError, Status, field::quote};
+use k1s_store::{Revision, WatchItem, WatchRequest};
+
+use crate::{
+    body::Body,
+    cache::{Cache, Event, Snapshot, Took},
+    context::{Cx, invalid_options},
+    errors,
+    metrics::Gauge,
+    negotiate::{Form, Media},
+    select::Selection,
+};
+use encode::{Encoder, Kind};
+
+/// How many events a watcher takes from the ring at once.
+const BATCH: usize = 64;
+
+/// What the query says about a watch.
+struct Options {
+    revision: Option<Revision>,
+    /// `sendInitialEvents`, where it is said.
+    initial: Option<bool>,
+    bookmarks: bool,
+    lifetime: Duration,
+}
+
+fn options(cx: &Cx) -> Result<Options, Status> {
+    let query = &cx.query;
+    let timeout = query.number("timeoutSeconds")?;
+    let matching = query.get("resourceVersionMatch");
+    let initial = query.find("sendInitialEvents").map(|_| query.flag("sendInitialEvents"));
+    let field = "resourceVersionMatch";
+    let mut errors = Vec::new();
+    match initial {
+        None if !matching.is_empty() => errors.push(FieldError::forbidden(
+            field,
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        )),
+        Some(_) if matching != "NotOlderThan" => errors.push(FieldError::forbidden(
+            field,
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        )),
+        _ => {}
+    }
+    if !matching.is_empty() && matching != "NotOlderThan" {
+        errors.push(FieldError::not_supported(field, matching, &["NotOlderThan"]));
+    }
+    if !query.get("continue").is_empty() {
+        errors.push(FieldError::forbidden("continue", "continue is forbidden for watch"));
+    }
+    if !errors.is_empty() {
+        return Err(invalid_options("ListOptions", &errors));
+    }
+    let revision = match query.get("resourceVersion") {
+        "" => None,
+        text => Some(Revision::new(text.parse().map_err(|_| {
+            let quoted = quote(text);
+            let why = format!("strconv.ParseUint: parsing {quoted}: invalid syntax");
+            Status::new(500, "", format!("resourceVersion: Invalid value: {quoted}: {why}"))
+        })?)),
+    };
+    let least = cx.tenant.options().min_watch_lifetime;
+    let lifetime = match timeout.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0) {
+        Some(seconds) => Duration::from_secs(seconds.min(365 * 24 * 3600)),
+        None => least.mul_f64(1.0 + cx.tenant.env().random_f64()),
+    };
+    Ok(Options { revision, initial, bookmarks: query.flag("allowWatchBookmarks"), lifetime })
+}
+
+/// Opens a watch: the headers go out at once, the events as they come.
+pub(crate) async fn open(cx: Arc<Cx>) -> Result<Response<Body>, Status> {
+    let selection = Selection::parse(&cx)?;
+    let options = options(&cx)?;
+    if cx.accepted.form == Form::Table {
+        crate::table::include(&cx)?;
+    }
+    let content_type = match cx.accepted.media {
+        Media::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+        _ => "application/json",
+    };
+    let cache = cx.tenant.cache(&cx.resource);
+    let gauge = cx.tenant.shared.metrics.watch_opened(&cx.resource);
+    let watcher = Watcher::start(cx, cache, selection, &options, gauge).await?;
+    let stream = futures_util::stream::unfold(Some(watcher), |watcher| async move {
+        let mut watcher = watcher?;
+        let (chunk, more) = watcher.next().await?;
+        Some((chunk, more.then_some(watcher)))
+    });
+    Ok(crate::respond::bytes(200, content_type, Body::stream(stream)))
+}
+
+struct Watcher {
+    cx: Arc<Cx>,
+    cache: Arc<Cache>,
+    selection: Selection,
+    /// Keys outside of it are another namespace's.
+    prefix: String,
+    encoder: Encoder,
+    /// The next event in the ring.
+    position: u64,
+    /// Events up to here are known to the client.
+    revision: Revision,
+    initial: Option<Initial>,
+    history: Option<History>,
+    reached: tokio::sync::watch::Receiver<u64>,
+    deadline: Instant,
+    /// When the next bookmark is due, for those who asked for them.
+    bookmark_at: Option<Instant>,
+    /// A bookmark to be sent once everything up to here has been.
+    bookmark: Option<u64>,
+    _gauge: Gauge,
+}
+
+/// Objects that are there when the watch begins.
+struct Initial {
+    snapshot: Arc<Snapshot>,
+    next: Option<Bytes>,
+    /// Whether a bookmark tells the end of them.
+    announce_end: bool,
+}
+
+/// What happened before the ring begins, from the store.
+struct History {
+    watch: k1s_store::Watch,
+    /// From here on the ring has it.
+    until: Revision,
+}
+
+impl Watcher {
+    async fn start(
+        cx: Arc<Cx>,
+        cache: Arc<Cache>,
+        selection: Selection,
+        options: &Options,
+        gauge: Gauge,
+    ) -> Result<Watcher, Status> {
+        let env = cx.tenant.env();
+        let now = env.now();
+        let interval = cx.tenant.options().bookmark_interval;
+        let mut watcher = Watcher {
+            prefix: cx.tenant.keys(&cx.resource, &cx.namespace),
+            encoder: Encoder::new(&cx),
+            position: 0,
+            revision: Revision::default(),
+            initial: None,
+            history: None,
+            reached: cache.subscribe(),
+            deadline: now + options.lifetime,
+            bookmark_at: options.bookmarks.then(|| now + interval.min(options.lifetime.saturating_sub(Duration::from_secs(2)))),
+            bookmark: None,
+            _gauge: gauge,
+            cx: cx.clone(),
+            cache,
+            selection,
+        };
+        let zero = Revision::default();
+        let from = options.revision.filter(|revision| *revision != zero);
+        match (options.initial, from) {
+            (Some(true), Some(revision)) => {
+                match watcher.cache.at_least(revision, cx.tenant.options().future_revision_patience).await {
+                    Ok(snapshot) => watcher.begin_with(snapshot, options.bookmarks),
+                    Err(status) => watcher.encoder.fail(status),
+                }
+            }
+            (Some(true), None) => {
+                let snapshot = watcher.cache.now().await?;
+                watcher.begin_with(snapshot, options.bookmarks);
+            }
+            (None, None) => {
+                let snapshot = match options.revision {
+                    None => watcher.cache.now().await?,
+                    Some(_) => watcher.cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
+                };
+                watcher.begin_with(snapshot, false);
+            }
+            (Some(false), None) => {
+                let revision = watcher.cache.now().await?.revision;
+                watcher.begin_after(revision).await?;
+            }
+            (_, Some(revision)) => {
+                watcher.cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?;
+                watcher.begin_after(revision).await?;
+            }
+        }
+        Ok(watcher)
+    }
+
+    /// Begins with the objects of a snapshot.
+    fn begin_with(&mut self, snapshot: Arc<Snapshot>, announce_end: bool) {
+        let revision = snapshot.revision;
+        self.revision = revision;
+        // The ring has everything after a snapshot just taken, unless it overflowed this very moment: then 410.
+        self.position = self.cache.ring(|ring| ring.position_after(revision)).unwrap_or_default();
+        let next = Some(Bytes::copy_from_slice(self.prefix.as_bytes()));
+        self.initial = Some(Initial { snapshot, next, announce_end });
+    }
+
+    /// Begins with the first event after a revision.
+    async fn begin_after(&mut self, revision: Revision) -> Result<(), Status> {
+        self.revision = revision;
+        let (position, end, newest) =
+            self.cache.ring(|ring| (ring.position_after(revision), ring.end(), ring.newest()));
+        if let Some(position) = position {
+            self.position = position;
+            return Ok(());
+        }
+        self.position = end;
+        let request = WatchRequest::prefix(self.cache.prefix().clone()).after(revision).previous(true);
+        match self.cx.tenant.store().watch(request).await {
+            Ok(watch) => {
+                watch.request_progress();
+                self.history = Some(History { watch, until: newest });
+            }
+            Err(error) => self.encoder.fail(gone(&error)),
+        }
+        Ok(())
+    }
+
+    /// The next chunk, and whether more may follow. `None`: the end.
+    async fn next(&mut self) -> Option<(Bytes, bool)> {
+        loop {
+            if let Some(chunk) = self.encoder.take_failure() {
+                return Some((chunk, false));
+            }
+            if let Some(chunk) = self.next_initial() {
+                return Some((chunk, true));
+            }
+            if self.history.is_some() {
+                if let Some(chunk) = self.next_of_history().await {
+                    return Some((chunk, true));
+                }
+                continue;
+            }
+            let seen = *self.reached.borrow_and_update();
+            match self.cache.ring(|ring| ring.take(self.position, BATCH)) {
+                Took::Events(events, position) => {
+                    self.position = position;
+                    if let Some(chunk) = self.encode(&events) {
+                        return Some((chunk, true));
+                    }
+                }
+                Took::TooOld => {
+                    let oldest = self.cache.ring(|ring| ring.oldest()).get();
+                    self.encoder.fail(errors::too_old_resource_version(self.revision.get(), oldest));
+                }
+                Took::Nothing => {
+                    if self.bookmark.is_some_and(|revision| seen >= revision) {
+                        self.bookmark = None;
+                        self.revision = self.revision.max(Revision::new(seen));
+                        return Some((self.encoder.bookmark(&self.cx, self.revision, false), true));
+                    }
+                    if !self.wait().await {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for something to happen; `false` at the end of the watch.
+    async fn wait(&mut self) -> bool {
+        let env = self.cx.tenant.env().clone();
+        let wake = self.bookmark_at.map_or(self.deadline, |at| at.min(self.deadline));
+        tokio::select! {
+            changed = self.reached.changed() => changed.is_ok(),
+            () = self.cx.tenant.stop.cancelled() => false,
+            () = env.sleep_until(wake) => {
+                let now = env.now();
+                if self.bookmark_at.is_some_and(|at| at <= now) {
+                    let next = now + self.cx.tenant.options().bookmark_interval;
+                    // The last one comes just before the end.
+                    let last = self.deadline.checked_sub(Duration::from_secs(2)).filter(|last| *last > now);
+                    self.bookmark_at = last.map_or((next < self.deadline).then_some(next), |last| Some(next.min(last)));
+                    if let Ok(snapshot) = self.cache.now().await {
+                        self.bookmark = Some(snapshot.revision.get());
+                    }
+                }
+                now < self.deadline
+            }
+        }
+    }
+
+    /// Objects of the beginning, a batch at a time.
+    fn next_initial(&mut self) -> Option<Bytes> {
+        let initial = self.initial.as_mut()?;
+        let Some(start) = initial.next.take() else {
+            let announce = initial.announce_end;
+            self.initial = None;
+            return announce.then(|| self.encoder.bookmark(&self.cx, self.revision, true));
+        };
+        let mut out = Vec::new();
+        let mut count = 0;
+        let rest = initial.snapshot.entries.range((std::ops::Bound::Included(start), std::ops::Bound::Unbounded));
+        for (key, entry) in rest.take_while(|(key, _)| key.starts_with(self.prefix.as_bytes())) {
+            if count == BATCH {
+                initial.next = Some(key.clone());
+                break;
+            }
+            if self.selection.matches(entry) {
+                count += 1;
+                self.encoder.write(&self.cx, &mut out, Kind::Added, &entry.stored);
+            }
+        }
+        if out.is_empty() { self.next_initial() } else { Some(out.into()) }
+    }
+
+    /// Events from the store's history; `None` when there was nothing for this watch.
+    async fn next_of_history(&mut self) -> Option<Bytes> {
+        let history = self.history.as_mut()?;
+        match history.watch.next().await {
+            Some(Ok(WatchItem::Progress(revision))) => {
+                if revision >= history.until {
+                    self.history = None;
+                }
+                None
+            }
+            Some(Ok(WatchItem::Change(change))) => {
+                if change.revision() > history.until {
+                    self.history = None;
+                    return None;
+                }
+                let mut events = Vec::new();
+                for event in change.events() {
+                    let old = event.previous.as_ref().and_then(|previous| {
+                        self.cache.entry(event.key.clone(), &previous.value, previous.revision).ok()
+                    });
+                    let new = event
+                        .value
+                        .as_ref()
+                        .and_then(|value| self.cache.entry(event.key.clone(), value, change.revision()).ok());
+                    events.push(Arc::new(Event::new(change.revision(), old.map(Arc::new), new.map(Arc::new))));
+                }
+                self.encode(&events)
+            }
+            Some(Err(error)) => {
+                self.history = None;
+                self.encoder.fail(gone(&error));
+                None
+            }
+            None => {
+                self.history = None;
+                self.encoder.fail(Status::new(503, "ServiceUnavailable", "the server is shutting down"));
+                None
+            }
+        }
+    }
+
+    /// The events this watch is about, as one chunk.
+    fn encode(&mut self, events: &[Arc<Event>]) -> Option<Bytes> {
+        let mut out = Vec::new();
+        let mut single: Option<Bytes> = None;
+        for event in events {
+            if event.revision <= self.revision {
+                continue;
+            }
+            self.revision = event.revision;
+            let selected = |entry: &Option<Arc<crate::cache::Entry>>| {
+                entry.as_ref().is_some_and(|entry| {
+                    entry.key.starts_with(self.prefix.as_bytes()) && self.selection.matches(entry)
+                })
+            };
+            let (kind, stored) = match (selected(&event.old), selected(&event.new), &event.old, &event.new) {
+                (false, true, _, Some(new)) => (Kind::Added, new.stored.clone()),
+                (true, true, _, Some(new)) => (Kind::Modified, new.stored.clone()),
+                (true, false, Some(old), _) => (Kind::Deleted, old.stored.at(event.revision)),
+                _ => continue,
+            };
+            if let Some(flushed) = single.take() {
+                out.extend_from_slice(&flushed);
+            }
+            match self.encoder.shared_line(&self.cx, event, kind, &stored) {
+                // One event alone is sent as it is, without a copy of its own.
+                Some(line) if out.is_empty() => single = Some(line),
+                Some(line) => out.extend_from_slice(&line),
+                None => self.encoder.write(&self.cx, &mut out, kind, &stored),
+            }
+        }
+        match single {
+            Some(line) => Some(line),
+            None => (!out.is_empty()).then(|| out.into()),
+        }
+    }
+}
+
+/// What a watch says when its beginning is no longer in the store.
+fn gone(error: &k1s_store::Error) -> Status {
+    errors::store(error)
+}

@@ -1,0 +1,506 @@
+//! The way of a write: prepare, admit, validate, store. Create and update; every other write is made of these.
+
+use bytes::Bytes;
+use k1s_object::{Check, FieldError, Status, field::quote, meta};
+use k1s_store::{Error, Op, Precondition, Txn};
+use serde_json::{Map, Value};
+
+use crate::{admission, context::Cx, errors, resource::Resource, stored::Stored};
+
+/// Which part of an object an update may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but the status.
+    Main,
+    /// `/status`
+    Status,
+    /// `/finalize` of a namespace.
+    Finalize,
+    /// `/approval` of a certificate signing request.
+    Approval,
+    /// `/ephemeralcontainers` of a pod.
+    EphemeralContainers,
+    /// `/resize` of a pod.
+    Resize,
+    /// What a subresource with a kind of its own (a Scale, a Binding, an eviction) or the server itself changes.
+    Internal,
+}
+
+/// What came of a write.
+pub(crate) enum Written {
+    /// It is in the store.
+    Stored(Stored),
+    /// A dry run, or a change that removed the object for good: this is how it would be, or was at last.
+    Value(Value),
+}
+
+impl Written {
+    /// The object as the client sees it.
+    pub(crate) fn value(&self, resource: &Resource) -> Result<Value, Status> {
+        match self {
+            Written::Stored(stored) => resource.read(stored),
+            Written::Value(value) => Ok(value.clone()),
+        }
+    }
+
+    /// The answer to the request.
+    pub(crate) fn respond(&self, cx: &Cx, code: u16) -> Result<http::Response<crate::body::Body>, Status> {
+        match self {
+            Written::Stored(stored) => crate::respond::stored(cx, code, stored),
+            Written::Value(value) => crate::respond::object(cx, code, value),
+        }
+    }
+}
+
+/// The metadata of an object, made if it is missing.
+pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    let metadata = &mut object["metadata"];
+    if !metadata.is_object() {
+        *metadata = Value::Object(Map::new());
+    }
+    match metadata {
+        Value::Object(map) => map,
+        _ => unreachable!("it was made an object two lines above"),
+    }
+}
+
+/// A field of an object's metadata, empty when missing.
+pub(crate) fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object.get("metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The finalizers of an object.
+pub(crate) fn finalizers(object: &Value) -> &[Value] {
+    object["metadata"]["finalizers"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The namespace of the body must be the one of the path.
+pub(crate) fn check_namespace(cx: &Cx, object: &mut Value) -> Result<(), Status> {
+    let sent = meta_text(object, "namespace");
+    if cx.resource.namespaced {
+        if !sent.is_empty() && sent != cx.namespace {
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        let namespace = cx.namespace.clone();
+        metadata_mut(object).insert("namespace".into(), namespace.into());
+    }
+    Ok(())
+}
+
+/// How often a generated name is drawn anew when it is taken.
+const NAME_ATTEMPTS: usize = 8;
+/// The longest part of generateName that is kept: a suffix of five follows.
+const MAX_GENERATED_BASE: usize = 58;
+
+/// Creates an object, decoded and defaulted, in the namespace of the request.
+pub(crate) async fn create(cx: &Cx, object: Value, dry_run: bool) -> Result<Written, Status> {
+    let generated = meta_text(&object, "name").is_empty() && !meta_text(&object, "generateName").is_empty();
+    let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
+    loop {
+        attempts -= 1;
+        match create_once(cx, object.clone(), dry_run).await {
+            Err(status) if status.reason == "AlreadyExists" && attempts > 0 => {}
+            Err(status) if status.reason == TAKEN_REASON => attempts += 1,
+            other => return other,
+        }
+    }
+}
+
+/// A reason of our own, which no client ever sees.
+const TAKEN_REASON: &str = "k1s/taken";
+
+fn taken() -> Status {
+    Status::new(409, TAKEN_REASON, "what the object was to hold was taken in the meantime")
+}
+
+/// A transaction with more steps.
+fn with(txn: Txn, ops: Vec<Op>) -> Txn {
+    ops.into_iter().fold(txn, Txn::op)
+}
+
+async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Written, Status> {
+    let resource = &*cx.resource;
+    if let Some(base) = Some(meta_text(&object, "generateName")).filter(|base| !base.is_empty())
+        && meta_text(&object, "name").is_empty()
+    {
+        let base: String = base.chars().take(MAX_GENERATED_BASE).collect();
+        let name = format!("{base}{}", cx.tenant.env().name_suffix());
+        metadata_mut(&mut object).insert("name".into(), name.into());
+    }
+    let version = meta_text(&object, "resourceVersion");
+    if version.parse::<u64>().is_ok_and(|version| version != 0) {
+        return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
+    }
+    let uid = cx.tenant.env().uuid().to_string();
+    let now = crate::time::stamp(cx.tenant.env());
+    let metadata = metadata_mut(&mut object);
+    for field in ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"] {
+        metadata.shift_remove(field);
+    }
+    metadata.insert("uid".into(), uid.into());
+    metadata.insert("creationTimestamp".into(), now.into());
+    if !resource.namespaced {
+        // Objects of the cluster have none, whatever the body says; validation tells.
+        metadata.retain(|key, value| key != "namespace" || value.as_str().is_some_and(|text| !text.is_empty()));
+    }
+    dedupe_owners(cx, &mut object);
+    admission::before_create(cx, &mut object).await?;
+    let ops = admission::reserve(cx, &mut object, None).await?;
+    if resource.has_generation() {
+        metadata_mut(&mut object).insert("generation".into(), 1.into());
+    }
+    resource.prepare_create(&mut object);
+    let name = meta_text(&object, "name").to_owned();
+    let check = Check::new();
+    let root = check.root(&object);
+    meta::validate_create(root.get("metadata"), resource.namespaced, &|name, prefix| resource.name_errors(name, prefix));
+    if resource.is_custom() {
+        meta_finalizer_warnings(cx, &object);
+    } else {
+        check_finalizers(root.get("metadata").get("finalizers"));
+    }
+    resource.validate_create(root);
+    let errors = check.take();
+    if !errors.is_empty() {
+        return Err(cx.invalid(&name, &errors));
+    }
+    warn(cx, &object, None);
+    resource.finish(&mut object);
+    resource.set_type(&mut object);
+    let key = cx.tenant.key(resource, &cx.namespace, &name);
+    if dry_run {
+        return match cx.tenant.get(&key).await? {
+            Some(stored) => Err(already_exists(cx, &name, &stored)),
+            None => Ok(Written::Value(object)),
+        };
+    }
+    let value = resource.encode(&object)?;
+    let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
+    match cx.tenant.store().txn(with(txn, ops)).await {
+        Ok(revision) => Ok(Written::Stored(Stored::new(&value, revision)?)),
+        // Somebody took what this object was to hold: choose again.
+        Err(Error::Conflict(conflict)) if conflict.key != key => Err(taken()),
+        Err(Error::Conflict(conflict)) => match conflict.current {
+            Some(current) => Err(already_exists(cx, &name, &Stored::new(&current.value, current.revision)?)),
+            None => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
+        },
+        Err(error) => Err(errors::store(&error)),
+    }
+}
+
+fn already_exists(cx: &Cx, name: &str, stored: &Stored) -> Status {
+    let mut status = Status::already_exists(&cx.resource.group, &cx.resource.plural, name);
+    let deleted = cx.resource.read(stored).is_ok_and(|object| !meta_text(&object, "deletionTimestamp").is_empty());
+    if deleted {
+        status.message = format!("object is being deleted: {}", status.message);
+    }
+    status
+}
+
+/// Owner references that say the same twice are said once, with a warning.
+fn dedupe_owners(cx: &Cx, object: &mut Value) {
+    let Some(owners) = object.get_mut("metadata").and_then(|meta| meta.get_mut("ownerReferences")) else { return };
+    let Some(list) = owners.as_array_mut() else { return };
+    let mut seen: Vec<Value> = Vec::new();
+    let mut twice: Vec<String> = Vec::new();
+    list.retain(|owner| {
+        if seen.contains(owner) {
+            twice.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+            return false;
+        }
+        seen.push(owner.clone());
+        true
+    });
+    if !twice.is_empty() {
+        twice.sort();
+        twice.dedup();
+        cx.warn(format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            twice.join(", ")
+        ));
+    }
+}
+
+/// Built-in kinds insist on finalizers of a domain, or one of the few well-known names.
+fn check_finalizers(list: k1s_object::At<'_, '_>) {
+    for finalizer in list.items() {
+        let text = finalizer.text();
+        if !text.contains('/') && !matches!(text, "orphan" | "foregroundDeletion" | "kubernetes" | "") {
+            finalizer.invalid("name is neither a standard finalizer name nor is it fully qualified");
+        }
+    }
+}
+
+/// Custom resources get a warning where built-in kinds get an error.
+fn meta_finalizer_warnings(cx: &Cx, object: &Value) {
+    for finalizer in finalizers(object).iter().filter_map(Value::as_str) {
+        if !finalizer.contains('/') && !matches!(finalizer, "orphan" | "foregroundDeletion" | "kubernetes") {
+            cx.warn(format!(
+                "metadata.finalizers: {}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers",
+                quote(finalizer)
+            ));
+        }
+    }
+}
+
+fn warn(cx: &Cx, new: &Value, old: Option<&Value>) {
+    let mut warnings = Vec::new();
+    cx.resource.warnings(new, old, &mut warnings);
+    for warning in warnings {
+        cx.warn(warning);
+    }
+}
+
+/// What an update does to the object it finds.
+pub(crate) struct Update<'a> {
+    pub(crate) part: Part,
+    pub(crate) dry_run: bool,
+    /// Makes the new object of the old one.
+    pub(crate) change: &'a (dyn Fn(&Value) -> Result<Value, Status> + Sync),
+    /// Whether `metadata.uid` of the new object is a precondition (PUT) or an immutable field (PATCH).
+    pub(crate) uid_is_precondition: bool,
+    /// Whether the object is created when it is not there.
+    pub(crate) create: bool,
+}
+
+/// How often an update without a precondition starts anew when another write came between.
+const UPDATE_ATTEMPTS: usize = 100;
+
+/// Updates the object of the request. The flag tells whether it was created.
+pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, bool), Status> {
+    let resource = &*cx.resource;
+    let key = cx.key();
+    let mut current = cx.tenant.get(&key).await?;
+    for _ in 0..UPDATE_ATTEMPTS {
+        let Some(stored) = current else {
+            if !update.create {
+                return Err(cx.not_found());
+            }
+            let object = (update.change)(&Value::Null)?;
+            return create(cx, object, update.dry_run).await.map(|written| (written, true));
+        };
+        let old = resource.read(&stored)?;
+        let new = (update.change)(&old)?;
+        match update_once(cx, update, &key, &stored, &old, new).await? {
+            Attempt::Done(written) => return Ok((written, false)),
+            Attempt::Again(newer) => current = newer,
+        }
+    }
+    Err(modified(cx))
+}
+
+enum Attempt {
+    Done(Written),
+    /// Another write came between: this is how the object is now.
+    Again(Option<Stored>),
+}
+
+/// 409: somebody else was quicker.
+fn modified(cx: &Cx) -> Status {
+    Status::conflict(
+        &cx.resource.group,
+        &cx.resource.plural,
+        &cx.name,
+        "the object has been modified; please apply your changes to the latest version and try again",
+    )
+}
+
+async fn update_once(
+    cx: &Cx,
+    update: &Update<'_>,
+    key: &Bytes,
+    stored: &Stored,
+    old: &Value,
+    mut new: Value,
+) -> Result<Attempt, Status> {
+    let resource = &*cx.resource;
+    let conditional = check_revision(cx, update, &new, stored)?;
+    check_uid(cx, update, &new, old)?;
+    keep_metadata(&mut new, old);
+    dedupe_owners(cx, &mut new);
+    admission::before_update(cx, update.part, &mut new, old).await?;
+    let mut ops = match update.part {
+        Part::Main => admission::reserve(cx, &mut new, Some(old)).await?,
+        _ => Vec::new(),
+    };
+    let unchanged_generation = old["metadata"].get("generation").cloned();
+    match unchanged_generation {
+        Some(generation) => metadata_mut(&mut new).insert("generation".into(), generation),
+        None => metadata_mut(&mut new).shift_remove("generation"),
+    };
+    match update.part {
+        Part::Main => resource.prepare_update(&mut new, old),
+        Part::Status => resource.prepare_status(&mut new, old),
+        Part::Finalize | Part::Approval | Part::EphemeralContainers | Part::Resize => {
+            crate::subresource::prepare(update.part, &mut new, old);
+        }
+        Part::Internal => {}
+    }
+    resource.finish(&mut new);
+    resource.set_type(&mut new);
+    if counts_generation(update.part) && resource.has_generation() && spec_differs(resource, &new, old) {
+        let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
+        metadata_mut(&mut new).insert("generation".into(), generation.into());
+    }
+    validate_update(cx, update.part, &new, old)?;
+    warn(cx, &new, Some(old));
+    if same(&new, old) {
+        return Ok(Attempt::Done(Written::Stored(stored.clone())));
+    }
+    let gone = is_gone(&new);
+    if update.dry_run {
+        return Ok(Attempt::Done(Written::Value(new)));
+    }
+    let value = resource.encode(&new)?;
+    // The last finalizer of a deleted object was removed: so is the object.
+    let expected = Precondition::Revision(stored.revision);
+    let txn = if gone {
+        ops = admission::release(cx, old);
+        Txn::new().delete(key.clone(), expected)
+    } else {
+        Txn::new().put(key.clone(), value.clone(), expected)
+    };
+    match cx.tenant.store().txn(with(txn, ops)).await {
+        Ok(revision) => {
+            if gone {
+                crate::lifecycle::after_delete(cx, &new);
+            }
+            Ok(Attempt::Done(Written::Stored(Stored::new(&value, revision)?)))
+        }
+        Err(Error::Conflict(conflict)) if conflict.key != *key => Ok(Attempt::Again(Some(stored.clone()))),
+        Err(Error::Conflict(_)) if conditional => Err(modified(cx)),
+        Err(Error::Conflict(conflict)) => {
+            let current = conflict.current.map(|current| Stored::new(&current.value, current.revision)).transpose()?;
+            Ok(Attempt::Again(current))
+        }
+        Err(error) => Err(errors::store(&error)),
+    }
+}
+
+/// Whether an object that is being deleted has nothing left to wait for.
+pub(crate) fn is_gone(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let waits = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
+    let spec_finalizers = object["kind"] == "Namespace"
+        && object["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
+    !meta_text(object, "deletionTimestamp").is_empty() && finalizers(object).is_empty() && !waits && !spec_finalizers
+}
+
+/// Compares resourceVersions. `true`: the client named one, so a conflict is theirs to solve.
+fn check_revision(cx: &Cx, update: &Update<'_>, new: &Value, stored: &Stored) -> Result<bool, Status> {
+    let sent = meta_text(new, "resourceVersion");
+    let number = match sent {
+        "" => 0,
+        text => text.parse::<u64>().map_err(|_| {
+            Status::new(500, "", format!("strconv.ParseUint: parsing {}: invalid syntax", quote(text)))
+        })?,
+    };
+    if number == 0 {
+        if !cx.resource.unconditional_update() && update.part != Part::Internal && update.uid_is_precondition {
+            let field = "metadata.resourceVersion";
+            let error = if cx.resource.is_custom() {
+                let error = FieldError::invalid(field, 0, "must be specified for an update");
+                return Err(Status::invalid(&cx.resource.group, &cx.resource.plural, &cx.name, &[error]));
+            } else {
+                FieldError::invalid(field, 0, "must be specified for an update")
+            };
+            return Err(Status::invalid(&cx.resource.group, &cx.resource.plural, &cx.name, &[error]));
+        }
+        return Ok(false);
+    }
+    if number != stored.revision.get() {
+        return Err(modified(cx));
+    }
+    Ok(update.uid_is_precondition)
+}
+
+fn check_uid(cx: &Cx, update: &Update<'_>, new: &Value, old: &Value) -> Result<(), Status> {
+    let (sent, kept) = (meta_text(new, "uid"), meta_text(old, "uid"));
+    if update.uid_is_precondition && !sent.is_empty() && sent != kept {
+        let why = format!("Precondition failed: UID in precondition: {sent}, UID in object meta: {kept}");
+        return Err(Status::conflict(&cx.resource.group, &cx.resource.plural, &cx.name, why));
+    }
+    Ok(())
+}
+
+/// What of the metadata a client cannot change by leaving it out.
+fn keep_metadata(new: &mut Value, old: &Value) {
+    let metadata = metadata_mut(new);
+    for field in ["selfLink", "managedFields", "resourceVersion"] {
+        metadata.shift_remove(field);
+    }
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let missing = metadata.get(field).is_none_or(|value| value.is_null() || value.as_str() == Some(""));
+        if missing {
+            match old["metadata"].get(field) {
+                Some(kept) => metadata.insert(field.into(), kept.clone()),
+                None => metadata.shift_remove(field),
+            };
+        }
+    }
+    match old["metadata"].get("creationTimestamp") {
+        Some(kept) => metadata.insert("creationTimestamp".into(), kept.clone()),
+        None => metadata.shift_remove("creationTimestamp"),
+    };
+}
+
+fn counts_generation(part: Part) -> bool {
+    !matches!(part, Part::Status | Part::Approval)
+}
+
+/// Whether anything changed that generation counts.
+fn spec_differs(resource: &Resource, new: &Value, old: &Value) -> bool {
+    let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return false };
+    let counts_status = resource.is_custom() && !resource.has_subresource("status");
+    let counted = |key: &str| {
+        !matches!(key, "metadata" | "kind" | "apiVersion") && (counts_status || key != "status")
+    };
+    let differs = new.iter().any(|(key, value)| counted(key) && old.get(key) != Some(value))
+        || old.keys().any(|key| counted(key) && !new.contains_key(key));
+    let annotations = |object: &Map<String, Value>| object.get("metadata").and_then(|meta| meta.get("annotations")).cloned();
+    // Deployments and replica sets' ancestors count their annotations, too: controllers read some of them as settings.
+    differs || (resource.group == "apps" && resource.kind == "Deployment" && annotations(new) != annotations(old))
+}
+
+fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), Status> {
+    let resource = &*cx.resource;
+    let check = Check::new();
+    let (at, old_at) = (check.root(new), check.root(old));
+    meta::validate_update(at.get("metadata"), old_at.get("metadata"));
+    if resource.is_custom() {
+        meta_finalizer_warnings(cx, new);
+    } else {
+        check_finalizers(at.get("metadata").get("finalizers"));
+    }
+    match part {
+        Part::Main => resource.validate_update(at, old_at),
+        Part::Status => resource.validate_status(at, old_at),
+        Part::Finalize | Part::Approval | Part::EphemeralContainers | Part::Resize => {
+            crate::subresource::validate(part, at, old_at);
+        }
+        Part::Internal => {}
+    }
+    let errors = check.take();
+    if errors.is_empty() { Ok(()) } else { Err(cx.invalid(&cx.name, &errors)) }
+}
+
+/// Whether two states of an object are the same but for what the server counts.
+fn same(new: &Value, old: &Value) -> bool {
+    let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return false };
+    let meta = |object: &Map<String, Value>| {
+        let mut metadata = object.get("metadata").cloned().unwrap_or_default();
+        if let Some(map) = metadata.as_object_mut() {
+            map.shift_remove("resourceVersion");
+            map.shift_remove("managedFields");
+        }
+        metadata
+    };
+    new.len() == old.len()
+        && new.iter().all(|(key, value)| key == "metadata" || old.get(key) == Some(value))
+        && meta(new) == meta(old)
+}
