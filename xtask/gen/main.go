@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes/scheme"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
@@ -90,6 +91,7 @@ var bodies = []any{
 	metav1.APIGroup{}, metav1.APIGroupList{}, metav1.APIResourceList{}, metav1.APIVersions{}, metav1.DeleteOptions{},
 	metav1.LabelSelector{}, metav1.List{}, metav1.ListMeta{}, metav1.ObjectMeta{}, metav1.PartialObjectMetadata{},
 	metav1.PartialObjectMetadataList{}, metav1.Status{}, metav1.Table{}, metav1.TypeMeta{}, metav1.WatchEvent{},
+	version.Info{},
 }
 
 func main() {

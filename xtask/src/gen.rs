@@ -308,13 +308,15 @@ impl Table {
                 let mut out = format!(
                     "    Kind {{ group: {group:?}, version: {version:?}, kind: {kind:?}, plural: {plural:?}, \
                      singular: {:?}, namespaced: {},\n        short_names: &{}, categories: &{}, verbs: {}, \
-                     storage_hash: {:?},\n        ty: {ty}, list_ty: {list_ty}, subresources: &[",
+                     storage_hash: {:?},\n        ty: {ty}, list_ty: {list_ty}, returns_deleted: {}, \
+                     subresources: &[",
                     kind.to_lowercase(),
                     resource["namespaced"],
                     strings(list(resource, "shortNames")),
                     strings(list(resource, "categories")),
                     verbs(resource),
                     text(resource, "hash"),
+                    resource["returnsDeleted"] == true,
                 );
                 for subresource in &subresources {
                     let _ = write!(out, "\n            {subresource},");

@@ -4,6 +4,7 @@
 mod catalog;
 #[rustfmt::skip]
 mod generated;
+pub mod openapi;
 pub mod rules;
 pub mod table;
 

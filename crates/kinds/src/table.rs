@@ -227,6 +227,8 @@ pub struct Kind {
     pub ty: &'static Type,
     /// The type of its list, for kinds that can be listed.
     pub list_ty: Option<&'static Type>,
+    /// Whether a deletion that is carried out at once answers with the object instead of a Status.
+    pub returns_deleted: bool,
 }
 
 /// A subresource of a [`Kind`].

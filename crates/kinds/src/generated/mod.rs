@@ -18,6 +18,7 @@ pub(crate) mod flowcontrol_v1;
 pub(crate) mod meta_v1;
 pub(crate) mod networking_v1;
 pub(crate) mod node_v1;
+pub(crate) mod pkg_version;
 pub(crate) mod policy_v1;
 pub(crate) mod rbac_v1;
 pub(crate) mod resource_v1;
@@ -47,7 +48,7 @@ const F: Field = Field {
 const M: Merge = Merge { merge: false, retain_keys: false, replace: false, key: "" };
 
 /// Every type, sorted by name.
-pub(crate) static TYPES: [&Type; 633] = [
+pub(crate) static TYPES: [&Type; 634] = [
     &admissionregistration_v1::APPLY_CONFIGURATION,
     &admissionregistration_v1::AUDIT_ANNOTATION,
     &admissionregistration_v1::EXPRESSION_WARNING,
@@ -675,6 +676,7 @@ pub(crate) static TYPES: [&Type; 633] = [
     &meta_v1::TABLE_ROW_CONDITION,
     &meta_v1::TYPE_META,
     &meta_v1::WATCH_EVENT,
+    &pkg_version::INFO,
     &apiregistration_v1::API_SERVICE,
     &apiregistration_v1::API_SERVICE_CONDITION,
     &apiregistration_v1::API_SERVICE_LIST,
