@@ -60,7 +60,7 @@ pub(crate) fn run(check: bool) -> Result<(), String> {
 struct Table {
     groups: Vec<Value>,
     types: Vec<Value>,
-    /// The type's OpenAPI name to its module and static.
+    /// The type's `OpenAPI` name to its module and static.
     places: BTreeMap<String, (String, String)>,
 }
 
@@ -322,7 +322,7 @@ impl Table {
                     let _ = write!(out, "\n            {subresource},");
                 }
                 out.push_str(if subresources.is_empty() { "] },\n" } else { "\n        ] },\n" });
-                kinds.push((group, version, plural, kind, out));
+                kinds.push(([group, version, plural], [group, version, kind], out));
             }
         }
         let mut out = String::from(
@@ -339,18 +339,17 @@ impl Table {
             let _ = writeln!(out, "    Group {{ name: {name:?}, versions: &{versions:?} }},");
         }
         out.push_str("];\n\n");
-        let mut index =
-            |name: &str, what: &str, key: fn(&(&str, &str, &str, &str, String)) -> [String; 3]| {
-                let mut order: Vec<usize> = (0..kinds.len()).collect();
-                order.sort_by_key(|at| kinds.get(*at).map(key));
-                let _ = writeln!(out, "/// The kinds' places, sorted by group, version and {what}.");
-                let _ = writeln!(out, "pub(crate) static {name}: [u8; {}] = {order:?};\n", order.len());
-            };
-        index("BY_PLURAL", "plural", |kind| [kind.0, kind.1, kind.2].map(str::to_owned));
-        index("BY_KIND", "kind", |kind| [kind.0, kind.1, kind.3].map(str::to_owned));
+        let mut index = |name: &str, what: &str, keys: &[[&str; 3]]| {
+            let mut order: Vec<usize> = (0..keys.len()).collect();
+            order.sort_by_key(|at| keys.get(*at));
+            let _ = writeln!(out, "/// The kinds' places, sorted by group, version and {what}.");
+            let _ = writeln!(out, "pub(crate) static {name}: [u8; {}] = {order:?};\n", order.len());
+        };
+        index("BY_PLURAL", "plural", &kinds.iter().map(|kind| kind.0).collect::<Vec<_>>());
+        index("BY_KIND", "kind", &kinds.iter().map(|kind| kind.1).collect::<Vec<_>>());
         let _ = writeln!(out, "/// The kinds.\npub(crate) static KINDS: [Kind; {}] = [", kinds.len());
         for kind in &kinds {
-            out.push_str(&kind.4);
+            out.push_str(&kind.2);
         }
         out.push_str("];\n");
         Ok(out)

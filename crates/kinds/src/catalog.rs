@@ -20,7 +20,7 @@ pub fn groups() -> &'static [Group] {
     &GROUPS
 }
 
-/// Every type, sorted by its name in OpenAPI.
+/// Every type, sorted by its name in `OpenAPI`.
 #[must_use]
 pub fn types() -> &'static [&'static Type] {
     &TYPES
@@ -38,7 +38,7 @@ pub fn find_kind(group: &str, version: &str, kind: &str) -> Option<&'static Kind
     look_up(&BY_KIND, |kind| (kind.group, kind.version, kind.kind), (group, version, kind))
 }
 
-/// The type with this name in OpenAPI: `io.k8s.api.core.v1.Pod`.
+/// The type with this name in `OpenAPI`: `io.k8s.api.core.v1.Pod`.
 #[must_use]
 pub fn type_by_name(name: &str) -> Option<&'static Type> {
     let found = TYPES.binary_search_by(|ty| ty.name.cmp(name)).ok()?;

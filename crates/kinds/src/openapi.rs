@@ -1,14 +1,20 @@
-//! OpenAPI v3 documents, one per group version, built from the table; custom resources use the same builder.
+//! `OpenAPI` v3 documents, one per group version, built from the table; custom resources use the same builder.
 //!
 //! `kubectl explain` reads the schemas; `kubectl apply` finds a kind's merge keys there, and in the PATCH
 //! operations whether the server validates fields. There are no descriptions: the table holds facts only.
 
+mod gnostic;
 mod paths;
 mod schemas;
+mod swagger;
 
 use serde_json::{Map, Value, json};
 
-pub use self::paths::{Resource, ResourceSubresource};
+pub use self::{
+    gnostic::encode as encode_v2,
+    paths::{Resource, ResourceSubresource},
+    swagger::swagger as v2,
+};
 use self::{
     paths::operation_name,
     schemas::{references, special, type_schema},

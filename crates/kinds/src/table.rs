@@ -5,7 +5,7 @@
 /// A Go struct of Kubernetes' API, as its JSON and protobuf encodings see it.
 #[derive(Debug)]
 pub struct Type {
-    /// The name in OpenAPI: `io.k8s.api.core.v1.Pod`.
+    /// The name in `OpenAPI`: `io.k8s.api.core.v1.Pod`.
     pub name: &'static str,
     /// The name in Go's messages: `v1.Pod`.
     pub go: &'static str,
@@ -39,7 +39,7 @@ pub struct Field {
     pub pointer: bool,
     /// When the encoder leaves it out.
     pub omit: Omit,
-    /// Whether OpenAPI lists it as required.
+    /// Whether `OpenAPI` lists it as required.
     pub required: bool,
     /// Its protobuf encoding; types that are JSON only (CRD schemas' parts) have some without.
     pub proto: Option<Proto>,
@@ -52,7 +52,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// The default that OpenAPI shows, as JSON: the declared one, or the zero value of what Go always prints.
+    /// The default that `OpenAPI` shows, as JSON: the declared one, or the zero value of what Go always prints.
     #[must_use]
     pub fn openapi_default(&self) -> Option<&'static str> {
         if !self.default.is_empty() {
