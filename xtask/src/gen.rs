@@ -291,6 +291,8 @@ impl Table {
                 Some((_, versions)) => versions.push(version),
                 None => versions.push((group, vec![version])),
             }
+            let api_version =
+                if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
             let resources = list(entry, "resources");
             for resource in resources.iter().filter(|resource| !text(resource, "name").contains('/')) {
                 let plural = text(resource, "name");
@@ -306,7 +308,8 @@ impl Table {
                     None => "None".to_owned(),
                 };
                 let mut out = format!(
-                    "    Kind {{ group: {group:?}, version: {version:?}, kind: {kind:?}, plural: {plural:?}, \
+                    "    Kind {{ group: {group:?}, version: {version:?}, api_version: {api_version:?}, kind: {kind:?}, \
+                     list_kind: \"{kind}List\", plural: {plural:?}, \
                      singular: {:?}, namespaced: {},\n        short_names: &{}, categories: &{}, verbs: {}, \
                      storage_hash: {:?},\n        ty: {ty}, list_ty: {list_ty}, returns_deleted: {}, \
                      subresources: &[",

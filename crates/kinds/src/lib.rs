@@ -8,4 +8,4 @@ pub mod openapi;
 pub mod rules;
 pub mod table;
 
-pub use catalog::{find, find_kind, groups, kinds, type_by_name, types};
+pub use catalog::{body, find, find_kind, groups, kinds, type_by_name, types};

@@ -205,8 +205,12 @@ pub struct Kind {
     pub group: &'static str,
     /// The version.
     pub version: &'static str,
+    /// Both, as objects show them: `apps/v1`, and `v1` for the core.
+    pub api_version: &'static str,
     /// `Deployment`
     pub kind: &'static str,
+    /// `DeploymentList`
+    pub list_kind: &'static str,
     /// `deployments`
     pub plural: &'static str,
     /// `deployment`
@@ -229,6 +233,20 @@ pub struct Kind {
     pub list_ty: Option<&'static Type>,
     /// Whether a deletion that is carried out at once answers with the object instead of a Status.
     pub returns_deleted: bool,
+}
+
+impl Kind {
+    /// The subresource with this name.
+    #[must_use]
+    pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
+        self.subresources.iter().find(|subresource| subresource.name == name)
+    }
+
+    /// Whether discovery lists this verb.
+    #[must_use]
+    pub fn can(&self, verb: &str) -> bool {
+        self.verbs.contains(&verb)
+    }
 }
 
 /// A subresource of a [`Kind`].

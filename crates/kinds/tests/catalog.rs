@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use k1s_kinds::{
-    find, find_kind, groups, kinds,
+    body, find, find_kind, groups, kinds,
     table::{Field, Omit, Shape, Topology, Type, Wire},
     type_by_name, types,
 };
@@ -113,6 +113,9 @@ fn kinds_know_how_discovery_shows_them() {
         deployment.verbs,
         ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
     );
+    assert_eq!((deployment.api_version, deployment.list_kind), ("apps/v1", "DeploymentList"));
+    assert_eq!(find("", "v1", "pods").unwrap().api_version, "v1");
+    assert!(deployment.can("watch") && deployment.subresource("log").is_none());
     assert_eq!(deployment.storage_hash, "8aSe+NMegvE=");
     let scale = &deployment.subresources[0];
     assert_eq!((scale.name, scale.group, scale.version, scale.kind), ("scale", "autoscaling", "v1", "Scale"));
@@ -128,9 +131,32 @@ fn kinds_know_how_discovery_shows_them() {
     assert_eq!(find("", "v1", "endpoints").unwrap().singular, "endpoints");
     assert!(find("", "v1", "pods").unwrap().returns_deleted);
     assert!(!find("", "v1", "configmaps").unwrap().returns_deleted);
-    let eviction =
-        find("", "v1", "pods").unwrap().subresources.iter().find(|sub| sub.name == "eviction").unwrap();
+    let eviction = find("", "v1", "pods").unwrap().subresource("eviction").unwrap();
     assert_eq!((eviction.group, eviction.version, eviction.kind), ("policy", "v1", "Eviction"));
+}
+
+#[test]
+fn bodies_are_found_by_what_they_say_they_are() {
+    for (group, version, kind, expected) in [
+        ("", "v1", "Pod", "v1.Pod"),
+        ("", "v1", "PodList", "v1.PodList"),
+        ("apps", "v1", "DeploymentList", "v1.DeploymentList"),
+        ("autoscaling", "v1", "Scale", "v1.Scale"),
+        ("policy", "v1", "Eviction", "v1.Eviction"),
+        ("authentication.k8s.io", "v1", "TokenRequest", "v1.TokenRequest"),
+        ("", "v1", "DeleteOptions", "v1.DeleteOptions"),
+        ("apps", "v1", "DeleteOptions", "v1.DeleteOptions"),
+        ("meta.k8s.io", "v1", "DeleteOptions", "v1.DeleteOptions"),
+        ("meta.k8s.io", "v1", "Table", "v1.Table"),
+        ("", "v1", "List", "v1.List"),
+        ("", "v1", "Status", "v1.Status"),
+    ] {
+        assert_eq!(body(group, version, kind).map(|ty| ty.go), Some(expected), "{group} {kind}");
+    }
+    for (group, version, kind) in [("apps", "v1", "Pod"), ("apps", "v1", "Status"), ("", "v1", "BindingList")]
+    {
+        assert!(body(group, version, kind).is_none(), "{group} {kind}");
+    }
 }
 
 #[test]
