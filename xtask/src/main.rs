@@ -1,6 +1,7 @@
-//! The workspace's own chores: `cargo xtask ci` and `cargo xtask tidy`.
+//! The workspace's own chores: `cargo xtask ci`, `cargo xtask gen` and `cargo xtask tidy`.
 
 mod ci;
+mod r#gen;
 mod tidy;
 
 use std::process::ExitCode;
@@ -14,6 +15,8 @@ Commands:
   ci [--no-tests]  everything that must hold before a change lands: format, tidy, lints, tests,
                    documentation, and 200 kills of a disk store that is being written to
                    (--no-tests: all but the tests, for a script that has run them)
+  gen [--check]    write the table of built-in kinds from Kubernetes' published Go packages; needs Go
+                   (--check: only say whether the committed files are what it would write)
   tidy             the rules about crates and files that the compiler does not know
 ";
 
@@ -22,6 +25,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => ci::run(true),
         ["ci", "--no-tests"] => ci::run(false),
+        ["gen"] => r#gen::run(false),
+        ["gen", "--check"] => r#gen::run(true),
         ["tidy"] => tidy::run(),
         ["help" | "--help" | "-h"] => {
             print(HELP);

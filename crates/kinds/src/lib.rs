@@ -1,5 +1,11 @@
 //! The built-in kinds of Kubernetes: a generated table of types, fields and served kinds, and the rules that
 //! go beyond it. No I/O, no tasks, no clock.
 
+mod catalog;
+#[rustfmt::skip]
+mod generated;
+pub mod openapi;
 pub mod rules;
 pub mod table;
+
+pub use catalog::{body, find, find_kind, groups, kinds, type_by_name, types};

@@ -5,12 +5,23 @@
 /// A Go struct of Kubernetes' API, as its JSON and protobuf encodings see it.
 #[derive(Debug)]
 pub struct Type {
-    /// The name in OpenAPI: `io.k8s.api.core.v1.Pod`.
+    /// The name in `OpenAPI`: `io.k8s.api.core.v1.Pod`.
     pub name: &'static str,
     /// The name in Go's messages: `v1.Pod`.
     pub go: &'static str,
+    /// Whether server-side apply replaces it as a whole (`x-kubernetes-map-type: atomic` on the type).
+    pub atomic: bool,
     /// The fields, sorted by their JSON name; inlined structs are already part of it.
     pub fields: &'static [Field],
+}
+
+impl Type {
+    /// The field with this JSON name.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        let found = self.fields.binary_search_by(|field| field.name.cmp(name)).ok()?;
+        self.fields.get(found)
+    }
 }
 
 /// A field of a [`Type`].
@@ -20,13 +31,15 @@ pub struct Field {
     pub name: &'static str,
     /// The Go struct that declares it, when it was inlined from another one (`VolumeSource`): Go's messages name it.
     pub declared_in: &'static str,
+    /// Its Go type without the pointer, as Go's messages print it: `[]v1.Container`, `v1.ResourceList`.
+    pub go: &'static str,
     /// What it holds.
     pub shape: Shape,
     /// Whether Go holds a pointer: a set zero value is kept.
     pub pointer: bool,
     /// When the encoder leaves it out.
     pub omit: Omit,
-    /// Whether OpenAPI lists it as required.
+    /// Whether `OpenAPI` lists it as required.
     pub required: bool,
     /// Its protobuf encoding; types that are JSON only (CRD schemas' parts) have some without.
     pub proto: Option<Proto>,
@@ -34,8 +47,27 @@ pub struct Field {
     pub merge: Merge,
     /// How server-side apply treats it.
     pub topology: Topology,
-    /// The default in OpenAPI, as JSON; empty when there is none.
+    /// The default that its declaration states, as JSON; empty when there is none.
     pub default: &'static str,
+}
+
+impl Field {
+    /// The default that `OpenAPI` shows, as JSON: the declared one, or the zero value of what Go always prints.
+    #[must_use]
+    pub fn openapi_default(&self) -> Option<&'static str> {
+        if !self.default.is_empty() {
+            return Some(self.default);
+        }
+        match self.shape {
+            _ if self.pointer => None,
+            Shape::Struct(_) => Some("{}"),
+            _ if self.omit != Omit::Never => None,
+            Shape::Bool => Some("false"),
+            Shape::Int32 | Shape::Int64 | Shape::Uint(..) | Shape::Float64 => Some("0"),
+            Shape::String(_) => Some("\"\""),
+            _ => None,
+        }
+    }
 }
 
 /// What a field holds.
@@ -110,6 +142,12 @@ pub struct Proto {
     pub number: u32,
     /// The wire type of one value (a map is `Bytes`).
     pub wire: Wire,
+    /// The fields around it: an inlined struct is a message of its own. A field of `VolumeSource` is in
+    /// `Volume`'s field 2, so this is `[2]`; outermost first.
+    pub within: &'static [u32],
+    /// Whether a list is not repeated, but a message with the repeated field 1 (`v1.Verbs`).
+    /// So is, always, a list that is the value of a map.
+    pub wrapped: bool,
 }
 
 /// Protobuf's wire types as Kubernetes uses them.
@@ -151,6 +189,15 @@ pub enum Topology {
     Granular,
 }
 
+/// An API group.
+#[derive(Debug)]
+pub struct Group {
+    /// Its name, empty for the core.
+    pub name: &'static str,
+    /// Its versions in discovery's order; the first one is preferred.
+    pub versions: &'static [&'static str],
+}
+
 /// A kind that is served at `/apis/{group}/{version}`.
 #[derive(Debug)]
 pub struct Kind {
@@ -158,8 +205,12 @@ pub struct Kind {
     pub group: &'static str,
     /// The version.
     pub version: &'static str,
+    /// Both, as objects show them: `apps/v1`, and `v1` for the core.
+    pub api_version: &'static str,
     /// `Deployment`
     pub kind: &'static str,
+    /// `DeploymentList`
+    pub list_kind: &'static str,
     /// `deployments`
     pub plural: &'static str,
     /// `deployment`
@@ -178,6 +229,24 @@ pub struct Kind {
     pub storage_hash: &'static str,
     /// Its type.
     pub ty: &'static Type,
+    /// The type of its list, for kinds that can be listed.
+    pub list_ty: Option<&'static Type>,
+    /// Whether a deletion that is carried out at once answers with the object instead of a Status.
+    pub returns_deleted: bool,
+}
+
+impl Kind {
+    /// The subresource with this name.
+    #[must_use]
+    pub fn subresource(&self, name: &str) -> Option<&'static Subresource> {
+        self.subresources.iter().find(|subresource| subresource.name == name)
+    }
+
+    /// Whether discovery lists this verb.
+    #[must_use]
+    pub fn can(&self, verb: &str) -> bool {
+        self.verbs.contains(&verb)
+    }
 }
 
 /// A subresource of a [`Kind`].
@@ -193,6 +262,6 @@ pub struct Subresource {
     pub kind: &'static str,
     /// The verbs in discovery's order.
     pub verbs: &'static [&'static str],
-    /// The type of its body; the parent's for `status`.
+    /// The type of its body (for `proxy`, `exec` and the like: of its options); the parent's for `status`.
     pub ty: Option<&'static Type>,
 }

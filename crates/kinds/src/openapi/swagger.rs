@@ -1,0 +1,178 @@
+//! `OpenAPI` v2, one document for all groups, made from the v3 documents. kubectl before 1.29 cannot do without it.
+
+use serde_json::{Map, Value, json};
+
+use super::SCHEMAS;
+
+/// The v2 document that says what these v3 documents say. v2 knows neither defaults, alternatives nor `nullable`
+/// as Kubernetes publishes it.
+#[must_use]
+pub fn swagger<'a>(documents: impl IntoIterator<Item = &'a Value>) -> Value {
+    let mut paths = Map::new();
+    let mut definitions = Map::new();
+    for document in documents {
+        for (path, item) in fields(&document["paths"]) {
+            paths.insert(path.clone(), path_item(item));
+        }
+        for (name, schema) in fields(&document["components"]["schemas"]) {
+            let schema = self::schema(schema);
+            match definitions.get_mut(name) {
+                Some(known) => add_kinds(known, schema),
+                None => {
+                    definitions.insert(name.clone(), schema);
+                }
+            }
+        }
+    }
+    paths.sort_keys();
+    definitions.sort_keys();
+    json!({
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": "unversioned"},
+        "paths": paths,
+        "definitions": definitions,
+        "securityDefinitions": {"BearerToken": {"description": "Bearer Token authentication", "type": "apiKey",
+            "name": "authorization", "in": "header"}},
+        "security": [{"BearerToken": []}],
+    })
+}
+
+fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
+}
+
+/// A type that belongs to every group lists the kinds of all the documents it came from.
+fn add_kinds(known: &mut Value, schema: Value) {
+    const KINDS: &str = "x-kubernetes-group-version-kind";
+    let Some(known) = known.get_mut(KINDS).and_then(Value::as_array_mut) else { return };
+    let Value::Object(mut schema) = schema else { return };
+    if let Some(Value::Array(kinds)) = schema.shift_remove(KINDS) {
+        for kind in kinds {
+            if !known.contains(&kind) {
+                known.push(kind);
+            }
+        }
+    }
+}
+
+fn schema(schema: &Value) -> Value {
+    let Some(from) = schema.as_object() else { return schema.clone() };
+    let is = |key: &str| from.get(key) == Some(&Value::Bool(true));
+    // What v2 cannot say exactly it must leave open, or kubectl would refuse valid objects.
+    let open = is("nullable") || is("x-kubernetes-preserve-unknown-fields");
+    let mut out = Map::new();
+    for (key, value) in from {
+        let value = match key.as_str() {
+            "$ref" => reference(value),
+            "items" => self::schema(value),
+            "additionalProperties" if value.is_object() => self::schema(value),
+            "properties" => Value::Object(
+                fields(value).map(|(name, value)| (name.clone(), self::schema(value))).collect(),
+            ),
+            "default" | "oneOf" | "anyOf" | "not" | "nullable" => continue,
+            "allOf" => match value.as_array().map(Vec::as_slice) {
+                Some([only]) if only.get("$ref").is_some() => {
+                    out.insert("$ref".to_owned(), reference(&only["$ref"]));
+                    continue;
+                }
+                _ => continue,
+            },
+            _ => value.clone(),
+        };
+        out.insert(key.clone(), value);
+    }
+    if open {
+        out.retain(|key, _| {
+            !matches!(key.as_str(), "items" | "properties" | "additionalProperties" | "required")
+        });
+    }
+    if is("nullable") || is("x-kubernetes-int-or-string") {
+        out.shift_remove("type");
+    } else if from.contains_key("oneOf") && !from.contains_key("type") {
+        // Quantities and the built-in kinds' ints or strings are strings here.
+        out.insert("type".to_owned(), "string".into());
+    }
+    out.into()
+}
+
+fn reference(value: &Value) -> Value {
+    match value.as_str().and_then(|text| text.strip_prefix(SCHEMAS)) {
+        Some(name) => format!("#/definitions/{name}").into(),
+        None => value.clone(),
+    }
+}
+
+fn path_item(item: &Value) -> Value {
+    let mut out = Map::new();
+    for (key, value) in fields(item) {
+        let value = if key == "parameters" { parameters(value).into() } else { operation(value) };
+        out.insert(key.clone(), value);
+    }
+    out.into()
+}
+
+fn parameters(parameters: &Value) -> Vec<Value> {
+    let flat = |parameter: &Value| {
+        let mut out = Map::new();
+        for (key, value) in fields(parameter) {
+            match key.as_str() {
+                "schema" => out.extend(fields(value).map(|(key, value)| (key.clone(), value.clone()))),
+                _ => {
+                    out.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        out.into()
+    };
+    parameters.as_array().into_iter().flatten().map(flat).collect()
+}
+
+fn operation(operation: &Value) -> Value {
+    let mut out = Map::new();
+    let mut parameters = self::parameters(&operation["parameters"]);
+    for (key, value) in fields(operation) {
+        match key.as_str() {
+            "parameters" => {}
+            "requestBody" => {
+                let content = &value["content"];
+                let media: Vec<&String> = fields(content).map(|(media, _)| media).collect();
+                out.insert("consumes".to_owned(), json!(media));
+                let mut body = json!({"in": "body", "name": "body"});
+                if let Some(body) = body.as_object_mut() {
+                    if value["required"] == true {
+                        body.insert("required".to_owned(), true.into());
+                    }
+                    if let Some((_, first)) = fields(content).next() {
+                        body.insert("schema".to_owned(), schema(&first["schema"]));
+                    }
+                }
+                parameters.insert(0, body);
+            }
+            "responses" => {
+                let media: Vec<&String> = fields(&value["200"]["content"]).map(|(media, _)| media).collect();
+                out.insert("produces".to_owned(), json!(media));
+                out.insert("schemes".to_owned(), json!(["https"]));
+                out.insert("responses".to_owned(), responses(value));
+            }
+            _ => {
+                out.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    if !parameters.is_empty() {
+        out.insert("parameters".to_owned(), parameters.into());
+    }
+    out.into()
+}
+
+fn responses(responses: &Value) -> Value {
+    let flat = |response: &Value| {
+        let mut out = Map::new();
+        out.insert("description".to_owned(), response["description"].clone());
+        if let Some((_, first)) = fields(&response["content"]).next() {
+            out.insert("schema".to_owned(), schema(&first["schema"]));
+        }
+        Value::Object(out)
+    };
+    Value::Object(fields(responses).map(|(code, response)| (code.clone(), flat(response))).collect())
+}
