@@ -2,8 +2,10 @@
 //! go beyond it. No I/O, no tasks, no clock.
 
 mod catalog;
+pub mod codec;
 #[rustfmt::skip]
 mod generated;
+pub mod protobuf;
 pub mod rules;
 pub mod table;
 
