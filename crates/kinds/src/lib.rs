@@ -2,9 +2,11 @@
 //! go beyond it. No I/O, no tasks, no clock.
 
 mod catalog;
+pub mod codec;
 #[rustfmt::skip]
 mod generated;
 pub mod openapi;
+pub mod protobuf;
 pub mod rules;
 pub mod table;
 

@@ -1,0 +1,170 @@
+//! What Go's encoder prints of a document: zero values that are never omitted, and no empty ones that are.
+
+use serde_json::{Map, Value};
+
+use crate::table::{Field, Omit, SchemaOther, Shape, Type};
+
+/// Completes a decoded document to what Go prints, after a turn through the store: empty lists and maps are
+/// gone there, so that one which is never omitted prints as `null` (but a list's `items` stay).
+///
+/// `kind` and `apiVersion` are the caller's.
+pub fn finish(ty: &'static Type, doc: &mut Value) {
+    if let Value::Object(map) = doc {
+        object(ty, map);
+    }
+}
+
+fn object(ty: &'static Type, map: &mut Map<String, Value>) {
+    map.retain(|name, value| ty.field(name).is_none_or(|field| present(field, value)));
+    for field in ty.fields {
+        if always(field) && !map.contains_key(field.name) {
+            map.insert(field.name.to_owned(), zero(field));
+        }
+    }
+}
+
+/// Whether a field is printed even when nobody set it.
+fn always(field: &Field) -> bool {
+    match field.omit {
+        Omit::Never => true,
+        Omit::Empty => !field.pointer && is_struct(&field.shape),
+        Omit::Zero => false,
+    }
+}
+
+/// Whether Go holds a struct, which `omitempty` never takes for empty.
+fn is_struct(shape: &Shape) -> bool {
+    match shape {
+        Shape::Struct(_)
+        | Shape::Time
+        | Shape::MicroTime
+        | Shape::Duration
+        | Shape::Quantity
+        | Shape::IntOrString
+        | Shape::RawExtension
+        | Shape::FieldsV1
+        | Shape::Json
+        | Shape::SchemaOr(..) => true,
+        Shape::Bool
+        | Shape::Int32
+        | Shape::Int64
+        | Shape::Uint(..)
+        | Shape::Float64
+        | Shape::String(_)
+        | Shape::Bytes
+        | Shape::List(_)
+        | Shape::Map(_) => false,
+    }
+}
+
+/// What Go prints for a field that was never set.
+fn zero(field: &Field) -> Value {
+    if field.pointer {
+        return Value::Null;
+    }
+    match field.shape {
+        Shape::Bool | Shape::SchemaOr(_, SchemaOther::Bool) => Value::from(false),
+        Shape::Int32 | Shape::Int64 | Shape::Uint(..) | Shape::Float64 | Shape::IntOrString => Value::from(0),
+        Shape::String(_) => Value::from(""),
+        Shape::Duration => Value::from("0s"),
+        Shape::Quantity => Value::from("0"),
+        Shape::Struct(ty) => {
+            let mut map = Map::new();
+            object(ty, &mut map);
+            Value::Object(map)
+        }
+        Shape::Bytes
+        | Shape::Time
+        | Shape::MicroTime
+        | Shape::RawExtension
+        | Shape::FieldsV1
+        | Shape::Json
+        | Shape::SchemaOr(..)
+        | Shape::List(_)
+        | Shape::Map(_) => Value::Null,
+    }
+}
+
+/// Finishes a field's value; false when it is not printed.
+fn present(field: &Field, value: &mut Value) -> bool {
+    if value.is_null() {
+        let printed = always(field);
+        if printed {
+            *value = zero(field);
+        }
+        return printed;
+    }
+    inside(&field.shape, value);
+    if field.pointer {
+        return true;
+    }
+    match field.omit {
+        Omit::Never => {
+            if is_empty_collection(value, &field.shape) && field.name != "items" {
+                *value = Value::Null;
+            }
+            true
+        }
+        Omit::Empty => is_struct(&field.shape) || !is_zero(&field.shape, value),
+        Omit::Zero => !is_zero(&field.shape, value),
+    }
+}
+
+fn is_empty_collection(value: &Value, shape: &Shape) -> bool {
+    match (shape, value) {
+        (Shape::List(_), Value::Array(items)) => items.is_empty(),
+        (Shape::Map(_), Value::Object(map)) => map.is_empty(),
+        _ => false,
+    }
+}
+
+/// Finishes the structs below a value.
+fn inside(shape: &Shape, value: &mut Value) {
+    match (shape, value) {
+        (Shape::Struct(ty) | Shape::SchemaOr(ty, _), Value::Object(map)) => object(ty, map),
+        (Shape::SchemaOr(ty, SchemaOther::Array), Value::Array(items)) => {
+            items.iter_mut().filter_map(Value::as_object_mut).for_each(|map| object(ty, map));
+        }
+        (Shape::List(shape), Value::Array(items)) if has_structs(shape) => {
+            items.iter_mut().for_each(|item| inside(shape, item));
+        }
+        (Shape::Map(shape), Value::Object(map)) if has_structs(shape) => {
+            map.iter_mut().for_each(|(_, item)| inside(shape, item));
+        }
+        _ => {}
+    }
+}
+
+fn has_structs(shape: &Shape) -> bool {
+    match shape {
+        Shape::Struct(_) | Shape::SchemaOr(..) => true,
+        Shape::List(shape) | Shape::Map(shape) => has_structs(shape),
+        _ => false,
+    }
+}
+
+/// Whether Go would hold the zero value, taking an empty collection for one.
+fn is_zero(shape: &Shape, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(set) => !set && !matches!(shape, Shape::Json | Shape::RawExtension),
+        Value::Number(number) => {
+            number.as_f64() == Some(0.0) && !matches!(shape, Shape::Json | Shape::RawExtension)
+        }
+        Value::String(text) => match shape {
+            Shape::Quantity => text == "0",
+            Shape::Duration => text == "0s",
+            Shape::String(_) | Shape::Bytes => text.is_empty(),
+            _ => false,
+        },
+        Value::Array(items) => items.is_empty() && matches!(shape, Shape::List(_)),
+        Value::Object(map) => match shape {
+            Shape::Struct(ty) => map.iter().all(|(name, value)| {
+                ty.field(name)
+                    .is_some_and(|field| value.is_null() || !field.pointer && is_zero(&field.shape, value))
+            }),
+            Shape::Map(_) => map.is_empty(),
+            _ => false,
+        },
+    }
+}

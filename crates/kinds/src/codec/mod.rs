@@ -1,0 +1,13 @@
+//! Typed JSON as Go knows it: what its decoder does to a document, and what its encoder prints.
+
+mod decode;
+mod encode;
+pub(crate) mod gotype;
+mod quantity;
+pub(crate) mod scalars;
+
+#[cfg(test)]
+mod tests;
+
+pub use decode::{DecodeError, decode};
+pub use encode::finish;
