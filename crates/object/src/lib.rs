@@ -6,6 +6,7 @@
 //! - [`names`], [`ip`]: the formats of names, keys, values and addresses.
 //! - [`quantity`]: amounts of resources.
 //! - [`selector`]: label and field selectors.
+//! - [`patch`]: JSON Patch, JSON Merge Patch and strategic merge patch.
 //! - [`status`]: the `Status` that answers a request which cannot be served.
 //! - [`time`]: points in time, durations and ages.
 
@@ -16,6 +17,7 @@ pub mod meta;
 pub mod names;
 pub mod quantity;
 pub mod selector;
+pub mod patch;
 pub mod status;
 pub mod time;
 pub mod yaml;

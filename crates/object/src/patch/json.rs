@@ -1,0 +1,336 @@
+//! JSON Patch (RFC 6902) with the liberties kube-apiserver takes.
+//!
+//! - What leads a path up to its first slash is ignored: `data/x` is `/x`.
+//! - `replace` adds a key that is not there, `copy` of a missing key copies null, a missing `value` is null, and
+//!   `test` of a missing key against null passes.
+//! - Indexes may have leading zeros or a sign; negative ones count from the end (for `add`, -1 appends).
+//! - The whole document, `""`, can be replaced and tested, nothing else; `/` is the key `""`.
+//! - Equality in `test` is that of values, where the real server compares texts within objects and lists: there
+//!   `"<"` is not equal to itself.
+
+use std::{borrow::Cow, io};
+
+use serde_json::Value;
+
+use super::{
+    PatchError,
+    operations::{self, Op, Operation},
+};
+
+/// The greatest number of operations in a patch.
+pub const MAX_OPERATIONS: usize = 10_000;
+
+/// The greatest number of bytes, counted as JSON, that the copies of one patch may add.
+pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
+
+/// How deeply a patched document may be nested, so that it can be read again.
+pub const MAX_DEPTH: usize = 120;
+
+/// A JSON Patch that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JsonPatch {
+    operations: Vec<Operation>,
+    complaints: Vec<String>,
+}
+
+/// Reads a patch. `validate` is whether fields are validated, be it with warnings or strictly: it notices unknown,
+/// repeated and mistyped members of operations, and words the errors differently.
+pub fn parse(bytes: &[u8], validate: bool) -> Result<JsonPatch, PatchError> {
+    let read = operations::read(bytes, validate)?;
+    Ok(JsonPatch { operations: read.operations, complaints: read.complaints })
+}
+
+impl JsonPatch {
+    /// How many operations it has.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// What strict validation has against the patch itself: `json patch unknown field "[0].extra"`.
+    pub fn complaints(&self) -> &[String] {
+        &self.complaints
+    }
+
+    /// Applies all operations in their order.
+    pub fn apply(&self, doc: &mut Value) -> Result<(), PatchError> {
+        let mut run = Run { doc, copied: 0, deepest: None };
+        self.operations.iter().try_for_each(|operation| run.step(operation))
+    }
+
+    /// Sorts the keys of every object that an operation has gone through. The real server does so, which shows
+    /// where an error quotes the patched document.
+    pub fn sort_touched(&self, doc: &mut Value) {
+        sort(doc);
+        for path in self.operations.iter().flat_map(|operation| [&operation.from, &operation.path]).flatten() {
+            let mut at = &mut *doc;
+            let Some((head, _)) = path.rsplit_once('/') else { continue };
+            for part in head.split('/').skip(1) {
+                let Some(next) = child(at, part) else { break };
+                at = next;
+                sort(at);
+            }
+        }
+    }
+}
+
+fn sort(value: &mut Value) {
+    if let Value::Object(map) = value {
+        map.sort_keys();
+    }
+}
+
+fn fails(why: impl Into<String>) -> PatchError {
+    PatchError::Apply(why.into())
+}
+
+/// A patch at work.
+struct Run<'d> {
+    doc: &'d mut Value,
+    copied: usize,
+    /// An upper bound of the document's depth, once it was needed.
+    deepest: Option<usize>,
+}
+
+impl Run<'_> {
+    fn step(&mut self, operation: &Operation) -> Result<(), PatchError> {
+        let path = || operation.path.as_deref().ok_or_else(|| fails("an operation has no path"));
+        let from = || operation.from.as_deref().ok_or_else(|| fails("an operation has no from"));
+        match operation.op {
+            Op::Add => {
+                let path = path()?;
+                self.deepen(levels(path) + depth(&operation.value))?;
+                add(self.doc, path, operation.value.clone())
+            }
+            Op::Remove => remove(self.doc, path()?).map(|_| ()),
+            Op::Replace => self.replace(path()?, &operation.value),
+            Op::Move => {
+                let (from, path) = (from()?, path()?);
+                let value = remove(self.doc, from)?;
+                self.sink(levels(from), levels(path), &value)?;
+                add(self.doc, path, value)
+            }
+            Op::Copy => self.copy(from()?, path()?),
+            Op::Test => self.test(path()?, &operation.value),
+            Op::Unknown => Err(fails("an operation is of no known kind")),
+        }
+    }
+
+    fn replace(&mut self, path: &str, value: &Value) -> Result<(), PatchError> {
+        self.deepen(levels(path) + depth(value))?;
+        if path.is_empty() {
+            if !value.is_object() && !value.is_array() {
+                return Err(fails("only an object or a list replaces a document"));
+            }
+            *self.doc = value.clone();
+            return Ok(());
+        }
+        let (container, key) = container(self.doc, path)?;
+        match container {
+            Value::Object(map) => {
+                map.insert(key.into_owned(), value.clone());
+            }
+            Value::Array(list) => {
+                let index = index(&key, list.len())?;
+                *list.get_mut(index).ok_or_else(|| no_item(path))? = value.clone();
+            }
+            _ => return Err(missing(path)),
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, from: &str, path: &str) -> Result<(), PatchError> {
+        let value = get(self.doc, from)?;
+        if let Some(value) = value {
+            self.copied += encoded_len(value);
+            if self.copied > MAX_COPIED_BYTES {
+                return Err(fails(format!("copies of more than {MAX_COPIED_BYTES} bytes")));
+            }
+        }
+        let value = value.cloned().unwrap_or_default();
+        self.deepen(levels(path) + depth(&value))?;
+        add(self.doc, path, value)
+    }
+
+    fn test(&mut self, path: &str, value: &Value) -> Result<(), PatchError> {
+        let equal = match path {
+            "" => *self.doc == *value,
+            _ => get(self.doc, path)?.unwrap_or(&Value::Null) == value,
+        };
+        if equal { Ok(()) } else { Err(fails(format!("testing value {path} failed"))) }
+    }
+
+    /// Something reaches down to this depth.
+    fn deepen(&mut self, depth: usize) -> Result<(), PatchError> {
+        if depth > MAX_DEPTH {
+            return Err(fails(format!("nested more than {MAX_DEPTH} deep")));
+        }
+        self.deepest = self.deepest.map(|deepest| deepest.max(depth));
+        Ok(())
+    }
+
+    /// A value moves from one level to another. Its depth is measured only when a bound that is known does not
+    /// tell: many moves of a large value shall not walk through it every time.
+    fn sink(&mut self, from: usize, to: usize, value: &Value) -> Result<(), PatchError> {
+        if to <= from {
+            return Ok(());
+        }
+        let bound = |deepest: usize| deepest.saturating_sub(from) + to;
+        match self.deepest {
+            Some(deepest) if bound(deepest) <= MAX_DEPTH => self.deepen(bound(deepest)),
+            _ => {
+                let below = depth(value);
+                self.deepest = Some(depth(self.doc).max(from + below));
+                self.deepen(to + below)
+            }
+        }
+    }
+}
+
+fn missing(path: &str) -> PatchError {
+    fails(format!("the document has no {path}"))
+}
+
+fn no_item(path: &str) -> PatchError {
+    fails(format!("no such item: {path}"))
+}
+
+fn levels(path: &str) -> usize {
+    path.bytes().filter(|&byte| byte == b'/').count()
+}
+
+/// Containers within containers: 0 for a scalar.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// One pass from left to right: `~01` is `~1`, not `/`.
+fn unescaped(part: &str) -> Cow<'_, str> {
+    if !part.contains('~') {
+        return Cow::Borrowed(part);
+    }
+    let mut out = String::with_capacity(part.len());
+    let mut rest = part;
+    while let Some((before, after)) = rest.split_once('~') {
+        out.push_str(before);
+        rest = if let Some(after) = after.strip_prefix('1') {
+            out.push('/');
+            after
+        } else if let Some(after) = after.strip_prefix('0') {
+            out.push('~');
+            after
+        } else {
+            out.push('~');
+            after
+        };
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The index that a key means in a list of this length, which it may exceed.
+fn index(key: &str, len: usize) -> Result<usize, PatchError> {
+    let number: i64 = key.parse().map_err(|_| fails(format!("not an index: {key}")))?;
+    if number >= 0 {
+        return usize::try_from(number).map_err(|_| fails("an index out of range"));
+    }
+    let back = usize::try_from(number.unsigned_abs()).map_err(|_| fails("an index out of range"))?;
+    len.checked_sub(back).ok_or_else(|| fails("an index out of range"))
+}
+
+fn child<'v>(value: &'v mut Value, part: &str) -> Option<&'v mut Value> {
+    match value {
+        Value::Object(map) => map.get_mut(&*unescaped(part)),
+        Value::Array(list) => {
+            let index = index(part, list.len()).ok()?;
+            list.get_mut(index)
+        }
+        _ => None,
+    }
+}
+
+/// The object or list that the last part of the path is in, and that part.
+fn container<'v, 'p>(doc: &'v mut Value, path: &'p str) -> Result<(&'v mut Value, Cow<'p, str>), PatchError> {
+    let (head, key) = path.rsplit_once('/').ok_or_else(|| missing(path))?;
+    let mut at = doc;
+    for part in head.split('/').skip(1) {
+        at = child(at, part).ok_or_else(|| missing(path))?;
+    }
+    Ok((at, unescaped(key)))
+}
+
+/// The value there; `None` when an object that exists has no such key.
+fn get<'v>(doc: &'v mut Value, path: &str) -> Result<Option<&'v Value>, PatchError> {
+    let (container, key) = container(doc, path)?;
+    match container {
+        Value::Object(map) => Ok(map.get(&*key).filter(|value| !value.is_null())),
+        Value::Array(list) => {
+            let index = index(&key, list.len())?;
+            let item = list.get(index).ok_or_else(|| no_item(path))?;
+            Ok(Some(item).filter(|value| !value.is_null()))
+        }
+        _ => Err(missing(path)),
+    }
+}
+
+fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), PatchError> {
+    let (container, key) = container(doc, path)?;
+    match container {
+        Value::Object(map) => {
+            map.insert(key.into_owned(), value);
+        }
+        Value::Array(list) if key == "-" => list.push(value),
+        Value::Array(list) => {
+            let index = index(&key, list.len() + 1)?;
+            if index > list.len() {
+                return Err(no_item(path));
+            }
+            list.insert(index, value);
+        }
+        _ => return Err(missing(path)),
+    }
+    Ok(())
+}
+
+fn remove(doc: &mut Value, path: &str) -> Result<Value, PatchError> {
+    let (container, key) = container(doc, path)?;
+    match container {
+        Value::Object(map) => map.shift_remove(&*key).ok_or_else(|| missing(path)),
+        Value::Array(list) => {
+            let index = index(&key, list.len())?;
+            if index >= list.len() {
+                return Err(no_item(path));
+            }
+            Ok(list.remove(index))
+        }
+        _ => Err(missing(path)),
+    }
+}
+
+/// How many bytes the value takes as the JSON that Go writes, which escapes what HTML would mind.
+fn encoded_len(value: &Value) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let escaped = bytes.iter().filter(|byte| matches!(byte, b'<' | b'>' | b'&')).count();
+            self.0 += bytes.len() + 5 * escaped;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // Writing a value to memory does not fail.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}

@@ -1,0 +1,86 @@
+//! What is left of a strategic merge patch after it was applied: error texts quote that, not what was sent.
+
+use serde_json::Value;
+
+use super::strategic::{
+    DELETE_FROM_LIST, DIRECTIVE, Object, PatchSchema, RETAIN_KEYS, SET_ORDER, Strategy, field, list_field,
+    same_type, strip,
+};
+
+/// The patch as the real server holds it after it was applied to `original` without an error: directives that
+/// were obeyed are gone, and so are nulls and directives in what was taken over.
+///
+/// With [`printed`](super::printed) it is the value in `patch: Invalid value: "map[…]"`.
+pub fn leftover<S: PatchSchema>(original: &Value, mut patch: Value, schema: S) -> Value {
+    if let (Value::Object(original), Value::Object(patch)) = (original, &mut patch) {
+        reduce(original, patch, schema);
+    }
+    if patch.is_null() { Value::Object(Object::new()) } else { patch }
+}
+
+fn reduce<S: PatchSchema>(original: &Object, patch: &mut Object, schema: S) {
+    if let Some(directive) = patch.get(DIRECTIVE) {
+        if directive == "replace" {
+            patch.shift_remove(DIRECTIVE);
+        }
+        return;
+    }
+    patch.shift_remove(RETAIN_KEYS);
+    let orders: Vec<String> = patch.keys().filter(|key| key.starts_with(SET_ORDER)).cloned().collect();
+    for order in orders {
+        patch.shift_remove(&order);
+        if let Some((_, name)) = order.split_once('/') {
+            patch.shift_remove(name);
+        }
+    }
+    for (key, value) in patch.iter_mut() {
+        if value.is_null() || key.starts_with(DELETE_FROM_LIST) {
+            continue;
+        }
+        match (original.get(key), value) {
+            (Some(Value::Object(original)), Value::Object(value)) => {
+                if let Ok(found) = field(schema, key)
+                    && found.strategy != Strategy::Replace
+                {
+                    reduce(original, value, found.schema);
+                }
+            }
+            (Some(Value::Array(original)), Value::Array(value)) => {
+                if let Ok(found) = list_field(schema, key)
+                    && found.strategy == Strategy::Merge
+                    && !found.merge_key.is_empty()
+                {
+                    reduce_items(original, value, found.merge_key, found.schema);
+                }
+            }
+            (Some(original), value) if same_type(original, value) => {}
+            (_, value) => take_over(value),
+        }
+    }
+}
+
+fn reduce_items<S: PatchSchema>(original: &[Value], patch: &mut [Value], key: &str, schema: S) {
+    for item in patch {
+        let counterpart = original.iter().find(|original| original.get(key) == item.get(key));
+        if let (Some(Value::Object(original)), Value::Object(item)) = (counterpart, item)
+            && !item.contains_key(DIRECTIVE)
+        {
+            reduce(original, item, schema);
+        }
+    }
+}
+
+/// What was taken over is also part of the document, where it lost its nulls and directives. Only a list, or an
+/// object with a directive, stays in the patch as it is: the document got a copy of the one and nothing of the other.
+fn take_over(value: &mut Value) {
+    match value {
+        Value::Array(list) => {
+            for item in list {
+                strip(item, true);
+            }
+        }
+        value => {
+            strip(value, true);
+        }
+    }
+}

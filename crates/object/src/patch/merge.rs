@@ -1,0 +1,114 @@
+//! JSON Merge Patch (RFC 7386) as kube-apiserver applies it, and the making of one.
+
+use serde_json::{Map, Value};
+
+use super::{PatchError, json_kind};
+
+/// Whether a document can be a merge patch. `validate` is whether fields are validated, be it with warnings or
+/// strictly; without it a list passes and replaces the object.
+pub fn check(patch: &Value, validate: bool) -> Result<(), PatchError> {
+    match patch {
+        Value::Object(_) => Ok(()),
+        Value::Array(_) if !validate => Ok(()),
+        Value::Null => Err(PatchError::Shape("Invalid JSON Patch".into())),
+        _ if !validate => Err(PatchError::Shape("Invalid JSON Patch".into())),
+        other => Err(PatchError::Shape(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            json_kind(other)
+        ))),
+    }
+}
+
+/// Applies a merge patch.
+///
+/// Unlike the RFC, objects within lists lose their nulls, too, unless the list replaces an object.
+pub fn apply(doc: &mut Value, patch: Value) {
+    match (doc, patch) {
+        (Value::Object(doc), Value::Object(patch)) => merge(doc, patch),
+        (doc, mut patch) => {
+            prune(&mut patch);
+            *doc = patch;
+        }
+    }
+}
+
+fn merge(doc: &mut Map<String, Value>, patch: Map<String, Value>) {
+    for (key, value) in patch {
+        if value.is_null() {
+            doc.shift_remove(&key);
+            continue;
+        }
+        match doc.get_mut(&key) {
+            Some(current) => match (current, value) {
+                (Value::Object(current), Value::Object(value)) => merge(current, value),
+                (current @ Value::Object(_), value) => *current = value,
+                (current, mut value) => {
+                    prune(&mut value);
+                    *current = value;
+                }
+            },
+            None => {
+                let mut value = value;
+                prune(&mut value);
+                doc.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Takes the members that are null out of all objects; nulls in lists stay.
+fn prune(value: &mut Value) {
+    match value {
+        Value::Object(map) => map.retain(|_, value| {
+            prune(value);
+            !value.is_null()
+        }),
+        Value::Array(list) => list.iter_mut().for_each(prune),
+        _ => {}
+    }
+}
+
+/// The merge patch that makes `to` out of `from`; `{}` when nothing differs. A null that `to` holds in an object
+/// cannot be expressed and comes out as a missing field.
+pub fn diff(from: &Value, to: &Value) -> Value {
+    let (Value::Object(from), Value::Object(to)) = (from, to) else {
+        return to.clone();
+    };
+    let mut patch = Map::new();
+    for (key, to) in to {
+        match from.get(key) {
+            Some(from) if from == to => {}
+            Some(from @ Value::Object(_)) if to.is_object() => {
+                patch.insert(key.clone(), diff(from, to));
+            }
+            _ => {
+                patch.insert(key.clone(), to.clone());
+            }
+        }
+    }
+    for key in from.keys() {
+        if !to.contains_key(key) {
+            patch.insert(key.clone(), Value::Null);
+        }
+    }
+    Value::Object(patch)
+}
+
+/// Sorts the keys of every object that the patch has gone through. The real server does so, which shows where an
+/// error quotes the patched document.
+pub fn sort_touched(doc: &mut Value, patch: &Value) {
+    match (doc, patch) {
+        (Value::Object(doc), Value::Object(patch)) => {
+            doc.sort_keys();
+            for (key, patch) in patch {
+                if let Some(doc) = doc.get_mut(key) {
+                    sort_touched(doc, patch);
+                }
+            }
+        }
+        (Value::Array(doc), Value::Array(patch)) => {
+            doc.iter_mut().zip(patch).for_each(|(doc, patch)| sort_touched(doc, patch));
+        }
+        _ => {}
+    }
+}
