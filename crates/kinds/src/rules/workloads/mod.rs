@@ -2,8 +2,10 @@
 
 mod apps;
 mod batch;
+mod check;
 mod image;
 mod json;
+mod labels;
 pub mod pod;
 mod quantity;
 

@@ -1,12 +1,38 @@
 //! Quantities, as far as pods need them: compared, added and rounded.
 
+use std::cmp::Ordering;
+
 /// A quantity in billionths.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Quantity(i128);
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Quantity {
+    nanos: i128,
+    /// Whether it was written with a suffix such as `Mi`.
+    binary: bool,
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Quantity) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Quantity) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Quantity) -> Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
+}
 
 impl Quantity {
     /// Nothing.
-    pub(super) const ZERO: Quantity = Quantity(0);
+    pub(super) const ZERO: Quantity = Quantity { nanos: 0, binary: false };
 
     /// Reads one; finer parts than a billionth are rounded up.
     pub(super) fn parse(text: &str) -> Option<Quantity> {
@@ -50,37 +76,64 @@ impl Quantity {
                 None => i128::from(scaled != 0),
             }
         };
-        Some(Quantity(if negative { -nanos } else { nanos }))
+        let binary = base > 1;
+        Some(Quantity { nanos: if negative { -nanos } else { nanos }, binary })
     }
 
     /// Whether it is a whole number.
     pub(super) fn is_whole(self) -> bool {
-        self.0 % 1_000_000_000 == 0
+        self.nanos % 1_000_000_000 == 0
     }
 
     /// Whether it is a whole number of thousandths.
     pub(super) fn is_whole_milli(self) -> bool {
-        self.0 % 1_000_000 == 0
+        self.nanos % 1_000_000 == 0
     }
 
     /// The whole number, rounded up.
     pub(super) fn value(self) -> i128 {
-        self.0.div_euclid(1_000_000_000) + i128::from(self.0.rem_euclid(1_000_000_000) != 0)
+        self.nanos.div_euclid(1_000_000_000) + i128::from(self.nanos.rem_euclid(1_000_000_000) != 0)
     }
 
     /// Below zero?
     pub(super) fn is_negative(self) -> bool {
-        self.0 < 0
+        self.nanos < 0
     }
 
     /// Zero?
     pub(super) fn is_zero(self) -> bool {
-        self.0 == 0
+        self.nanos == 0
     }
 
     /// Both together.
     pub(super) fn plus(self, other: Quantity) -> Quantity {
-        Quantity(self.0.saturating_add(other.0))
+        let binary = if self.nanos == 0 { other.binary } else { self.binary };
+        Quantity { nanos: self.nanos.saturating_add(other.nanos), binary }
+    }
+
+    /// Its canonical form.
+    pub(super) fn text(self) -> String {
+        const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+        const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+        if self.nanos == 0 {
+            return "0".into();
+        }
+        if self.binary && self.is_whole() && self.value().abs() >= 1024 {
+            let mut value = self.value();
+            let mut suffix = 0;
+            while value % 1024 == 0 && suffix + 1 < BINARY.len() {
+                value /= 1024;
+                suffix += 1;
+            }
+            return format!("{value}{}", BINARY.get(suffix).unwrap_or(&""));
+        }
+        let mut value = self.nanos;
+        let mut suffix = 0;
+        while value % 1000 == 0 && suffix + 1 < DECIMAL.len() {
+            value /= 1000;
+            suffix += 1;
+        }
+        format!("{value}{}", DECIMAL.get(suffix).unwrap_or(&""))
     }
 }
 
@@ -90,6 +143,25 @@ pub(super) fn rounded_to_milli(text: &str) -> Option<String> {
     if quantity.is_whole_milli() {
         return None;
     }
-    let milli = quantity.0.div_euclid(1_000_000) + 1;
-    Some(if milli % 1000 == 0 { (milli / 1000).to_string() } else { format!("{milli}m") })
+    let milli = quantity.nanos.div_euclid(1_000_000) + 1;
+    Some(Quantity { nanos: milli.saturating_mul(1_000_000), ..quantity }.text())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Quantity, rounded_to_milli};
+
+    #[test]
+    fn quantities_are_read_compared_and_written() {
+        let read = |text| Quantity::parse(text).unwrap_or(Quantity::ZERO);
+        assert_eq!(read("500m"), read("0.5"));
+        assert!(read("1Gi") > read("1G"));
+        assert_eq!(read("1Gi").plus(read("512Mi")).text(), "1536Mi");
+        assert_eq!(read("100m").plus(read("900m")).text(), "1");
+        assert_eq!(read("1e3").text(), "1k");
+        assert_eq!(read("-1").text(), "-1");
+        assert_eq!(rounded_to_milli("1u").as_deref(), Some("1m"));
+        assert_eq!(rounded_to_milli("1m"), None);
+        assert!(Quantity::parse("abc").is_none());
+    }
 }

@@ -1,14 +1,24 @@
 //! Pods: rules, and what the server needs for their subresources.
 
+mod containers;
 pub(crate) mod defaults;
+mod env;
 pub(crate) mod prepare;
+mod probes;
 pub(crate) mod qos;
 pub(crate) mod resources;
+mod scheduling;
+mod security;
+pub(crate) mod spec;
+mod update;
+pub(crate) mod volumes;
+mod volumes_projected;
 
 use serde_json::Value;
 
 pub use defaults::admission_defaults;
 pub use prepare::{ephemeral_containers as prepare_ephemeral_containers, resize as prepare_resize};
+pub use update::{ephemeral_containers as validate_ephemeral_containers, resize as validate_resize};
 
 use super::{
     super::{FieldLabelError, Rules, SelectableField},
@@ -21,6 +31,9 @@ pub(super) static POD: Rules = Rules {
     prepare_create: prepare::create,
     prepare_update: prepare::update,
     prepare_status: prepare::status,
+    validate: update::create,
+    validate_update: update::update,
+    validate_status: update::status,
     generation: true,
     delete_answers_object: true,
     fields: &FIELDS,
