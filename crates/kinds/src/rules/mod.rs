@@ -7,7 +7,7 @@
 
 mod cluster;
 mod core;
-mod workloads;
+pub mod workloads;
 
 use k1s_object::field::At;
 use serde_json::Value;
@@ -35,6 +35,8 @@ pub struct Rules {
     pub name: NameRule,
     /// Whether `metadata.generation` counts the changes of the spec (everything but metadata and status).
     pub generation: bool,
+    /// Whether a change of the annotations counts, too (Deployment).
+    pub annotations_in_generation: bool,
     /// Whether a PUT without resourceVersion is an unconditional update (else 422).
     pub unconditional_update: bool,
     /// Whether a PUT of an object that is not there creates it (else 404).
@@ -65,6 +67,8 @@ pub enum FieldLabelError {
     OnlyMetadata,
     /// `field label not supported: x`
     NotSupported,
+    /// `field label "x" not supported for Job`, with the kind
+    Quoted(&'static str),
 }
 
 /// What the name of an object must look like.
@@ -132,6 +136,7 @@ impl Rules {
         warnings: no_warnings,
         name: NameRule::Subdomain,
         generation: false,
+        annotations_in_generation: false,
         unconditional_update: true,
         create_on_update: false,
         delete_answers_object: false,

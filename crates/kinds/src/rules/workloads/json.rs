@@ -1,0 +1,128 @@
+//! Small tools for changing JSON in place: Go's zero values, and fields that are made when missing.
+
+use serde_json::{Map, Value};
+
+/// A JSON object.
+pub(super) type Object = Map<String, Value>;
+
+/// The object itself, made empty when it is something else.
+pub(super) fn object(value: &mut Value) -> &mut Object {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => map,
+        // Cannot be reached: it was just made one.
+        _ => unreachable!("an object"),
+    }
+}
+
+/// The object in a field, made when missing.
+pub(super) fn child<'a>(map: &'a mut Object, key: &str) -> &'a mut Object {
+    object(map.entry(key).or_insert_with(|| Value::Object(Map::new())))
+}
+
+/// The object in a field, if there is one.
+pub(super) fn existing<'a>(map: &'a mut Object, key: &str) -> Option<&'a mut Object> {
+    map.get_mut(key).and_then(Value::as_object_mut)
+}
+
+/// The objects of a list.
+pub(super) fn each<'a>(map: &'a mut Object, key: &str) -> impl Iterator<Item = &'a mut Object> {
+    let items: &mut [Value] = match map.get_mut(key) {
+        Some(Value::Array(items)) => items,
+        _ => &mut [],
+    };
+    items.iter_mut().filter_map(Value::as_object_mut)
+}
+
+/// Whether a field is missing or null: a nil pointer.
+pub(super) fn unset(map: &Object, key: &str) -> bool {
+    matches!(map.get(key), None | Some(Value::Null))
+}
+
+/// Whether a field is missing or has Go's zero value.
+pub(super) fn zero(map: &Object, key: &str) -> bool {
+    match map.get(key) {
+        None | Some(Value::Null | Value::Bool(false)) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(Value::Number(number)) => number.as_i64() == Some(0),
+        Some(Value::Array(items)) => items.is_empty(),
+        Some(Value::Object(fields)) => fields.is_empty(),
+        Some(Value::Bool(true)) => false,
+    }
+}
+
+/// Sets a pointer that is nil.
+pub(super) fn default_pointer(map: &mut Object, key: &str, value: impl Into<Value>) {
+    if unset(map, key) {
+        map.insert(key.into(), value.into());
+    }
+}
+
+/// Sets a value that is zero.
+pub(super) fn default_value(map: &mut Object, key: &str, value: impl Into<Value>) {
+    if zero(map, key) {
+        map.insert(key.into(), value.into());
+    }
+}
+
+/// The text in a field, empty when missing.
+pub(super) fn text<'a>(map: &'a Object, key: &str) -> &'a str {
+    map.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Whether two documents are equal for Go: a missing field equals a zero value, an empty list or map a missing one.
+pub(super) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            a.iter().all(|(key, value)| same(Some(value), b.get(key)))
+                && b.iter().all(|(key, value)| a.contains_key(key) || is_zero(value))
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(Some(a), Some(b)))
+        }
+        (Some(a), Some(b)) => a == b || (is_zero(a) && is_zero(b)),
+        (Some(one), None) | (None, Some(one)) => is_zero(one),
+        (None, None) => true,
+    }
+}
+
+/// Null, or an empty list, map or string: what Go's encoder and its equality do not tell from nothing. Objects of
+/// nothing but such fields count, too; `false` and `0` do not, for they may be set pointers.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+/// Whether a field is the same in two objects.
+pub(super) fn same_field(a: &Value, b: &Value, key: &str) -> bool {
+    same(a.get(key), b.get(key))
+}
+
+/// Puts the field of `old` into `new`, or removes it.
+pub(super) fn restore(new: &mut Object, old: Option<&Object>, key: &str) {
+    match old.and_then(|old| old.get(key)) {
+        Some(value) => {
+            new.insert(key.into(), value.clone());
+        }
+        None => {
+            new.shift_remove(key);
+        }
+    }
+}
+
+/// A number in a field, 0 when missing.
+pub(super) fn number(value: &Value, pointer: &str) -> i64 {
+    value.pointer(pointer).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// The text at a JSON pointer, empty when missing.
+pub(super) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
