@@ -1,0 +1,34 @@
+//! Rules of the core kinds and of those around them: services and networks, volumes, quotas, leases and events.
+//!
+//! What the rules of these kinds cannot do alone is in functions the server calls: [`service::allocation_plan`] says
+//! which cluster IPs and node ports to take, [`event::to_core`] and [`event::to_events`] turn one view of an event
+//! into the other, [`namespace::prepare_finalize`] belongs to `/finalize`, [`volume::stamp_phase`] needs the time.
+
+pub mod config_map;
+pub mod endpoints;
+mod go_json;
+pub mod namespace;
+pub mod secret;
+pub mod service;
+pub mod service_account;
+mod util;
+
+use super::Rules;
+
+/// A kind that says goodbye and has nothing to check.
+static COMPONENT_STATUS: Rules =
+    Rules { deprecated: "v1 ComponentStatus is deprecated in v1.19+", ..Rules::PLAIN };
+
+/// The rules of a kind of these groups.
+pub(super) fn rules(group: &str, version: &str, kind: &str) -> Option<&'static Rules> {
+    Some(match (group, version, kind) {
+        ("", "v1", "ComponentStatus") => &COMPONENT_STATUS,
+        ("", "v1", "ConfigMap") => &config_map::RULES,
+        ("", "v1", "Endpoints") => &endpoints::RULES,
+        ("", "v1", "Namespace") => &namespace::RULES,
+        ("", "v1", "Secret") => &secret::RULES,
+        ("", "v1", "Service") => &service::RULES,
+        ("", "v1", "ServiceAccount") => &service_account::RULES,
+        _ => return None,
+    })
+}
