@@ -69,7 +69,8 @@ fn subsets(subsets: At<'_, '_>) {
 }
 
 fn warnings(endpoints: &Value, _: Option<&Value>, out: &mut Vec<String>) {
-    if text(endpoints, &["metadata", "labels", "endpoints.kubernetes.io/managed-by"]) == "endpoint-controller" {
+    if text(endpoints, &["metadata", "labels", "endpoints.kubernetes.io/managed-by"]) == "endpoint-controller"
+    {
         return;
     }
     for (i, subset) in list(endpoints, &["subsets"]).iter().enumerate() {

@@ -5,9 +5,15 @@
 //! into the other, [`namespace::prepare_finalize`] belongs to `/finalize`, [`volume::stamp_phase`] needs the time.
 
 pub mod config_map;
+pub mod endpoint_slice;
 pub mod endpoints;
+pub mod event;
 mod go_json;
+pub mod ingress;
+pub mod ip_address;
+pub mod lease;
 pub mod namespace;
+pub mod network_policy;
 pub mod secret;
 pub mod service;
 pub mod service_account;
@@ -25,10 +31,19 @@ pub(super) fn rules(group: &str, version: &str, kind: &str) -> Option<&'static R
         ("", "v1", "ComponentStatus") => &COMPONENT_STATUS,
         ("", "v1", "ConfigMap") => &config_map::RULES,
         ("", "v1", "Endpoints") => &endpoints::RULES,
+        ("", "v1", "Event") => &event::CORE,
+        ("events.k8s.io", "v1", "Event") => &event::EVENTS,
         ("", "v1", "Namespace") => &namespace::RULES,
         ("", "v1", "Secret") => &secret::RULES,
         ("", "v1", "Service") => &service::RULES,
         ("", "v1", "ServiceAccount") => &service_account::RULES,
+        ("coordination.k8s.io", "v1", "Lease") => &lease::RULES,
+        ("discovery.k8s.io", "v1", "EndpointSlice") => &endpoint_slice::RULES,
+        ("networking.k8s.io", "v1", "Ingress") => &ingress::RULES,
+        ("networking.k8s.io", "v1", "IngressClass") => &ingress::CLASS,
+        ("networking.k8s.io", "v1", "IPAddress") => &ip_address::RULES,
+        ("networking.k8s.io", "v1", "NetworkPolicy") => &network_policy::RULES,
+        ("networking.k8s.io", "v1", "ServiceCIDR") => &ip_address::SERVICE_CIDR,
         _ => return None,
     })
 }

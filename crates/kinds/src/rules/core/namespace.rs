@@ -157,10 +157,13 @@ mod tests {
         };
         assert_eq!(
             said(json!({"status": {"phase": "Terminating"}})),
-            ["status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"]
+            [
+                "status.Phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty"
+            ]
         );
         assert!(said(json!({"status": {"phase": "Active"}})).is_empty());
-        let gone = json!({"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z"}, "status": {"phase": "Active"}});
+        let gone =
+            json!({"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z"}, "status": {"phase": "Active"}});
         assert_eq!(
             said(gone),
             [

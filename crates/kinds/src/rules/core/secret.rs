@@ -109,7 +109,8 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
 fn warnings(new: &Value, _: Option<&Value>, out: &mut Vec<String>) {
     if text(new, &["type"]) == "kubernetes.io/tls" {
         let read = |key| {
-            let bytes = find(new, &["data", key]).and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
+            let bytes =
+                find(new, &["data", key]).and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
             String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
         };
         out.extend(pem_warning(&read("tls.crt"), &read("tls.key")));
@@ -118,7 +119,8 @@ fn warnings(new: &Value, _: Option<&Value>, out: &mut Vec<String>) {
 
 /// The types of the PEM blocks in a text.
 fn pem_blocks(text: &str) -> Vec<&str> {
-    let types = text.lines().filter_map(|line| line.trim_end().strip_prefix("-----BEGIN ")?.strip_suffix("-----"));
+    let types =
+        text.lines().filter_map(|line| line.trim_end().strip_prefix("-----BEGIN ")?.strip_suffix("-----"));
     types.filter(|kind| text.contains(&format!("-----END {kind}-----"))).collect()
 }
 
@@ -169,12 +171,16 @@ mod tests {
 
     #[test]
     fn types_have_keys() {
-        let said = |kind: &str, data: Value| testing::create(&RULES, json!({"type": kind, "stringData": data}));
+        let said =
+            |kind: &str, data: Value| testing::create(&RULES, json!({"type": kind, "stringData": data}));
         for (kind, missing) in [
             ("kubernetes.io/tls", &["data[tls.crt]: Required value", "data[tls.key]: Required value"][..]),
             ("kubernetes.io/dockercfg", &["data[.dockercfg]: Required value"]),
             ("kubernetes.io/dockerconfigjson", &["data[.dockerconfigjson]: Required value"]),
-            ("kubernetes.io/basic-auth", &["data[username]: Required value", "data[password]: Required value"]),
+            (
+                "kubernetes.io/basic-auth",
+                &["data[username]: Required value", "data[password]: Required value"],
+            ),
             ("kubernetes.io/ssh-auth", &["data[ssh-privatekey]: Required value"]),
             (
                 "kubernetes.io/service-account-token",
@@ -206,7 +212,10 @@ mod tests {
     #[test]
     fn a_pair_that_is_no_pem_warns() {
         assert_eq!(
-            testing::warnings(&RULES, json!({"type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}})),
+            testing::warnings(
+                &RULES,
+                json!({"type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}})
+            ),
             ["tls: failed to find any PEM data in certificate input"]
         );
     }

@@ -23,7 +23,8 @@ fn clean_references(account: &mut Value) {
 }
 
 fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
-    let annotated = |account: &Value| find(account, &["metadata", "annotations", MOUNTABLE_SECRETS]).is_some();
+    let annotated =
+        |account: &Value| find(account, &["metadata", "annotations", MOUNTABLE_SECRETS]).is_some();
     if annotated(new) && !old.is_some_and(annotated) {
         out.push(format!(
             "metadata.annotations[{MOUNTABLE_SECRETS}]: deprecated in v1.32+; prefer separate namespaces to \

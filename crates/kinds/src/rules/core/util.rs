@@ -196,6 +196,29 @@ pub(super) fn labels(at: At<'_, '_>) {
     }
 }
 
+/// A label selector; `any_value` when its values were wrong before and may stay so.
+pub(super) fn label_selector(at: At<'_, '_>, any_value: bool) {
+    labels(at.get("matchLabels"));
+    for expression in at.get("matchExpressions").items() {
+        let (operator, values) = (expression.get("operator"), expression.get("values"));
+        match operator.text() {
+            "In" | "NotIn" if values.is_empty() => {
+                values.required("must be specified when `operator` is 'In' or 'NotIn'");
+            }
+            "In" | "NotIn" => {}
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+            }
+            "Exists" | "DoesNotExist" => {}
+            _ => operator.invalid_text("not a valid selector operator"),
+        }
+        qualified_name(expression.get("key"));
+        for value in values.items().filter(|_| !any_value) {
+            each(value, names::is_valid_label_value(value.text()));
+        }
+    }
+}
+
 /// A port number; a missing one is 0.
 pub(super) fn port_number(at: At<'_, '_>) {
     for message in names::is_valid_port_num(at.number()) {

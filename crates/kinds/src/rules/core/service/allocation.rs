@@ -200,7 +200,10 @@ fn patch_allocated_values(new: &mut Value, old: &Value) {
             set_node_port(new, i, value);
         }
     }
-    if needs_health_check(old) && needs_health_check(new) && number(new, &["spec", "healthCheckNodePort"]) == 0 {
+    if needs_health_check(old)
+        && needs_health_check(new)
+        && number(new, &["spec", "healthCheckNodePort"]) == 0
+    {
         set_in(new, "spec", "healthCheckNodePort", number(old, &["spec", "healthCheckNodePort"]));
     }
 }
@@ -393,7 +396,8 @@ fn create_ports(service: &mut Value, plan: &mut AllocationPlan) {
                 }
                 Some((_, taken, _)) if taken == node_port && taken != 0 => {}
                 Some((_, _, index)) if node_port == 0 => {
-                    if let Some(TakePort { place: Place::Ports(places), .. }) = plan.take_ports.get_mut(index) {
+                    if let Some(TakePort { place: Place::Ports(places), .. }) = plan.take_ports.get_mut(index)
+                    {
                         places.push(i);
                     }
                 }
@@ -484,7 +488,11 @@ pub fn ip_refused(service: &Value, ip: &str, why: &str) -> FieldError {
 
 /// The error when there is no cluster IP to choose.
 pub fn next_ip_refused(service: &Value, why: &str) -> FieldError {
-    invalid("spec.clusterIPs", find(service, &["spec", "clusterIPs"]), &format!("failed to allocate IP: {why}"))
+    invalid(
+        "spec.clusterIPs",
+        find(service, &["spec", "clusterIPs"]),
+        &format!("failed to allocate IP: {why}"),
+    )
 }
 
 /// Why a port cannot be had: it is not one of the node ports, such as `30000-32767`.

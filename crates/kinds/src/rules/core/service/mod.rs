@@ -9,9 +9,11 @@ use k1s_object::ip;
 use serde_json::{Value, json};
 
 pub use self::allocation::{
-    Allocated, AllocationError, AllocationPlan, IP_ALLOCATED, IP_OUTSIDE, PORT_ALLOCATED, Place, TakeIp, TakePort,
-    allocated, allocation_plan, ip_in_range, ip_refused, next_ip_refused, port_out_of_range, port_refused,
+    Allocated, AllocationError, AllocationPlan, IP_ALLOCATED, IP_OUTSIDE, PORT_ALLOCATED, Place, TakeIp,
+    TakePort, allocated, allocation_plan, ip_in_range, ip_refused, next_ip_refused, port_out_of_range,
+    port_refused,
 };
+pub(super) use self::validate::host_name;
 use super::{
     super::{FieldLabelError, NameRule, Rules, SelectableField, drop_status, keep_status},
     util::{default_in, find, list, number, remove_in, same, set_in, strings, text},
@@ -116,7 +118,9 @@ fn prepare_update(new: &mut Value, old: &Value) {
 fn drop_type_dependent_fields(new: &mut Value, old: &Value) {
     let unchanged = |new: &Value, field: &str| same(find(new, &["spec", field]), find(old, &["spec", field]));
     if needs_cluster_ip(old) && !needs_cluster_ip(new) {
-        if text(new, &["spec", "clusterIP"]) == text(old, &["spec", "clusterIP"]) && unchanged(new, "clusterIPs") {
+        if text(new, &["spec", "clusterIP"]) == text(old, &["spec", "clusterIP"])
+            && unchanged(new, "clusterIPs")
+        {
             remove_in(new, "spec", "clusterIP");
             remove_in(new, "spec", "clusterIPs");
         }

@@ -116,8 +116,10 @@ fn what_is_wrong_is_said_in_kubernetes_words() {
         ),
         (
             json!({"ipFamilyPolicy": "RequireDualStack", "ports": [{"port": 80}]}),
-            &["spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": this cluster is not configured for \
-               dual-stack services"],
+            &[
+                "spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": this cluster is not configured for \
+               dual-stack services",
+            ],
         ),
     ] {
         assert_eq!(said(json!({"spec": spec.clone()})), errors, "{spec}");
@@ -130,7 +132,8 @@ fn two_protocols_of_a_port_share_a_node_port() {
         {"name": "t", "port": 53}, {"name": "u", "port": 53, "protocol": "UDP"}, {"name": "x", "port": 1, "nodePort": 30500},
     ]});
     let service = stored(json!({"spec": spec}));
-    let ports: Vec<_> = list(&service, &["spec", "ports"]).iter().map(|port| port["nodePort"].clone()).collect();
+    let ports: Vec<_> =
+        list(&service, &["spec", "ports"]).iter().map(|port| port["nodePort"].clone()).collect();
     assert_eq!(ports, [json!(30001), json!(30001), json!(30500)]);
     assert_eq!(allocated(&service).ports, [30001, 30500]);
 }

@@ -273,7 +273,8 @@ fn source_ranges(service: At<'_, '_>, old: Option<At<'_, '_>>) {
         if !load_balancer {
             annotation.forbidden(ONLY_LOAD_BALANCER);
         }
-        let before = old.and_then(|old| old.get("metadata").get("annotations").key(SOURCE_RANGES_ANNOTATION).str());
+        let before =
+            old.and_then(|old| old.get("metadata").get("annotations").key(SOURCE_RANGES_ANNOTATION).str());
         if old.is_none() || before.unwrap_or_default() != text {
             for range in text.trim().split(',').filter(|_| !text.trim().is_empty()) {
                 cidr_text(annotation, range.trim(), &[]);
@@ -317,9 +318,8 @@ fn traffic(service: At<'_, '_>) {
         (true, 0) => health.required(""),
         (true, _) => port_number(health),
         (false, 0) => {}
-        (false, _) => health.invalid(
-            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
-        ),
+        (false, _) => health
+            .invalid("may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"),
     }
     let internal = spec.get("internalTrafficPolicy");
     if !internal.is_set() {
@@ -429,7 +429,8 @@ pub(super) fn status(new: At<'_, '_>, old: At<'_, '_>) {
         return ingress.forbidden("may only be used when `spec.type` is 'LoadBalancer'");
     }
     let before = old.get("status").get("loadBalancer").get("ingress");
-    let before: Vec<&str> = before.items().map(|one| one.get("ip").text()).filter(|ip| !ip.is_empty()).collect();
+    let before: Vec<&str> =
+        before.items().map(|one| one.get("ip").text()).filter(|ip| !ip.is_empty()).collect();
     for one in ingress.items() {
         let (ip, mode) = (one.get("ip"), one.get("ipMode"));
         if !ip.text().is_empty() {
