@@ -1,4 +1,4 @@
-//! Rules of ConfigMap: keys, the size of all values together, and immutability.
+//! Rules of `ConfigMap`: keys, the size of all values together, and immutability.
 
 use k1s_object::{At, FieldError, names};
 
@@ -7,10 +7,10 @@ use super::{
     util::{IMMUTABLE_WHEN_SET, bytes_len, same},
 };
 
-/// The most bytes that the values of a ConfigMap or a Secret may have together.
+/// The most bytes that the values of a `ConfigMap` or a Secret may have together.
 pub const MAX_SIZE: usize = 1024 * 1024;
 
-/// The rules of ConfigMap.
+/// The rules of `ConfigMap`.
 pub static RULES: Rules = Rules { validate, validate_update, ..Rules::PLAIN };
 
 fn validate(at: At<'_, '_>) {

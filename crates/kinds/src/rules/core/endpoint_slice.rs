@@ -1,4 +1,4 @@
-//! Rules of EndpointSlice.
+//! Rules of `EndpointSlice`.
 
 use k1s_object::{At, ip, names};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::{
     },
 };
 
-/// The rules of EndpointSlice.
+/// The rules of `EndpointSlice`.
 pub static RULES: Rules = Rules {
     defaults,
     prepare_create: |slice| {
@@ -130,7 +130,8 @@ fn check_endpoint(endpoint: At<'_, '_>, kind: &str) {
     for address in addresses.items() {
         match kind {
             "IPv4" => {
-                if legacy_ip(address, &[]) {
+                let readable = legacy_ip(address, &[]);
+                if readable {
                     if !is_ipv4(address.text()) {
                         addresses.invalid_as(address.text(), "must be an IPv4 address");
                     }

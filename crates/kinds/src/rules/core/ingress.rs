@@ -1,4 +1,4 @@
-//! Rules of Ingress and IngressClass.
+//! Rules of Ingress and `IngressClass`.
 
 use k1s_object::{At, ip, names};
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub static RULES: Rules = Rules {
     ..Rules::PLAIN
 };
 
-/// The rules of IngressClass.
+/// The rules of `IngressClass`.
 pub static CLASS: Rules = Rules {
     defaults: class_defaults,
     validate: class,

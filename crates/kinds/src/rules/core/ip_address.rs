@@ -1,4 +1,4 @@
-//! Rules of IPAddress and ServiceCIDR.
+//! Rules of `IPAddress` and `ServiceCIDR`.
 
 use k1s_object::{At, Check, ip, names};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::{
     util::{IMMUTABLE, dns_subdomain, each, is_ipv4, is_ipv6, keep, object, same, texts},
 };
 
-/// The rules of IPAddress.
+/// The rules of `IPAddress`.
 pub static RULES: Rules = Rules {
     validate: |address| {
         parent(address.get("spec").get("parentRef"));
@@ -22,7 +22,7 @@ pub static RULES: Rules = Rules {
     ..Rules::PLAIN
 };
 
-/// The rules of ServiceCIDR.
+/// The rules of `ServiceCIDR`.
 pub static SERVICE_CIDR: Rules = Rules {
     prepare_create: drop_status,
     prepare_update: keep_status,

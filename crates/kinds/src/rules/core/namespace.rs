@@ -83,25 +83,25 @@ pub fn prepare_finalize(new: &mut Value, old: &Value) {
 /// Is it right, after an update through `/finalize`?
 pub fn validate_finalize(new: At<'_, '_>, _old: At<'_, '_>) {
     for finalizer in new.get("spec").get("finalizers").items() {
-        finalizer_name(finalizer, finalizer.path());
+        finalizer_name(finalizer, &finalizer.path());
     }
 }
 
 fn validate(namespace: At<'_, '_>) {
     let finalizers = namespace.get("spec").get("finalizers");
     for finalizer in finalizers.items() {
-        finalizer_name(finalizer, finalizers.path());
+        finalizer_name(finalizer, &finalizers.path());
     }
 }
 
-fn finalizer_name(at: At<'_, '_>, path: String) {
+fn finalizer_name(at: At<'_, '_>, path: &str) {
     let name = at.text();
     let mut messages = names::is_qualified_name(name);
     if !name.contains('/') && !matches!(name, FINALIZER | "orphan" | "foregroundDeletion") {
         messages.push("name is neither a standard finalizer name nor is it fully qualified".into());
     }
     for message in messages {
-        at.check().push(FieldError::invalid(path.clone(), name, message));
+        at.check().push(FieldError::invalid(path, name, message));
     }
 }
 

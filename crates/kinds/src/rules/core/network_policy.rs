@@ -1,4 +1,4 @@
-//! Rules of NetworkPolicy.
+//! Rules of `NetworkPolicy`.
 
 use k1s_object::{At, ip, names};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use super::{
 
 const DIRECTIONS: [(&str, &str); 2] = [("ingress", "from"), ("egress", "to")];
 
-/// The rules of NetworkPolicy.
+/// The rules of `NetworkPolicy`.
 pub static RULES: Rules = Rules {
     defaults,
     validate: |policy| spec(policy.get("spec"), None),

@@ -1,4 +1,4 @@
-//! Rules of ServiceAccount: only the names of secrets are kept.
+//! Rules of `ServiceAccount`: only the names of secrets are kept.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::{super::Rules, util::find};
 
 const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
-/// The rules of ServiceAccount.
+/// The rules of `ServiceAccount`.
 pub static RULES: Rules = Rules {
     prepare_create: clean_references,
     prepare_update: |new, _| clean_references(new),

@@ -5,12 +5,15 @@ use k1s_object::{
     field::{ErrorKind, FieldError, Shown},
     ip, names,
 };
+pub(super) use k1s_object::{
+    meta::validate_labels as labels, selector::validate_label_selector as label_selector,
+};
 use serde_json::{Map, Value};
 
 /// What Kubernetes says of a field that must stay as it is.
 pub(super) const IMMUTABLE: &str = "field is immutable";
 
-/// What ConfigMap and Secret say of a field that `immutable` protects.
+/// What `ConfigMap` and Secret say of a field that `immutable` protects.
 pub(super) const IMMUTABLE_WHEN_SET: &str = "field is immutable when `immutable` is set";
 
 /// How many bytes a base64 text stands for.
@@ -135,13 +138,6 @@ pub(super) fn immutable_text(new: At<'_, '_>, old: At<'_, '_>) {
     }
 }
 
-/// A value that may not change; shown as it is now.
-pub(super) fn immutable(new: At<'_, '_>, old: At<'_, '_>) {
-    if !same(new.value(), old.value()) {
-        new.invalid(IMMUTABLE);
-    }
-}
-
 /// `Duplicate value`, showing `value`.
 pub(super) fn duplicate(at: At<'_, '_>, value: impl Into<Value>) {
     at.check().push(FieldError::duplicate(at.path(), value));
@@ -182,41 +178,6 @@ pub(super) fn dns_subdomain(at: At<'_, '_>) {
 /// A name with or without a domain in front.
 pub(super) fn qualified_name(at: At<'_, '_>) {
     each(at, names::is_qualified_name(at.text()));
-}
-
-/// Labels, such as those a selector asks for.
-pub(super) fn labels(at: At<'_, '_>) {
-    for (key, value) in at.entries() {
-        for message in names::is_qualified_name(key) {
-            at.invalid_as(key, message);
-        }
-        for message in names::is_valid_label_value(value.text()) {
-            at.invalid_as(value.text(), message);
-        }
-    }
-}
-
-/// A label selector; `any_value` when its values were wrong before and may stay so.
-pub(super) fn label_selector(at: At<'_, '_>, any_value: bool) {
-    labels(at.get("matchLabels"));
-    for expression in at.get("matchExpressions").items() {
-        let (operator, values) = (expression.get("operator"), expression.get("values"));
-        match operator.text() {
-            "In" | "NotIn" if values.is_empty() => {
-                values.required("must be specified when `operator` is 'In' or 'NotIn'");
-            }
-            "In" | "NotIn" => {}
-            "Exists" | "DoesNotExist" if !values.is_empty() => {
-                values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-            }
-            "Exists" | "DoesNotExist" => {}
-            _ => operator.invalid_text("not a valid selector operator"),
-        }
-        qualified_name(expression.get("key"));
-        for value in values.items().filter(|_| !any_value) {
-            each(value, names::is_valid_label_value(value.text()));
-        }
-    }
 }
 
 /// A port number; a missing one is 0.
