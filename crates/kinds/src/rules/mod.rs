@@ -5,8 +5,8 @@
 //!
 //! The rules of a kind are a `static` [`Rules`] in the module of its group; [`rules`] finds it.
 
-mod cluster;
-mod core;
+pub mod cluster;
+pub mod core;
 pub mod workloads;
 
 use k1s_object::field::At;
@@ -49,6 +49,8 @@ pub struct Rules {
     pub fields: &'static [SelectableField],
     /// The text of the error for other fields.
     pub field_error: FieldLabelError,
+    /// A warning that every answer about this kind carries, whatever the verb; empty for most.
+    pub deprecated: &'static str,
 }
 
 /// A field that a field selector may name.
@@ -143,6 +145,7 @@ impl Rules {
         orphans_by_default: false,
         fields: &[],
         field_error: FieldLabelError::OnlyMetadata,
+        deprecated: "",
     };
 
     /// A kind with a spec, a status subresource and a generation that counts changes of the spec.
