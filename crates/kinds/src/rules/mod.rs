@@ -23,6 +23,9 @@ pub struct Rules {
     pub prepare_update: fn(new: &mut Value, old: &Value),
     /// Before an update of `/status`: keeps from `old` all that `/status` may not change.
     pub prepare_status: fn(new: &mut Value, old: &Value),
+    /// Sets the times that are the server's to set (`now` as `metav1.Time` prints it). Called after the preparation,
+    /// on create (`old` is `None`) and update, of subresources too.
+    pub stamp_times: fn(new: &mut Value, old: Option<&Value>, now: &str),
     /// Is it right, on create? Metadata was looked at before.
     pub validate: fn(At<'_, '_>),
     /// Is it right, after an update of `old`?
@@ -71,6 +74,8 @@ pub enum FieldLabelError {
     NotSupported,
     /// `field label "x" not supported for Job`, with the kind
     Quoted(&'static str),
+    /// `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: x`: of this kind
+    NotSupportedFor(&'static str),
 }
 
 /// What the name of an object must look like.
@@ -90,6 +95,7 @@ pub enum NameRule {
 
 fn nothing(_: &mut Value) {}
 fn nothing_update(_: &mut Value, _: &Value) {}
+fn no_times(_: &mut Value, _: Option<&Value>, _: &str) {}
 fn no_check(_: At<'_, '_>) {}
 fn no_check_update(_: At<'_, '_>, _: At<'_, '_>) {}
 fn no_warnings(_: &Value, _: Option<&Value>, _: &mut Vec<String>) {}
@@ -132,6 +138,7 @@ impl Rules {
         prepare_create: nothing,
         prepare_update: nothing_update,
         prepare_status: only_status,
+        stamp_times: no_times,
         validate: no_check,
         validate_update: no_check_update,
         validate_status: no_check_update,
