@@ -36,8 +36,8 @@ pub(crate) struct Resource {
 #[derive(Debug)]
 pub(crate) struct Subresource {
     pub(crate) name: &'static str,
-    pub(crate) group: &'static str,
-    pub(crate) version: &'static str,
+    pub(crate) group: String,
+    pub(crate) version: String,
     pub(crate) kind: String,
     pub(crate) verbs: Vec<&'static str>,
 }
@@ -88,8 +88,8 @@ impl Resource {
                 .iter()
                 .map(|sub| Subresource {
                     name: sub.name,
-                    group: sub.group,
-                    version: sub.version,
+                    group: sub.group.into(),
+                    version: sub.version.into(),
                     kind: sub.kind.into(),
                     verbs: sub.verbs.to_vec(),
                 })
@@ -310,7 +310,7 @@ impl Resource {
     pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.validate_status)(new, old),
-            Source::Custom(custom) => custom.validate(new, Some(old)),
+            Source::Custom(custom) => custom.validate_status(new, old),
         }
     }
 

@@ -1,0 +1,475 @@
+//! Custom resources: the definitions a tenant serves, compiled, and what their versions do with objects.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::Arc,
+};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use k1s_object::{Status, columns::Columns, decode::Duplicate, field::At, field::quote};
+use k1s_schema::{CustomKind, CustomVersion, Structural, names};
+use k1s_store::Revision;
+use serde_json::Value;
+
+use crate::{
+    cache::{Fields, PATIENCE},
+    context::{Cx, FieldValidation},
+    input,
+    resource::{Resource, Source, Subresource, api_version},
+    tenant::Tenant,
+    write::meta_text,
+};
+
+/// The custom resources that a tenant serves at one moment.
+#[derive(Default)]
+pub(crate) struct Served {
+    /// The revision of the definitions they were made of.
+    revision: Revision,
+    definitions: HashMap<Bytes, Arc<Definition>>,
+    resources: Vec<Arc<Resource>>,
+}
+
+impl Served {
+    /// All versions of all kinds.
+    pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.resources.iter()
+    }
+
+    fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
+        self.resources
+            .iter()
+            .find(|resource| resource.plural == plural && resource.group == group && resource.version == version)
+            .cloned()
+    }
+}
+
+/// A definition, compiled.
+struct Definition {
+    revision: Revision,
+    resources: Vec<Arc<Resource>>,
+}
+
+/// The custom resources of a tenant, as they change.
+#[derive(Default)]
+pub(crate) struct Customs {
+    served: ArcSwap<Served>,
+}
+
+/// Where definitions are served.
+const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+
+impl Customs {
+    /// What is served now, as far as this process has heard.
+    pub(crate) async fn current(&self, tenant: &Arc<Tenant>) -> Result<Arc<Served>, Status> {
+        self.at(tenant, Revision::FIRST).await
+    }
+
+    /// What is served now, with a group that was just asked for.
+    pub(crate) async fn fresh(&self, tenant: &Arc<Tenant>, group: &str) -> Result<Arc<Served>, Status> {
+        let served = self.current(tenant).await?;
+        if served.resources.iter().any(|resource| resource.group == group) {
+            return Ok(served);
+        }
+        self.at(tenant, tenant.revision().await?).await
+    }
+
+    /// Waits until all definitions up to a revision are served.
+    pub(crate) async fn reach(&self, tenant: &Arc<Tenant>, revision: Revision) -> Result<(), Status> {
+        self.at(tenant, revision).await.map(|_| ())
+    }
+
+    /// The custom resource at a path.
+    pub(crate) async fn find(
+        &self,
+        tenant: &Arc<Tenant>,
+        group: &str,
+        version: &str,
+        plural: &str,
+    ) -> Result<Option<Arc<Resource>>, Status> {
+        let found = self.current(tenant).await?.find(group, version, plural);
+        if found.is_some() {
+            return Ok(found);
+        }
+        // Perhaps it was defined a moment ago, here or at another replica.
+        Ok(self.at(tenant, tenant.revision().await?).await?.find(group, version, plural))
+    }
+
+    async fn at(&self, tenant: &Arc<Tenant>, revision: Revision) -> Result<Arc<Served>, Status> {
+        let (group, version, plural) = DEFINITIONS;
+        let Some(definitions) = tenant.shared.catalog.find(group, version, plural) else {
+            return Ok(self.served.load_full());
+        };
+        let snapshot = tenant.cache(&definitions).at_least(revision, PATIENCE).await?;
+        let served = self.served.load_full();
+        if served.revision >= snapshot.revision {
+            return Ok(served);
+        }
+        let mut next = Served { revision: snapshot.revision, ..Served::default() };
+        for (key, entry) in &snapshot.entries {
+            let known = served.definitions.get(key).filter(|known| known.revision == entry.stored.revision);
+            let definition = match known {
+                Some(known) => known.clone(),
+                None => {
+                    let crd = definitions.read(&entry.stored)?;
+                    let definition = Definition { revision: entry.stored.revision, resources: compile(&crd) };
+                    let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
+                    // What can be selected on may have changed, and how stored objects are read.
+                    if served.definitions.contains_key(key) {
+                        tenant.forget_caches(group, plural);
+                    }
+                    Arc::new(definition)
+                }
+            };
+            next.resources.extend(definition.resources.iter().cloned());
+            next.definitions.insert(key.clone(), definition);
+        }
+        let next = Arc::new(next);
+        self.served.rcu(|current| if current.revision >= next.revision { current.clone() } else { next.clone() });
+        Ok(next)
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// The served versions of a definition that is established.
+fn compile(crd: &Value) -> Vec<Arc<Resource>> {
+    if !names::is_true(crd, "Established") {
+        return Vec::new();
+    }
+    let kind = match CustomKind::compile(crd) {
+        Ok(kind) => Arc::new(kind),
+        Err(error) => {
+            tracing::error!(definition = meta_text(crd, "name"), %error, "a definition cannot be served");
+            return Vec::new();
+        }
+    };
+    let terminating = !meta_text(crd, "deletionTimestamp").is_empty();
+    let stamps: Vec<u64> = kind.versions.iter().map(|version| stamp(crd, &version.name)).collect();
+    let storage_place = kind.versions.iter().position(|version| version.storage).unwrap_or_default();
+    let storage_hash = kind.storage().map(|storage| hash(&kind.group, &storage.name, &kind.kind)).unwrap_or_default();
+    kind.versions
+        .iter()
+        .enumerate()
+        .filter(|(_, version)| version.served)
+        .map(|(place, version)| {
+            Arc::new(Resource {
+                group: kind.group.to_string(),
+                version: version.name.to_string(),
+                api_version: api_version(&kind.group, &version.name),
+                kind: kind.kind.to_string(),
+                list_kind: kind.list_kind.to_string(),
+                plural: kind.plural.to_string(),
+                singular: kind.singular.to_string(),
+                namespaced: kind.namespaced,
+                short_names: kind.short_names.iter().map(ToString::to_string).collect(),
+                categories: kind.categories.iter().map(ToString::to_string).collect(),
+                verbs: vec!["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
+                subresources: subresources(&kind, version),
+                storage_hash: storage_hash.clone(),
+                source: Source::Custom(CustomResource {
+                    kind: kind.clone(),
+                    place,
+                    storage_place,
+                    stamp: stamps.get(place).copied().unwrap_or_default(),
+                    storage_stamp: stamps.get(storage_place).copied().unwrap_or_default(),
+                    terminating,
+                    columns: Columns::new(printer_columns(crd, &version.name)),
+                }),
+            })
+        })
+        .collect()
+}
+
+fn printer_columns<'a>(crd: &'a Value, version: &str) -> Option<&'a Value> {
+    let versions = crd["spec"]["versions"].as_array();
+    versions.into_iter().flatten().find(|one| one["name"] == version)?.get("additionalPrinterColumns")
+}
+
+fn subresources(kind: &CustomKind, version: &CustomVersion) -> Vec<Subresource> {
+    let verbs = vec!["get", "patch", "update"];
+    let mut subresources = Vec::new();
+    if version.has_status {
+        subresources.push(Subresource {
+            name: "status",
+            group: String::new(),
+            version: String::new(),
+            kind: kind.kind.to_string(),
+            verbs: verbs.clone(),
+        });
+    }
+    if version.scale.is_some() {
+        subresources.push(Subresource {
+            name: "scale",
+            group: "autoscaling".into(),
+            version: "v1".into(),
+            kind: "Scale".into(),
+            verbs,
+        });
+    }
+    subresources
+}
+
+/// What tells one schema from another: an object with another stamp is looked at when it is read.
+fn stamp(crd: &Value, version: &str) -> u64 {
+    let versions = crd["spec"]["versions"].as_array();
+    let schema = versions.into_iter().flatten().find(|one| one["name"] == version).map(|one| &one["schema"]);
+    let mut hasher = DefaultHasher::new();
+    schema.map(ToString::to_string).hash(&mut hasher);
+    // 0 stands for objects that have no schema.
+    hasher.finish() | 1
+}
+
+/// The storageVersionHash of discovery.
+fn hash(group: &str, version: &str, kind: &str) -> String {
+    use base64::Engine as _;
+    use sha2::Digest as _;
+    let digest = sha2::Sha256::digest(format!("{group}/{version}/{kind}"));
+    base64::engine::general_purpose::STANDARD.encode(digest.get(..8).unwrap_or_default())
+}
+
+/// One version of a custom resource, and how it treats objects.
+pub(crate) struct CustomResource {
+    kind: Arc<CustomKind>,
+    place: usize,
+    storage_place: usize,
+    stamp: u64,
+    storage_stamp: u64,
+    terminating: bool,
+    columns: Columns,
+}
+
+impl fmt::Debug for CustomResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomResource").field("kind", &self.kind.kind).finish_non_exhaustive()
+    }
+}
+
+impl CustomResource {
+    fn version(&self) -> Option<&CustomVersion> {
+        self.kind.versions.get(self.place)
+    }
+
+    fn schema(&self) -> Option<&Structural> {
+        self.version().map(|version| &*version.schema)
+    }
+
+    fn storage(&self) -> Option<&CustomVersion> {
+        self.kind.versions.get(self.storage_place)
+    }
+
+    pub(crate) fn storage_version(&self) -> &str {
+        self.storage().map_or("", |version| &version.name)
+    }
+
+    pub(crate) fn is_storage_version(&self) -> bool {
+        self.place == self.storage_place
+    }
+
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
+    pub(crate) fn storage_stamp(&self) -> u64 {
+        self.storage_stamp
+    }
+
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.terminating
+    }
+
+    pub(crate) fn deprecation(&self) -> Option<String> {
+        self.version().and_then(|version| version.warning.clone())
+    }
+
+    /// Where `/scale` reads and writes.
+    pub(crate) fn scale(&self) -> Option<&k1s_schema::kind::ScalePaths> {
+        self.version().and_then(|version| version.scale.as_ref())
+    }
+
+    /// An object that was stored by another schema, as this version shows it: with the defaults of the version it was
+    /// stored in, and without the fields that this one does not know.
+    pub(crate) fn show(&self, object: &mut Value, stored_version: &str) {
+        let stored = self.kind.version(stored_version).or_else(|| self.storage());
+        if let Some(stored) = stored {
+            stored.schema.prune_stored(object);
+            stored.schema.default(object);
+        }
+        if self.version().is_some_and(|version| *version.name != *stored_version)
+            && let Some(schema) = self.schema()
+        {
+            schema.prune_stored(object);
+        }
+    }
+
+    /// An object of this version as it is stored.
+    pub(crate) fn to_storage(&self, object: &mut Value) {
+        if let Some(storage) = self.storage() {
+            storage.schema.prune_stored(object);
+            storage.schema.default(object);
+        }
+    }
+
+    /// An object that was sent: checked for its type, pruned, defaulted.
+    pub(crate) fn decode(
+        &self,
+        cx: &Cx,
+        mut object: Value,
+        duplicates: Vec<Duplicate>,
+        validation: FieldValidation,
+    ) -> Result<Value, Status> {
+        let mut unknown = Vec::new();
+        self.admit(cx, &mut object, Some(&mut unknown))?;
+        let mut complaints: Vec<String> = Vec::new();
+        if validation != FieldValidation::Ignore {
+            complaints.extend(duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))));
+            complaints.extend(unknown);
+        }
+        let kind = self.kind.kind.clone();
+        let version = self.version().map(|version| version.name.clone()).unwrap_or_default();
+        input::report(cx, complaints, validation, &|why| {
+            Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+        })?;
+        Ok(object)
+    }
+
+    /// Makes a document an object of this version.
+    pub(crate) fn admit(&self, cx: &Cx, object: &mut Value, unknown: Option<&mut Vec<String>>) -> Result<(), Status> {
+        let resource = &cx.resource;
+        if !object.is_object() {
+            let found = k1s_object::decode::type_name(object);
+            return Err(Status::bad_request(format!(
+                "the object provided is unrecognized (must be of type {}): a {found} is no object",
+                resource.kind
+            )));
+        }
+        self.check_type(cx, object)?;
+        resource.set_type(object);
+        let mut names = Vec::new();
+        if let Some(metadata) = object.get_mut("metadata") {
+            let mut in_metadata = Vec::new();
+            k1s_schema::meta::coerce(metadata, k1s_schema::meta::Malformed::Refuse, &mut in_metadata)
+                .map_err(|why| Status::bad_request(format!(
+                    "{} in version {:?} cannot be handled as a {}: {why}",
+                    resource.kind, resource.version, resource.kind
+                )))?;
+            names.extend(in_metadata.into_iter().map(|name| format!("metadata.{name}")));
+        }
+        let mut pruned = Vec::new();
+        if let Some(schema) = self.schema() {
+            schema
+                .prune(object, Some(&mut pruned))
+                .map_err(|error| Status::bad_request(error.to_string()))?;
+            schema.default(object);
+        }
+        if let Some(unknown) = unknown {
+            let all = pruned.into_iter().chain(names);
+            unknown.extend(all.map(|name| format!("unknown field {}", quote(&name))));
+        }
+        Ok(())
+    }
+
+    fn check_type(&self, cx: &Cx, object: &Value) -> Result<(), Status> {
+        let resource = &cx.resource;
+        let (kind, version) = (text(&object["kind"]), text(&object["apiVersion"]));
+        if (kind.is_empty() || kind == resource.kind) && (version.is_empty() || version == resource.api_version) {
+            return Ok(());
+        }
+        if !version.is_empty() && version != resource.api_version {
+            return Err(Status::bad_request(format!(
+                "the API version in the data ({version}) does not match the expected API version ({})",
+                resource.api_version
+            )));
+        }
+        Err(Status::bad_request(format!(
+            "{kind} in version {:?} cannot be handled as a {}: unexpected kind",
+            resource.version, resource.kind
+        )))
+    }
+
+    pub(crate) fn prepare_create(&self, object: &mut Value) {
+        if self.version().is_some_and(|version| version.has_status)
+            && let Some(map) = object.as_object_mut()
+        {
+            map.shift_remove("status");
+        }
+    }
+
+    pub(crate) fn prepare_update(&self, new: &mut Value, old: &Value) {
+        if self.version().is_some_and(|version| version.has_status) {
+            k1s_kinds::rules::keep_status(new, old);
+        }
+    }
+
+    /// A write through `/status` changes the status alone, and no metadata but what the server counts.
+    pub(crate) fn prepare_status(&self, new: &mut Value, old: &Value) {
+        let status = new.get("status").cloned();
+        let managed = new["metadata"].get("managedFields").cloned();
+        *new = old.clone();
+        if let Some(map) = new.as_object_mut() {
+            match status {
+                Some(status) => map.insert("status".into(), status),
+                None => map.shift_remove("status"),
+            };
+        }
+        if let (Some(managed), Some(metadata)) = (managed, new["metadata"].as_object_mut()) {
+            metadata.insert("managedFields".into(), managed);
+        }
+    }
+
+    pub(crate) fn validate(&self, new: At<'_, '_>, old: Option<At<'_, '_>>) {
+        if let Some(schema) = self.schema() {
+            schema.validate(new, old);
+        }
+        if let Some(scale) = self.scale() {
+            scale.validate(new, true);
+        }
+    }
+
+    pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>) {
+        if let Some(schema) = self.schema() {
+            schema.validate_status(new, Some(old));
+        }
+        if let Some(scale) = self.scale() {
+            scale.validate(new, false);
+        }
+    }
+
+    /// `spec.color` of `.spec.color`
+    pub(crate) fn selectable_fields(&self) -> impl Iterator<Item = &str> {
+        self.version().into_iter().flat_map(|version| version.selectable.iter().map(|path| path.trim_start_matches('.')))
+    }
+
+    pub(crate) fn field_reader(&self) -> Fields {
+        let paths: Vec<Vec<String>> =
+            self.selectable_fields().map(|path| path.split('.').map(str::to_owned).collect()).collect();
+        (!paths.is_empty()).then(|| {
+            let read = move |object: &Value| {
+                let read_one = |path: &Vec<String>| {
+                    let found = path.iter().try_fold(object, |at, name| at.get(name));
+                    match found {
+                        Some(Value::String(text)) => text.clone(),
+                        None | Some(Value::Null) => String::new(),
+                        Some(other) => other.to_string(),
+                    }
+                };
+                paths.iter().map(read_one).collect()
+            };
+            Arc::new(read) as Arc<dyn Fn(&Value) -> Vec<String> + Send + Sync>
+        })
+    }
+
+    /// The columns of tables, as definitions.
+    pub(crate) fn columns(&self) -> Value {
+        self.columns.definitions().to_vec().into()
+    }
+
+    /// The cells of a row.
+    pub(crate) fn cells(&self, object: &Value, now: k1s_object::time::Time) -> Vec<Value> {
+        self.columns.cells(object, now)
+    }
+}
