@@ -11,6 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::decode::{Error, MAX_DEPTH};
 use crate::field::quote;
+use crate::jsonpath::shortest_digits;
 
 /// How many nodes aliases may blow a document up to.
 const MAX_NODES: usize = 1_000_000;
@@ -421,14 +422,7 @@ fn float_key(value: f64) -> String {
         return if value > 0.0 { ".inf" } else { "-.inf" }.into();
     }
     let narrow = value as f32;
-    let scientific = format!("{narrow:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..21).contains(&exponent) {
-        return narrow.to_string();
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
+    shortest_digits(&format!("{narrow:e}"), &narrow.to_string())
 }
 
 fn scalar<'t>(text: &'t str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar<'t>, Error> {
