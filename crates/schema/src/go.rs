@@ -55,6 +55,23 @@ pub(crate) fn float(value: f64) -> String {
     }
 }
 
+/// Turns floats that are whole numbers into integers, in all of a value: an object with `2.0` is stored and shown
+/// with `2`. Not before validation, which tells the two apart.
+pub fn settle_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
+                if float.fract() == 0.0 && float.abs() < 9.0e15 {
+                    *value = Value::from(float as i64);
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(settle_numbers),
+        Value::Object(map) => map.values_mut().for_each(settle_numbers),
+        _ => {}
+    }
+}
+
 /// A value as a field error shows it.
 pub(crate) fn shown(value: &Value) -> Shown {
     match value {
@@ -83,16 +100,9 @@ pub(crate) fn is_whole(value: f64) -> bool {
     if !value.is_finite() || value.abs() > LIMIT {
         return false;
     }
-    let truncated = value.trunc();
-    if value == truncated {
-        return true;
-    }
-    let nearest = (value as u64) as f64;
-    let difference = (value - nearest).abs();
-    if nearest == 0.0 {
-        return false;
-    }
-    difference / (value.abs() + nearest.abs()) < EPSILON
+    // Half a unit goes away from zero, here as in Go.
+    let rounded = value.round();
+    value == rounded || (rounded != 0.0 && (value - rounded).abs() < EPSILON * rounded.abs())
 }
 
 #[cfg(test)]

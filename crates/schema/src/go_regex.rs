@@ -10,7 +10,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
         .size_limit(8 << 20)
         .nest_limit(1000)
         .build()
-        .map_err(|_| format!("error parsing regexp: expression nests too deeply: `{pattern}`"))
+        .map_err(|_| format!("error parsing regexp: expression too large: `{pattern}`"))
 }
 
 /// Whether Go would compile the pattern.

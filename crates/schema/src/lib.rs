@@ -19,5 +19,6 @@ pub mod openapi;
 pub mod structural;
 pub mod versions;
 
+pub use go::settle_numbers;
 pub use kind::{CustomKind, CustomVersion};
 pub use structural::Structural;

@@ -202,6 +202,29 @@ pub fn establish(crd: &mut Value, now: &str) -> bool {
     true
 }
 
+/// How far the deletion of a definition has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Termination {
+    /// Its objects are being deleted.
+    InProgress,
+    /// They are gone.
+    Completed,
+    /// There never were any.
+    NeverEstablished,
+}
+
+/// Sets the condition `Terminating`.
+pub fn set_terminating(crd: &mut Value, how: Termination, now: &str) {
+    let (status, reason, message) = match how {
+        Termination::InProgress => {
+            ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
+        }
+        Termination::Completed => ("False", "InstanceDeletionCompleted", "removed all instances"),
+        Termination::NeverEstablished => ("False", "NeverEstablished", "resource was never established"),
+    };
+    set_condition(crd, &condition("Terminating", status, reason, message), now);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -371,6 +371,10 @@ impl Decoder<'_> {
                 if fits { Ok(()) } else { wrong(value, wanted) }
             }
             Kind::Float if !value.is_number() => wrong(value, "float64"),
+            Kind::Float => {
+                crate::settle_numbers(value);
+                Ok(())
+            }
             Kind::Bytes if !value.is_string() => wrong(value, "[]uint8"),
             Kind::Texts => match value {
                 Value::Array(list) => list.iter_mut().try_for_each(|item| match item {

@@ -166,7 +166,9 @@ pub(crate) fn visit<'s>(schema: &'s Value, see: &mut impl FnMut(&'s Value)) {
     if let Some(not) = schema.get("not").filter(|not| not.is_object()) {
         visit(not, see);
     }
-    for (_, property) in sorted(schema.get("properties")) {
+    for property in
+        schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|map| map.values())
+    {
         visit(property, see);
     }
     if let Some(additional) = schema.get("additionalProperties").filter(|additional| additional.is_object()) {

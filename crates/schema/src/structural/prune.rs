@@ -111,6 +111,7 @@ impl Structural {
     pub(super) fn prune_default(&self, value: &mut Value) {
         let _ = coerce(value, self, self.embedded, &mut String::new(), Malformed::Drop, &mut Vec::new());
         self.prune_value(value);
+        self.prune_nulls(value);
     }
 
     /// As [`Structural::coerce_embedded`], for a value that is a resource whatever its schema says.
