@@ -1,0 +1,146 @@
+//! Defaults in a schema must be values of that schema.
+
+use k1s_object::field::FieldError;
+use serde_json::{Map, Value};
+
+use super::sorted;
+use crate::{go, structural::Structural};
+
+/// The way from an object that is a resource to the schema at hand.
+#[derive(Clone)]
+enum Step<'s> {
+    Field(&'s str),
+    Item,
+}
+
+/// What is wrong with the defaults in the schema of a resource.
+pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    walk(schema, path, true, schema, &mut Vec::new(), false, &mut errors);
+    errors
+}
+
+fn walk<'s>(
+    schema: &'s Value,
+    path: &str,
+    is_root: bool,
+    resource: &'s Value,
+    steps: &mut Vec<Step<'s>>,
+    in_meta: bool,
+    errors: &mut Vec<FieldError>,
+) {
+    let embedded =
+        is_root || schema.get("x-kubernetes-embedded-resource").and_then(Value::as_bool).unwrap_or_default();
+    let mut own = Vec::new();
+    let (resource, steps, in_meta) =
+        if embedded { (schema, &mut own, false) } else { (resource, steps, in_meta) };
+    if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
+        check_default(
+            schema,
+            default,
+            &format!("{path}.default"),
+            resource,
+            steps,
+            in_meta,
+            embedded,
+            errors,
+        );
+    }
+    if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
+        steps.push(Step::Item);
+        walk(items, &format!("{path}.items"), false, resource, steps, in_meta, errors);
+        steps.pop();
+    }
+    for (name, property) in sorted(schema.get("properties")) {
+        let in_meta = in_meta || (embedded && matches!(name, "metadata" | "apiVersion" | "kind"));
+        steps.push(Step::Field(name));
+        walk(property, &format!("{path}.properties[{name}]"), false, resource, steps, in_meta, errors);
+        steps.pop();
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the state of one walk")]
+fn check_default(
+    schema: &Value,
+    default: &Value,
+    at: &str,
+    resource: &Value,
+    steps: &[Step<'_>],
+    in_meta: bool,
+    embedded: bool,
+    errors: &mut Vec<FieldError>,
+) {
+    let compiled = Structural::compile(schema);
+    if in_meta {
+        let surrounding = Structural::compile(resource);
+        let mut object = surround(default, steps);
+        let failed = match surrounding.coerce_embedded_root(&mut object) {
+            Err(error) => Some(error.to_string()),
+            Ok(()) => {
+                let wrong: Vec<String> =
+                    surrounding.check_embedded(&object, "", true).iter().map(ToString::to_string).collect();
+                match wrong.as_slice() {
+                    [] => None,
+                    [one] => Some(one.clone()),
+                    many => Some(format!("[{}]", many.join(", "))),
+                }
+            }
+        };
+        match failed {
+            Some(error) => errors.push(FieldError::new(
+                k1s_object::field::ErrorKind::Invalid,
+                at,
+                go::shown(default),
+                format!("must result in valid metadata: {error}"),
+            )),
+            None => errors.extend(compiled.check_values(default, None, at, false)),
+        }
+        return;
+    }
+    let mut pruned = default.clone();
+    compiled.prune_value(&mut pruned);
+    if pruned != *default {
+        errors.push(FieldError::new(
+            k1s_object::field::ErrorKind::Invalid,
+            at,
+            go::shown(default),
+            "must not have unknown fields",
+        ));
+    }
+    let mut coerced = default.clone();
+    if let Err(error) = compiled.coerce_embedded(&mut coerced, at) {
+        errors.push(error);
+        return;
+    }
+    let wrong = compiled.check_embedded(
+        &coerced,
+        at,
+        embedded && schema.get("x-kubernetes-embedded-resource").is_some(),
+    );
+    if wrong.is_empty() {
+        errors.extend(compiled.check_values(&coerced, None, at, false));
+    } else {
+        errors.extend(wrong);
+    }
+    // Rules in `x-kubernetes-validations` do not look at defaults yet.
+}
+
+/// An object of some type with the value where the steps lead.
+fn surround(value: &Value, steps: &[Step<'_>]) -> Value {
+    let mut object = value.clone();
+    for step in steps.iter().rev() {
+        object = match step {
+            Step::Item => Value::Array(vec![object]),
+            Step::Field(name) => {
+                let mut map = Map::new();
+                map.insert((*name).to_owned(), object);
+                Value::Object(map)
+            }
+        };
+    }
+    if let Value::Object(map) = &mut object {
+        map.entry("kind").or_insert_with(|| Value::from("Validation"));
+        map.entry("apiVersion").or_insert_with(|| Value::from("validation/v1"));
+    }
+    object
+}

@@ -1,0 +1,74 @@
+//! Paths such as `.spec.replicas` or `.metadata['x']` that must lead to a field of a schema.
+
+use serde_json::Value;
+
+/// Where a path leads.
+pub(super) struct Reached<'s> {
+    /// The names on the way.
+    pub(super) names: Vec<String>,
+    pub(super) schema: &'s Value,
+}
+
+fn tokens(path: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = path;
+    while let Some(first) = rest.chars().next() {
+        let end = match first {
+            '.' | '[' | ']' => 1,
+            '\'' => {
+                let mut previous = '\'';
+                let mut end = rest.len();
+                for (at, c) in rest.char_indices().skip(1) {
+                    if c == '\'' && previous != '\\' {
+                        end = at + 1;
+                        break;
+                    }
+                    previous = c;
+                }
+                end
+            }
+            _ => rest.find(['.', '[', ']']).unwrap_or(rest.len()),
+        };
+        let (token, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        tokens.push(token);
+        rest = after;
+    }
+    tokens
+}
+
+/// Follows `path` from `schema`, or says why it leads nowhere.
+pub(super) fn follow<'s>(path: &str, schema: &'s Value, brackets: bool) -> Result<Reached<'s>, String> {
+    const NOWHERE: &str = "does not refer to a valid field";
+    const ENDS: &str = "unexpected end of JSON path";
+    let mut reached = Reached { names: Vec::new(), schema };
+    let mut tokens = tokens(path).into_iter();
+    while let Some(token) = tokens.next() {
+        let name = match token {
+            "[" => {
+                if !brackets {
+                    return Err("array notation is not allowed".to_owned());
+                }
+                let quoted = tokens.next().ok_or(ENDS)?;
+                let inner = quoted.strip_prefix('\'').and_then(|inner| inner.strip_suffix('\''));
+                let name = inner.ok_or_else(|| format!("expected single quoted string but got {quoted}"))?;
+                name.replace("\\'", "'").replace("\\\\", "\\")
+            }
+            "." => tokens.next().ok_or(ENDS)?.to_owned(),
+            other => return Err(format!("expected [ or . but got: {other}")),
+        };
+        let named = reached.schema.get("properties").and_then(Value::as_object);
+        reached.schema = match (named, reached.schema.get("additionalProperties")) {
+            (Some(properties), _) => properties.get(&name).ok_or(NOWHERE)?,
+            (None, Some(additional)) => additional,
+            (None, None) => return Err(NOWHERE.to_owned()),
+        };
+        reached.names.push(name);
+        if token == "[" {
+            match tokens.next().ok_or(ENDS)? {
+                "]" => {}
+                other => return Err(format!("expected ] but got {other}")),
+            }
+        }
+    }
+    Ok(reached)
+}

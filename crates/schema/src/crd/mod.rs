@@ -1,0 +1,186 @@
+//! CustomResourceDefinitions themselves: decoding, defaults, what a write keeps, validation and warnings.
+//!
+//! A definition is decoded with [`decode`], defaulted with [`default`], prepared with one of the `prepare`
+//! functions and then validated. Field errors name places as kube-apiserver does: what all versions agree on is
+//! told as `spec.validation.openAPIV3Schema…`, `spec.subresources…` or `spec.additionalPrinterColumns[i].JSONPath`,
+//! and as `spec.versions[i]…` only where versions differ.
+
+mod conversion;
+mod decode;
+mod default_rules;
+mod dump;
+mod field_path;
+mod schema_rules;
+mod structural_rules;
+mod validate;
+mod view;
+
+use serde_json::{Map, Value, json};
+
+pub use decode::decode;
+pub use validate::{validate_create, validate_status_update, validate_update};
+use view::View;
+
+use crate::structural::formats::Format;
+
+/// Fills in what a definition leaves out: singular and list names, the conversion strategy, the port of a webhook.
+pub fn default(crd: &mut Value) {
+    let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {
+        let is_empty = |names: &Map<String, Value>, key: &str| {
+            names.get(key).and_then(Value::as_str).unwrap_or_default().is_empty()
+        };
+        let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if !kind.is_empty() && is_empty(names, "singular") {
+            names.insert("singular".to_owned(), Value::from(kind.to_lowercase()));
+        }
+        if !kind.is_empty() && is_empty(names, "listKind") {
+            names.insert("listKind".to_owned(), Value::from(format!("{kind}List")));
+        }
+    }
+    if !spec.contains_key("conversion") {
+        spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
+    }
+    let service = spec
+        .get_mut("conversion")
+        .and_then(|conversion| conversion.get_mut("webhook"))
+        .and_then(|webhook| webhook.get_mut("clientConfig"))
+        .and_then(|config| config.get_mut("service"))
+        .and_then(Value::as_object_mut);
+    if let Some(service) = service {
+        service.entry("port").or_insert_with(|| Value::from(443));
+    }
+}
+
+fn storage_version(crd: &Value) -> Option<&str> {
+    let versions = crd.get("spec")?.get("versions")?.as_array()?;
+    let storage =
+        versions.iter().find(|version| version.get("storage").and_then(Value::as_bool) == Some(true))?;
+    Some(storage.get("name").and_then(Value::as_str).unwrap_or_default())
+}
+
+fn set(crd: &mut Value, key: &str, value: Value) {
+    if let Some(map) = crd.as_object_mut() {
+        map.insert(key.to_owned(), value);
+    }
+}
+
+/// A new definition has the status of one that nobody has looked at yet.
+pub fn prepare_create(crd: &mut Value) {
+    let stored = storage_version(crd).map_or(Value::Null, |version| json!([version]));
+    set(
+        crd,
+        "status",
+        json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}),
+    );
+}
+
+/// An update keeps the status, but for the storage version, which joins those that were ever stored.
+pub fn prepare_update(new: &mut Value, old: &Value) {
+    let mut status = old.get("status").cloned().unwrap_or_else(|| json!({}));
+    if let Some(version) = storage_version(new) {
+        if let Some(map) = status.as_object_mut() {
+            let stored = map.entry("storedVersions").or_insert(Value::Null);
+            match stored {
+                Value::Array(stored) => {
+                    if !stored.iter().any(|stored| stored == version) {
+                        stored.push(Value::from(version));
+                    }
+                }
+                other => *other = json!([version]),
+            }
+        }
+    }
+    set(new, "status", status);
+}
+
+/// A write through `/status` keeps the specification.
+pub fn prepare_status(new: &mut Value, old: &Value) {
+    if let Some(spec) = old.get("spec") {
+        set(new, "spec", spec.clone());
+    }
+}
+
+/// Adds what should be said about a definition that is accepted nonetheless: formats nobody checks, and sets of
+/// objects or lists. On an update only what is new is told.
+pub fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
+    let known_formats: Vec<String> = old.map(unrecognised_formats).unwrap_or_default();
+    for format in unrecognised_formats(new) {
+        if !known_formats.contains(&format) {
+            out.push(format!("unrecognized format {}", k1s_object::field::quote(&format)));
+        }
+    }
+    let known_sets = old.map(sets_of_structures).unwrap_or_default();
+    for kind in sets_of_structures(new) {
+        if !known_sets.contains(&kind) {
+            out.push(format!(
+                "x-kubernetes-list-type: set for items of type {} is not supported by server-side apply or CEL validation rules",
+                k1s_object::field::quote(&kind)
+            ));
+        }
+    }
+}
+
+fn unrecognised_formats(crd: &Value) -> Vec<String> {
+    let mut formats = Vec::new();
+    for schema in View::new(crd).schemas() {
+        visit(schema, &mut |schema| {
+            let text = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
+            let format = text("format");
+            if !format.is_empty() && !Format::is_known(text("type"), format) {
+                formats.push(format.to_owned());
+            }
+        });
+    }
+    formats
+}
+
+fn sets_of_structures(crd: &Value) -> Vec<String> {
+    let mut kinds = Vec::new();
+    for schema in View::new(crd).schemas() {
+        visit(schema, &mut |schema| {
+            if schema.get("x-kubernetes-list-type").and_then(Value::as_str) == Some("set") {
+                let kind = schema.get("items").and_then(|items| items.get("type")).and_then(Value::as_str);
+                kinds.extend(kind.filter(|kind| matches!(*kind, "object" | "array")).map(str::to_owned));
+            }
+        });
+    }
+    kinds.sort();
+    kinds.dedup();
+    kinds
+}
+
+/// Calls `see` with a schema and all schemas in it.
+pub(crate) fn visit<'s>(schema: &'s Value, see: &mut impl FnMut(&'s Value)) {
+    see(schema);
+    match schema.get("items") {
+        Some(items @ Value::Object(_)) => visit(items, see),
+        Some(Value::Array(list)) => list.iter().for_each(|items| visit(items, see)),
+        _ => {}
+    }
+    for key in ["allOf", "anyOf", "oneOf"] {
+        for branch in schema.get(key).and_then(Value::as_array).into_iter().flatten() {
+            visit(branch, see);
+        }
+    }
+    if let Some(not) = schema.get("not").filter(|not| not.is_object()) {
+        visit(not, see);
+    }
+    for property in
+        schema.get("properties").and_then(Value::as_object).into_iter().flat_map(|map| map.values())
+    {
+        visit(property, see);
+    }
+    if let Some(additional) = schema.get("additionalProperties").filter(|additional| additional.is_object()) {
+        visit(additional, see);
+    }
+}
+
+/// The entries of an object in the order of their names.
+pub(crate) fn sorted(map: Option<&Value>) -> Vec<(&str, &Value)> {
+    let map = map.and_then(Value::as_object);
+    let mut entries: Vec<(&str, &Value)> =
+        map.into_iter().flatten().map(|(key, value)| (key.as_str(), value)).collect();
+    entries.sort_by_key(|(key, _)| *key);
+    entries
+}

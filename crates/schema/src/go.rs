@@ -1,0 +1,135 @@
+//! How Go prints numbers and tests them: messages of kube-apiserver show values this way.
+
+use k1s_object::field::Shown;
+use serde_json::{Number, Value};
+
+/// A number as the API machinery holds it: whole numbers that fit are `int64`, all others `float64`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum GoNumber {
+    Int(i64),
+    Float(f64),
+}
+
+impl GoNumber {
+    pub(crate) fn of(number: &Number) -> GoNumber {
+        match number.as_i64() {
+            Some(int) => GoNumber::Int(int),
+            None => GoNumber::Float(number.as_f64().unwrap_or_default()),
+        }
+    }
+
+    pub(crate) fn float(self) -> f64 {
+        match self {
+            GoNumber::Int(int) => int as f64,
+            GoNumber::Float(float) => float,
+        }
+    }
+
+    pub(crate) fn shown(self) -> Shown {
+        match self {
+            GoNumber::Int(int) => Shown::Verbatim(int.to_string()),
+            GoNumber::Float(value) => Shown::Verbatim(float(value)),
+        }
+    }
+}
+
+/// A float as `%v` prints it: the shortest digits, with an exponent below 1e-4 and from 1e21 on.
+pub(crate) fn float(value: f64) -> String {
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
+    }
+    let magnitude = value.abs();
+    if (1e-4..1e21).contains(&magnitude) {
+        return format!("{value}");
+    }
+    let text = format!("{value:e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => {
+            let (sign, power) = match exponent.strip_prefix('-') {
+                Some(power) => ('-', power),
+                None => ('+', exponent),
+            };
+            format!("{digits}e{sign}{power:0>2}")
+        }
+        None => text,
+    }
+}
+
+/// Turns floats that are whole numbers into integers, in all of a value: an object with `2.0` is stored and shown
+/// with `2`. Not before validation, which tells the two apart.
+pub fn settle_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
+                if float.fract() == 0.0 && float.abs() < 9.0e15 {
+                    *value = Value::from(float as i64);
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(settle_numbers),
+        Value::Object(map) => map.values_mut().for_each(settle_numbers),
+        _ => {}
+    }
+}
+
+/// A value as a field error shows it.
+pub(crate) fn shown(value: &Value) -> Shown {
+    match value {
+        Value::Number(number) => GoNumber::of(number).shown(),
+        other => Shown::Json(sorted(other)),
+    }
+}
+
+/// The value with the fields of all objects in the order of their names, as Go writes maps.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut fields: Vec<_> = map.iter().collect();
+            fields.sort_by_key(|(key, _)| *key);
+            Value::Object(fields.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect())
+        }
+        Value::Array(list) => Value::Array(list.iter().map(sorted).collect()),
+        other => other.clone(),
+    }
+}
+
+/// Whether a float is a whole number, within the tolerance the schema validator has.
+pub(crate) fn is_whole(value: f64) -> bool {
+    const LIMIT: f64 = ((1u64 << 53) - 1) as f64;
+    const EPSILON: f64 = 1e-9;
+    if !value.is_finite() || value.abs() > LIMIT {
+        return false;
+    }
+    // Half a unit goes away from zero, here as in Go.
+    let rounded = value.round();
+    value == rounded || (rounded != 0.0 && (value - rounded).abs() < EPSILON * rounded.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_printed_as_go_does() {
+        for (value, text) in [
+            (1.0, "1"),
+            (0.5, "0.5"),
+            (-0.001, "-0.001"),
+            (1e21, "1e+21"),
+            (123456789.25, "123456789.25"),
+            (0.00001, "1e-05"),
+            (1e20, "100000000000000000000"),
+        ] {
+            assert_eq!(float(value), text);
+        }
+    }
+
+    #[test]
+    fn whole_numbers_tolerate_rounding() {
+        assert!(is_whole(3.0));
+        assert!(is_whole(-3.0));
+        assert!(!is_whole(3.5));
+        assert!(is_whole(0.3 / 0.1));
+        assert!(!is_whole(1e300));
+    }
+}

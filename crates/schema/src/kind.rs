@@ -1,0 +1,363 @@
+//! A definition compiled: what the server needs to serve its custom resources.
+
+use std::sync::Arc;
+
+use k1s_object::field::{At, FieldError};
+use serde_json::Value;
+
+use crate::{
+    structural::{Compiler, Structural},
+    versions,
+};
+
+/// Why a definition cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// There is no specification.
+    #[error("the definition has no {0}")]
+    Missing(&'static str),
+    /// No version is stored.
+    #[error("invalid apiextensionsv1.CustomResourceDefinition, no storage version")]
+    NoStorageVersion,
+}
+
+/// A column of a table of custom resources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrinterColumn {
+    /// The heading.
+    pub name: String,
+    /// `integer`, `number`, `string`, `boolean` or `date`
+    pub kind: String,
+    /// The format, or nothing.
+    pub format: String,
+    /// What is in the column.
+    pub description: String,
+    /// Columns of a priority above 0 are shown in wide tables alone.
+    pub priority: i32,
+    /// Where the value is found.
+    pub json_path: String,
+}
+
+/// Where the scale of a custom resource is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// `.spec.replicas`
+    pub spec_replicas: String,
+    /// `.status.replicas`
+    pub status_replicas: String,
+    /// `.status.selector`
+    pub label_selector: Option<String>,
+}
+
+/// One version of a custom resource.
+#[derive(Debug, Clone)]
+pub struct CustomVersion {
+    /// `v1`
+    pub name: Arc<str>,
+    /// Whether it is served.
+    pub served: bool,
+    /// Whether objects are stored in it.
+    pub storage: bool,
+    /// What to warn of when it is used, if it is deprecated.
+    pub warning: Option<String>,
+    /// The columns of tables; kube-apiserver shows the age when there are none.
+    pub columns: Vec<PrinterColumn>,
+    /// Fields that selectors may name, such as `.spec.color`.
+    pub selectable: Vec<String>,
+    /// Whether `/status` is there.
+    pub has_status: bool,
+    /// Where `/scale` reads and writes, if it is there.
+    pub scale: Option<ScalePaths>,
+    /// The schema.
+    pub schema: Arc<Structural>,
+}
+
+/// A kind of custom resources.
+#[derive(Debug, Clone)]
+pub struct CustomKind {
+    /// `example.com`
+    pub group: Arc<str>,
+    /// `widgets`
+    pub plural: Arc<str>,
+    /// `widget`
+    pub singular: Arc<str>,
+    /// `Widget`
+    pub kind: Arc<str>,
+    /// `WidgetList`
+    pub list_kind: Arc<str>,
+    /// `wd`
+    pub short_names: Vec<Arc<str>>,
+    /// `all`
+    pub categories: Vec<Arc<str>>,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether unknown fields are kept in all versions, as old definitions may ask.
+    pub preserve_unknown: bool,
+    /// The versions, most preferred first.
+    pub versions: Vec<CustomVersion>,
+    storage: usize,
+}
+
+fn text<'v>(value: Option<&'v Value>, key: &str) -> &'v str {
+    value.and_then(|value| value.get(key)).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn flag(value: &Value, key: &str) -> bool {
+    value.get(key).and_then(Value::as_bool).unwrap_or_default()
+}
+
+fn list<'v>(value: Option<&'v Value>, key: &str) -> &'v [Value] {
+    value.and_then(|value| value.get(key)).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+impl CustomKind {
+    /// Compiles a definition. The names are those that are accepted, or those asked for while none are.
+    ///
+    /// # Errors
+    /// A definition without what every valid one has.
+    pub fn compile(crd: &Value) -> Result<CustomKind, CompileError> {
+        let spec = crd.get("spec").ok_or(CompileError::Missing("spec"))?;
+        let asked = spec.get("names");
+        let accepted = crd.get("status").and_then(|status| status.get("acceptedNames"));
+        let names = if text(accepted, "plural").is_empty() { asked } else { accepted };
+        let group = text(Some(spec), "group");
+        if group.is_empty() || text(names, "plural").is_empty() || text(names, "kind").is_empty() {
+            return Err(CompileError::Missing("group, plural or kind"));
+        }
+        let mut compiler = Compiler::default();
+        let mut compiled: Vec<(&Value, Arc<Structural>)> = Vec::new();
+        let mut all: Vec<CustomVersion> = Vec::new();
+        for version in list(Some(spec), "versions") {
+            let schema = version.get("schema").and_then(|schema| schema.get("openAPIV3Schema"));
+            let shared = match schema {
+                None => Arc::new(Structural::permissive()),
+                Some(schema) => match compiled.iter().find(|(other, _)| *other == schema) {
+                    Some((_, shared)) => shared.clone(),
+                    None => {
+                        let shared = Arc::new(compiler.compile(schema));
+                        compiled.push((schema, shared.clone()));
+                        shared
+                    }
+                },
+            };
+            all.push(compile_version(spec, version, group, text(names, "kind"), shared));
+        }
+        all.sort_by(|a, b| versions::compare(&b.name, &a.name));
+        let storage = all.iter().position(|version| version.storage).ok_or(CompileError::NoStorageVersion)?;
+        let shared_list =
+            |key: &str| list(names, key).iter().filter_map(Value::as_str).map(Arc::from).collect();
+        Ok(CustomKind {
+            group: group.into(),
+            plural: text(names, "plural").into(),
+            singular: text(names, "singular").into(),
+            kind: text(names, "kind").into(),
+            list_kind: text(names, "listKind").into(),
+            short_names: shared_list("shortNames"),
+            categories: shared_list("categories"),
+            namespaced: text(Some(spec), "scope") == "Namespaced",
+            preserve_unknown: flag(spec, "preserveUnknownFields"),
+            versions: all,
+            storage,
+        })
+    }
+
+    /// A version, served or not.
+    pub fn version(&self, name: &str) -> Option<&CustomVersion> {
+        self.versions.iter().find(|version| version.name.as_ref() == name)
+    }
+
+    /// The versions that are served, most preferred first.
+    pub fn served(&self) -> impl Iterator<Item = &CustomVersion> {
+        self.versions.iter().filter(|version| version.served)
+    }
+
+    /// The preferred version of those served.
+    pub fn preferred(&self) -> Option<&CustomVersion> {
+        self.served().next()
+    }
+
+    /// The version objects are stored in.
+    pub fn storage(&self) -> Option<&CustomVersion> {
+        self.versions.get(self.storage)
+    }
+}
+
+fn compile_version(
+    spec: &Value,
+    version: &Value,
+    group: &str,
+    kind: &str,
+    schema: Arc<Structural>,
+) -> CustomVersion {
+    let name = text(Some(version), "name");
+    let warning = flag(version, "deprecated").then(|| {
+        match version.get("deprecationWarning").and_then(Value::as_str) {
+            Some(warning) => warning.to_owned(),
+            None => default_warning(spec, name, group, kind),
+        }
+    });
+    let columns = list(Some(version), "additionalPrinterColumns")
+        .iter()
+        .map(|column| {
+            let owned = |key: &str| text(Some(column), key).to_owned();
+            PrinterColumn {
+                name: owned("name"),
+                kind: owned("type"),
+                format: owned("format"),
+                description: owned("description"),
+                priority: column
+                    .get("priority")
+                    .and_then(Value::as_i64)
+                    .and_then(|priority| i32::try_from(priority).ok())
+                    .unwrap_or_default(),
+                json_path: owned("jsonPath"),
+            }
+        })
+        .collect();
+    let subresources = version.get("subresources");
+    let scale = subresources.and_then(|subresources| subresources.get("scale")).map(|scale| ScalePaths {
+        spec_replicas: text(Some(scale), "specReplicasPath").to_owned(),
+        status_replicas: text(Some(scale), "statusReplicasPath").to_owned(),
+        label_selector: scale.get("labelSelectorPath").and_then(Value::as_str).map(str::to_owned),
+    });
+    CustomVersion {
+        name: name.into(),
+        served: flag(version, "served"),
+        storage: flag(version, "storage"),
+        warning,
+        columns,
+        selectable: list(Some(version), "selectableFields")
+            .iter()
+            .map(|field| text(Some(field), "jsonPath").to_owned())
+            .collect(),
+        has_status: subresources.is_some_and(|subresources| subresources.get("status").is_some()),
+        scale,
+        schema,
+    }
+}
+
+/// Says that a version is deprecated and names the best newer one.
+fn default_warning(spec: &Value, name: &str, group: &str, kind: &str) -> String {
+    let better = list(Some(spec), "versions")
+        .iter()
+        .filter(|other| flag(other, "served") && !flag(other, "deprecated"))
+        .map(|other| text(Some(other), "name"))
+        .filter(|other| versions::compare(name, other).is_lt())
+        .max_by(|a, b| versions::compare(a, b));
+    match better {
+        None => format!("{group}/{name} {kind} is deprecated"),
+        Some(better) => format!("{group}/{name} {kind} is deprecated; use {group}/{better} {kind}"),
+    }
+}
+
+impl ScalePaths {
+    /// Checks the replicas and the selector in a custom resource, after its schema.
+    pub fn validate(&self, object: At<'_, '_>, spec: bool) {
+        let Some(value) = object.value() else { return };
+        let mut errors = Vec::new();
+        if spec {
+            check_replicas(value, &self.spec_replicas, &mut errors);
+        }
+        check_replicas(value, &self.status_replicas, &mut errors);
+        if let Some(path) = &self.label_selector {
+            if let Err(error) = reach(value, path).and_then(|found| match found {
+                None | Some(Value::String(_)) => Ok(()),
+                Some(other) => Err(not_of_type(path, other, "string")),
+            }) {
+                errors.push(FieldError::invalid(path.as_str(), "", error));
+            }
+        }
+        for error in errors {
+            object.check().push(error);
+        }
+    }
+}
+
+fn check_replicas(value: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let replicas = reach(value, path).and_then(|found| match found {
+        None => Ok(0),
+        Some(found) => found.as_i64().ok_or_else(|| not_of_type(path, found, "int64")),
+    });
+    match replicas {
+        Err(error) => errors.push(FieldError::invalid(path, 0, error)),
+        Ok(count) if count < 0 => {
+            errors.push(FieldError::invalid(path, count, "should be a non-negative integer"));
+        }
+        Ok(count) if count > i64::from(i32::MAX) => {
+            errors.push(FieldError::invalid(path, count, "should be less than or equal to 2147483647"));
+        }
+        Ok(_) => {}
+    }
+}
+
+/// Go's name and rendering of a JSON value.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+fn go_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "<nil>".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn not_of_type(path: &str, value: &Value, wanted: &str) -> String {
+    format!("{path} accessor error: {} is of the type {}, expected {wanted}", go_text(value), go_type(value))
+}
+
+/// The value at a path of simple names.
+fn reach<'v>(value: &'v Value, path: &str) -> Result<Option<&'v Value>, String> {
+    let mut at = value;
+    let path = path.strip_prefix('.').unwrap_or(path);
+    let mut walked = String::new();
+    for name in path.split('.') {
+        let Value::Object(map) = at else {
+            return Err(format!(
+                "{walked} accessor error: {} is of the type {}, expected map[string]interface{{}}",
+                go_text(at),
+                go_type(at)
+            ));
+        };
+        let Some(next) = map.get(name) else { return Ok(None) };
+        walked.push('.');
+        walked.push_str(name);
+        at = next;
+    }
+    Ok(Some(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_and_deprecation_names_the_best() {
+        let version = |name: &str, deprecated: bool| {
+            json!({"name": name, "served": true, "storage": name == "v1", "deprecated": deprecated,
+            "schema": {"openAPIV3Schema": {"type": "object"}}})
+        };
+        let crd = json!({"spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "ws", "singular": "w", "kind": "W", "listKind": "WList"},
+            "versions": [version("v1beta1", true), version("v1", false), version("v2", false)]}});
+        let kind = CustomKind::compile(&crd).unwrap();
+        let names: Vec<&str> = kind.versions.iter().map(|version| version.name.as_ref()).collect();
+        assert_eq!(names, ["v2", "v1", "v1beta1"]);
+        assert_eq!(kind.storage().map(|version| version.name.as_ref()), Some("v1"));
+        assert_eq!(
+            kind.version("v1beta1").unwrap().warning.as_deref(),
+            Some("example.com/v1beta1 W is deprecated; use example.com/v2 W")
+        );
+        assert!(Arc::ptr_eq(&kind.versions[0].schema, &kind.versions[1].schema));
+    }
+}

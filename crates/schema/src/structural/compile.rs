@@ -1,0 +1,208 @@
+//! From the JSON of a schema to its compiled form. Names, patterns and whole schemas that repeat are shared.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use serde_json::{Map, Value};
+
+use super::{Additional, Limits, ListType, Pattern, Structural, Type, formats::Format};
+
+/// How deep a schema may nest; a document that was parsed never nests deeper.
+const DEPTH: usize = 200;
+
+/// Compiles schemas of one definition, sharing what they have in common.
+#[derive(Debug, Default)]
+pub(crate) struct Compiler {
+    names: HashMap<Box<str>, Arc<str>>,
+    patterns: HashMap<Box<str>, Arc<Pattern>>,
+}
+
+impl Compiler {
+    pub(crate) fn compile(&mut self, schema: &Value) -> Structural {
+        let mut compiled = self.node(schema, 0);
+        compiled.prune_defaults();
+        compiled
+    }
+
+    pub(crate) fn name(&mut self, name: &str) -> Arc<str> {
+        if let Some(shared) = self.names.get(name) {
+            return shared.clone();
+        }
+        let shared: Arc<str> = name.into();
+        self.names.insert(name.into(), shared.clone());
+        shared
+    }
+
+    fn node(&mut self, schema: &Value, depth: usize) -> Structural {
+        let empty = Map::new();
+        let map = if depth < DEPTH { schema.as_object().unwrap_or(&empty) } else { &empty };
+        let text = |key: &str| map.get(key).and_then(Value::as_str).unwrap_or_default();
+        let flag = |key: &str| map.get(key).and_then(Value::as_bool).unwrap_or_default();
+        let kind = match text("type") {
+            "string" => Type::String,
+            "number" => Type::Number,
+            "integer" => Type::Integer,
+            "boolean" => Type::Boolean,
+            "array" => Type::Array,
+            "object" => Type::Object,
+            _ => Type::Any,
+        };
+        let properties: BTreeMap<&str, &Value> = map
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+            .map(|(name, schema)| (name.as_str(), schema))
+            .collect();
+        let properties = properties
+            .into_iter()
+            .map(|(name, schema)| (self.name(name), self.node(schema, depth + 1)))
+            .collect();
+        let additional = match map.get("additionalProperties") {
+            Some(Value::Bool(allowed)) => Additional::Bool(*allowed),
+            Some(schema @ Value::Object(_)) => Additional::Schema(Arc::new(self.node(schema, depth + 1))),
+            _ => Additional::Unsaid,
+        };
+        let items = map
+            .get("items")
+            .filter(|items| items.is_object())
+            .map(|items| Arc::new(self.node(items, depth + 1)));
+        let list_keys: Box<[Arc<str>]> = strings(map, "x-kubernetes-list-map-keys", self);
+        let limits = self.limits(map, kind, flag("x-kubernetes-int-or-string"), depth);
+        Structural {
+            kind,
+            nullable: flag("nullable"),
+            int_or_string: flag("x-kubernetes-int-or-string"),
+            preserve_unknown: flag("x-kubernetes-preserve-unknown-fields"),
+            embedded: flag("x-kubernetes-embedded-resource"),
+            atomic_map: text("x-kubernetes-map-type") == "atomic",
+            list_type: match text("x-kubernetes-list-type") {
+                "atomic" => Some(ListType::Atomic),
+                "set" => Some(ListType::Set),
+                "map" => Some(ListType::Map),
+                _ => None,
+            },
+            list_keys: (!list_keys.is_empty()).then_some(list_keys),
+            properties,
+            additional,
+            items,
+            default: map.get("default").filter(|value| !value.is_null()).cloned().map(Box::new),
+            limits,
+            rules: map
+                .get("x-kubernetes-validations")
+                .filter(|rules| rules.as_array().is_some_and(|rules| !rules.is_empty()))
+                .cloned()
+                .map(Arc::new),
+        }
+    }
+
+    fn limits(
+        &mut self,
+        map: &Map<String, Value>,
+        kind: Type,
+        int_or_string: bool,
+        depth: usize,
+    ) -> Option<Box<Limits>> {
+        const KEYS: [&str; 20] = [
+            "format",
+            "minimum",
+            "maximum",
+            "multipleOf",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "uniqueItems",
+            "minLength",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "minProperties",
+            "maxProperties",
+            "pattern",
+            "enum",
+            "required",
+            "allOf",
+            "anyOf",
+            "oneOf",
+            "not",
+        ];
+        if !KEYS.iter().any(|key| map.contains_key(*key)) {
+            return None;
+        }
+        let number = |key: &str| map.get(key).and_then(Value::as_f64);
+        let count = |key: &str| map.get(key).and_then(Value::as_i64);
+        let flag = |key: &str| map.get(key).and_then(Value::as_bool).unwrap_or_default();
+        let format = map.get("format").and_then(Value::as_str).unwrap_or_default();
+        let format = match (kind, int_or_string) {
+            // Two types: no format has a meaning of its own, and strings are still looked at.
+            (_, true) | (Type::Any | Type::String, false) => Format::of_string(format),
+            (Type::Integer, false) => Format::of_integer(format),
+            (Type::Number, false) => Format::of_number(format),
+            _ => None,
+        };
+        let pattern = map.get("pattern").and_then(Value::as_str).filter(|pattern| !pattern.is_empty());
+        Some(Box::new(Limits {
+            format,
+            minimum: number("minimum"),
+            maximum: number("maximum"),
+            multiple_of: number("multipleOf"),
+            exclusive_minimum: flag("exclusiveMinimum"),
+            exclusive_maximum: flag("exclusiveMaximum"),
+            unique_items: flag("uniqueItems"),
+            min_length: count("minLength"),
+            max_length: count("maxLength"),
+            min_items: count("minItems"),
+            max_items: count("maxItems"),
+            min_properties: count("minProperties"),
+            max_properties: count("maxProperties"),
+            pattern: pattern.map(|pattern| self.pattern(pattern)),
+            values: map.get("enum").and_then(Value::as_array).cloned().unwrap_or_default().into(),
+            required: strings(map, "required", self),
+            all_of: self.branches(map, "allOf", depth),
+            any_of: self.branches(map, "anyOf", depth),
+            one_of: self.branches(map, "oneOf", depth),
+            not: map.get("not").filter(|not| not.is_object()).map(|not| Box::new(self.node(not, depth + 1))),
+        }))
+    }
+
+    fn branches(&mut self, map: &Map<String, Value>, key: &str, depth: usize) -> Box<[Structural]> {
+        let branches = map.get(key).and_then(Value::as_array);
+        branches.into_iter().flatten().map(|branch| self.node(branch, depth + 1)).collect()
+    }
+
+    fn pattern(&mut self, source: &str) -> Arc<Pattern> {
+        if let Some(shared) = self.patterns.get(source) {
+            return shared.clone();
+        }
+        let shared = Arc::new(Pattern::new(source));
+        self.patterns.insert(source.into(), shared.clone());
+        shared
+    }
+}
+
+fn strings(map: &Map<String, Value>, key: &str, compiler: &mut Compiler) -> Box<[Arc<str>]> {
+    let list = map.get(key).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(|text| compiler.name(text)).collect()
+}
+
+impl Structural {
+    /// Defaults hold nothing that pruning would take away.
+    fn prune_defaults(&mut self) {
+        if let Some(mut default) = self.default.take() {
+            self.prune_default(&mut default);
+            self.default = Some(default);
+        }
+        for (_, property) in &mut self.properties {
+            property.prune_defaults();
+        }
+        if let Additional::Schema(schema) = &mut self.additional {
+            if let Some(schema) = Arc::get_mut(schema) {
+                schema.prune_defaults();
+            }
+        }
+        if let Some(items) = self.items.as_mut().and_then(Arc::get_mut) {
+            items.prune_defaults();
+        }
+    }
+}

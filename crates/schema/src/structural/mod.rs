@@ -1,0 +1,261 @@
+//! The schema of one version of a custom resource, compiled: small, shared, and ready to prune, default and
+//! validate objects.
+//!
+//! A request's object goes through [`Structural::prune`] and [`Structural::default`] when it is decoded, through
+//! [`Structural::prune_stored`] and [`Structural::default`] when it is read, and through [`Structural::validate`]
+//! before it is written.
+
+mod compile;
+mod default;
+mod embedded;
+pub(crate) mod formats;
+mod list_types;
+mod number;
+mod prune;
+mod validate;
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use regex::Regex;
+use serde_json::Value;
+
+pub(crate) use compile::Compiler;
+use formats::Format;
+pub use prune::Unknown;
+
+/// The type a schema asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Type {
+    /// No type is given.
+    Any,
+    /// `string`
+    String,
+    /// `number`
+    Number,
+    /// `integer`
+    Integer,
+    /// `boolean`
+    Boolean,
+    /// `array`
+    Array,
+    /// `object`
+    Object,
+}
+
+impl Type {
+    /// The name in a schema.
+    pub fn name(self) -> &'static str {
+        match self {
+            Type::Any => "",
+            Type::String => "string",
+            Type::Number => "number",
+            Type::Integer => "integer",
+            Type::Boolean => "boolean",
+            Type::Array => "array",
+            Type::Object => "object",
+        }
+    }
+}
+
+/// How the items of a list belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListType {
+    /// The list is one value.
+    Atomic,
+    /// Every item is there once.
+    Set,
+    /// Items are known by their keys.
+    Map,
+}
+
+/// What may stand in an object beside the named properties.
+#[derive(Debug, Clone)]
+pub enum Additional {
+    /// Nothing is said.
+    Unsaid,
+    /// `additionalProperties: true` or `false`
+    Bool(bool),
+    /// Every other property is of this kind.
+    Schema(Arc<Structural>),
+}
+
+/// A pattern, compiled when it is first needed.
+pub(crate) struct Pattern {
+    source: Box<str>,
+    compiled: OnceLock<Result<Regex, String>>,
+}
+
+impl Pattern {
+    fn new(source: &str) -> Pattern {
+        Pattern { source: source.into(), compiled: OnceLock::new() }
+    }
+
+    fn compiled(&self) -> &Result<Regex, String> {
+        self.compiled.get_or_init(|| crate::go_regex::compile(&self.source))
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+/// Limits on values. Most schemas have none, so they live apart.
+#[derive(Debug, Default)]
+pub(crate) struct Limits {
+    format: Option<Format>,
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+    multiple_of: Option<f64>,
+    exclusive_minimum: bool,
+    exclusive_maximum: bool,
+    unique_items: bool,
+    min_length: Option<i64>,
+    max_length: Option<i64>,
+    min_items: Option<i64>,
+    max_items: Option<i64>,
+    min_properties: Option<i64>,
+    max_properties: Option<i64>,
+    pattern: Option<Arc<Pattern>>,
+    values: Box<[Value]>,
+    required: Box<[Arc<str>]>,
+    all_of: Box<[Structural]>,
+    any_of: Box<[Structural]>,
+    one_of: Box<[Structural]>,
+    not: Option<Box<Structural>>,
+}
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Structural {
+    kind: Type,
+    nullable: bool,
+    int_or_string: bool,
+    preserve_unknown: bool,
+    embedded: bool,
+    atomic_map: bool,
+    /// Whether pruning of nulls, defaulting, list rules or embedded objects can concern anything below.
+    list_type: Option<ListType>,
+    list_keys: Option<Box<[Arc<str>]>>,
+    /// In the order of their names.
+    properties: Box<[(Arc<str>, Structural)]>,
+    additional: Additional,
+    items: Option<Arc<Structural>>,
+    default: Option<Box<Value>>,
+    limits: Option<Box<Limits>>,
+    /// `x-kubernetes-validations`, as written. [`Structural::validate`] is where they are to be evaluated.
+    rules: Option<Arc<Value>>,
+}
+
+impl Structural {
+    /// Compiles an `openAPIV3Schema` that has passed the validation of definitions.
+    pub fn compile(schema: &Value) -> Structural {
+        Compiler::default().compile(schema)
+    }
+
+    /// A schema that says nothing and keeps everything, for versions that have none.
+    pub fn permissive() -> Structural {
+        let mut schema = Compiler::default().compile(&Value::Object(serde_json::Map::new()));
+        schema.preserve_unknown = true;
+        schema
+    }
+
+    /// The declared type.
+    pub fn kind(&self) -> Type {
+        self.kind
+    }
+
+    /// Whether `null` is a value.
+    pub fn nullable(&self) -> bool {
+        self.nullable
+    }
+
+    /// Whether unknown fields are kept.
+    pub fn preserves_unknown_fields(&self) -> bool {
+        self.preserve_unknown
+    }
+
+    /// Whether the value is an object of its own, with `apiVersion`, `kind` and `metadata`.
+    pub fn is_embedded_resource(&self) -> bool {
+        self.embedded
+    }
+
+    /// Whether a whole number or a string is asked for.
+    pub fn is_int_or_string(&self) -> bool {
+        self.int_or_string
+    }
+
+    /// How a list's items belong together, when said.
+    pub fn list_type(&self) -> Option<ListType> {
+        self.list_type
+    }
+
+    /// Whether the object is one value: `x-kubernetes-map-type: atomic`.
+    pub fn is_atomic_map(&self) -> bool {
+        self.atomic_map
+    }
+
+    /// The fields that make an item of a list of type map known.
+    pub fn list_map_keys(&self) -> impl Iterator<Item = &str> {
+        self.list_keys.iter().flatten().map(AsRef::as_ref)
+    }
+
+    /// The schema of a named property.
+    pub fn property(&self, name: &str) -> Option<&Structural> {
+        let at = self.properties.binary_search_by(|(key, _)| key.as_ref().cmp(name)).ok()?;
+        self.properties.get(at).map(|(_, schema)| schema)
+    }
+
+    /// The named properties, in the order of their names.
+    pub fn properties(&self) -> impl Iterator<Item = (&str, &Structural)> {
+        self.properties.iter().map(|(name, schema)| (name.as_ref(), schema))
+    }
+
+    /// What else an object may hold.
+    pub fn additional(&self) -> &Additional {
+        &self.additional
+    }
+
+    /// The schema of the items of a list.
+    pub fn items(&self) -> Option<&Structural> {
+        self.items.as_deref()
+    }
+
+    /// The default value.
+    pub fn default_value(&self) -> Option<&Value> {
+        self.default.as_deref()
+    }
+
+    /// `x-kubernetes-validations` as written, when there are any.
+    pub fn rules(&self) -> Option<&Value> {
+        self.rules.as_deref()
+    }
+
+    /// The schema of a field: the named property's, or the one of all others.
+    pub fn field(&self, name: &str) -> Option<&Structural> {
+        self.property(name).or(match &self.additional {
+            Additional::Schema(schema) => Some(schema),
+            _ => None,
+        })
+    }
+
+    /// The bytes this schema takes, roughly.
+    pub fn memory(&self) -> usize {
+        let children = self.properties.iter().map(|(_, child)| 16 + child.memory()).sum::<usize>();
+        let limits = self.limits.as_ref().map_or(0, |limits| {
+            size_of::<Limits>()
+                + [&limits.all_of, &limits.any_of, &limits.one_of]
+                    .into_iter()
+                    .flat_map(|list| list.iter())
+                    .map(Structural::memory)
+                    .sum::<usize>()
+                + limits.required.len() * 16
+                + limits.values.len() * size_of::<Value>()
+        });
+        size_of::<Structural>() + children + limits + self.items().map_or(0, Structural::memory)
+    }
+}
