@@ -10,14 +10,19 @@ pub(crate) mod resources;
 mod scheduling;
 mod security;
 pub(crate) mod spec;
+mod subresources;
 mod update;
 pub(crate) mod volumes;
 mod volumes_projected;
+pub(crate) mod warnings;
 
 use serde_json::Value;
 
 pub use defaults::admission_defaults;
 pub use prepare::{ephemeral_containers as prepare_ephemeral_containers, resize as prepare_resize};
+pub use subresources::{
+    Eviction, apply_binding, eviction_decision, mark_evicted, set_condition, validate_binding,
+};
 pub use update::{ephemeral_containers as validate_ephemeral_containers, resize as validate_resize};
 
 use super::{
@@ -34,6 +39,7 @@ pub(super) static POD: Rules = Rules {
     validate: update::create,
     validate_update: update::update,
     validate_status: update::status,
+    warnings: warnings::pod,
     generation: true,
     delete_answers_object: true,
     fields: &FIELDS,

@@ -1,0 +1,50 @@
+//! The scale subresource of Deployment, ReplicaSet, StatefulSet and ReplicationController.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    json::{child, number, object},
+    labels,
+};
+
+/// The `autoscaling/v1` Scale of an object. None for kinds that have none.
+pub fn scale_of(kind: &str, value: &Value) -> Option<Value> {
+    let selector = match kind {
+        "Deployment" | "ReplicaSet" | "StatefulSet" => labels::text(value.pointer("/spec/selector")),
+        "ReplicationController" => {
+            labels::map_text(value.pointer("/spec/selector").and_then(Value::as_object))
+        }
+        _ => return None,
+    };
+    let mut metadata = Map::new();
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(field) = value.pointer("/metadata").and_then(|metadata| metadata.get(key)) {
+            metadata.insert(key.into(), field.clone());
+        }
+    }
+    let mut spec = Map::new();
+    let replicas = number(value, "/spec/replicas");
+    if replicas != 0 {
+        spec.insert("replicas".into(), replicas.into());
+    }
+    let mut status = json!({"replicas": number(value, "/status/replicas")});
+    if !selector.is_empty() {
+        status["selector"] = selector.into();
+    }
+    Some(json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status,
+    }))
+}
+
+/// Sets the replicas that a Scale asks for. What a Scale may ask for is checked by [`validate_scale`].
+pub fn set_scale(value: &mut Value, scale: &Value) {
+    let replicas = number(scale, "/spec/replicas");
+    child(object(value), "spec").insert("replicas".into(), replicas.into());
+}
+
+/// What is wrong with a Scale.
+pub fn validate_scale(scale: &Value) -> Vec<k1s_object::FieldError> {
+    let check = k1s_object::Check::new();
+    super::check::non_negative(check.root(scale).get("spec").get("replicas"));
+    check.take()
+}
