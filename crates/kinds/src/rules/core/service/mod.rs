@@ -22,7 +22,10 @@ use super::{
 /// The rules of Service.
 pub static RULES: Rules = Rules {
     defaults,
-    prepare_create: drop_status,
+    prepare_create: |service| {
+        drop_status(service);
+        drop_internal_traffic_policy(service);
+    },
     prepare_update,
     validate: |service| validate::service(service, None),
     validate_update: validate::update,
@@ -112,6 +115,15 @@ fn defaults(service: &mut Value) {
 fn prepare_update(new: &mut Value, old: &Value) {
     keep_status(new, old);
     drop_type_dependent_fields(new, old);
+    drop_internal_traffic_policy(new);
+}
+
+/// External names have no internal traffic: a policy that is a valid one disappears.
+fn drop_internal_traffic_policy(service: &mut Value) {
+    let policy = text(service, &["spec", "internalTrafficPolicy"]);
+    if kind(service) == "ExternalName" && matches!(policy, "Cluster" | "Local") {
+        remove_in(service, "spec", "internalTrafficPolicy");
+    }
 }
 
 /// A change of type lets go of what only the old type needed, when the client sent it back unchanged.
