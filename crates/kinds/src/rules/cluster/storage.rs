@@ -9,7 +9,8 @@ use k1s_object::{
 use serde_json::Value;
 
 use super::util::{
-    default, deprecated_node_label, driver_name, immutable, invalid_each, same, status_alone, unchanged,
+    default, deprecated_node_label, driver_name, immutable, invalid_each, same, status_alone, structure,
+    unchanged,
 };
 use crate::rules::{Rules, drop_status, keep_status};
 
@@ -26,6 +27,7 @@ static CLASS: Rules = Rules {
 };
 
 static ATTRIBUTES_CLASS: Rules = Rules {
+    prepare_create: protect,
     validate: attributes_create,
     validate_update: attributes_update,
     delete_answers_object: true,
@@ -162,6 +164,18 @@ fn class_warnings(class: &Value, _: Option<&Value>, out: &mut Vec<String>) {
                 out.push(format!("allowedTopologies[{i}].matchLabelExpressions[{j}].key: {message}"));
             }
         }
+    }
+}
+
+/// A class that volumes use is not deleted under them.
+fn protect(class: &mut Value) {
+    const PROTECTION: &str = "kubernetes.io/vac-protection";
+    let Some(metadata) = structure(class, "metadata") else { return };
+    default(metadata, "finalizers", Vec::<Value>::new());
+    if let Some(list) = metadata.get_mut("finalizers").and_then(Value::as_array_mut)
+        && !list.iter().any(|one| one == PROTECTION)
+    {
+        list.push(PROTECTION.into());
     }
 }
 

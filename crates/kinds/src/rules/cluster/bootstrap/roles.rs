@@ -51,7 +51,7 @@ fn rule(line: &str) -> Value {
     }
 }
 
-fn role(kind: &str, metadata: Value, lines: &[&str]) -> Value {
+fn role(kind: &str, metadata: &Value, lines: &[&str]) -> Value {
     let rules: Vec<Value> = lines.iter().map(|line| rule(line)).collect();
     json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules})
 }
@@ -63,7 +63,7 @@ pub fn cluster_roles() -> Vec<Value> {
     for (name, labels) in AGGREGATES {
         let from: &str = labels.first().copied().unwrap_or_default();
         let selector = json!({"matchLabels": {aggregation_label(from): "true"}});
-        let mut role = role("ClusterRole", metadata(name, "", labels.get(1).copied()), &[]);
+        let mut role = role("ClusterRole", &metadata(name, "", labels.get(1).copied()), &[]);
         if let Some(role) = role.as_object_mut() {
             role.shift_remove("rules");
             role.insert("aggregationRule".into(), json!({"clusterRoleSelectors": [selector]}));
@@ -72,11 +72,11 @@ pub fn cluster_roles() -> Vec<Value> {
     }
     for (name, lines) in CLUSTER_ROLES {
         let to = name.strip_prefix("system:aggregate-to-");
-        roles.push(role("ClusterRole", metadata(name, "", to), lines));
+        roles.push(role("ClusterRole", &metadata(name, "", to), lines));
     }
     for (name, lines) in CONTROLLER_ROLES {
         let name = format!("system:controller:{name}");
-        roles.push(role("ClusterRole", metadata(&name, "", None), lines));
+        roles.push(role("ClusterRole", &metadata(&name, "", None), lines));
     }
     roles
 }
@@ -86,7 +86,7 @@ pub fn roles() -> Vec<Value> {
     [("kube-public", ROLES_IN_KUBE_PUBLIC), ("kube-system", ROLES_IN_KUBE_SYSTEM)]
         .into_iter()
         .flat_map(|(namespace, rows)| {
-            rows.iter().map(move |(name, lines)| role("Role", metadata(name, namespace, None), lines))
+            rows.iter().map(move |(name, lines)| role("Role", &metadata(name, namespace, None), lines))
         })
         .collect()
 }

@@ -248,7 +248,7 @@ fn written(request: At<'_, '_>, old: Option<At<'_, '_>>) {
             usage.not_supported(&USAGES);
         }
     }
-    if !before.is_some_and(|before| !repeated(before.get("usages").items().map(At::text)).is_empty()) {
+    if before.is_none_or(|before| repeated(before.get("usages").items().map(At::text)).is_empty()) {
         for index in repeated(usages.items().map(At::text)) {
             usages.index(index).duplicate();
         }

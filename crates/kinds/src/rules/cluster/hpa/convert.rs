@@ -32,8 +32,8 @@ pub fn v1_to_v2(v1: &Value) -> Value {
         let text = v1.get("metadata")?.get("annotations")?.get(name)?.as_str()?;
         serde_json::from_str(text).ok()
     };
-    spec_to_v2(object, stored(METRICS), stored(BEHAVIOR));
-    status_to_v2(object, stored(CURRENT_METRICS), stored(CONDITIONS));
+    spec_to_v2(object, stored(METRICS).as_ref(), stored(BEHAVIOR).as_ref());
+    status_to_v2(object, stored(CURRENT_METRICS).as_ref(), stored(CONDITIONS).as_ref());
     drop_round_trip(object);
     v2
 }
@@ -122,7 +122,7 @@ fn cpu_utilization(metric: &Value) -> Option<&Value> {
     metric.pointer("/resource/target/averageUtilization").filter(|percent| !percent.is_null())
 }
 
-fn spec_to_v2(object: &mut Map<String, Value>, others: Option<Value>, behavior: Option<Value>) {
+fn spec_to_v2(object: &mut Map<String, Value>, others: Option<&Value>, behavior: Option<&Value>) {
     let spec = object.entry("spec").or_insert_with(|| Value::Object(Map::new()));
     let Some(spec) = spec.as_object_mut() else { return };
     let mut metrics = Vec::new();
@@ -137,12 +137,12 @@ fn spec_to_v2(object: &mut Map<String, Value>, others: Option<Value>, behavior: 
     }
     let metrics = if metrics.is_empty() { default_metrics() } else { Value::Array(metrics) };
     spec.insert("metrics".into(), metrics);
-    if let Some(behavior) = behavior.as_ref().and_then(behavior_from_go) {
+    if let Some(behavior) = behavior.and_then(behavior_from_go) {
         spec.insert("behavior".into(), behavior);
     }
 }
 
-fn status_to_v2(object: &mut Map<String, Value>, metrics: Option<Value>, conditions: Option<Value>) {
+fn status_to_v2(object: &mut Map<String, Value>, metrics: Option<&Value>, conditions: Option<&Value>) {
     if object.get("status").is_none_or(Value::is_null) && (metrics.is_some() || conditions.is_some()) {
         object.insert("status".into(), Value::Object(Map::new()));
     }
