@@ -13,7 +13,7 @@ pub(crate) struct Catalog {
 
 impl Catalog {
     pub(crate) fn new() -> Catalog {
-        let kinds = k1s_kinds::catalog::kinds();
+        let kinds = k1s_kinds::kinds();
         Catalog {
             all: kinds.iter().map(|kind| Arc::new(Resource::built_in(kind))).collect(),
             places: kinds

@@ -40,6 +40,20 @@ impl Options {
     }
 }
 
+impl Options {
+    /// What an eviction says about the deletion.
+    pub(crate) fn of(body: &Value, dry_run: bool) -> Options {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        Options {
+            policy: None,
+            grace: body["gracePeriodSeconds"].as_i64(),
+            uid: text(&body["preconditions"]["uid"]),
+            revision: text(&body["preconditions"]["resourceVersion"]),
+            dry_run,
+        }
+    }
+}
+
 /// Reads DeleteOptions from the body or, without one, from the query.
 pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
     let body = if cx.body.is_empty() {
@@ -59,7 +73,7 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
         }
         body
     } else {
-        let ty = k1s_kinds::catalog::type_by_name("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
+        let ty = k1s_kinds::type_by_name("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions")
             .ok_or_else(|| Status::internal("DeleteOptions is not in the table of types"))?;
         input::delete_options(cx, ty)?
     };

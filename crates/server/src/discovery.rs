@@ -69,7 +69,7 @@ struct Group {
 
 async fn groups(tenant: &Arc<Tenant>) -> Result<Vec<Group>, Status> {
     let catalog = &tenant.shared.catalog;
-    let mut groups: Vec<Group> = k1s_kinds::catalog::groups()
+    let mut groups: Vec<Group> = k1s_kinds::groups()
         .iter()
         .filter(|group| !group.name.is_empty())
         .map(|group| Group {

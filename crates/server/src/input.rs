@@ -60,7 +60,7 @@ fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
         Media::Protobuf => {
             let lookup = |api_version: &str, kind: &str| {
                 let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-                k1s_kinds::catalog::body_type(group, version, kind)
+                k1s_kinds::body(group, version, kind)
             };
             let value = k1s_kinds::protobuf::decode(&cx.body, lookup).map_err(|error| unrecognized(&error.to_string()))?;
             return Ok(Parsed { value, duplicates: Vec::new() });
@@ -163,7 +163,7 @@ pub(crate) fn check_type(
         return Ok(());
     }
     let (group, version) = sent_version.split_once('/').unwrap_or(("", &sent_version));
-    if sent_kind == kind || k1s_kinds::catalog::find_kind(group, version, &sent_kind).is_none() {
+    if sent_kind == kind || k1s_kinds::find_kind(group, version, &sent_kind).is_none() {
         return Err(Status::bad_request(format!(
             "the API version in the data ({sent_version}) does not match the expected API version ({api_version})"
         )));

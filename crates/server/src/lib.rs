@@ -1,1 +1,67 @@
-//! A Kubernetes API server as a tower Service.
+//! A Kubernetes API server without nodes, as a [`tower::Service`].
+//!
+//! [`ApiServer`] serves Kubernetes' HTTP API over a [`k1s_store::Store`]: to a `kube::Client` in the same process with
+//! no socket between them, or, through [`serve`], to kubectl and every other client over HTTP and HTTPS.
+//!
+//! The tree follows the way of a request: [`server`](ApiServer) takes it in; `request` and `negotiate` read it; `auth`
+//! lets it through; `verbs`, `read`, `watch`, `delete` and `subresource` answer it; `write` and `admission` are the way
+//! of every change; `cache` is what lists and watches are served from; `stored` is how an object lies in the store.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! use std::sync::Arc;
+//!
+//! use http_body_util::BodyExt as _;
+//! use k1s_server::{ApiServer, Body, ServerOptions, User};
+//! use tower::Service as _;
+//!
+//! let env = k1s_env::Env::system();
+//! let store = Arc::new(k1s_store::MemoryStore::default());
+//! let server = ApiServer::new(env, store, ServerOptions::default()).await.unwrap();
+//! let mut client = server.as_user(User::admin());
+//! let request = http::Request::get("/api/v1/namespaces/default").body(Body::empty()).unwrap();
+//! let answer = client.call(request).await.unwrap();
+//! assert_eq!(answer.status(), 200);
+//! # }
+//! ```
+
+mod admission;
+mod auth;
+mod body;
+mod cache;
+mod catalog;
+mod context;
+mod custom;
+mod delete;
+mod discovery;
+mod errors;
+mod health;
+mod input;
+mod lifecycle;
+mod metrics;
+mod negotiate;
+mod openapi;
+mod options;
+mod read;
+mod request;
+mod resource;
+mod respond;
+mod select;
+mod serve;
+mod server;
+mod stored;
+mod subresource;
+mod table;
+mod tenant;
+mod time;
+mod verbs;
+mod watch;
+mod write;
+
+pub use auth::{Tokens, User};
+pub use body::Body;
+pub use k1s_object::Status;
+pub use options::ServerOptions;
+pub use serve::{Listener, TlsFiles, certificate, serve};
+pub use server::ApiServer;

@@ -160,6 +160,17 @@ pub(crate) fn verb(method: &Method, path: &ResourcePath, query: &Query) -> &'sta
     }
 }
 
+/// The verb of a request for a subresource of one object.
+pub(crate) fn method_verb(method: &Method) -> &'static str {
+    match *method {
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE => "delete",
+        _ => "get",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

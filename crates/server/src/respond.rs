@@ -54,7 +54,7 @@ fn encode_status(value: &Value, media: Media) -> Vec<u8> {
     match media {
         Media::Json => value.to_string().into_bytes(),
         Media::Yaml => k1s_object::yaml::to_string(value).into_bytes(),
-        Media::Protobuf => match k1s_kinds::catalog::type_by_name("io.k8s.apimachinery.pkg.apis.meta.v1.Status") {
+        Media::Protobuf => match k1s_kinds::type_by_name("io.k8s.apimachinery.pkg.apis.meta.v1.Status") {
             Some(ty) => k1s_kinds::protobuf::encode(ty, value, "v1", "Status"),
             None => value.to_string().into_bytes(),
         },
@@ -134,7 +134,7 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
     let body = match media {
         Media::Protobuf => {
             let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-            let ty = k1s_kinds::catalog::body_type(group, version, kind)
+            let ty = k1s_kinds::body(group, version, kind)
                 .ok_or_else(|| not_acceptable(format!("{kind} has no protobuf encoding here")))?;
             k1s_kinds::protobuf::encode(ty, value, api_version, kind)
         }
@@ -151,7 +151,7 @@ fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
         Media::Protobuf => {
             let kind = value["kind"].as_str().unwrap_or_default();
             let name = format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}");
-            let ty = k1s_kinds::catalog::type_by_name(&name)
+            let ty = k1s_kinds::type_by_name(&name)
                 .ok_or_else(|| not_acceptable(format!("{kind} has no protobuf encoding here")))?;
             Ok(k1s_kinds::protobuf::encode(ty, value, "meta.k8s.io/v1", kind))
         }

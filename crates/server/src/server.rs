@@ -278,8 +278,8 @@ impl ApiServer {
             Path::Other(path) => match path.as_str() {
                 "/version" => Ok(respond::json(200, &health::version(tenant.options()))),
                 "/metrics" => health::metrics(tenant).await,
-                "/openapi/v2" => Err(openapi::no_v2()),
-                path if path.starts_with("/openapi/v3") => openapi::handle(tenant, path, query).await,
+                "/openapi/v2" => openapi::v2(tenant, headers).await,
+                path if path.starts_with("/openapi/v3") => openapi::handle(tenant, path, query, headers).await,
                 "/" => discovery::paths(tenant).await,
                 path => health::handle(tenant, path, query).await,
             },

@@ -132,7 +132,7 @@ impl Encoder {
 
     fn frame(&self, out: &mut Vec<u8>, kind: Kind, object: &Value, type_name: &str) {
         if self.accepted.media == Media::Protobuf
-            && let Some(ty) = k1s_kinds::catalog::type_by_name(type_name)
+            && let Some(ty) = k1s_kinds::type_by_name(type_name)
         {
             let (api_version, name) = (object["apiVersion"].as_str(), object["kind"].as_str());
             out.extend_from_slice(&k1s_kinds::protobuf::encode_watch_event(

@@ -1,0 +1,158 @@
+//! What can be asked of a pod where nothing runs: binding, eviction, logs and connections.
+
+use http::Response;
+use k1s_kinds::rules::{cluster::policy, workloads::pod as rules};
+use k1s_object::{FieldError, Status};
+use serde_json::{Value, json};
+
+use crate::{
+    body::Body,
+    context::Cx,
+    delete, input, read, respond,
+    resource::Resource,
+    select::Selection,
+    write::{self, Part, Update, meta_text},
+};
+
+fn success(cx: &Cx) -> Response<Body> {
+    let value = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    respond::other(cx, 201, &value).unwrap_or_else(|status| respond::status(&status, cx.accepted.media))
+}
+
+fn pods(cx: &Cx) -> Result<std::sync::Arc<Resource>, Status> {
+    cx.tenant.shared.catalog.find("", "v1", "pods").ok_or_else(|| Status::internal("pods are not in the table of kinds"))
+}
+
+/// Puts a pod on a node.
+pub(super) async fn bind(cx: &Cx) -> Result<Response<Body>, Status> {
+    let options = cx.write_options("CreateOptions")?;
+    let ty = k1s_kinds::body("", "v1", "Binding").ok_or_else(|| Status::internal("Binding is not in the table of types"))?;
+    let mut binding = input::other(cx, ty, ("v1", "v1", "Binding"), options.field_validation)?;
+    write::check_namespace(cx, &mut binding)?;
+    let name = if cx.name.is_empty() { meta_text(&binding, "name") } else { &cx.name };
+    if !cx.name.is_empty() && meta_text(&binding, "name") != cx.name {
+        return Err(Status::bad_request(format!("name in URL does not match name in Binding object: {name}")));
+    }
+    let errors = rules::validate_binding(&binding);
+    if !errors.is_empty() {
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let message = if texts.len() == 1 { texts.join("") } else { format!("[{}]", texts.join(", ")) };
+        return Err(Status::new(500, "", message));
+    }
+    let pod = Cx::internal(&cx.tenant, &pods(cx)?, &cx.namespace, name);
+    let now = crate::time::stamp(cx.tenant.env());
+    let change = |old: &Value| {
+        let mut pod = old.clone();
+        rules::apply_binding(&mut pod, &binding, &now)?;
+        Ok(pod)
+    };
+    update(&pod, &change, options.dry_run).await?;
+    Ok(success(cx))
+}
+
+async fn update(
+    cx: &Cx,
+    change: &(dyn Fn(&Value) -> Result<Value, Status> + Sync),
+    dry_run: bool,
+) -> Result<write::Written, Status> {
+    let update = Update { part: Part::Internal, dry_run, change, uid_is_precondition: false, create: false };
+    write::update(cx, &update).await.map(|(written, _)| written)
+}
+
+/// Deletes a pod, if the budgets allow it.
+pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Status> {
+    let options = cx.write_options("CreateOptions")?;
+    let ty = k1s_kinds::body("policy", "v1", "Eviction").ok_or_else(|| Status::internal("Eviction is not in the table of types"))?;
+    let eviction = input::other(cx, ty, ("policy/v1", "v1", "Eviction"), options.field_validation)?;
+    policy::validate_eviction(&eviction, &cx.name)?;
+    let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+    let pod = cx.resource.read(&stored)?;
+    let budget_kind = cx
+        .tenant
+        .shared
+        .catalog
+        .find("policy", "v1", "poddisruptionbudgets")
+        .ok_or_else(|| Status::internal("budgets are not in the table of kinds"))?;
+    let budgets_cx = Cx::internal(&cx.tenant, &budget_kind, &cx.namespace, "");
+    let list = read::collect(&budgets_cx, &Selection::default()).await?;
+    let budgets = list.items.iter().map(|stored| budget_kind.read(stored)).collect::<Result<Vec<_>, _>>()?;
+    let now = crate::time::stamp(cx.tenant.env());
+    let decision = rules::eviction_decision(&pod, &budgets, &now)?;
+    let dry_run = options.dry_run || eviction["deleteOptions"]["dryRun"].as_array().is_some_and(|list| !list.is_empty());
+    if let rules::Eviction::Spend(budget) = &decision
+        && !dry_run
+    {
+        let one = Cx::internal(&cx.tenant, &budget_kind, &cx.namespace, meta_text(budget, "name"));
+        let change = |_: &Value| Ok(budget.clone());
+        update(&one, &change, false).await?;
+    }
+    let delete_options = delete::Options::of(&eviction["deleteOptions"], dry_run);
+    delete::delete_object(cx, &delete_options).await?;
+    Ok(success(cx))
+}
+
+/// The container that is asked for; a pod with one need not say which.
+fn container(cx: &Cx, pod: &Value) -> Result<String, Status> {
+    let names: Vec<&str> = ["containers", "initContainers", "ephemeralContainers"]
+        .iter()
+        .flat_map(|list| pod["spec"][*list].as_array().into_iter().flatten())
+        .filter_map(|container| container["name"].as_str())
+        .collect();
+    let main: Vec<&str> =
+        pod["spec"]["containers"].as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).collect();
+    match cx.query.get("container") {
+        "" if main.len() == 1 => Ok(main.concat()),
+        "" => Err(Status::bad_request(format!(
+            "a container name must be specified for pod {}, choose one of: [{}]",
+            cx.name,
+            main.join(" ")
+        ))),
+        name if names.contains(&name) => Ok(name.to_owned()),
+        name => Err(Status::bad_request(format!("container {name} is not valid for pod {}", cx.name))),
+    }
+}
+
+async fn find(cx: &Cx) -> Result<Value, Status> {
+    let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+    cx.resource.read(&stored)
+}
+
+/// The node of a pod, which is never there.
+fn node(pod: &Value) -> Option<&str> {
+    pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty())
+}
+
+/// The logs of a pod: nothing has run, so there are none.
+pub(super) async fn log(cx: &Cx) -> Result<Response<Body>, Status> {
+    let mut errors = Vec::new();
+    if let Some(lines) = cx.query.number("tailLines")?.filter(|lines| *lines < 0) {
+        errors.push(FieldError::invalid("tailLines", lines, "must be greater than or equal to 0"));
+    }
+    if let Some(bytes) = cx.query.number("limitBytes")?.filter(|bytes| *bytes < 1) {
+        errors.push(FieldError::invalid("limitBytes", bytes, "must be greater than 0"));
+    }
+    if let Some(seconds) = cx.query.number("sinceSeconds")?.filter(|seconds| *seconds < 1) {
+        errors.push(FieldError::invalid("sinceSeconds", seconds, "must be greater than 0"));
+    }
+    if !errors.is_empty() {
+        return Err(Status::invalid("", "PodLogOptions", &cx.name, &errors));
+    }
+    let pod = find(cx).await?;
+    container(cx, &pod)?;
+    match node(&pod) {
+        None => Ok(respond::bytes(204, "text/plain", Body::empty())),
+        Some(node) => Err(Status::not_found("", "pods", node)),
+    }
+}
+
+/// Exec, attach, port-forward and proxy: there is nobody to connect to.
+pub(super) async fn connect(cx: &Cx) -> Result<Response<Body>, Status> {
+    let pod = find(cx).await?;
+    if matches!(&*cx.subresource, "exec" | "attach") {
+        container(cx, &pod)?;
+    }
+    match node(&pod) {
+        None => Err(Status::bad_request(format!("pod {} does not have a host assigned", cx.name))),
+        Some(node) => Err(Status::not_found("", "pods", node)),
+    }
+}

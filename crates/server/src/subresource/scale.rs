@@ -1,0 +1,163 @@
+//! `/scale`: how many replicas an object wants, the same for every kind.
+
+use http::{Method, Response};
+use k1s_kinds::rules::workloads::scale;
+use k1s_object::{FieldError, Status};
+use serde_json::{Value, json};
+
+use crate::{
+    body::Body,
+    context::{Cx, FieldValidation},
+    input,
+    resource::Source,
+    respond,
+    verbs::{self, Patch},
+    write::{self, Part, Update, meta_text, metadata_mut},
+};
+
+pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
+    match cx.method {
+        Method::GET => {
+            let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+            let scale = scale_of(cx, &cx.resource.read(&stored)?)?;
+            respond::other(cx, 200, &scale)
+        }
+        Method::PUT => {
+            let options = cx.write_options("UpdateOptions")?;
+            let sent = read(cx, options.field_validation)?;
+            let change = |old: &Value| with_scale(cx, old, &sent);
+            store(cx, &change, options.dry_run, true).await
+        }
+        _ => {
+            let options = verbs::patch_options(cx)?;
+            let exists = cx.tenant.get(&cx.key()).await?.is_some();
+            if !exists {
+                return Err(cx.not_found());
+            }
+            let (patch, _) = Patch::read(cx, options)?;
+            let change = |old: &Value| {
+                let mut scale = scale_of(cx, old)?;
+                patch.apply(cx, &mut scale)?;
+                check_name(cx, &scale)?;
+                with_scale(cx, old, &scale)
+            };
+            store(cx, &change, options.dry_run, false).await
+        }
+    }
+}
+
+async fn store(
+    cx: &Cx,
+    change: &(dyn Fn(&Value) -> Result<Value, Status> + Sync),
+    dry_run: bool,
+    put: bool,
+) -> Result<Response<Body>, Status> {
+    // A Scale may leave out the resourceVersion, whatever its parent's kind says.
+    let conditional = std::sync::atomic::AtomicBool::new(false);
+    let change = |old: &Value| {
+        let new = change(old)?;
+        conditional.store(!meta_text(&new, "resourceVersion").is_empty(), std::sync::atomic::Ordering::Relaxed);
+        Ok(new)
+    };
+    let update = Update { part: Part::Main, dry_run, change: &change, uid_is_precondition: false, create: false };
+    let (written, _) = write::update(cx, &update).await?;
+    let _ = put;
+    respond::other(cx, 200, &scale_of(cx, &written.value(&cx.resource)?)?)
+}
+
+fn read(cx: &Cx, validation: FieldValidation) -> Result<Value, Status> {
+    let ty = k1s_kinds::body("autoscaling", "v1", "Scale")
+        .ok_or_else(|| Status::internal("Scale is not in the table of types"))?;
+    let scale = input::other(cx, ty, ("autoscaling/v1", "v1", "Scale"), validation)?;
+    check_name(cx, &scale)?;
+    Ok(scale)
+}
+
+fn check_name(cx: &Cx, scale: &Value) -> Result<(), Status> {
+    let name = meta_text(scale, "name");
+    if !name.is_empty() && name != cx.name {
+        return Err(Status::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            cx.name
+        )));
+    }
+    Ok(())
+}
+
+/// The object with the replicas that a Scale asks for.
+fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Status> {
+    let errors = scale::validate_scale(scale);
+    let mut new = old.clone();
+    match &cx.resource.source {
+        Source::BuiltIn(_) => {
+            if !errors.is_empty() {
+                return Err(Status::invalid("autoscaling", "Scale", &cx.name, &errors));
+            }
+            scale::set_scale(&mut new, scale);
+        }
+        Source::Custom(custom) => {
+            let Some(paths) = custom.scale() else { return Err(cx.not_found()) };
+            let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+            if replicas < 0 {
+                let error = FieldError::invalid(paths.spec_replicas.as_str(), replicas, "should be a non-negative integer");
+                return Err(cx.invalid(&cx.name, &[error]));
+            }
+            set_path(&mut new, &paths.spec_replicas, replicas.into());
+        }
+    }
+    // What the Scale says of the version counts, what the object says does not.
+    let version = meta_text(scale, "resourceVersion").to_owned();
+    metadata_mut(&mut new).insert("resourceVersion".into(), version.into());
+    let uid = meta_text(scale, "uid");
+    if !uid.is_empty() && uid != meta_text(old, "uid") {
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", meta_text(old, "uid"));
+        return Err(Status::conflict(&cx.resource.group, &cx.resource.plural, &cx.name, why));
+    }
+    Ok(new)
+}
+
+/// The Scale of an object.
+fn scale_of(cx: &Cx, object: &Value) -> Result<Value, Status> {
+    match &cx.resource.source {
+        Source::BuiltIn(_) => {
+            scale::scale_of(&cx.resource.kind, object).ok_or_else(|| Status::internal("this kind has no scale"))
+        }
+        Source::Custom(custom) => {
+            let Some(paths) = custom.scale() else { return Err(cx.not_found()) };
+            let Some(replicas) = at_path(object, &paths.spec_replicas).and_then(Value::as_i64) else {
+                return Err(Status::internal(format!(
+                    "the spec replicas field {:?} does not exist",
+                    paths.spec_replicas
+                )));
+            };
+            let mut status = json!({"replicas": at_path(object, &paths.status_replicas).and_then(Value::as_i64).unwrap_or(0)});
+            let selector = paths.label_selector.as_ref().and_then(|path| at_path(object, path)).and_then(Value::as_str);
+            if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
+                status["selector"] = selector.into();
+            }
+            let mut metadata = serde_json::Map::new();
+            for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+                if let Some(value) = object["metadata"].get(field) {
+                    metadata.insert(field.into(), value.clone());
+                }
+            }
+            Ok(json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
+                "spec": {"replicas": replicas}, "status": status}))
+        }
+    }
+}
+
+fn at_path<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    path.trim_start_matches('.').split('.').try_fold(object, |at, name| at.get(name))
+}
+
+fn set_path(object: &mut Value, path: &str, value: Value) {
+    let mut at = object;
+    for name in path.trim_start_matches('.').split('.') {
+        if !at.is_object() {
+            *at = json!({});
+        }
+        at = &mut at[name];
+    }
+    *at = value;
+}
