@@ -1,13 +1,27 @@
 //! Kubernetes objects as JSON, and what can be said about them without asking anybody: no I/O, no tasks, no clock.
 //!
+//! - [`columns`], [`jsonpath`]: the tables of custom resources.
+//! - [`decode`], [`yaml`]: request bodies to JSON values.
 //! - [`field`]: field errors and the way through a document that remembers where it is.
+//! - [`meta`]: the rules of `metadata`.
 //! - [`names`], [`ip`]: the formats of names, keys, values and addresses.
+//! - [`quantity`]: amounts of resources.
+//! - [`selector`]: label and field selectors.
 //! - [`status`]: the `Status` that answers a request which cannot be served.
+//! - [`time`]: points in time, durations and ages.
 
+pub mod columns;
+pub mod decode;
 pub mod field;
 pub mod ip;
+pub mod jsonpath;
+pub mod meta;
 pub mod names;
+pub mod quantity;
+pub mod selector;
 pub mod status;
+pub mod time;
+pub mod yaml;
 
 pub use field::{At, Check, FieldError};
 pub use status::Status;

@@ -26,7 +26,7 @@ const KEY_MESSAGE: &str = "must consist of alphanumeric characters, '-', '_' or 
 const KEY_EXAMPLES: [&str; 3] = ["MyName", "my.name", "123-abc"];
 const DECIMAL_MESSAGE: &str = "must be a valid decimal integer in canonical form";
 
-/// `must be no more than 63 characters`: what DNS names and ConfigMap keys say of their length.
+/// `must be no more than 63 characters`: what DNS names and the keys of config maps say of their length.
 pub fn max_len_error(length: usize) -> String {
     format!("must be no more than {length} characters")
 }
