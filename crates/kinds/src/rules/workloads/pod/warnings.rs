@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k1s_object::{At, Check, ip, names};
 use serde_json::Value;
 
-use super::super::quantity::Quantity;
+use super::super::quantity;
 
 fn deprecated_label(key: &str) -> Option<&'static str> {
     Some(match key {
@@ -218,14 +218,14 @@ fn volume_kind(volume: At<'_, '_>, out: &mut Vec<String>) {
     }
 }
 
-/// The spec of a PersistentVolumeClaim.
+/// The spec of a `PersistentVolumeClaim`.
 pub(crate) fn claim(spec: At<'_, '_>, out: &mut Vec<String>) {
     fraction(spec.get("resources").get("requests").key("storage"), out);
     fraction(spec.get("resources").get("limits").key("storage"), out);
 }
 
 fn fraction(at: At<'_, '_>, out: &mut Vec<String>) {
-    if Quantity::parse(at.text()).is_some_and(|amount| !amount.is_whole()) {
+    if quantity::parse(at.text()).is_some_and(|amount| amount.milli_value() % 1000 != 0) {
         out.push(format!(
             "{}: fractional byte value {:?} is invalid, must be an integer",
             at.path(),
