@@ -7,10 +7,12 @@ use super::super::{
     json::{Object, child, default_pointer, default_value, each, existing, object, text, unset, zero},
     quantity,
 };
+use super::disabled;
 
 /// Fills in a Pod.
 pub(crate) fn pod(value: &mut Value) {
     let pod = object(value);
+    disabled::drop_annotations(pod.get_mut("metadata"));
     let spec = child(pod, "spec");
     if spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).is_some_and(|period| period < 0) {
         spec.insert("terminationGracePeriodSeconds".into(), 1.into());
@@ -79,11 +81,13 @@ fn requests_from_limits(resources: &mut Object) {
 /// Fills in a pod template that is there by value: it and its spec are made when missing.
 pub(crate) fn template(parent: &mut Object, key: &str) {
     let template = child(parent, key);
+    disabled::drop_annotations(template.get_mut("metadata"));
     pod_spec(child(template, "spec"));
 }
 
 /// Fills in a `PodSpec` of a pod or of a template.
 fn pod_spec(spec: &mut Object) {
+    disabled::drop(spec);
     let mut account = text(spec, "serviceAccountName").to_owned();
     if account.is_empty() {
         account = text(spec, "serviceAccount").to_owned();

@@ -327,8 +327,14 @@ fn app_armor(object: At<'_, '_>, is_pod: bool, out: &mut Vec<String>) {
 fn container_app_armor(object: At<'_, '_>, container: At<'_, '_>, is_pod: bool, out: &mut Vec<String>) {
     let key = format!("{}{}", super::security::APP_ARMOR, container.get("name").text());
     let own = container.get("securityContext").get("appArmorProfile");
-    // A pod's field was filled in from the annotation.
-    if has_annotation(object, &key) && (is_pod || !own.is_set()) {
+    let annotation = object.get("metadata").get("annotations").map().and_then(|map| map.get(&key));
+    let known = annotation.and_then(Value::as_str).is_some_and(|text| {
+        matches!(text, "unconfined" | "runtime/default")
+            || text.strip_prefix("localhost/").is_some_and(|name| !name.is_empty())
+    });
+    // A pod's field was filled in from the annotation, unless the pod as a whole has that profile.
+    let warn = if is_pod { own.is_set() || !known } else { !own.is_set() };
+    if annotation.is_some() && warn {
         out.push(format!(
             "{}: deprecated since v1.30; use the \"appArmorProfile\" field instead",
             annotation_path(object, &key)
