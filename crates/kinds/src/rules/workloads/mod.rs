@@ -18,7 +18,7 @@ pub use self::scale::{scale_of, set_scale, validate_scale};
 use self::{check::non_negative, json::number};
 use super::{FieldLabelError, Rules, SelectableField};
 
-/// The rules of PodTemplate.
+/// The rules of `PodTemplate`.
 static POD_TEMPLATE: Rules = Rules {
     defaults: pod::defaults::pod_template,
     validate: |object| pod::spec::template(object.get("template")),
@@ -29,7 +29,7 @@ static POD_TEMPLATE: Rules = Rules {
     ..Rules::PLAIN
 };
 
-/// The rules of ReplicationController.
+/// The rules of `ReplicationController`.
 static REPLICATION_CONTROLLER: Rules = Rules {
     defaults: pod::defaults::replication_controller,
     validate: replication_controller,

@@ -1,4 +1,4 @@
-//! The scale subresource of Deployment, ReplicaSet, StatefulSet and ReplicationController.
+//! The scale subresource of Deployment, `ReplicaSet`, `StatefulSet` and `ReplicationController`.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Defaults of Deployment, ReplicaSet, StatefulSet and DaemonSet.
+//! Defaults of Deployment, `ReplicaSet`, `StatefulSet` and `DaemonSet`.
 
 use serde_json::Value;
 
@@ -23,14 +23,14 @@ pub(crate) fn deployment(value: &mut Value) {
     pod::template(spec, "template");
 }
 
-/// Fills in a ReplicaSet.
+/// Fills in a `ReplicaSet`.
 pub(crate) fn replica_set(value: &mut Value) {
     let spec = child(object(value), "spec");
     default_pointer(spec, "replicas", 1);
     pod::template(spec, "template");
 }
 
-/// Fills in a DaemonSet.
+/// Fills in a `DaemonSet`.
 pub(crate) fn daemon_set(value: &mut Value) {
     let spec = child(object(value), "spec");
     let strategy = child(spec, "updateStrategy");
@@ -44,7 +44,7 @@ pub(crate) fn daemon_set(value: &mut Value) {
     pod::template(spec, "template");
 }
 
-/// Fills in a StatefulSet.
+/// Fills in a `StatefulSet`.
 pub(crate) fn stateful_set(value: &mut Value) {
     let spec = child(object(value), "spec");
     default_value(spec, "podManagementPolicy", "OrderedReady");

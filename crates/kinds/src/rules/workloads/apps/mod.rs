@@ -1,4 +1,4 @@
-//! Deployment, ReplicaSet, StatefulSet, DaemonSet and ControllerRevision.
+//! Deployment, `ReplicaSet`, `StatefulSet`, `DaemonSet` and `ControllerRevision`.
 
 pub(crate) mod defaults;
 pub(crate) mod validate;
@@ -12,7 +12,7 @@ use super::{
     pod::warnings,
 };
 
-/// The annotation in which `apps/v1` keeps how often a DaemonSet's template changed.
+/// The annotation in which `apps/v1` keeps how often a `DaemonSet`'s template changed.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// The rules of Deployment.
@@ -27,7 +27,7 @@ pub(super) static DEPLOYMENT: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// The rules of ReplicaSet.
+/// The rules of `ReplicaSet`.
 pub(super) static REPLICA_SET: Rules = Rules {
     defaults: defaults::replica_set,
     validate: validate::replica_set,
@@ -37,7 +37,7 @@ pub(super) static REPLICA_SET: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// The rules of StatefulSet.
+/// The rules of `StatefulSet`.
 pub(super) static STATEFUL_SET: Rules = Rules {
     defaults: defaults::stateful_set,
     validate: validate::stateful_set,
@@ -48,7 +48,7 @@ pub(super) static STATEFUL_SET: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// The rules of DaemonSet.
+/// The rules of `DaemonSet`.
 pub(super) static DAEMON_SET: Rules = Rules {
     defaults: defaults::daemon_set,
     prepare_create: daemon_set_create,
@@ -60,7 +60,7 @@ pub(super) static DAEMON_SET: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// The rules of ControllerRevision.
+/// The rules of `ControllerRevision`.
 pub(super) static CONTROLLER_REVISION: Rules = Rules {
     validate: validate::controller_revision,
     validate_update: validate::controller_revision_update,

@@ -1,4 +1,4 @@
-//! What is right for Deployment, ReplicaSet, StatefulSet, DaemonSet and ControllerRevision.
+//! What is right for Deployment, `ReplicaSet`, `StatefulSet`, `DaemonSet` and `ControllerRevision`.
 
 use k1s_object::{At, Check, names};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ fn selector(at: At<'_, '_>, kind: &str) -> bool {
     usable
 }
 
-/// A template of ReplicaSets.
+/// A template of `ReplicaSets`.
 fn template(spec: At<'_, '_>) {
     let (select, template) = (spec.get("selector"), spec.get("template"));
     if !select.is_set() || !labels::is_empty(select.value()) {
@@ -212,18 +212,18 @@ fn replica_set_spec(spec: At<'_, '_>) {
     }
 }
 
-/// A ReplicaSet on create.
+/// A `ReplicaSet` on create.
 pub(crate) fn replica_set(object: At<'_, '_>) {
     replica_set_spec(object.get("spec"));
 }
 
-/// A ReplicaSet after an update.
+/// A `ReplicaSet` after an update.
 pub(crate) fn replica_set_update(new: At<'_, '_>, old: At<'_, '_>) {
     replica_set_spec(new.get("spec"));
     immutable_selector(new.get("spec").get("selector"), old.get("spec").get("selector").value());
 }
 
-/// A ReplicaSet or ReplicationController after an update of its status.
+/// A `ReplicaSet` or `ReplicationController` after an update of its status.
 pub(crate) fn replicas_status(new: At<'_, '_>, _old: At<'_, '_>) {
     let at = new.get("status");
     non_negatives(
@@ -362,12 +362,12 @@ fn stateful_set_template(spec: At<'_, '_>) {
     labels::annotations(at.get("annotations").with(metadata.get("annotations").value()));
 }
 
-/// A StatefulSet on create.
+/// A `StatefulSet` on create.
 pub(crate) fn stateful_set(object: At<'_, '_>) {
     stateful_set_spec(object.get("spec"), true);
 }
 
-/// A StatefulSet after an update.
+/// A `StatefulSet` after an update.
 pub(crate) fn stateful_set_update(new: At<'_, '_>, old: At<'_, '_>) {
     let (spec, before) = (new.get("spec"), old.get("spec"));
     stateful_set_spec(spec, false);
@@ -381,7 +381,7 @@ pub(crate) fn stateful_set_update(new: At<'_, '_>, old: At<'_, '_>) {
     }
 }
 
-/// A StatefulSet after an update of its status.
+/// A `StatefulSet` after an update of its status.
 pub(crate) fn stateful_set_status(new: At<'_, '_>, old: At<'_, '_>) {
     let at = new.get("status");
     non_negatives(
@@ -436,18 +436,18 @@ fn daemon_set_spec(spec: At<'_, '_>) {
     non_negative(spec.get("revisionHistoryLimit"));
 }
 
-/// A DaemonSet on create.
+/// A `DaemonSet` on create.
 pub(crate) fn daemon_set(object: At<'_, '_>) {
     daemon_set_spec(object.get("spec"));
 }
 
-/// A DaemonSet after an update.
+/// A `DaemonSet` after an update.
 pub(crate) fn daemon_set_update(new: At<'_, '_>, old: At<'_, '_>) {
     immutable_selector(new.get("spec").get("selector"), old.get("spec").get("selector").value());
     daemon_set_spec(new.get("spec"));
 }
 
-/// A DaemonSet after an update of its status.
+/// A `DaemonSet` after an update of its status.
 pub(crate) fn daemon_set_status(new: At<'_, '_>, old: At<'_, '_>) {
     non_negatives(
         new.get("status"),
@@ -466,7 +466,7 @@ pub(crate) fn daemon_set_status(new: At<'_, '_>, old: At<'_, '_>) {
     collisions(new, old);
 }
 
-/// A ControllerRevision on create.
+/// A `ControllerRevision` on create.
 pub(crate) fn controller_revision(object: At<'_, '_>) {
     non_negative(object.get("revision"));
     let data = object.get("data");
@@ -477,7 +477,7 @@ pub(crate) fn controller_revision(object: At<'_, '_>) {
     }
 }
 
-/// A ControllerRevision after an update.
+/// A `ControllerRevision` after an update.
 pub(crate) fn controller_revision_update(new: At<'_, '_>, old: At<'_, '_>) {
     non_negative(new.get("revision"));
     let data = new.get("data");

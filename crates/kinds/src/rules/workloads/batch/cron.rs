@@ -1,4 +1,4 @@
-//! Schedules of CronJobs: five fields, or a word such as `@hourly`.
+//! Schedules of `CronJobs`: five fields, or a word such as `@hourly`.
 
 use super::zones;
 

@@ -1,4 +1,4 @@
-//! Defaults of Job and CronJob, and the selector that the server makes for a Job.
+//! Defaults of Job and `CronJob`, and the selector that the server makes for a Job.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ pub(crate) fn labels_from_template(value: &mut Value) {
     }
 }
 
-/// Fills in a CronJob. The Jobs it will make get their defaults when they are made.
+/// Fills in a `CronJob`. The Jobs it will make get their defaults when they are made.
 pub(crate) fn cron_job(value: &mut Value) {
     let spec = child(object(value), "spec");
     default_value(spec, "concurrencyPolicy", "Allow");

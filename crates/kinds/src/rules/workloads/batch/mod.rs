@@ -1,4 +1,4 @@
-//! Job and CronJob.
+//! Job and `CronJob`.
 
 mod cron;
 pub(crate) mod defaults;
@@ -31,7 +31,7 @@ pub(super) static JOB: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// The rules of CronJob.
+/// The rules of `CronJob`.
 pub(super) static CRON_JOB: Rules = Rules {
     defaults: defaults::cron_job,
     validate: validate::cron_job,

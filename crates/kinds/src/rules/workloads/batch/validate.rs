@@ -1,4 +1,4 @@
-//! What is right for Job and CronJob.
+//! What is right for Job and `CronJob`.
 
 use k1s_object::{At, names};
 use serde_json::{Value, json};
@@ -569,7 +569,7 @@ fn job_indexes(job: At<'_, '_>, completed_changed: bool, failed_changed: bool) {
     }
 }
 
-/// A CronJob on create.
+/// A `CronJob` on create.
 pub(crate) fn cron_job(object: At<'_, '_>) {
     cron_job_spec(object.get("spec"), false, true);
     let name = object.get("metadata").get("name");
@@ -579,7 +579,7 @@ pub(crate) fn cron_job(object: At<'_, '_>) {
     schedule_is_set(object.get("spec"));
 }
 
-/// A CronJob after an update.
+/// A `CronJob` after an update.
 pub(crate) fn cron_job_update(new: At<'_, '_>, old: At<'_, '_>) {
     let before = old.get("spec");
     let zone_changed = new.get("spec").get("timeZone").value() != before.get("timeZone").value();

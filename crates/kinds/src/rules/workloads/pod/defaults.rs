@@ -7,10 +7,12 @@ use super::super::{
     json::{Object, child, default_pointer, default_value, each, existing, object, text, unset, zero},
     quantity,
 };
+use super::disabled;
 
 /// Fills in a Pod.
 pub(crate) fn pod(value: &mut Value) {
     let pod = object(value);
+    disabled::drop_annotations(pod.get_mut("metadata"));
     let spec = child(pod, "spec");
     if spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64).is_some_and(|period| period < 0) {
         spec.insert("terminationGracePeriodSeconds".into(), 1.into());
@@ -79,11 +81,13 @@ fn requests_from_limits(resources: &mut Object) {
 /// Fills in a pod template that is there by value: it and its spec are made when missing.
 pub(crate) fn template(parent: &mut Object, key: &str) {
     let template = child(parent, key);
+    disabled::drop_annotations(template.get_mut("metadata"));
     pod_spec(child(template, "spec"));
 }
 
-/// Fills in a PodSpec of a pod or of a template.
+/// Fills in a `PodSpec` of a pod or of a template.
 fn pod_spec(spec: &mut Object) {
+    disabled::drop(spec);
     let mut account = text(spec, "serviceAccountName").to_owned();
     if account.is_empty() {
         account = text(spec, "serviceAccount").to_owned();
@@ -231,7 +235,7 @@ fn downward_items(source: &mut Object) {
     }
 }
 
-/// Fills in the spec of a PersistentVolumeClaim.
+/// Fills in the spec of a `PersistentVolumeClaim`.
 fn claim_spec(spec: &mut Object) {
     default_pointer(spec, "volumeMode", "Filesystem");
     if let Some(resources) = existing(spec, "resources") {
@@ -239,7 +243,7 @@ fn claim_spec(spec: &mut Object) {
     }
 }
 
-/// Fills in a PersistentVolumeClaim, as StatefulSets carry them.
+/// Fills in a `PersistentVolumeClaim`, as `StatefulSets` carry them.
 pub(crate) fn claim(claim: &mut Object) {
     default_value(child(claim, "status"), "phase", "Pending");
     claim_spec(child(claim, "spec"));
@@ -298,7 +302,7 @@ pub fn admission_defaults(pod: &mut Value) {
     }
 }
 
-/// Fills in a Job or the spec of a CronJob's jobs.
+/// Fills in a Job or the spec of a `CronJob`'s jobs.
 pub(crate) fn job_policies(spec: &mut Object) {
     if let Some(policy) = existing(spec, "podFailurePolicy") {
         for rule in each(policy, "rules") {
@@ -309,7 +313,7 @@ pub(crate) fn job_policies(spec: &mut Object) {
     }
 }
 
-/// The defaults of ReplicationController.
+/// The defaults of `ReplicationController`.
 pub(crate) fn replication_controller(value: &mut Value) {
     let labels = value.pointer("/spec/template/metadata/labels").filter(|labels| labels.is_object()).cloned();
     let controller = object(value);
@@ -328,7 +332,7 @@ pub(crate) fn replication_controller(value: &mut Value) {
     }
 }
 
-/// The defaults of PodTemplate.
+/// The defaults of `PodTemplate`.
 pub(crate) fn pod_template(value: &mut Value) {
     template(object(value), "template");
 }

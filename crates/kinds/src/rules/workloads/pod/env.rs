@@ -4,7 +4,7 @@ use k1s_object::{At, names};
 
 use super::super::{
     check::{dns_label, messages, no_backsteps},
-    quantity::Quantity,
+    quantity,
 };
 
 const FIELDS: [&str; 9] = [
@@ -193,7 +193,7 @@ pub(crate) fn resource_ref(reference: At<'_, '_>, volume: bool) {
     }
     let divisor = reference.get("divisor");
     let text = divisor.text();
-    if text.is_empty() || Quantity::parse(text).is_none_or(Quantity::is_zero) {
+    if text.is_empty() || quantity::parse(text).is_none_or(|divisor| divisor.is_zero()) {
         return;
     }
     let byte_sizes = matches!(text, "1" | "1k" | "1M" | "1G" | "1T" | "1P" | "1E")

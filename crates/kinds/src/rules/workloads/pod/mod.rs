@@ -2,6 +2,7 @@
 
 mod containers;
 pub(crate) mod defaults;
+mod disabled;
 mod env;
 pub(crate) mod prepare;
 mod probes;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{
     super::json::{Object, child, each, existing, object, restore, text, unset, zero},
     defaults, qos,
+    security::APP_ARMOR,
 };
 
 /// A new pod: pending, with its class, and with what admission adds.
@@ -16,6 +17,7 @@ pub(crate) fn create(value: &mut Value) {
     let labels = labels.as_ref().and_then(Value::as_object);
     let spec = child(pod, "spec");
     match_label_keys(spec, labels);
+    app_armor_fields(pod);
     let mut status = json!({"phase": "Pending"});
     if gated {
         status["conditions"] = json!([{
@@ -27,6 +29,38 @@ pub(crate) fn create(value: &mut Value) {
     super::resources::default_pod_level(value);
     let class = qos::class(value);
     child(object(value), "status").insert("qosClass".into(), class.into());
+}
+
+/// A container whose `AppArmor` profile is named by an annotation alone gets the field, too.
+fn app_armor_fields(pod: &mut Object) {
+    let annotations = pod.get("metadata").and_then(|metadata| metadata.get("annotations")).cloned();
+    let Some(Value::Object(annotations)) = annotations else { return };
+    let spec = child(pod, "spec");
+    if spec.get("os").and_then(|os| os.get("name")).and_then(Value::as_str) == Some("windows") {
+        return;
+    }
+    let of_pod = spec.get("securityContext").and_then(|context| context.get("appArmorProfile")).cloned();
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        for container in each(spec, list) {
+            let key = format!("{APP_ARMOR}{}", text(container, "name"));
+            let has_field = container
+                .get("securityContext")
+                .and_then(|context| context.get("appArmorProfile"))
+                .is_some_and(|profile| !profile.is_null());
+            let Some(annotation) = annotations.get(&key).and_then(Value::as_str) else { continue };
+            let profile = match (annotation, annotation.strip_prefix("localhost/")) {
+                ("unconfined", _) => json!({"type": "Unconfined"}),
+                ("runtime/default", _) => json!({"type": "RuntimeDefault"}),
+                (_, Some(name)) if !name.is_empty() && name.trim() == name => {
+                    json!({"type": "Localhost", "localhostProfile": name})
+                }
+                _ => continue,
+            };
+            if !has_field && of_pod.as_ref() != Some(&profile) {
+                child(container, "securityContext").insert("appArmorProfile".into(), profile);
+            }
+        }
+    }
 }
 
 /// `matchLabelKeys` and `mismatchLabelKeys` become part of their selector.

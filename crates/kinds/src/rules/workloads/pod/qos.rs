@@ -1,8 +1,9 @@
 //! The quality of service class of a pod, computed from its resources.
 
+use k1s_object::quantity::Quantity;
 use serde_json::Value;
 
-use super::super::quantity::Quantity;
+use super::super::quantity;
 
 /// `Guaranteed`, `Burstable` or `BestEffort`.
 pub(crate) fn class(pod: &Value) -> &'static str {
@@ -35,7 +36,7 @@ fn of_requirements(resources: Option<&Value>) -> &'static str {
     }
     let amount = |list: &str, name: &str| {
         let text = resources.get(list).and_then(|list| list.get(name)).and_then(Value::as_str);
-        text.and_then(Quantity::parse).unwrap_or(Quantity::ZERO)
+        text.and_then(quantity::parse).unwrap_or_else(|| Quantity::from_i64(0))
     };
     let of = |name: &str| {
         let (request, limit) = (amount("requests", name), amount("limits", name));

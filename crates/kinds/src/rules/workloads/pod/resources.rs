@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k1s_object::{At, FieldError, field::ErrorKind, field::Shown, names};
+use k1s_object::{At, FieldError, field::ErrorKind, field::Shown, names, quantity::Quantity};
 use serde_json::Value;
 
 use super::super::{
     check::{dns_label, messages},
     json::{child, existing, object, zero},
-    quantity::Quantity,
+    quantity,
 };
 
 const STANDARD: [&str; 20] = [
@@ -103,20 +103,20 @@ fn pod_name(at: At<'_, '_>, name: &str) {
 }
 
 fn amount(at: At<'_, '_>, name: &str) {
-    let Some(quantity) = Quantity::parse(at.text()) else { return };
-    if quantity.is_negative() {
+    let Some(quantity) = super::super::quantity::parse(at.text()) else { return };
+    if quantity.sign() < 0 {
         at.invalid("must be greater than or equal to 0");
     }
-    if (WHOLE.contains(&name) || is_extended(name)) && !quantity.is_whole() {
+    if (WHOLE.contains(&name) || is_extended(name)) && quantity.milli_value() % 1000 != 0 {
         at.invalid("must be an integer");
     }
 }
 
 fn huge_pages_fit(at: At<'_, '_>, name: &str) {
-    let size = name.strip_prefix("hugepages-").and_then(Quantity::parse);
-    let fits = match (size, Quantity::parse(at.text())) {
+    let size = name.strip_prefix("hugepages-").and_then(quantity::parse);
+    let fits = match (size, quantity::parse(at.text())) {
         (Some(size), Some(amount)) => {
-            size.value() > 0 && size.is_whole() && amount.value() % size.value() == 0
+            size.value() > 0 && size.is_integer() && amount.value() % size.value() == 0
         }
         _ => false,
     };
@@ -146,7 +146,7 @@ fn requirements(at: At<'_, '_>, check_name: fn(At<'_, '_>, &str), claims: &BTree
         check_name(request, name);
         amount(request, name);
         let limit = limits.key(name);
-        match (Quantity::parse(request.text()), Quantity::parse(limit.text())) {
+        match (quantity::parse(request.text()), quantity::parse(limit.text())) {
             (Some(wanted), Some(most)) if wanted != most && !may_overcommit(name) => requests
                 .invalid_as(request.text(), format!("must be equal to {name} limit of {}", limit.text())),
             (Some(wanted), Some(most)) if wanted > most => requests.invalid_as(
@@ -284,11 +284,11 @@ pub(crate) fn pod_level(spec: At<'_, '_>) {
     for (name, needed) in aggregate(spec_value, "requests") {
         let own =
             at.get("requests").get("").with(at.get("requests").value().and_then(|list| list.get(&name)));
-        if Quantity::parse(own.text()).is_some_and(|own| needed > own) {
+        if quantity::parse(own.text()).is_some_and(|own| needed > own) {
             let error = FieldError::invalid(
                 format!("{}.requests[{name}]", at.path()),
                 own.text(),
-                format!("must be greater than or equal to aggregate container requests of {}", needed.text()),
+                format!("must be greater than or equal to aggregate container requests of {}", needed),
             );
             at.check().push(error);
         }
@@ -298,7 +298,7 @@ pub(crate) fn pod_level(spec: At<'_, '_>) {
         for (name, limit) in container.get("resources").get("limits").entries() {
             let own = at.get("limits").key(name);
             if let (Some(limit_amount), Some(most)) =
-                (Quantity::parse(limit.text()), Quantity::parse(own.text()))
+                (quantity::parse(limit.text()), quantity::parse(own.text()))
                 && limit_amount > most
             {
                 let error = FieldError::invalid(
@@ -318,15 +318,15 @@ fn aggregate(spec: &Value, list: &str) -> BTreeMap<String, Quantity> {
         let amounts = container.pointer("/resources").and_then(|resources| resources.get(list));
         let amounts = amounts.and_then(Value::as_object).into_iter().flatten();
         amounts
-            .filter_map(|(name, amount)| Some((name.clone(), Quantity::parse(amount.as_str()?)?)))
+            .filter_map(|(name, amount)| Some((name.clone(), quantity::parse(amount.as_str()?)?)))
             .collect()
     };
     let items = |key: &str| spec.get(key).and_then(Value::as_array).into_iter().flatten();
     let mut total: BTreeMap<String, Quantity> = BTreeMap::new();
     let add = |total: &mut BTreeMap<String, Quantity>, amounts: Vec<(String, Quantity)>| {
         for (name, amount) in amounts {
-            let sum = total.entry(name).or_insert(Quantity::ZERO);
-            *sum = sum.plus(amount);
+            let sum = total.entry(name).or_insert_with(|| Quantity::from_i64(0));
+            *sum = sum.add(&amount);
         }
     };
     for container in items("containers") {
@@ -339,22 +339,30 @@ fn aggregate(spec: &Value, list: &str) -> BTreeMap<String, Quantity> {
         if container.get("restartPolicy").and_then(Value::as_str) == Some("Always") {
             add(&mut total, now.clone());
             add(&mut sidecars, now);
-            now = sidecars.iter().map(|(name, amount)| (name.clone(), *amount)).collect();
+            now = sidecars.iter().map(|(name, amount)| (name.clone(), amount.clone())).collect();
         } else {
             for (name, amount) in &mut now {
-                *amount = amount.plus(sidecars.get(name).copied().unwrap_or(Quantity::ZERO));
+                if let Some(beside) = sidecars.get(name) {
+                    *amount = amount.add(beside);
+                }
             }
         }
         for (name, amount) in now {
-            let most = highest.entry(name).or_insert(amount);
-            *most = amount.max(*most);
+            raise(&mut highest, name, amount);
         }
     }
     for (name, amount) in highest {
-        let most = total.entry(name).or_insert(amount);
-        *most = amount.max(*most);
+        raise(&mut total, name, amount);
     }
     total
+}
+
+/// The entry becomes at least this much.
+fn raise(amounts: &mut BTreeMap<String, Quantity>, name: String, amount: Quantity) {
+    let most = amounts.entry(name).or_insert_with(|| amount.clone());
+    if amount > *most {
+        *most = amount;
+    }
 }
 
 /// Pod-level resources that were left out follow from those of the containers and from the limits.
@@ -372,12 +380,12 @@ pub(crate) fn default_pod_level(pod: &mut Value) {
     };
     for (name, amount) in &limits {
         if is_huge_page(name) && !requested(resources, name) {
-            child(resources, "limits").entry(name.as_str()).or_insert_with(|| amount.text().into());
+            child(resources, "limits").entry(name.as_str()).or_insert_with(|| amount.to_string().into());
         }
     }
     for (name, amount) in &requests {
         if is_pod_level(name) && may_overcommit(name) {
-            child(resources, "requests").entry(name.as_str()).or_insert_with(|| amount.text().into());
+            child(resources, "requests").entry(name.as_str()).or_insert_with(|| amount.to_string().into());
         }
     }
     let own = resources.get("limits").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -406,11 +414,11 @@ fn default_limits(pod: &mut Value, together: &BTreeMap<String, Quantity>) {
         if known || !is_pod_level(name) || !everywhere(name) {
             continue;
         }
-        let (Some(most), Some(request)) = (together.get(name), request.as_str().and_then(Quantity::parse))
+        let (Some(most), Some(request)) = (together.get(name), request.as_str().and_then(quantity::parse))
         else {
             continue;
         };
-        limits.push((name.clone(), request.max(*most).text()));
+        limits.push((name.clone(), request.max(most.clone()).to_string()));
     }
     if limits.is_empty() {
         return;

@@ -187,12 +187,16 @@ pub(crate) fn topology_spread(list: At<'_, '_>) {
     }
 }
 
-/// `spec.tolerations`. Keys are looked at last, by [`toleration_keys`].
+/// `spec.tolerations`
 pub(crate) fn tolerations(list: At<'_, '_>) {
     for toleration in list.items() {
         let (operator, effect, value) =
             (toleration.get("operator"), toleration.get("effect"), toleration.get("value"));
-        if toleration.get("key").is_empty() && operator.text() != "Exists" {
+        let key = toleration.get("key");
+        if !key.is_empty() {
+            qualified_name(key);
+        }
+        if key.is_empty() && operator.text() != "Exists" {
             operator.invalid_text(
                 "operator must be Exists when `key` is empty, which means \"match all values and all keys\"",
             );
@@ -217,16 +221,6 @@ pub(crate) fn tolerations(list: At<'_, '_>) {
         }
         if !effect.is_empty() && !matches!(effect.text(), "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
             effect.not_supported(&["NoSchedule", "PreferNoSchedule", "NoExecute"]);
-        }
-    }
-}
-
-/// The keys of tolerations: declarative validation reports them, after all other errors.
-pub(crate) fn toleration_keys(list: At<'_, '_>) {
-    for toleration in list.items() {
-        let key = toleration.get("key");
-        if !key.is_empty() {
-            qualified_name(key);
         }
     }
 }

@@ -428,7 +428,7 @@ pub(crate) fn annotations(at: At<'_, '_>, spec: At<'_, '_>) {
     }
 }
 
-/// The prefix of the annotations that give containers an AppArmor profile.
+/// The prefix of the annotations that give containers an `AppArmor` profile.
 pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
 /// Where both an annotation and a field name a profile, they must name the same.

@@ -236,12 +236,6 @@ pub(crate) fn pod(pod: At<'_, '_>) {
 
 /// A pod template. `labels` and `annotations` are named without `metadata`, as Kubernetes does.
 pub(crate) fn template(template: At<'_, '_>) {
-    template_before_keys(template);
-    scheduling::toleration_keys(template.get("spec").get("tolerations"));
-}
-
-/// A pod template without what declarative validation says at the very end.
-pub(crate) fn template_before_keys(template: At<'_, '_>) {
     let metadata = template.get("metadata");
     let spec_at = template.get("spec");
     let annotations = template.get("annotations").with(metadata.get("annotations").value());

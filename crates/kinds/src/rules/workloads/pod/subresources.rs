@@ -141,7 +141,7 @@ fn budget_forbids(name: &str, why: &str, message: String) -> Status {
     status
 }
 
-/// Decides on an eviction. `budgets` are all PodDisruptionBudgets of the pod's namespace, `now` is the time in the
+/// Decides on an eviction. `budgets` are all `PodDisruptionBudgets` of the pod's namespace, `now` is the time in the
 /// API's form.
 pub fn eviction_decision(pod: &Value, budgets: &[Value], now: &str) -> Result<Eviction, Status> {
     let phase = text_at(pod, "/status/phase");

@@ -26,7 +26,6 @@ pub(crate) fn create(pod: At<'_, '_>) {
         at.get("nodeName").forbidden("cannot be set until all schedulingGates have been cleared");
     }
     security::annotations_match_fields(pod.get("metadata"), at);
-    scheduling::toleration_keys(at.get("tolerations"));
 }
 
 /// An update through the main resource.
@@ -34,7 +33,6 @@ pub(crate) fn update(new: At<'_, '_>, old: At<'_, '_>) {
     spec::pod(new);
     annotations(new, old);
     main_spec(new.get("spec"), old.get("spec"));
-    scheduling::toleration_keys(new.get("spec").get("tolerations"));
 }
 
 fn annotations(new: At<'_, '_>, old: At<'_, '_>) {

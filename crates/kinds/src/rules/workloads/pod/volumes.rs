@@ -10,8 +10,7 @@ use super::{
             descending_path, dns_label, messages, no_backsteps, non_reserved_path, one_of, one_of_or_unset,
             range, required, sorted,
         },
-        labels,
-        quantity::Quantity,
+        labels, quantity,
     },
     env, volumes_projected,
 };
@@ -93,7 +92,7 @@ fn source(volume: At<'_, '_>, pod: &str) {
     if empty.is_set() {
         count += 1;
         let limit = empty.get("sizeLimit");
-        if Quantity::parse(limit.text()).is_some_and(Quantity::is_negative) {
+        if quantity::parse(limit.text()).is_some_and(|limit| limit.sign() < 0) {
             limit.forbidden("SizeLimit field must be a valid resource quantity");
         }
         let mode = empty.get("mode");
@@ -269,7 +268,7 @@ fn items(list: At<'_, '_>) {
     }
 }
 
-/// A key of a ConfigMap or Secret and the file it becomes.
+/// A key of a `ConfigMap` or Secret and the file it becomes.
 pub(crate) fn key_to_path(item: At<'_, '_>) {
     required(item.get("key"));
     required(item.get("path"));
@@ -487,7 +486,7 @@ fn ephemeral(at: At<'_, '_>, volume: At<'_, '_>, pod: &str) {
 
 const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
-/// The spec of a PersistentVolumeClaim, in ephemeral volumes and StatefulSets.
+/// The spec of a `PersistentVolumeClaim`, in ephemeral volumes and `StatefulSets`.
 pub(crate) fn claim_spec(spec: At<'_, '_>) {
     let modes = spec.get("accessModes");
     if modes.is_empty() {
@@ -510,11 +509,9 @@ pub(crate) fn claim_spec(spec: At<'_, '_>) {
     }
     let storage = spec.get("resources").get("requests").get("storage");
     let shown = spec.get("resources").key("storage").with(storage.value());
-    match Quantity::parse(storage.text()) {
+    match quantity::parse(storage.text()) {
         None => shown.required(""),
-        Some(amount) if amount.is_negative() || amount.is_zero() => {
-            shown.invalid("must be greater than zero")
-        }
+        Some(amount) if amount.sign() <= 0 => shown.invalid("must be greater than zero"),
         Some(_) => {}
     }
     if !spec.get("storageClassName").is_empty() {

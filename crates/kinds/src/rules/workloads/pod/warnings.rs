@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k1s_object::{At, Check, ip, names};
 use serde_json::Value;
 
-use super::super::quantity::Quantity;
+use super::super::quantity;
 
 fn deprecated_label(key: &str) -> Option<&'static str> {
     Some(match key {
@@ -218,14 +218,14 @@ fn volume_kind(volume: At<'_, '_>, out: &mut Vec<String>) {
     }
 }
 
-/// The spec of a PersistentVolumeClaim.
+/// The spec of a `PersistentVolumeClaim`.
 pub(crate) fn claim(spec: At<'_, '_>, out: &mut Vec<String>) {
     fraction(spec.get("resources").get("requests").key("storage"), out);
     fraction(spec.get("resources").get("limits").key("storage"), out);
 }
 
 fn fraction(at: At<'_, '_>, out: &mut Vec<String>) {
-    if Quantity::parse(at.text()).is_some_and(|amount| !amount.is_whole()) {
+    if quantity::parse(at.text()).is_some_and(|amount| amount.milli_value() % 1000 != 0) {
         out.push(format!(
             "{}: fractional byte value {:?} is invalid, must be an integer",
             at.path(),
@@ -327,8 +327,14 @@ fn app_armor(object: At<'_, '_>, is_pod: bool, out: &mut Vec<String>) {
 fn container_app_armor(object: At<'_, '_>, container: At<'_, '_>, is_pod: bool, out: &mut Vec<String>) {
     let key = format!("{}{}", super::security::APP_ARMOR, container.get("name").text());
     let own = container.get("securityContext").get("appArmorProfile");
-    // A pod's field was filled in from the annotation.
-    if has_annotation(object, &key) && (is_pod || !own.is_set()) {
+    let annotation = object.get("metadata").get("annotations").map().and_then(|map| map.get(&key));
+    let known = annotation.and_then(Value::as_str).is_some_and(|text| {
+        matches!(text, "unconfined" | "runtime/default")
+            || text.strip_prefix("localhost/").is_some_and(|name| !name.is_empty())
+    });
+    // A pod's field was filled in from the annotation, unless the pod as a whole has that profile.
+    let warn = if is_pod { own.is_set() || !known } else { !own.is_set() };
+    if annotation.is_some() && warn {
         out.push(format!(
             "{}: deprecated since v1.30; use the \"appArmorProfile\" field instead",
             annotation_path(object, &key)
