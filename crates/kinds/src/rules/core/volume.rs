@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{NameRule, Rules, keep_status},
-    resources::{basic_amount, node_selector, positive_amount},
+    resources::{basic_amount, node_selector, positive_amount, round_up},
     util::{
         add_finalizer, default_in, dns_subdomain, find, immutable_text, keep, list, not_supported, same,
         set_in, text,
@@ -62,6 +62,7 @@ fn defaults(volume: &mut Value) {
     if find(volume, &["spec", "volumeMode"]).is_none() {
         set_in(volume, "spec", "volumeMode", "Filesystem");
     }
+    round_up(volume.pointer_mut("/spec/capacity"));
     // The source, its field, the default, and whether an empty text counts as missing.
     let fields = [
         ("hostPath", "type", json!(""), false),

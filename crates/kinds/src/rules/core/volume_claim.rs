@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::{
     super::{Rules, keep_status},
-    resources::{amount, basic_amount, claim_resource_key, is_whole, positive_amount, resource_amount},
+    resources::{
+        amount, basic_amount, claim_resource_key, is_whole, positive_amount, resource_amount, round_up,
+    },
     util::{
         add_finalizer, default_in, dns_label, dns_subdomain, each, find, immutable_text, keep,
         label_selector, not_supported, remove_in, same, set_in, text,
@@ -43,6 +45,14 @@ fn defaults(claim: &mut Value) {
     default_in(claim, "status", "phase", "Pending");
     if find(claim, &["spec", "volumeMode"]).is_none() {
         set_in(claim, "spec", "volumeMode", "Filesystem");
+    }
+    for list in [
+        "/spec/resources/requests",
+        "/spec/resources/limits",
+        "/status/capacity",
+        "/status/allocatedResources",
+    ] {
+        round_up(claim.pointer_mut(list));
     }
 }
 
