@@ -7,8 +7,8 @@ use super::{
     super::{NameRule, Rules, keep_status},
     resources::{basic_amount, node_selector, positive_amount, round_up},
     util::{
-        add_finalizer, default_in, dns_subdomain, find, immutable_text, keep, list, not_supported, same,
-        set_in, text,
+        add_finalizer, default_in, dns_subdomain, find, immutable_text, keep, list, not_supported,
+        same_struct, set_in, text,
     },
     volume_source,
 };
@@ -207,9 +207,9 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
             if let Some(now) = now.as_object_mut() {
                 now.shift_remove(secret);
             }
-            return !same(Some(&now), before.value());
+            return !same_struct(Some(&now), before.value());
         }
-        now.is_set() != before.is_set() || !same(now.value(), before.value())
+        now.is_set() != before.is_set() || !same_struct(now.value(), before.value())
     };
     if volume_source::names().any(changed) {
         let at = spec.get("persistentvolumesource");
