@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     super::{FieldLabelError, NameRule, Rules, SelectableField},
-    util::{IMMUTABLE, same, text},
+    util::{IMMUTABLE, same_struct, text},
 };
 
 /// What events.k8s.io calls a field, what core calls it.
@@ -194,7 +194,7 @@ fn only_new_fields(event: At<'_, '_>) {
 }
 
 fn unchanged(new: At<'_, '_>, old: At<'_, '_>) {
-    if !same(new.get("series").value(), old.get("series").value()) {
+    if !same_struct(new.get("series").value(), old.get("series").value()) {
         series(new);
     }
     for name in [
@@ -215,7 +215,7 @@ fn unchanged(new: At<'_, '_>, old: At<'_, '_>) {
     ] {
         let (at, before) = (field(new, true, name), field(old, true, name));
         let texts = matches!(name, "reason" | "message" | "type" | "action") || name.starts_with("reporting");
-        if texts && at.text() == before.text() || !texts && same(at.value(), before.value()) {
+        if texts && at.text() == before.text() || !texts && same_struct(at.value(), before.value()) {
             continue;
         }
         let shown = match name {

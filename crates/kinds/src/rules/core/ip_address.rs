@@ -32,6 +32,23 @@ pub static SERVICE_CIDR: Rules = Rules {
     ..Rules::PLAIN
 };
 
+/// The `IPAddress` that says which Service has a cluster IP. That there can be one of a name makes it the allocation.
+pub fn of_service(ip: &str, namespace: &str, name: &str) -> Value {
+    let family = if is_ipv6(ip) { "IPv6" } else { "IPv4" };
+    json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "IPAddress",
+        "metadata": {
+            "name": ip,
+            "labels": {
+                "ipaddress.kubernetes.io/ip-family": family,
+                "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+            },
+        },
+        "spec": {"parentRef": {"resource": "services", "namespace": namespace, "name": name}},
+    })
+}
+
 /// The canonical form of an address.
 fn name(name: &str, _prefix: bool) -> Vec<String> {
     let value = Value::from(name);
@@ -149,6 +166,7 @@ mod tests {
         assert!(name("10.0.0.1", false).is_empty());
         assert_eq!(name("x", false), ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]);
         assert_eq!(name("2001:DB8::1", false), ["must be in canonical form (\"2001:db8::1\")"]);
+        assert!(testing::create(&RULES, of_service("10.0.0.1", "n", "s")).is_empty());
         assert_eq!(testing::create(&RULES, json!({})), ["spec.parentRef: Required value"]);
         assert_eq!(
             testing::create(&RULES, json!({"spec": {"parentRef": {"group": "x"}}})),

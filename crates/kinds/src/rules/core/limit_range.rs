@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{
     super::Rules,
-    resources::{container_resource_name, is_overcommit_allowed, resource_name},
+    resources::{container_resource_name, is_overcommit_allowed, resource_name, round_up},
     util::each,
 };
 
@@ -23,6 +23,9 @@ pub static RULES: Rules = Rules {
 fn defaults(range: &mut Value) {
     let limits = range.pointer_mut("/spec/limits").and_then(Value::as_array_mut).into_iter().flatten();
     for limit in limits.filter_map(Value::as_object_mut) {
+        for list in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+            round_up(limit.get_mut(list));
+        }
         if limit.get("type").is_some_and(|kind| kind == "Container") {
             fill(limit, "default", "max");
             fill(limit, "defaultRequest", "default");

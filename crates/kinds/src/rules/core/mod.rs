@@ -2,7 +2,8 @@
 //!
 //! What the rules of these kinds cannot do alone is in functions the server calls: [`service::allocation_plan`] says
 //! which cluster IPs and node ports to take, [`event::to_core`] and [`event::to_events`] turn one view of an event
-//! into the other, [`namespace::prepare_finalize`] belongs to `/finalize`, [`volume::stamp_phase`] needs the time.
+//! into the other, [`namespace::prepare_finalize`] belongs to `/finalize`, [`volume::stamp_phase`] needs the time. [`limiter`] and
+//! [`quota_usage`] are what admission asks about limit ranges and quotas.
 
 pub mod config_map;
 pub mod endpoint_slice;
@@ -13,14 +14,19 @@ pub mod ingress;
 pub mod ip_address;
 pub mod lease;
 pub mod limit_range;
+pub mod limiter;
 pub mod namespace;
 pub mod network_policy;
 pub mod node;
+pub mod pod_resources;
 pub mod quota;
+pub mod quota_usage;
 mod resources;
 pub mod secret;
 pub mod service;
 pub mod service_account;
+#[cfg(test)]
+mod tests;
 mod util;
 pub mod volume;
 pub mod volume_claim;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{FieldLabelError, Rules, SelectableField, keep_status},
-    resources::resource_amount,
+    resources::{resource_amount, round_up},
     util::{
         duplicate, each, find, is_ipv4, is_ipv6, keep, legacy_cidr, list, object, qualified_name, remove_in,
         set_in, strings, text, texts,
@@ -48,6 +48,9 @@ fn defaults(node: &mut Value) {
             set_in(node, "spec", "podCIDRs", vec![Value::from(first)]);
         }
         _ => {}
+    }
+    for list in ["/status/capacity", "/status/allocatable"] {
+        round_up(node.pointer_mut(list));
     }
     let capacity = find(node, &["status", "capacity"]).cloned();
     if let Some(capacity) = capacity

@@ -5,12 +5,17 @@ use serde_json::{Value, json};
 
 use super::{
     super::{Rules, drop_status, keep_status},
-    resources::{is_standard_quota, resource_amount, resource_name},
+    resources::{is_standard_quota, resource_amount, resource_name, round_up},
     util::{IMMUTABLE, text, texts},
 };
 
 /// The rules of `ResourceQuota`.
 pub static RULES: Rules = Rules {
+    defaults: |quota| {
+        for list in ["/spec/hard", "/status/hard", "/status/used"] {
+            round_up(quota.pointer_mut(list));
+        }
+    },
     prepare_create: drop_status,
     prepare_update: keep_status,
     validate: |quota| spec(quota.get("spec")),

@@ -1,6 +1,7 @@
 //! Names and amounts of resources: which are standard, which are whole numbers.
 
 use k1s_object::{At, names, quantity::Quantity};
+use serde_json::Value;
 
 use super::util::qualified_name;
 
@@ -68,6 +69,20 @@ pub(super) fn is_overcommit_allowed(name: &str) -> bool {
 /// The amount here, 0 when missing.
 pub(super) fn amount(at: At<'_, '_>) -> Quantity {
     Quantity::parse(at.text()).unwrap_or_default()
+}
+
+/// Rounds the amounts of a list up to thousandths, which is the least that Kubernetes counts.
+pub(super) fn round_up(list: Option<&mut Value>) {
+    for amount in list.and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut()) {
+        let Some(text) = amount.as_str().filter(|text| text.contains(['n', 'u', '.', 'e', 'E'])) else {
+            continue;
+        };
+        let Ok(exact) = Quantity::parse(text) else { continue };
+        let rounded = Quantity::from_milli(exact.milli_value());
+        if !exact.is_integer() && rounded != exact {
+            *amount = rounded.to_string().into();
+        }
+    }
 }
 
 /// Whether it is a whole number.

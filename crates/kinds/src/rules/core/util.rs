@@ -131,6 +131,33 @@ pub(super) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
     }
 }
 
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.values().all(is_zero),
+        Value::Bool(true) => false,
+    }
+}
+
+/// Like [`same`] for structs whose fields are no pointers: a zero value is as good as none.
+pub(super) fn same_struct(a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(one), None) | (None, Some(one)) => is_zero(one),
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            a.iter().all(|(key, value)| same_struct(Some(value), b.get(key)))
+                && b.iter().all(|(key, value)| a.contains_key(key) || is_zero(value))
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_struct(Some(a), Some(b)))
+        }
+        (Some(a), Some(b)) => a == b || (is_zero(a) && is_zero(b)),
+    }
+}
+
 /// A string that may not change; shown as it is now.
 pub(super) fn immutable_text(new: At<'_, '_>, old: At<'_, '_>) {
     if new.text() != old.text() {

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 
 use super::{
     super::{NameRule, Rules, keep_status},
-    resources::{basic_amount, node_selector, positive_amount},
+    resources::{basic_amount, node_selector, positive_amount, round_up},
     util::{
-        add_finalizer, default_in, dns_subdomain, find, immutable_text, keep, list, not_supported, same,
-        set_in, text,
+        add_finalizer, default_in, dns_subdomain, find, immutable_text, keep, list, not_supported,
+        same_struct, set_in, text,
     },
     volume_source,
 };
@@ -62,6 +62,7 @@ fn defaults(volume: &mut Value) {
     if find(volume, &["spec", "volumeMode"]).is_none() {
         set_in(volume, "spec", "volumeMode", "Filesystem");
     }
+    round_up(volume.pointer_mut("/spec/capacity"));
     // The source, its field, the default, and whether an empty text counts as missing.
     let fields = [
         ("hostPath", "type", json!(""), false),
@@ -206,9 +207,9 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
             if let Some(now) = now.as_object_mut() {
                 now.shift_remove(secret);
             }
-            return !same(Some(&now), before.value());
+            return !same_struct(Some(&now), before.value());
         }
-        now.is_set() != before.is_set() || !same(now.value(), before.value())
+        now.is_set() != before.is_set() || !same_struct(now.value(), before.value())
     };
     if volume_source::names().any(changed) {
         let at = spec.get("persistentvolumesource");

@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 
 use super::{
     super::{Rules, keep_status},
-    resources::{amount, basic_amount, claim_resource_key, is_whole, positive_amount, resource_amount},
+    resources::{
+        amount, basic_amount, claim_resource_key, is_whole, positive_amount, resource_amount, round_up,
+    },
     util::{
         add_finalizer, default_in, dns_label, dns_subdomain, each, find, immutable_text, keep,
-        label_selector, not_supported, remove_in, same, set_in, text,
+        label_selector, not_supported, remove_in, same_struct, set_in, text,
     },
     volume::{access_modes, volume_mode},
 };
@@ -30,7 +32,13 @@ pub static RULES: Rules = Rules {
         keep_status(new, old);
         data_sources(new, Some(old));
     },
-    prepare_status: |new, old| keep(new, old, "spec"),
+    prepare_status: |new, old| {
+        keep(new, old, "spec");
+        // The health of volumes is not on.
+        if find(old, &["status", "healthStatus"]).is_none() {
+            remove_in(new, "status", "healthStatus");
+        }
+    },
     validate: |claim| validate(claim, None),
     validate_update,
     validate_status,
@@ -43,6 +51,14 @@ fn defaults(claim: &mut Value) {
     default_in(claim, "status", "phase", "Pending");
     if find(claim, &["spec", "volumeMode"]).is_none() {
         set_in(claim, "spec", "volumeMode", "Filesystem");
+    }
+    for list in [
+        "/spec/resources/requests",
+        "/spec/resources/limits",
+        "/status/capacity",
+        "/status/allocatedResources",
+    ] {
+        round_up(claim.pointer_mut(list));
     }
 }
 
@@ -182,16 +198,15 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     if before.get("volumeName").text().is_empty() {
         forget("", "volumeName");
     }
-    if moved || set_later {
-        forget("", "storageClassName");
-    }
+    let class_changed = !moved && !set_later && class != old_class;
+    forget("", "storageClassName");
     if bound || storage(spec) == storage(before) {
         forget("/resources/requests", "storage");
     }
     if bound {
         forget("", "volumeAttributesClassName");
     }
-    if !same(Some(&left), Some(&right)) {
+    if class_changed || !same_struct(Some(&left), Some(&right)) {
         spec.forbidden(
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
              claims\n",
@@ -322,6 +337,12 @@ mod tests {
         named["spec"]["volumeName"] = "pv".into();
         assert!(testing::update(&RULES, claim("1Gi"), named.clone()).is_empty());
         assert_eq!(testing::update(&RULES, named, claim("1Gi")), [stays]);
+        let mut other = claim("1Gi");
+        other["spec"]["storageClassName"] = "".into();
+        assert_eq!(testing::update(&RULES, claim("1Gi"), other.clone()), [stays]);
+        other["spec"].as_object_mut().unwrap().shift_remove("storageClassName");
+        assert_eq!(testing::update(&RULES, claim("1Gi"), other.clone()), [stays]);
+        assert!(testing::update(&RULES, other, claim("1Gi")).is_empty());
     }
 
     #[test]
