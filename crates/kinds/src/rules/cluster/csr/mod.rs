@@ -449,7 +449,7 @@ mod tests {
         assert_eq!(one("usages", json!(["any", "any"])), "spec.usages[1]: Duplicate value: \"any\"");
     }
 
-    fn decided(conditions: Value) -> Value {
+    fn decided(conditions: &Value) -> Value {
         let mut request = request();
         request["status"] = json!({"conditions": conditions});
         request
@@ -466,22 +466,22 @@ mod tests {
 
     #[test]
     fn approval_has_its_own_door() {
-        let approved = decided(json!([{"type": "Approved", "status": "True"}]));
+        let approved = decided(&json!([{"type": "Approved", "status": "True"}]));
         assert_eq!(
             on_status(&REQUEST, approved.clone(), &request()),
             ["status.conditions: Forbidden: updates may not add a condition of type \"Approved\""]
         );
         assert!(on_approval(&approved, &request()).is_empty());
         assert_eq!(
-            on_approval(&decided(json!([{"type": "Approved", "status": "False"}])), &request()),
+            on_approval(&decided(&json!([{"type": "Approved", "status": "False"}])), &request()),
             ["status.conditions[0].status: Unsupported value: \"False\": supported values: \"True\""]
         );
         assert_eq!(
-            on_approval(&decided(json!([])), &approved),
+            on_approval(&decided(&json!([])), &approved),
             ["status.conditions: Forbidden: updates may not remove a condition of type \"Approved\""]
         );
         let both =
-            decided(json!([{"type": "Approved", "status": "True"}, {"type": "Denied", "status": "True"}]));
+            decided(&json!([{"type": "Approved", "status": "True"}, {"type": "Denied", "status": "True"}]));
         assert_eq!(
             on_approval(&both, &approved),
             [
@@ -492,9 +492,9 @@ mod tests {
 
     #[test]
     fn conditions_get_times_and_keep_them() {
-        let mut first = decided(json!([{"type": "Approved", "status": "True"}]));
+        let mut first = decided(&json!([{"type": "Approved", "status": "True"}]));
         stamp_times(&mut first, None, "1");
-        let mut second = decided(json!([{"type": "Approved", "status": "True"}]));
+        let mut second = decided(&json!([{"type": "Approved", "status": "True"}]));
         stamp_times(&mut second, Some(&first), "2");
         let times = |one: &Value| {
             let condition = &one["status"]["conditions"][0];
