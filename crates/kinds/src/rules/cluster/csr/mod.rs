@@ -1,5 +1,6 @@
 //! Certificates: `CertificateSigningRequest`, who asked for it, and who may decide about it.
 
+mod others;
 mod pem;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -10,7 +11,7 @@ use k1s_object::{
 pub use pem::Subject;
 use serde_json::{Map, Value};
 
-use super::util::{keep, same, structure};
+use super::util::{keep, same, structure, text_at};
 use crate::rules::{FieldLabelError, NameRule, Rules, SelectableField, only_status};
 
 const APPROVAL_TYPES: [&str; 2] = ["Approved", "Denied"];
@@ -57,11 +58,16 @@ static REQUEST: Rules = Rules {
 };
 
 pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
-    (kind == "CertificateSigningRequest").then_some(&REQUEST)
+    Some(match kind {
+        "CertificateSigningRequest" => &REQUEST,
+        "ClusterTrustBundle" => &others::BUNDLE,
+        "PodCertificateRequest" => &others::POD_REQUEST,
+        _ => return None,
+    })
 }
 
 fn signer_name(request: &Value) -> String {
-    request.pointer("/spec/signerName").and_then(Value::as_str).unwrap_or_default().to_owned()
+    text_at(request, "/spec/signerName")
 }
 
 /// Writes down who asks. The server calls this after `prepare_create`, which takes away what the client said.

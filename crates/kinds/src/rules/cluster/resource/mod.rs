@@ -14,7 +14,9 @@ use k1s_object::{
 };
 use serde_json::Value;
 
-use super::util::{default_zero, invalid_each, items, label_requirement, pointer, status_alone, structure};
+use super::util::{
+    default_zero, invalid_each, items, label_requirement, pointer, status_alone, structure, text_at,
+};
 use crate::rules::{FieldLabelError, Rules, SelectableField, drop_status, keep_status};
 
 static CLASS: Rules = Rules {
@@ -80,10 +82,6 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
         "DeviceTaintRule" => &TAINT_RULE,
         _ => return None,
     })
-}
-
-fn text_at(value: &Value, pointer: &str) -> String {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 fn default_claim(claim: &mut Value) {
