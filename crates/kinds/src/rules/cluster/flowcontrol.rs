@@ -439,7 +439,7 @@ fn level_generated(spec: At<'_, '_>, old: Option<At<'_, '_>>) {
 mod tests {
     use super::{super::util::testing::*, *};
 
-    fn level(name: &str, spec: Value) -> Value {
+    fn level(name: &str, spec: &Value) -> Value {
         json!({"metadata": {"name": name}, "spec": spec})
     }
 
@@ -447,7 +447,7 @@ mod tests {
     fn levels_and_schemas_have_defaults() {
         let mut object = level(
             "a",
-            json!({"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {}}}}),
+            &json!({"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {}}}}),
         );
         default_level(&mut object);
         assert_eq!(
@@ -462,9 +462,9 @@ mod tests {
 
     #[test]
     fn a_level_is_limited_or_exempt() {
-        assert_eq!(on_create(&LEVEL, level("a", json!({}))), ["spec.type: Required value"]);
+        assert_eq!(on_create(&LEVEL, level("a", &json!({}))), ["spec.type: Required value"]);
         assert_eq!(
-            on_create(&LEVEL, level("a", json!({"type": "Exempt", "limited": {}}))),
+            on_create(&LEVEL, level("a", &json!({"type": "Exempt", "limited": {}}))),
             [
                 "spec.type: Invalid value: \"Exempt\": must be 'Exempt' if and only if `name` is 'exempt'",
                 "spec.limited: Forbidden",
@@ -473,7 +473,7 @@ mod tests {
         );
         let deep = json!({"type": "Limited", "limited": {"limitResponse": {"type": "Queue", "queuing": {"handSize": 12, "queues": 64}}}});
         assert_eq!(
-            on_create(&LEVEL, level("a", deep)),
+            on_create(&LEVEL, level("a", &deep)),
             [
                 "spec.limited.limitResponse.queuing.handSize: Invalid value: 12: required entropy bits of deckSize 64 and handSize 12 should not be greater than 60"
             ]
@@ -484,7 +484,7 @@ mod tests {
     fn a_schema_says_who_does_what() {
         let spec = json!({"matchingPrecedence": 1, "rules": [{"subjects": [{"kind": "User"}], "nonResourceRules": [{"verbs": ["fly"], "nonResourceURLs": ["x"]}]}]});
         assert_eq!(
-            on_create(&SCHEMA, level("a", spec)),
+            on_create(&SCHEMA, level("a", &spec)),
             [
                 "spec.matchingPrecedence: Invalid value: 1: only the schema named 'exempt' may have matchingPrecedence 1",
                 "spec.priorityLevelConfiguration.name: Required value: must reference a priority level",

@@ -3,6 +3,7 @@
 use k1s_object::{
     field::{At, Check},
     names,
+    quantity::Quantity,
 };
 use serde_json::{Map, Value};
 
@@ -77,6 +78,11 @@ pub(super) fn set_generation(object: &mut Value, generation: i64) {
     if let Some(meta) = structure(object, "metadata").and_then(Value::as_object_mut) {
         meta.insert("generation".into(), generation.into());
     }
+}
+
+/// The text at a JSON pointer, empty when missing.
+pub(super) fn text_at(value: &Value, pointer: &str) -> String {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// Whether Go would see nothing here: no pointer, no text, no items, no entries.
@@ -321,17 +327,7 @@ pub(super) fn go_texts(at: At<'_, '_>, fields: &[(&str, &str)]) -> Value {
 
 /// The sign of a quantity: -1, 0 or 1. A missing one is zero.
 pub(super) fn quantity_sign(at: At<'_, '_>) -> i32 {
-    let text = match at.value() {
-        Some(Value::String(text)) => text.trim().to_owned(),
-        Some(Value::Number(number)) => number.to_string(),
-        _ => return 0,
-    };
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text.strip_prefix('+').unwrap_or(&text)),
-    };
-    let mantissa = digits.chars().take_while(|c| c.is_ascii_digit() || *c == '.');
-    if mantissa.into_iter().any(|c| matches!(c, '1'..='9')) { sign } else { 0 }
+    at.value().and_then(|value| Quantity::from_json(value).ok()).map_or(0, |quantity| quantity.sign())
 }
 
 /// A quantity that is not negative.

@@ -1,5 +1,6 @@
 //! Certificates: `CertificateSigningRequest`, who asked for it, and who may decide about it.
 
+mod others;
 mod pem;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -10,7 +11,7 @@ use k1s_object::{
 pub use pem::Subject;
 use serde_json::{Map, Value};
 
-use super::util::{keep, same, structure};
+use super::util::{keep, same, structure, text_at};
 use crate::rules::{FieldLabelError, NameRule, Rules, SelectableField, only_status};
 
 const APPROVAL_TYPES: [&str; 2] = ["Approved", "Denied"];
@@ -57,11 +58,16 @@ static REQUEST: Rules = Rules {
 };
 
 pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
-    (kind == "CertificateSigningRequest").then_some(&REQUEST)
+    Some(match kind {
+        "CertificateSigningRequest" => &REQUEST,
+        "ClusterTrustBundle" => &others::BUNDLE,
+        "PodCertificateRequest" => &others::POD_REQUEST,
+        _ => return None,
+    })
 }
 
 fn signer_name(request: &Value) -> String {
-    request.pointer("/spec/signerName").and_then(Value::as_str).unwrap_or_default().to_owned()
+    text_at(request, "/spec/signerName")
 }
 
 /// Writes down who asks. The server calls this after `prepare_create`, which takes away what the client said.
@@ -449,7 +455,7 @@ mod tests {
         assert_eq!(one("usages", json!(["any", "any"])), "spec.usages[1]: Duplicate value: \"any\"");
     }
 
-    fn decided(conditions: Value) -> Value {
+    fn decided(conditions: &Value) -> Value {
         let mut request = request();
         request["status"] = json!({"conditions": conditions});
         request
@@ -466,22 +472,22 @@ mod tests {
 
     #[test]
     fn approval_has_its_own_door() {
-        let approved = decided(json!([{"type": "Approved", "status": "True"}]));
+        let approved = decided(&json!([{"type": "Approved", "status": "True"}]));
         assert_eq!(
             on_status(&REQUEST, approved.clone(), &request()),
             ["status.conditions: Forbidden: updates may not add a condition of type \"Approved\""]
         );
         assert!(on_approval(&approved, &request()).is_empty());
         assert_eq!(
-            on_approval(&decided(json!([{"type": "Approved", "status": "False"}])), &request()),
+            on_approval(&decided(&json!([{"type": "Approved", "status": "False"}])), &request()),
             ["status.conditions[0].status: Unsupported value: \"False\": supported values: \"True\""]
         );
         assert_eq!(
-            on_approval(&decided(json!([])), &approved),
+            on_approval(&decided(&json!([])), &approved),
             ["status.conditions: Forbidden: updates may not remove a condition of type \"Approved\""]
         );
         let both =
-            decided(json!([{"type": "Approved", "status": "True"}, {"type": "Denied", "status": "True"}]));
+            decided(&json!([{"type": "Approved", "status": "True"}, {"type": "Denied", "status": "True"}]));
         assert_eq!(
             on_approval(&both, &approved),
             [
@@ -492,9 +498,9 @@ mod tests {
 
     #[test]
     fn conditions_get_times_and_keep_them() {
-        let mut first = decided(json!([{"type": "Approved", "status": "True"}]));
+        let mut first = decided(&json!([{"type": "Approved", "status": "True"}]));
         stamp_times(&mut first, None, "1");
-        let mut second = decided(json!([{"type": "Approved", "status": "True"}]));
+        let mut second = decided(&json!([{"type": "Approved", "status": "True"}]));
         stamp_times(&mut second, Some(&first), "2");
         let times = |one: &Value| {
             let condition = &one["status"]["conditions"][0];

@@ -99,6 +99,39 @@ pub(super) fn certificates(mut bytes: &[u8]) -> Result<usize, &'static str> {
     Ok(count)
 }
 
+/// Whether a certificate is one of an authority: the CA bit of its basic constraints.
+pub(super) fn is_authority(bytes: &[u8]) -> Result<bool, &'static str> {
+    const BASIC_CONSTRAINTS: [u8; 3] = [0x55, 0x1d, 0x13];
+    let (certificate, rest) = expect(bytes, SEQUENCE)?;
+    if !rest.is_empty() {
+        return Err("asn1: syntax error: trailing data");
+    }
+    let (mut fields, _) = expect(certificate, SEQUENCE)?;
+    while !fields.is_empty() {
+        let (tag, content, rest) = element(fields)?;
+        fields = rest;
+        if tag != 0xa3 {
+            continue;
+        }
+        let (mut extensions, _) = expect(content, SEQUENCE)?;
+        while !extensions.is_empty() {
+            let (extension, rest) = expect(extensions, SEQUENCE)?;
+            extensions = rest;
+            let (id, mut value) = expect(extension, OBJECT_ID)?;
+            if id != BASIC_CONSTRAINTS {
+                continue;
+            }
+            if let Ok((_, after_critical)) = expect(value, 0x01) {
+                value = after_critical;
+            }
+            let (octets, _) = expect(value, 0x04)?;
+            let (constraints, _) = expect(octets, SEQUENCE)?;
+            return Ok(expect(constraints, 0x01).is_ok_and(|(bit, _)| bit == [0xff]));
+        }
+    }
+    Ok(false)
+}
+
 /// The subject of a PKCS #10 certificate request.
 pub(super) fn request_subject(bytes: &[u8]) -> Result<Subject, &'static str> {
     let (request, rest) = expect(bytes, SEQUENCE)?;
