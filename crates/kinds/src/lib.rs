@@ -5,6 +5,7 @@ mod catalog;
 pub mod codec;
 #[rustfmt::skip]
 mod generated;
+pub mod printers;
 pub mod protobuf;
 pub mod rules;
 pub mod table;
