@@ -6,6 +6,7 @@ pub mod codec;
 #[rustfmt::skip]
 mod generated;
 pub mod openapi;
+pub mod printers;
 pub mod protobuf;
 pub mod rules;
 pub mod table;

@@ -188,7 +188,7 @@ impl<I: Iterator<Item = u8>> Sample<I> {
     fn value(&mut self, shape: &'static Shape, depth: usize) -> Option<Value> {
         let pick = self.byte();
         Some(match shape {
-            Shape::Bool => json!(pick % 2 == 0),
+            Shape::Bool => json!(pick.is_multiple_of(2)),
             Shape::Int32 => json!(i32::from(pick as i8) * 9_999_999),
             Shape::Int64 => json!(i64::from(pick as i8) * 99_999_999_999_999),
             Shape::Uint(_, most) => json!(u64::from(pick).min(*most)),
@@ -205,9 +205,11 @@ impl<I: Iterator<Item = u8>> Sample<I> {
             Shape::RawExtension | Shape::FieldsV1 => json!({"any": [1, null]}),
             Shape::Json => json!([pick, "x"]),
             _ if depth == 0 => return None,
-            Shape::SchemaOr(_, SchemaOther::Bool) if pick % 2 == 0 => json!(pick % 4 == 0),
-            Shape::SchemaOr(_, SchemaOther::StringArray) if pick % 2 == 0 => json!(["a"]),
-            Shape::SchemaOr(ty, SchemaOther::Array) if pick % 2 == 0 => json!([self.object(ty, depth - 1)]),
+            Shape::SchemaOr(_, SchemaOther::Bool) if pick.is_multiple_of(2) => json!(pick.is_multiple_of(4)),
+            Shape::SchemaOr(_, SchemaOther::StringArray) if pick.is_multiple_of(2) => json!(["a"]),
+            Shape::SchemaOr(ty, SchemaOther::Array) if pick.is_multiple_of(2) => {
+                json!([self.object(ty, depth - 1)])
+            }
             Shape::SchemaOr(ty, _) | Shape::Struct(ty) => self.object(ty, depth - 1),
             Shape::List(shape) => {
                 Value::Array((0..=pick % 2).filter_map(|_| self.value(shape, depth - 1)).collect())

@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
 const DAY: i64 = 86_400;
 /// Go's zero time, which JSON shows as `null`: 0001-01-01T00:00:00Z.
 pub(crate) const ZERO_TIME: i64 = -62_135_596_800;
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 fn sextet(byte: u8) -> Option<u8> {
     match byte {
@@ -83,17 +83,7 @@ pub(crate) fn base64_decode(text: &str) -> Result<Vec<u8>, String> {
 
 /// Bytes as base64.
 pub(crate) fn base64_encode(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    let letter = |bits: u32| char::from(ALPHABET.get((bits & 63) as usize).copied().unwrap_or(b'='));
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        out.push(letter(bits >> 18));
-        out.push(letter(bits >> 12));
-        out.push(if chunk.len() > 1 { letter(bits >> 6) } else { '=' });
-        out.push(if chunk.len() > 2 { letter(bits) } else { '=' });
-    }
-    out
+    STANDARD.encode(bytes)
 }
 
 /// Checks a base64 text and gives its canonical form when that differs.
