@@ -66,7 +66,8 @@ impl JsonPatch {
     /// where an error quotes the patched document.
     pub fn sort_touched(&self, doc: &mut Value) {
         sort(doc);
-        for path in self.operations.iter().flat_map(|operation| [&operation.from, &operation.path]).flatten() {
+        for path in self.operations.iter().flat_map(|operation| [&operation.from, &operation.path]).flatten()
+        {
             let mut at = &mut *doc;
             let Some((head, _)) = path.rsplit_once('/') else { continue };
             for part in head.split('/').skip(1) {

@@ -57,7 +57,7 @@ fn merge(doc: &mut Map<String, Value>, patch: Map<String, Value>) {
 }
 
 /// Takes the members that are null out of all objects; nulls in lists stay.
-fn prune(value: &mut Value) {
+pub(super) fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => map.retain(|_, value| {
             prune(value);

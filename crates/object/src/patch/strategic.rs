@@ -14,7 +14,7 @@ use super::{
     PatchError,
     go::{printed, printed_as_text, type_name},
     json_kind,
-    lists::{self, Joined},
+    lists::{self, Elements, Joined},
 };
 use crate::field::quote;
 
@@ -295,13 +295,17 @@ fn set_element_order<S: PatchSchema>(
         }
         let current = original.get_mut(name).map(Value::take);
         let current = if let Some(Value::Array(list)) = current { list } else { Vec::new() };
-        lists::element_type(&current, &patched)?;
+        let elements = lists::element_type(&current, &patched)?;
+        if elements == Elements::Maps && found.merge_key.is_empty() && found.strategy != Strategy::Merge {
+            let items = if in_patch { &patched } else { &current };
+            return Err(lists::unordered(items, &order, &current));
+        }
         let joined = match (in_original, in_patch) {
             (true, true) if found.strategy == Strategy::Merge => {
                 lists::merge(current, patched, &found, false)?
             }
             (true, true) => Joined::new(patched, &current, found.merge_key),
-            (true, false) => Joined::unchanged(current, found.merge_key),
+            (true, false) => Joined::unchanged(current),
             _ => {
                 let mut added = Value::Array(patched);
                 strip(&mut added, false);
