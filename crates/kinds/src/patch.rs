@@ -110,141 +110,47 @@ fn strategy(merge: Merge) -> Strategy {
 
 #[cfg(test)]
 mod tests {
-    use k1s_object::patch::strategic;
-    use serde_json::{Value, json};
-
     use super::*;
-    use crate::table::{Field, Omit, Topology};
 
-    const NO_MERGE: Merge = Merge { merge: false, retain_keys: false, replace: false, key: "" };
-
-    const fn field(name: &'static str, shape: Shape, pointer: bool, merge: Merge) -> Field {
-        Field {
-            name,
-            declared_in: "",
-            shape,
-            pointer,
-            omit: Omit::Empty,
-            required: false,
-            proto: None,
-            merge,
-            topology: Topology::Default,
-            default: "",
-        }
-    }
-
-    const BY_NAME: Merge = Merge { merge: true, retain_keys: false, replace: false, key: "name" };
-
-    static CONTAINER: Type = Type {
-        name: "io.k8s.api.core.v1.Container",
-        go: "v1.Container",
-        fields: &[
-            field("args", Shape::List(&Shape::String("string")), false, NO_MERGE),
-            field("image", Shape::String("string"), false, NO_MERGE),
-            field("name", Shape::String("string"), false, NO_MERGE),
-        ],
-    };
-
-    static SPEC: Type = Type {
-        name: "io.k8s.api.core.v1.PodSpec",
-        go: "v1.PodSpec",
-        fields: &[
-            field("containers", Shape::List(&Shape::Struct(&CONTAINER)), false, BY_NAME),
-            field("extension", Shape::RawExtension, false, NO_MERGE),
-            field("items", Shape::SchemaOr(&CONTAINER, SchemaOther::Array), true, NO_MERGE),
-            field("nodeSelector", Shape::Map(&Shape::String("string")), false, NO_MERGE),
-            field("properties", Shape::Map(&Shape::Struct(&CONTAINER)), false, NO_MERGE),
-            field(
-                "selector",
-                Shape::Struct(&CONTAINER),
-                true,
-                Merge { merge: false, retain_keys: false, replace: true, key: "" },
-            ),
-            field("token", Shape::Bytes, false, NO_MERGE),
-        ],
-    };
-
-    static POD: Type = Type {
-        name: "io.k8s.api.core.v1.Pod",
-        go: "v1.Pod",
-        fields: &[
-            field("other", Shape::Struct(&SPEC), true, NO_MERGE),
-            field("spec", Shape::Struct(&SPEC), false, NO_MERGE),
-        ],
-    };
-
-    fn patched(mut doc: Value, patch: Value) -> Result<Value, String> {
-        match strategic::apply(&mut doc, patch, PatchType::of(&POD)) {
-            Ok(()) => Ok(doc),
-            Err(error) => Err(error.to_string()),
-        }
+    fn plain(shape: Shape) -> PatchType {
+        PatchType::new(shape, false)
     }
 
     #[test]
-    fn the_table_tells_how_to_merge() {
-        let pod = json!({"spec": {
-            "containers": [{"name": "a", "image": "a:1", "args": ["x"]}, {"name": "b"}],
-            "nodeSelector": {"x": "1"},
-            "selector": {"name": "s", "image": "s:1"},
-        }});
-        let patch = json!({"spec": {
-            "containers": [{"name": "c"}, {"name": "a", "args": ["y"]}],
-            "nodeSelector": {"y": "2"},
-            "selector": {"name": "t"},
-        }});
-        let expected = json!({"spec": {
-            "containers": [{"name": "c"}, {"name": "a", "image": "a:1", "args": ["y"]}, {"name": "b"}],
-            "nodeSelector": {"x": "1", "y": "2"},
-            "selector": {"name": "t"},
-        }});
-        assert_eq!(patched(pod, patch), Ok(expected));
-    }
-
-    #[test]
-    fn lookups_that_fail_say_it_in_the_words_of_go() {
+    fn shapes_have_the_kinds_and_names_of_go() {
         let cases = [
-            (
-                json!({"spec": {"extension": {"a": {}}}}),
-                json!({"spec": {"extension": {"a": {"b": 1}}}}),
-                "unable to find api field in struct RawExtension for the json field \"a\"",
-            ),
-            (
-                json!({"spec": {"properties": {"a": {}}}}),
-                json!({"spec": {"properties": {"a": {"name": "x"}}}}),
-                "merging an object in json but data type is not struct, instead is: map",
-            ),
-            (
-                json!({"spec": {}}),
-                json!({"spec": {"$setElementOrder/nodeSelector": [{"name": "c"}]}}),
-                "expected slice or array type, but got: struct",
-            ),
-            (
-                json!({"other": {}}),
-                json!({"other": {"$setElementOrder/nodeSelector": []}}),
-                "expected slice or array type, but got: ptr",
-            ),
-            (
-                json!({"spec": {"unknown": []}}),
-                json!({"spec": {"unknown": []}}),
-                "unable to find api field in struct PodSpec for the json field \"unknown\"",
-            ),
+            (Shape::Bool, "bool", ""),
+            (Shape::Uint("uint16", 65_535), "uint16", ""),
+            (Shape::String("v1.RestartPolicy"), "string", ""),
+            (Shape::Bytes, "slice", ""),
+            (Shape::List(&Shape::Int32), "slice", ""),
+            (Shape::Map(&Shape::Quantity), "map", ""),
+            (Shape::RawExtension, "struct", "RawExtension"),
+            (Shape::FieldsV1, "struct", "FieldsV1"),
+            (Shape::Json, "struct", "JSON"),
         ];
-        for (doc, patch, text) in cases {
-            assert_eq!(patched(doc, patch), Err(text.to_owned()));
+        for (shape, kind, name) in cases {
+            assert_eq!((plain(shape).kind(), plain(shape).type_name()), (kind, name));
+            assert!(plain(shape).field("raw").is_none(), "{kind} {name}");
         }
     }
 
     #[test]
-    fn what_may_be_one_or_a_list_is_replaced() {
-        let doc = json!({"spec": {"items": [{"a": 1}], "token": [1]}});
-        let patch = json!({"spec": {"items": [{"b": 2}], "token": [2]}});
-        assert_eq!(patched(doc, patch.clone()), Ok(patch));
+    fn lists_have_items() {
+        let items = |shape: Shape| plain(shape).items().map(PatchSchema::kind);
+        assert_eq!(items(Shape::List(&Shape::List(&Shape::Int32))), Some("slice"));
+        assert_eq!(items(Shape::List(&Shape::Int32)), Some("int32"));
+        assert_eq!(items(Shape::Bytes), Some("uint8"));
+        assert_eq!(items(Shape::Map(&Shape::Int32)), None);
+        assert_eq!(items(Shape::Json), None);
     }
 
     #[test]
-    fn fields_are_found_in_spite_of_their_case() {
-        let found = PatchType::of(&SPEC).field("CONTAINERS").expect("a field");
-        assert_eq!((found.strategy, found.merge_key), (Strategy::Merge, "name"));
-        assert!(PatchType::of(&SPEC).field("contain").is_none());
+    fn a_strategy_is_merge_or_replace_or_none() {
+        let merge =
+            |merge: bool, replace: bool| strategy(Merge { merge, retain_keys: true, replace, key: "" });
+        assert_eq!(merge(true, false), Strategy::Merge);
+        assert_eq!(merge(false, true), Strategy::Replace);
+        assert_eq!(merge(false, false), Strategy::Default);
     }
 }

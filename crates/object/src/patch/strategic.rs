@@ -15,6 +15,7 @@ use super::{
     go::{printed, printed_as_text, type_name},
     json_kind,
     lists::{self, Elements, Joined},
+    remove_all,
 };
 use crate::field::quote;
 
@@ -157,11 +158,12 @@ pub(super) fn merge<S: PatchSchema>(
     }
     retain_keys(original, &mut patch)?;
     set_element_order(original, &mut patch, schema)?;
+    let mut gone = Vec::new();
     for (key, value) in patch {
         let delete_from = key.starts_with(DELETE_FROM_LIST);
         let name = if delete_from { list_name(&key)? } else { &key };
         if value.is_null() {
-            original.shift_remove(name);
+            gone.push(name.to_owned());
             continue;
         }
         let alike = match original.get(name) {
@@ -201,6 +203,7 @@ pub(super) fn merge<S: PatchSchema>(
             }
         }
     }
+    remove_all(original, &gone);
     Ok(())
 }
 

@@ -30,6 +30,14 @@ fn objects_are_merged_and_the_rest_is_replaced() {
 }
 
 #[test]
+fn many_nulls_delete_many_keys_and_keep_the_order() {
+    let doc: Value = (0..100).map(|n| (format!("k{n}"), json!(n))).collect::<serde_json::Map<_, _>>().into();
+    let patch: Value =
+        (1..99).map(|n| (format!("k{n}"), json!(null))).collect::<serde_json::Map<_, _>>().into();
+    assert_eq!(patched(doc, patch).to_string(), r#"{"k0":0,"k99":99}"#);
+}
+
+#[test]
 fn objects_in_lists_lose_their_nulls_unless_they_replace_an_object() {
     let list = json!({"a": [null, {"b": null, "c": 1}]});
     let pruned = json!({"a": [null, {"c": 1}]});
