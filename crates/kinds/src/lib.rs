@@ -8,6 +8,7 @@ mod generated;
 pub mod openapi;
 pub mod printers;
 pub mod protobuf;
+pub mod patch;
 pub mod rules;
 pub mod table;
 

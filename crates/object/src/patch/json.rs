@@ -5,8 +5,8 @@
 //!   `test` of a missing key against null passes.
 //! - Indexes may have leading zeros or a sign; negative ones count from the end (for `add`, -1 appends).
 //! - The whole document, `""`, can be replaced and tested, nothing else; `/` is the key `""`.
-//! - Equality in `test` is that of values, where the real server compares texts within objects and lists: there
-//!   `"<"` is not equal to itself.
+//! - `test` compares values, except that 1 is not 1.0. The real server compares the texts of scalars, and so finds that
+//!   a client's `"<"` differs from the `"\u003c"` it wrote itself; k1s does not follow it there.
 
 use std::{borrow::Cow, io};
 
@@ -66,7 +66,8 @@ impl JsonPatch {
     /// where an error quotes the patched document.
     pub fn sort_touched(&self, doc: &mut Value) {
         sort(doc);
-        for path in self.operations.iter().flat_map(|operation| [&operation.from, &operation.path]).flatten() {
+        for path in self.operations.iter().flat_map(|operation| [&operation.from, &operation.path]).flatten()
+        {
             let mut at = &mut *doc;
             let Some((head, _)) = path.rsplit_once('/') else { continue };
             for part in head.split('/').skip(1) {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::merge::prune;
 use super::strategic::{
     DELETE_FROM_LIST, DIRECTIVE, Object, PatchSchema, RETAIN_KEYS, SET_ORDER, Strategy, field, list_field,
     same_type, strip,
@@ -60,6 +61,10 @@ fn reduce<S: PatchSchema>(original: &Object, patch: &mut Object, schema: S) {
 }
 
 fn reduce_items<S: PatchSchema>(original: &[Value], patch: &mut [Value], key: &str, schema: S) {
+    // A list that is replaced merges with nothing.
+    if patch.iter().any(|item| item.get(DIRECTIVE).is_some_and(|directive| directive == "replace")) {
+        return;
+    }
     for item in patch {
         let counterpart = original.iter().find(|original| original.get(key) == item.get(key));
         if let (Some(Value::Object(original)), Value::Object(item)) = (counterpart, item)
@@ -71,16 +76,17 @@ fn reduce_items<S: PatchSchema>(original: &[Value], patch: &mut [Value], key: &s
 }
 
 /// What was taken over is also part of the document, where it lost its nulls and directives. Only a list, or an
-/// object with a directive, stays in the patch as it is: the document got a copy of the one and nothing of the other.
+/// object with a directive, keeps its items: the document got a copy of the one and nothing of the other.
 fn take_over(value: &mut Value) {
+    prune(value);
+    lose_directives(value);
+}
+
+fn lose_directives(value: &mut Value) {
     match value {
-        Value::Array(list) => {
-            for item in list {
-                strip(item, true);
-            }
-        }
+        Value::Array(list) => list.iter_mut().for_each(lose_directives),
         value => {
-            strip(value, true);
+            strip(value, false);
         }
     }
 }

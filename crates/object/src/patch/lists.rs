@@ -139,19 +139,26 @@ pub(super) struct Joined {
     items: Vec<Value>,
     /// In the order that the patch asks for.
     ordered: Option<Vec<usize>>,
-    /// The merge keys, or the scalars, in the order of the list in the document.
-    live: Vec<Value>,
+    live: Live,
+}
+
+/// The order of the list in the document, by merge keys or scalars.
+enum Live {
+    /// That of the first items.
+    First(usize),
+    /// This one.
+    Keys(Vec<Value>),
 }
 
 impl Joined {
     /// Items that replace a list.
     pub(super) fn new(items: Vec<Value>, live: &[Value], key: &str) -> Joined {
-        Joined { items, ordered: None, live: keys_of(live, key) }
+        Joined { items, ordered: None, live: Live::Keys(keys_of(live, key)) }
     }
 
     /// A list that stays as it is.
-    pub(super) fn unchanged(items: Vec<Value>, key: &str) -> Joined {
-        let live = keys_of(&items, key);
+    pub(super) fn unchanged(items: Vec<Value>) -> Joined {
+        let live = Live::First(items.len());
         Joined { items, ordered: None, live }
     }
 
@@ -165,8 +172,11 @@ impl Joined {
 
     /// The items in the order of `$setElementOrder`; what that does not name keeps its place relative to the
     /// items that were there.
-    pub(super) fn ordered_by(self, order: &[Value], key: &str) -> Result<Vec<Value>, PatchError> {
-        let live = self.live.clone();
+    pub(super) fn ordered_by(mut self, order: &[Value], key: &str) -> Result<Vec<Value>, PatchError> {
+        let live = match std::mem::replace(&mut self.live, Live::First(0)) {
+            Live::First(count) => keys_of(self.items.get(..count).unwrap_or(&self.items), key),
+            Live::Keys(keys) => keys,
+        };
         let mut items = self.ordered();
         let mut ids = Ids::default();
         if !items.is_empty()
@@ -180,6 +190,16 @@ impl Joined {
         let live_ids = ids.all(&live, "")?;
         let permutation = arrange(&item_ids, &order_ids, &live_ids, ids.len());
         Ok(pick(&mut items, &permutation))
+    }
+}
+
+/// Objects without a merge key cannot be put in an order.
+pub(super) fn unordered(items: &[Value], order: &[Value], original: &[Value]) -> PatchError {
+    match (items.first(), order.iter().chain(original).next()) {
+        (Some(item), _) => incomparable(item),
+        (None, Some(item)) if item.is_object() => no_merge_key(item, ""),
+        (None, Some(item)) => expected(A_MAP, item),
+        (None, None) => internal("no elements in any of the given slices"),
     }
 }
 
@@ -201,7 +221,7 @@ pub(super) fn merge<S: PatchSchema>(
     delete: bool,
 ) -> Result<Joined, PatchError> {
     if original.is_empty() && patch.is_empty() {
-        return Ok(Joined::unchanged(original, field.merge_key));
+        return Ok(Joined::unchanged(original));
     }
     match element_type(&original, &patch)? {
         Elements::Scalars if delete => delete_scalars(original, &patch),
@@ -223,7 +243,7 @@ fn delete_scalars(original: Vec<Value>, delete: &[Value]) -> Result<Joined, Patc
         .filter(|(_, id)| place(&deleted, **id).is_none())
         .map(|(index, _)| index)
         .collect();
-    Ok(Joined { items: original, ordered: Some(kept), live: Vec::new() })
+    Ok(Joined { items: original, ordered: Some(kept), live: Live::First(0) })
 }
 
 fn merge_scalars(original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<Joined, PatchError> {
@@ -232,20 +252,21 @@ fn merge_scalars(original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<J
     {
         return Err(expected(A_MAP, first));
     }
-    let live = original.clone();
+    let before = original.len();
     let mut items = original;
     items.extend(patch);
     let mut ids = Ids::default();
     let all = ids.all(&items, "")?;
-    let (original_ids, patch_ids) = all.split_at(live.len().min(all.len()));
+    let (original_ids, patch_ids) = all.split_at(before.min(all.len()));
     let places = first_places(&all, ids.len());
     // Each value once, at its first place.
-    let unique: Vec<usize> =
-        (0..all.len()).filter(|index| all.get(*index).and_then(|id| place(&places, *id)) == Some(*index)).collect();
+    let unique: Vec<usize> = (0..all.len())
+        .filter(|index| all.get(*index).and_then(|id| place(&places, *id)) == Some(*index))
+        .collect();
     let unique_ids: Vec<usize> = unique.iter().filter_map(|index| all.get(*index).copied()).collect();
     let order = arrange(&unique_ids, patch_ids, original_ids, ids.len());
     let ordered = order.iter().filter_map(|index| unique.get(*index).copied()).collect();
-    Ok(Joined { items, ordered: Some(ordered), live })
+    Ok(Joined { items, ordered: Some(ordered), live: Live::First(before) })
 }
 
 fn merge_maps<S: PatchSchema>(
@@ -263,7 +284,9 @@ fn merge_maps<S: PatchSchema>(
         plain.push(directive.is_none());
         match directive.map(|directive| (directive, directive.as_str())) {
             None => {}
-            Some((_, Some("delete"))) => deleted.extend(scalar(merge_value(item, key)?).map(|key| ids.of(key))),
+            Some((_, Some("delete"))) => {
+                deleted.extend(scalar(merge_value(item, key)?).map(|key| ids.of(key)))
+            }
             Some((_, Some("replace"))) => replace = true,
             Some((_, Some("merge"))) => {
                 return Err(internal("merging lists cannot yet be specified in the patch"));
@@ -275,7 +298,7 @@ fn merge_maps<S: PatchSchema>(
         }
     }
     if replace {
-        let live = keys_of(&original, key);
+        let live = Live::Keys(keys_of(&original, key));
         let items: Vec<Value> =
             patch.into_iter().zip(plain).filter(|(_, plain)| *plain).map(|(item, _)| item).collect();
         let mut ids = Ids::default();
@@ -338,8 +361,7 @@ fn merge_maps<S: PatchSchema>(
     let live_ids = item_ids.get(..live_count).unwrap_or_default();
     let ordered = Some(arrange(&item_ids, &order, live_ids, count));
     // What `$setElementOrder` compares with is as long as the list was, and filled up by the new items.
-    let live = keys_of(items.get(..before.min(items.len())).unwrap_or_default(), key);
-    Ok(Joined { items, ordered, live })
+    Ok(Joined { items, ordered, live: Live::First(before) })
 }
 
 /// The order of merged items: those that are in `order` as it says, the others as in `live`, and both woven
@@ -358,7 +380,9 @@ fn arrange(items: &[usize], order: &[usize], live: &[usize], count: usize) -> Ve
     let mut others = others.into_iter().peekable();
     for index in named {
         if let Some(right) = live_place(index) {
-            while let Some(other) = others.next_if(|other| live_place(*other).is_some_and(|left| left < right)) {
+            while let Some(other) =
+                others.next_if(|other| live_place(*other).is_some_and(|left| left < right))
+            {
                 woven.push(other);
             }
         }
@@ -405,12 +429,18 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result
             wanted.push(item);
         }
     }
-    let mut wanted = wanted.into_iter().filter(|item| item.get(DIRECTIVE).is_none()).peekable();
-    for named in order {
-        let Some(item) = wanted.peek() else { return Ok(()) };
+    let mut wanted = wanted.into_iter().peekable();
+    let mut order_left = order.iter().peekable();
+    while let (Some(item), Some(named)) = (wanted.peek(), order_left.peek()) {
+        // An item with a directive needs no place, as long as there are places left.
+        if item.get(DIRECTIVE).is_some() {
+            wanted.next();
+            continue;
+        }
         if equal_keys(item, named, key)? {
             wanted.next();
         }
+        order_left.next();
     }
     if wanted.peek().is_none() {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{PatchError, json_kind};
+use super::{PatchError, json_kind, remove_all};
 
 /// Whether a document can be a merge patch. `validate` is whether fields are validated, be it with warnings or
 /// strictly; without it a list passes and replaces the object.
@@ -33,9 +33,10 @@ pub fn apply(doc: &mut Value, patch: Value) {
 }
 
 fn merge(doc: &mut Map<String, Value>, patch: Map<String, Value>) {
+    let mut gone = Vec::new();
     for (key, value) in patch {
         if value.is_null() {
-            doc.shift_remove(&key);
+            gone.push(key);
             continue;
         }
         match doc.get_mut(&key) {
@@ -54,10 +55,11 @@ fn merge(doc: &mut Map<String, Value>, patch: Map<String, Value>) {
             }
         }
     }
+    remove_all(doc, &gone);
 }
 
 /// Takes the members that are null out of all objects; nulls in lists stay.
-fn prune(value: &mut Value) {
+pub(super) fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => map.retain(|_, value| {
             prune(value);

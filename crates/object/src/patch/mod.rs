@@ -14,6 +14,10 @@ pub mod strategic;
 
 pub use go::printed;
 
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
 use crate::status::{Details, Status};
 
 /// Why a patch was refused, as far as the answer depends on it.
@@ -61,13 +65,25 @@ impl From<PatchError> for Status {
 }
 
 /// What Go's JSON errors call a value.
-fn json_kind(value: &serde_json::Value) -> &'static str {
+fn json_kind(value: &Value) -> &'static str {
     match value {
-        serde_json::Value::Null => "null",
-        serde_json::Value::Bool(_) => "bool",
-        serde_json::Value::Number(_) => "number",
-        serde_json::Value::String(_) => "string",
-        serde_json::Value::Array(_) => "array",
-        serde_json::Value::Object(_) => "object",
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Removes keys, and keeps the order of the others. To close the gap behind each of many keys would take too long.
+fn remove_all(map: &mut Map<String, Value>, keys: &[String]) {
+    if keys.len() <= 8 {
+        for key in keys {
+            map.shift_remove(key);
+        }
+    } else {
+        let keys: HashSet<&str> = keys.iter().map(String::as_str).collect();
+        map.retain(|key, _| !keys.contains(key.as_str()));
     }
 }

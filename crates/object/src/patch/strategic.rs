@@ -14,7 +14,8 @@ use super::{
     PatchError,
     go::{printed, printed_as_text, type_name},
     json_kind,
-    lists::{self, Joined},
+    lists::{self, Elements, Joined},
+    remove_all,
 };
 use crate::field::quote;
 
@@ -157,11 +158,12 @@ pub(super) fn merge<S: PatchSchema>(
     }
     retain_keys(original, &mut patch)?;
     set_element_order(original, &mut patch, schema)?;
+    let mut gone = Vec::new();
     for (key, value) in patch {
         let delete_from = key.starts_with(DELETE_FROM_LIST);
         let name = if delete_from { list_name(&key)? } else { &key };
         if value.is_null() {
-            original.shift_remove(name);
+            gone.push(name.to_owned());
             continue;
         }
         let alike = match original.get(name) {
@@ -201,6 +203,7 @@ pub(super) fn merge<S: PatchSchema>(
             }
         }
     }
+    remove_all(original, &gone);
     Ok(())
 }
 
@@ -295,13 +298,17 @@ fn set_element_order<S: PatchSchema>(
         }
         let current = original.get_mut(name).map(Value::take);
         let current = if let Some(Value::Array(list)) = current { list } else { Vec::new() };
-        lists::element_type(&current, &patched)?;
+        let elements = lists::element_type(&current, &patched)?;
+        if elements == Elements::Maps && found.merge_key.is_empty() && found.strategy != Strategy::Merge {
+            let items = if in_patch { &patched } else { &current };
+            return Err(lists::unordered(items, &order, &current));
+        }
         let joined = match (in_original, in_patch) {
             (true, true) if found.strategy == Strategy::Merge => {
                 lists::merge(current, patched, &found, false)?
             }
             (true, true) => Joined::new(patched, &current, found.merge_key),
-            (true, false) => Joined::unchanged(current, found.merge_key),
+            (true, false) => Joined::unchanged(current),
             _ => {
                 let mut added = Value::Array(patched);
                 strip(&mut added, false);
