@@ -24,6 +24,8 @@ pub mod patch;
 pub mod status;
 pub mod time;
 pub mod yaml;
+mod yaml_out;
 
 pub use field::{At, Check, FieldError};
 pub use status::Status;
+pub use yaml_out::to_string as to_yaml;

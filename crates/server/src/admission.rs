@@ -146,7 +146,7 @@ pub(crate) async fn reserve(cx: &Cx, object: &mut Value, old: Option<&Value>) ->
         if let Some(ip) = &wanted.ip {
             let parsed: std::net::IpAddr =
                 ip.parse().map_err(|_| invalid(&[service::ip_refused(object, ip, "not a valid IP")]))?;
-            let range = k1s_object::ip::Cidr { addr: std::net::IpAddr::V4(network.into()), bits: 16 };
+            let range = k1s_object::ip::Cidr { ip: std::net::IpAddr::V4(network.into()), bits: 16 };
             if let Err(why) = service::ip_in_range(parsed, range) {
                 return Err(invalid(&[service::ip_refused(object, ip, &why)]));
             }

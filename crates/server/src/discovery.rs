@@ -144,7 +144,7 @@ pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &Path, headers: &HeaderMa
         _ => return Ok(respond::page_not_found()),
     };
     Ok(match wanted {
-        Wanted::Yaml => respond::bytes(200, "application/yaml", k1s_object::yaml::to_string(&value).into_bytes()),
+        Wanted::Yaml => respond::bytes(200, "application/yaml", k1s_object::to_yaml(&value).into_bytes()),
         _ => respond::json(200, &value),
     })
 }
@@ -196,7 +196,7 @@ async fn resource_list(tenant: &Arc<Tenant>, group: &str, version: &str) -> Resu
         for sub in &resource.subresources {
             let mut item = json!({"name": format!("{}/{}", resource.plural, sub.name), "singularName": "",
                 "namespaced": resource.namespaced});
-            if sub.group != resource.group || sub.version != resource.version {
+            if !sub.version.is_empty() && (sub.group != resource.group || sub.version != resource.version) {
                 if !sub.group.is_empty() {
                     item["group"] = json!(sub.group);
                 }
@@ -276,7 +276,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
             .subresources
             .iter()
             .map(|sub| {
-                let (group, version) = match (sub.group, sub.version) {
+                let (group, version) = match (&*sub.group, &*sub.version) {
                     ("", "") => (&*resource.group, &*resource.version),
                     other => other,
                 };

@@ -2,7 +2,7 @@
 
 use http::header;
 use k1s_kinds::table::Type;
-use k1s_object::{Status, decode};
+use k1s_object::{Status, decode, decode::Duplicate};
 use serde_json::Value;
 
 use crate::{
@@ -40,7 +40,7 @@ fn media(cx: &Cx, protobuf: bool) -> Result<Media, Status> {
 /// A body and the paths of its duplicate fields.
 struct Parsed {
     value: Value,
-    duplicates: Vec<String>,
+    duplicates: Vec<Duplicate>,
 }
 
 fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
@@ -56,7 +56,11 @@ fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
     let decoded = match media {
         Media::Json => decode::json(&cx.body)
             .map_err(|error| unrecognized(&format!("couldn't get version/kind; json parse error: {error}")))?,
-        Media::Yaml => decode::yaml(&cx.body).map_err(|error| unrecognized(&error.to_string()))?,
+        Media::Yaml => {
+            let decoded = k1s_object::yaml::decode(&cx.body).map_err(|error| unrecognized(&error.to_string()))?;
+            let duplicates = decoded.duplicates.into_iter().map(|path| Duplicate { path, position: 0 });
+            return Ok(Parsed { value: decoded.value, duplicates: duplicates.collect() });
+        }
         Media::Protobuf => {
             let lookup = |api_version: &str, kind: &str| {
                 let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -203,7 +207,7 @@ fn typed(
     k1s_kinds::codec::decode(ty, &mut value, strict).map_err(|error| handled(&error))?;
     let mut complaints: Vec<String> = unknown;
     if validation != FieldValidation::Ignore {
-        complaints.extend(duplicates.iter().map(|path| format!("duplicate field {}", k1s_object::field::quote(path))));
+        complaints.extend(duplicates.iter().map(|duplicate| format!("duplicate field {}", k1s_object::field::quote(&duplicate.path))));
     }
     if let Some(original) = original {
         sort_by_document(&mut complaints, &original);

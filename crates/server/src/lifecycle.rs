@@ -3,7 +3,7 @@
 //! Until `k1s-controllers` takes over, the server itself empties a namespace or a definition that is being deleted,
 //! and gives a new namespace its default objects.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use k1s_object::Status;
 use k1s_store::Range;
@@ -152,7 +152,8 @@ pub(crate) fn mark(cx: &Cx, object: &mut Value) {
     if is(cx, "", "Namespace") {
         object["status"]["phase"] = "Terminating".into();
     } else if is_definition(cx) {
-        k1s_schema::crd::mark_terminating(object, &crate::time::stamp(cx.tenant.env()));
+        let how = k1s_schema::names::Termination::InProgress;
+        k1s_schema::names::set_terminating(object, how, &crate::time::stamp(cx.tenant.env()));
     }
 }
 
@@ -181,7 +182,13 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
         return Ok(());
     };
     for crd in all.iter().filter(|crd| crd["spec"]["group"] == group) {
-        let Some(status) = k1s_schema::names::settle(crd, all.iter(), &now) else { continue };
+        let mut settled = crd.clone();
+        let others = || all.iter().filter(|other| meta_text(other, "name") != meta_text(crd, "name"));
+        let changed = k1s_schema::names::accept_names(&mut settled, others(), &now);
+        if !(k1s_schema::names::establish(&mut settled, &now) || changed) {
+            continue;
+        }
+        let status = settled["status"].clone();
         let one = Cx::internal(tenant, resource, "", meta_text(crd, "name"));
         let change = |old: &Value| {
             let mut new = old.clone();
@@ -205,7 +212,7 @@ fn finish_later(tenant: &Arc<Tenant>, resource: &Arc<Resource>, name: &str) {
     let (tenant, resource, name) = (tenant.clone(), resource.clone(), name.to_owned());
     let env = tenant.env().clone();
     let title = format!("deletion of {} {name}", resource.kind);
-    env.spawn(title, async move {
+    let task = env.spawn(title, async move {
         let mut pause = Duration::from_millis(10);
         loop {
             let outcome = tokio::select! {
@@ -223,8 +230,9 @@ fn finish_later(tenant: &Arc<Tenant>, resource: &Arc<Resource>, name: &str) {
             }
             pause = (pause * 2).min(Duration::from_secs(1));
         }
-    })
-    .detach();
+    });
+    // It goes on by itself; the tenant's end is its end.
+    drop(task);
 }
 
 /// One attempt; `true` when nothing is left to do.
@@ -302,16 +310,16 @@ async fn finish_namespace(cx: &Cx, namespace: &Value) -> Result<bool, Status> {
 
 /// The conditions that tell why a namespace is still there.
 fn conditions(remains: &[Remains], before: &Value, now: &str) -> Value {
-    let count = |names: Vec<&str>| {
-        let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
+        let mut counts = BTreeMap::new();
         for name in names {
             *counts.entry(name).or_default() += 1;
         }
         counts
-    };
-    let resources = count(remains.iter().map(|remain| &*remain.resource).collect());
-    let finalizers = count(remains.iter().flat_map(|remain| remain.finalizers.iter().map(String::as_str)).collect());
-    let join = |counts: &std::collections::BTreeMap<&str, usize>, word: &str| {
+    }
+    let resources = count(remains.iter().map(|remain| &*remain.resource));
+    let finalizers = count(remains.iter().flat_map(|remain| remain.finalizers.iter().map(String::as_str)));
+    let join = |counts: &BTreeMap<&str, usize>, word: &str| {
         counts.iter().map(|(name, count)| format!("{name} {word} {count} resource instances")).collect::<Vec<_>>().join(", ")
     };
     let waiting = !finalizers.is_empty();

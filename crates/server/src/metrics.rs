@@ -92,7 +92,7 @@ impl Metrics {
     /// Everything counted; `stored` are the objects in the store, by resource.
     pub(crate) fn text(&self, stored: &[(String, usize)], store: &k1s_store::Stats) -> String {
         let mut out = String::new();
-        let mut head = |out: &mut String, name: &str, kind: &str, help: &str| {
+        let head = |out: &mut String, name: &str, kind: &str, help: &str| {
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
         };
         head(&mut out, "apiserver_request_total", "counter", "Requests answered, by verb, resource and code.");

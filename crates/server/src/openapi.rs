@@ -146,6 +146,7 @@ async fn custom_document(tenant: &Arc<Tenant>, group: &str, version: &str) -> Re
             list_schema: &names[1],
             subresources: &subresources,
             custom: true,
+            returns_deleted: false,
         });
     }
     Ok(Some(document.finish()))
@@ -167,7 +168,7 @@ pub(crate) async fn v2(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Resp
     for name in names {
         documents.extend(document(tenant, &name).await?);
     }
-    let swagger = openapi::v2(documents);
+    let swagger = openapi::v2(&documents);
     if protobuf {
         let content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
         return Ok(respond::bytes(200, content_type, openapi::encode_v2(&swagger)));

@@ -7,6 +7,7 @@ use k1s_kinds::{
     table::Kind,
 };
 use k1s_object::{Status, field::At, names};
+use k1s_schema::crd;
 use serde_json::Value;
 
 use crate::{cache::Fields, custom::CustomResource, stored::Stored};
@@ -67,6 +68,22 @@ pub(crate) struct View {
     pub(crate) from_stored: fn(&Value) -> Value,
 }
 
+/// Definitions are a built-in kind whose rules are in the crate that knows schemas.
+static DEFINITION: Rules = Rules {
+    defaults: crd::default,
+    prepare_create: crd::prepare_create,
+    prepare_update: crd::prepare_update,
+    prepare_status: crd::prepare_status,
+    validate: crd::validate_create,
+    validate_update: crd::validate_update,
+    validate_status: |new, _| crd::validate_status_update(new),
+    warnings: crd::warnings,
+    generation: true,
+    unconditional_update: false,
+    delete_answers_object: true,
+    ..Rules::PLAIN
+};
+
 impl Resource {
     /// A kind of the table.
     pub(crate) fn built_in(kind: &'static Kind) -> Resource {
@@ -97,7 +114,10 @@ impl Resource {
             storage_hash: kind.storage_hash.into(),
             source: Source::BuiltIn(BuiltIn {
                 kind,
-                rules: k1s_kinds::rules::rules(kind.group, kind.version, kind.kind),
+                rules: match (kind.group, kind.kind) {
+                    ("apiextensions.k8s.io", "CustomResourceDefinition") => &DEFINITION,
+                    _ => k1s_kinds::rules::rules(kind.group, kind.version, kind.kind),
+                },
                 view: view(kind),
             }),
         }
@@ -243,6 +263,10 @@ impl Resource {
     /// The message for a field that cannot be selected on.
     pub(crate) fn field_error(&self, field: &str) -> String {
         match self.rules().map(|rules| rules.field_error) {
+            Some(FieldLabelError::Quoted(kind)) => {
+                format!("field label {} not supported for {kind}", k1s_object::field::quote(field))
+            }
+            Some(FieldLabelError::NotSupportedFor(kind)) => format!("field label not supported for {kind}: {field}"),
             Some(FieldLabelError::OnlyMetadata) => format!(
                 "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
                 k1s_object::field::quote(field)
@@ -344,7 +368,7 @@ fn mask_trailing_dash(name: &str) -> std::borrow::Cow<'_, str> {
 
 /// The versions that are stored as another one.
 fn view(kind: &Kind) -> Option<View> {
-    use k1s_kinds::rules::{event, hpa};
+    use k1s_kinds::rules::{cluster::hpa, core::event};
     match (kind.group, kind.version, kind.kind) {
         ("events.k8s.io", "v1", "Event") => {
             Some(View { stored: ("", "v1"), to_stored: event::to_core, from_stored: event::to_events })

@@ -53,7 +53,7 @@ pub(crate) fn status(status: &Status, media: Media) -> Response<Body> {
 fn encode_status(value: &Value, media: Media) -> Vec<u8> {
     match media {
         Media::Json => value.to_string().into_bytes(),
-        Media::Yaml => k1s_object::yaml::to_string(value).into_bytes(),
+        Media::Yaml => k1s_object::to_yaml(value).into_bytes(),
         Media::Protobuf => match k1s_kinds::type_by_name("io.k8s.apimachinery.pkg.apis.meta.v1.Status") {
             Some(ty) => k1s_kinds::protobuf::encode(ty, value, "v1", "Status"),
             None => value.to_string().into_bytes(),
@@ -116,7 +116,7 @@ fn go_type(resource: &Resource, list: bool) -> String {
 pub(crate) fn encode(resource: &Resource, value: &Value, media: Media) -> Result<Vec<u8>, Status> {
     match media {
         Media::Json => Ok(value.to_string().into_bytes()),
-        Media::Yaml => Ok(k1s_object::yaml::to_string(value).into_bytes()),
+        Media::Yaml => Ok(k1s_object::to_yaml(value).into_bytes()),
         Media::Protobuf => match &resource.source {
             Source::BuiltIn(built_in) => {
                 Ok(k1s_kinds::protobuf::encode(built_in.kind.ty, value, &resource.api_version, &resource.kind))
@@ -147,7 +147,7 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
 fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
     match media {
         Media::Json => Ok(value.to_string().into_bytes()),
-        Media::Yaml => Ok(k1s_object::yaml::to_string(value).into_bytes()),
+        Media::Yaml => Ok(k1s_object::to_yaml(value).into_bytes()),
         Media::Protobuf => {
             let kind = value["kind"].as_str().unwrap_or_default();
             let name = format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}");
@@ -208,13 +208,14 @@ pub(crate) fn list(cx: &Cx, list: &List) -> Result<Response<Body>, Status> {
             let items = list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
             let value = json!({"kind": resource.list_kind, "apiVersion": resource.api_version,
                 "metadata": list_meta(list, resource.is_custom()), "items": items});
-            let body = match (media, &resource.source) {
-                (Media::Protobuf, Source::BuiltIn(built_in)) => k1s_kinds::protobuf::encode_list(
-                    built_in.kind.ty,
-                    &value,
-                    &resource.api_version,
-                    &resource.list_kind,
-                ),
+            let list_type = match &resource.source {
+                Source::BuiltIn(built_in) => built_in.kind.list_ty,
+                Source::Custom(_) => None,
+            };
+            let body = match (media, list_type) {
+                (Media::Protobuf, Some(ty)) => {
+                    k1s_kinds::protobuf::encode(ty, &value, &resource.api_version, &resource.list_kind)
+                }
                 _ => encode(resource, &value, media)?,
             };
             Ok(bytes(200, media.content_type(), body))

@@ -53,7 +53,7 @@ impl Selection {
                     None => return Err(Status::bad_request(cx.resource.field_error(other))),
                 },
             };
-            terms.push(FieldTerm { place, value: term.value.clone(), equal: term.equal });
+            terms.push(FieldTerm { place, value: term.value.clone(), equal: !term.negated });
         }
         if !cx.name.is_empty() {
             terms.push(FieldTerm { place: Place::Name, value: cx.name.clone(), equal: true });

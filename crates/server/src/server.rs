@@ -136,7 +136,7 @@ impl ApiServer {
             tracing::error!("a request made the server panic; this is a bug");
             respond::status(&Status::internal("the server panicked while it worked on the request"), Media::Json)
         });
-        let took = shared.env.now().saturating_duration_since(started);
+        let took = shared.env.now() - started;
         shared.metrics.answered(labels, response.status().as_u16(), took);
         response
     }
@@ -496,9 +496,11 @@ where
 impl Cx {
     /// Versions that are on their way out say so.
     fn warn_deprecated(&self) {
-        if let crate::resource::Source::Custom(custom) = &self.resource.source
-            && let Some(warning) = custom.deprecation()
-        {
+        let warning = match &self.resource.source {
+            crate::resource::Source::Custom(custom) => custom.deprecation().unwrap_or_default(),
+            crate::resource::Source::BuiltIn(built_in) => built_in.rules.deprecated.to_owned(),
+        };
+        if !warning.is_empty() {
             self.warn(warning);
         }
     }

@@ -36,19 +36,26 @@ pub(crate) fn build<'a>(
 ) -> Value {
     let now = crate::time::now(cx.tenant.env());
     let resource = &cx.resource;
+    let objects: Vec<&Value> = objects.collect();
+    let cells: Vec<Vec<Value>> = match &resource.source {
+        Source::BuiltIn(_) => k1s_kinds::printers::printer(&resource.group, &resource.kind).rows(&objects, now),
+        Source::Custom(custom) => {
+            let now = k1s_object::time::Time::from_unix(now.as_second(), 0);
+            objects.iter().map(|object| custom.cells(object, now)).collect()
+        }
+    };
     let rows: Vec<Value> = objects
-        .map(|object| {
-            let mut row = match &resource.source {
-                Source::BuiltIn(_) => k1s_kinds::printers::row(&resource.group, &resource.kind, object, now),
-                Source::Custom(custom) => json!({ "cells": custom.cells(object, now) }),
-            };
+        .iter()
+        .zip(cells)
+        .map(|(object, cells)| {
+            let mut row = json!({ "cells": cells });
             row["object"] = match include {
                 Include::None => Value::Null,
                 Include::Metadata => json!({
                     "kind": "PartialObjectMetadata", "apiVersion": cx.accepted.form_version,
                     "metadata": object.get("metadata").cloned().unwrap_or_else(|| json!({})),
                 }),
-                Include::Object => object.clone(),
+                Include::Object => (*object).clone(),
             };
             row
         })
@@ -63,10 +70,7 @@ pub(crate) fn columns(cx: &Cx) -> Value {
     match &cx.resource.source {
         Source::BuiltIn(_) => k1s_kinds::printers::columns(&cx.resource.group, &cx.resource.kind)
             .iter()
-            .map(|column| {
-                json!({"name": column.name, "type": column.ty, "format": column.format,
-                    "description": column.description, "priority": column.priority})
-            })
+            .map(k1s_kinds::printers::Column::definition)
             .collect(),
         Source::Custom(custom) => custom.columns(),
     }

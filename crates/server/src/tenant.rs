@@ -145,7 +145,7 @@ impl Tenant {
             }
             let mut txn = Txn::new();
             for entry in found.entries {
-                txn = txn.delete(entry.key, Precondition::None);
+                txn = txn.delete(entry.key, Precondition::Any);
             }
             self.store().txn(txn).await.map_err(|error| errors::store(&error))?;
         }

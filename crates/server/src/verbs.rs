@@ -98,7 +98,7 @@ impl Patch {
         let mut complaints = Vec::new();
         if validate {
             complaints.extend(
-                decoded.duplicates.iter().map(|path| format!("duplicate field {}", quote(path))),
+                decoded.duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))),
             );
         }
         if kind == "application/merge-patch+json" {
@@ -116,7 +116,7 @@ impl Patch {
             Patch::Merge(patch) => patch::merge::apply(object, patch.clone()),
             Patch::Strategic(patch) => match &cx.resource.source {
                 Source::BuiltIn(built_in) => {
-                    let schema = k1s_kinds::patch::TableSchema::of(built_in.kind.ty);
+                    let schema = k1s_kinds::patch::PatchType::of(built_in.kind.ty);
                     patch::strategic::apply(object, patch.clone(), schema)?;
                 }
                 Source::Custom(_) => return Err(Status::internal("custom resources have no strategic merge patch")),

@@ -7,6 +7,13 @@ use serde_json::{Map, Value};
 
 use crate::{admission, context::Cx, errors, resource::Resource, stored::Stored};
 
+/// Sets the times that are the server's to set.
+fn stamp_times(cx: &Cx, new: &mut Value, old: Option<&Value>) {
+    if let Some(rules) = cx.resource.rules() {
+        (rules.stamp_times)(new, old, &crate::time::stamp(cx.tenant.env()));
+    }
+}
+
 /// Which part of an object an update may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -155,6 +162,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
         metadata_mut(&mut object).insert("generation".into(), 1.into());
     }
     resource.prepare_create(&mut object);
+    stamp_times(cx, &mut object, None);
     let name = meta_text(&object, "name").to_owned();
     let check = Check::new();
     let root = check.root(&object);
@@ -341,6 +349,7 @@ async fn update_once(
         }
         Part::Internal => {}
     }
+    stamp_times(cx, &mut new, Some(old));
     resource.finish(&mut new);
     resource.set_type(&mut new);
     if counts_generation(update.part) && resource.has_generation() && spec_differs(resource, &new, old) {
@@ -463,8 +472,8 @@ fn spec_differs(resource: &Resource, new: &Value, old: &Value) -> bool {
     let differs = new.iter().any(|(key, value)| counted(key) && old.get(key) != Some(value))
         || old.keys().any(|key| counted(key) && !new.contains_key(key));
     let annotations = |object: &Map<String, Value>| object.get("metadata").and_then(|meta| meta.get("annotations")).cloned();
-    // Deployments and replica sets' ancestors count their annotations, too: controllers read some of them as settings.
-    differs || (resource.group == "apps" && resource.kind == "Deployment" && annotations(new) != annotations(old))
+    let counts_annotations = resource.rules().is_some_and(|rules| rules.annotations_in_generation);
+    differs || (counts_annotations && annotations(new) != annotations(old))
 }
 
 fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), Status> {

@@ -83,7 +83,7 @@ pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Status> {
         && !dry_run
     {
         let one = Cx::internal(&cx.tenant, &budget_kind, &cx.namespace, meta_text(budget, "name"));
-        let change = |_: &Value| Ok(budget.clone());
+        let change = |_: &Value| Ok(Value::clone(budget));
         update(&one, &change, false).await?;
     }
     let delete_options = delete::Options::of(&eviction["deleteOptions"], dry_run);

@@ -135,13 +135,9 @@ impl Encoder {
             && let Some(ty) = k1s_kinds::type_by_name(type_name)
         {
             let (api_version, name) = (object["apiVersion"].as_str(), object["kind"].as_str());
-            out.extend_from_slice(&k1s_kinds::protobuf::encode_watch_event(
-                kind.name(),
-                ty,
-                object,
-                api_version.unwrap_or_default(),
-                name.unwrap_or_default(),
-            ));
+            let encoded =
+                k1s_kinds::protobuf::encode(ty, object, api_version.unwrap_or_default(), name.unwrap_or_default());
+            out.extend_from_slice(&k1s_kinds::protobuf::watch_frame(kind.name(), &encoded));
             return;
         }
         out.extend_from_slice(b"{\"type\":\"");

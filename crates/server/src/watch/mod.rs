@@ -5,10 +5,11 @@
 
 mod encode;
 
-use std::{sync::Arc, time::{Duration, Instant}};
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::Response;
+use k1s_env::Instant;
 use k1s_object::{FieldError, Status, field::quote};
 use k1s_store::{Revision, WatchItem, WatchRequest};
 
@@ -280,7 +281,7 @@ impl Watcher {
                 if self.bookmark_at.is_some_and(|at| at <= now) {
                     let next = now + self.cx.tenant.options().bookmark_interval;
                     // The last one comes just before the end.
-                    let last = self.deadline.checked_sub(Duration::from_secs(2)).filter(|last| *last > now);
+                    let last = Some(self.deadline - Duration::from_secs(2)).filter(|last| *last > now);
                     self.bookmark_at = last.map_or((next < self.deadline).then_some(next), |last| Some(next.min(last)));
                     if let Ok(snapshot) = self.cache.now().await {
                         self.bookmark = Some(snapshot.revision.get());

@@ -8,7 +8,7 @@ mod json;
 mod labels;
 pub mod pod;
 mod quantity;
-mod scale;
+pub mod scale;
 
 use k1s_object::At;
 use serde_json::Value;
