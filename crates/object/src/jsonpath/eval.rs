@@ -204,7 +204,12 @@ impl Eval<'_> {
             for item in children(value) {
                 let lefts = self.list(vec![item.clone()], left);
                 if operator == "exists" {
-                    if lefts.is_ok_and(|lefts| !lefts.is_empty()) {
+                    // Whatever Go cannot evaluate here exists, except for what is not there.
+                    let exists = match lefts {
+                        Ok(lefts) => !lefts.is_empty(),
+                        Err(error) => !error.ends_with(" is not found") && !error.starts_with("not in range"),
+                    };
+                    if exists {
                         results.push(item);
                     }
                     continue;

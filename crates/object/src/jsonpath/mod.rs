@@ -1,4 +1,4 @@
-//! The JSONPath of printer columns and of kubectl: `{.spec.containers[*].image}`.
+//! The `JSONPath` of printer columns and of kubectl: `{.spec.containers[*].image}`.
 //!
 //! This is the dialect of `k8s.io/client-go/util/jsonpath`, with its errors: fields, wildcards, indexes, slices,
 //! unions, filters, recursive descent, and `range`…`end` around several expressions.
