@@ -60,10 +60,11 @@ pub(crate) fn float(value: f64) -> String {
 pub fn settle_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
-            if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
-                if float.fract() == 0.0 && float.abs() < 9.0e15 {
-                    *value = Value::from(float as i64);
-                }
+            if let Some(float) = number.as_f64().filter(|_| number.is_f64())
+                && float.fract() == 0.0
+                && float.abs() < 9.0e15
+            {
+                *value = Value::from(float as i64);
             }
         }
         Value::Array(list) => list.iter_mut().for_each(settle_numbers),

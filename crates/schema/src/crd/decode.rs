@@ -1,4 +1,4 @@
-//! Decoding a CustomResourceDefinition: unknown fields and empty values go, wrong types are refused in Go's words.
+//! Decoding a `CustomResourceDefinition`: unknown fields and empty values go, wrong types are refused in Go's words.
 
 use serde_json::{Map, Value};
 
@@ -271,7 +271,7 @@ struct Decoder<'r> {
     unknown: Option<&'r mut Vec<String>>,
 }
 
-/// Makes a CustomResourceDefinition what decoding and encoding would: unknown fields are dropped, with their paths
+/// Makes a `CustomResourceDefinition` what decoding and encoding would: unknown fields are dropped, with their paths
 /// added to `unknown` in the order of the document, and so are empty values. Metadata is not looked at.
 ///
 /// # Errors
@@ -375,7 +375,10 @@ impl Decoder<'_> {
                 crate::settle_numbers(value);
                 Ok(())
             }
-            Kind::Bytes if !value.is_string() => wrong(value, "[]uint8"),
+            Kind::Bytes => match value {
+                Value::String(text) => bytes(text),
+                other => wrong(other, "[]uint8"),
+            },
             Kind::Texts => match value {
                 Value::Array(list) => list.iter_mut().try_for_each(|item| match item {
                     Value::String(_) => Ok(()),
@@ -460,15 +463,20 @@ impl Decoder<'_> {
                 }
                 other => wrong(other, "v1.JSONSchemaDependencies"),
             },
-            Kind::Text
-            | Kind::Bool
-            | Kind::OptionalBool
-            | Kind::Float
-            | Kind::Bytes
-            | Kind::Any
-            | Kind::AnyList => Ok(()),
+            Kind::Text | Kind::Bool | Kind::OptionalBool | Kind::Any | Kind::AnyList => Ok(()),
         }
     }
+}
+
+/// Whether a text is base64.
+fn bytes(text: &str) -> Result<(), String> {
+    use base64::{DecodeError, Engine as _, engine::general_purpose::STANDARD};
+    let at = match STANDARD.decode(text) {
+        Ok(_) => return Ok(()),
+        Err(DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. }) => at,
+        Err(_) => text.len(),
+    };
+    Err(format!("illegal base64 data at input byte {at}"))
 }
 
 fn zero(kind: &Kind) -> Option<Value> {

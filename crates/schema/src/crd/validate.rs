@@ -1,4 +1,4 @@
-//! What may be written as a CustomResourceDefinition.
+//! What may be written as a `CustomResourceDefinition`.
 
 use k1s_object::field::{At, Check, FieldError};
 use serde_json::Value;

@@ -178,7 +178,7 @@ impl TextFormat {
 
 fn is_base64(text: &str) -> bool {
     let bytes = text.as_bytes();
-    if bytes.is_empty() || bytes.len() % 4 != 0 {
+    if bytes.is_empty() || !bytes.len().is_multiple_of(4) {
         return false;
     }
     let padding = bytes.iter().rev().take_while(|b| **b == b'=').count();
@@ -394,7 +394,7 @@ fn is_isbn13(text: &str) -> bool {
     }
     let sum: u32 =
         bytes.iter().zip([1u32, 3].into_iter().cycle()).map(|(b, factor)| u32::from(b - b'0') * factor).sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 fn is_credit_card(text: &str) -> bool {
@@ -419,7 +419,7 @@ fn is_credit_card(text: &str) -> bool {
             }
         })
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 fn is_hostname(text: &str) -> bool {
