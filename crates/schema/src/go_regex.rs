@@ -8,6 +8,8 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = translate(pattern).map_err(|error| format!("error parsing regexp: {error}"))?;
     RegexBuilder::new(&translated)
         .size_limit(8 << 20)
+        // Patterns stay in memory as long as their definition does, so their caches are kept small.
+        .dfa_size_limit(256 << 10)
         .nest_limit(1000)
         .build()
         .map_err(|_| format!("error parsing regexp: expression too large: `{pattern}`"))

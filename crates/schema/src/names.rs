@@ -196,10 +196,15 @@ pub fn establish(crd: &mut Value, now: &str) -> bool {
     if !is_true(crd, "NamesAccepted") || is_true(crd, "Established") {
         return false;
     }
-    let established =
-        condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted");
+    let conversion = crd.get("spec").and_then(|spec| spec.get("conversion"));
+    let established = if conversion.and_then(crate::crd::conversion::ca_bundle_error).is_some() {
+        condition("Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+    } else {
+        condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
+    };
+    let before = crd.get("status").cloned();
     set_condition(crd, &established, now);
-    true
+    crd.get("status") != before.as_ref()
 }
 
 /// How far the deletion of a definition has come.

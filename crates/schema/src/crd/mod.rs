@@ -5,7 +5,7 @@
 //! told as `spec.validation.openAPIV3Schema…`, `spec.subresources…` or `spec.additionalPrinterColumns[i].JSONPath`,
 //! and as `spec.versions[i]…` only where versions differ.
 
-mod conversion;
+pub(crate) mod conversion;
 mod decode;
 mod default_rules;
 mod dump;

@@ -11,9 +11,6 @@ use crate::{
     meta::{self, Malformed},
 };
 
-/// The paths of the fields that were dropped.
-pub type Unknown = Vec<String>;
-
 fn is_meta(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }
