@@ -384,3 +384,20 @@ fn a_definition_of_twenty_kilobytes_takes_less_than_a_hundred() {
     let memory = Structural::compile(&schema).memory();
     assert!(memory < 100_000, "{memory}");
 }
+
+#[test]
+fn of_alternatives_that_come_equally_close_the_first_is_told() {
+    let schema = field(
+        &json!({"nullable": true, "x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
+    );
+    assert_eq!(
+        errors(&schema, &json!({"f": 1.2})),
+        [
+            "spec.f: Invalid value: \"number\": spec.f in body must be of type integer,string: \"number\"",
+            "<nil>: Invalid value: \"\": \"spec.f\" must validate at least one schema (anyOf)",
+            "spec.f: Invalid value: \"number\": spec.f in body must be of type integer: \"number\"",
+            "<nil>: Invalid value: \"\": Checked value must be of type integer (default format) in spec.f",
+        ]
+    );
+    assert_eq!(errors(&schema, &json!({"f": null})), [""; 0]);
+}
