@@ -1,5 +1,7 @@
 //! How Go prints numbers and tests them: messages of kube-apiserver show values this way.
 
+use std::fmt::Write as _;
+
 use k1s_object::field::Shown;
 use serde_json::{Number, Value};
 
@@ -60,10 +62,11 @@ pub(crate) fn float(value: f64) -> String {
 pub fn settle_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
-            if let Some(float) = number.as_f64().filter(|_| number.is_f64()) {
-                if float.fract() == 0.0 && float.abs() < 9.0e15 {
-                    *value = Value::from(float as i64);
-                }
+            if let Some(float) = number.as_f64().filter(|_| number.is_f64())
+                && float.fract() == 0.0
+                && float.abs() < 9.0e15
+            {
+                *value = Value::from(float as i64);
             }
         }
         Value::Array(list) => list.iter_mut().for_each(settle_numbers),
@@ -76,12 +79,27 @@ pub fn settle_numbers(value: &mut Value) {
 pub(crate) fn shown(value: &Value) -> Shown {
     match value {
         Value::Number(number) => GoNumber::of(number).shown(),
-        other => Shown::Json(sorted(other)),
+        Value::Object(_) | Value::Array(_) => json(&sorted(value)),
+        other => Shown::Json(other.clone()),
     }
 }
 
+/// A value as Go's JSON encoder writes it, with the characters escaped that could be HTML.
+pub(crate) fn json(value: &Value) -> Shown {
+    let mut text = String::new();
+    for c in value.to_string().chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                let _ = write!(text, "\\u{:04x}", c as u32);
+            }
+            c => text.push(c),
+        }
+    }
+    Shown::Verbatim(text)
+}
+
 /// The value with the fields of all objects in the order of their names, as Go writes maps.
-fn sorted(value: &Value) -> Value {
+pub(crate) fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
             let mut fields: Vec<_> = map.iter().collect();
@@ -122,6 +140,14 @@ mod tests {
         ] {
             assert_eq!(float(value), text);
         }
+    }
+
+    #[test]
+    fn objects_are_shown_sorted_and_escaped() {
+        assert_eq!(
+            shown(&serde_json::json!({"b": "<x>", "a": [1.0]})),
+            Shown::Verbatim(r#"{"a":[1.0],"b":"\u003cx\u003e"}"#.to_owned())
+        );
     }
 
     #[test]

@@ -8,6 +8,8 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = translate(pattern).map_err(|error| format!("error parsing regexp: {error}"))?;
     RegexBuilder::new(&translated)
         .size_limit(8 << 20)
+        // Patterns stay in memory as long as their definition does, so their caches are kept small.
+        .dfa_size_limit(256 << 10)
         .nest_limit(1000)
         .build()
         .map_err(|_| format!("error parsing regexp: expression too large: `{pattern}`"))
@@ -167,16 +169,14 @@ fn group(r: &mut Reader<'_>, depth: &mut usize) -> Result<(), String> {
         return Ok(());
     }
     let rest = r.rest();
-    if rest.starts_with("?P<")
-        || (rest.starts_with("?<") && !rest.starts_with("?<=") && !rest.starts_with("?<!"))
-    {
+    if rest.starts_with("?P<") || rest.starts_with("?<") {
         let Some(end) = rest.find('>') else {
             return Err(format!("invalid named capture: `{}`", r.pattern.get(start..).unwrap_or_default()));
         };
         let name_at = if rest.starts_with("?P<") { 3 } else { 2 };
         let name = rest.get(name_at..end).unwrap_or_default();
         r.at += end + 1;
-        if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_alphanumeric()) {
+        if name.is_empty() || !name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric()) {
             return Err(format!("invalid named capture: `{}`", r.from(start)));
         }
         r.out.push('(');
@@ -374,16 +374,16 @@ fn class(r: &mut Reader<'_>) -> Result<(), String> {
         }
         first = false;
         let item = r.at;
-        if r.rest().starts_with("[:") {
-            if let Some(end) = r.rest().find(":]") {
-                r.at += end + 2;
-                let text = r.from(item);
-                if Regex::new(&format!("[{text}]")).is_err() {
-                    return Err(format!("invalid character class range: `{text}`"));
-                }
-                r.out.push_str(text);
-                continue;
+        if r.rest().starts_with("[:")
+            && let Some(end) = r.rest().find(":]")
+        {
+            r.at += end + 2;
+            let text = r.from(item);
+            if Regex::new(&format!("[{text}]")).is_err() {
+                return Err(format!("invalid character class range: `{text}`"));
             }
+            r.out.push_str(text);
+            continue;
         }
         if c == '\\' {
             let mut after = r.rest().chars().skip(1);
@@ -496,7 +496,7 @@ mod tests {
             ("a**", "invalid nested repetition operator: `**`"),
             ("(?!a)", "invalid or unsupported Perl syntax: `(?!`"),
             ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
-            ("(?<=a)", "invalid or unsupported Perl syntax: `(?<`"),
+            ("b(?<=a)", "invalid named capture: `(?<=a)`"),
             (r"\y", r"invalid escape sequence: `\y`"),
             (r"(a)\1", r"invalid escape sequence: `\1`"),
             ("[z-a]", "invalid character class range: `z-a`"),

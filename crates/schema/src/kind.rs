@@ -259,13 +259,13 @@ impl ScalePaths {
             check_replicas(value, &self.spec_replicas, &mut errors);
         }
         check_replicas(value, &self.status_replicas, &mut errors);
-        if let Some(path) = &self.label_selector {
-            if let Err(error) = reach(value, path).and_then(|found| match found {
+        if let Some(path) = &self.label_selector
+            && let Err(error) = reach(value, path).and_then(|found| match found {
                 None | Some(Value::String(_)) => Ok(()),
                 Some(other) => Err(not_of_type(path, other, "string")),
-            }) {
-                errors.push(FieldError::invalid(path.as_str(), "", error));
-            }
+            })
+        {
+            errors.push(FieldError::invalid(path.as_str(), "", error));
         }
         for error in errors {
             object.check().push(error);
@@ -321,17 +321,16 @@ fn reach<'v>(value: &'v Value, path: &str) -> Result<Option<&'v Value>, String> 
     let path = path.strip_prefix('.').unwrap_or(path);
     let mut walked = String::new();
     for name in path.split('.') {
-        let Value::Object(map) = at else {
-            return Err(format!(
-                "{walked} accessor error: {} is of the type {}, expected map[string]interface{{}}",
-                go_text(at),
-                go_type(at)
-            ));
-        };
-        let Some(next) = map.get(name) else { return Ok(None) };
         walked.push('.');
         walked.push_str(name);
-        at = next;
+        at = match at {
+            Value::Null => return Ok(None),
+            Value::Object(map) => match map.get(name) {
+                None => return Ok(None),
+                Some(next) => next,
+            },
+            other => return Err(not_of_type(&walked, other, "map[string]interface{}")),
+        };
     }
     Ok(Some(at))
 }
@@ -341,6 +340,39 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn replicas_are_numbers_that_can_be_counted_to() {
+        let paths = ScalePaths {
+            spec_replicas: ".spec.replicas".to_owned(),
+            status_replicas: ".status.replicas".to_owned(),
+            label_selector: Some(".status.selector".to_owned()),
+        };
+        for (object, expected) in [
+            (json!({}), &[][..]),
+            (
+                json!({"spec": {"replicas": -1}}),
+                &[".spec.replicas: Invalid value: -1: should be a non-negative integer"],
+            ),
+            (
+                json!({"status": {"replicas": 4_294_967_296_i64}}),
+                &[".status.replicas: Invalid value: 4294967296: should be less than or equal to 2147483647"],
+            ),
+            (
+                json!({"spec": {"replicas": "x"}, "status": 5}),
+                &[
+                    ".spec.replicas: Invalid value: 0: .spec.replicas accessor error: x is of the type string, expected int64",
+                    ".status.replicas: Invalid value: 0: .status.replicas accessor error: 5 is of the type int64, expected map[string]interface{}",
+                    ".status.selector: Invalid value: \"\": .status.selector accessor error: 5 is of the type int64, expected map[string]interface{}",
+                ],
+            ),
+        ] {
+            let check = k1s_object::field::Check::new();
+            paths.validate(check.root(&object), true);
+            let errors: Vec<String> = check.take().iter().map(ToString::to_string).collect();
+            assert_eq!(errors, expected);
+        }
+    }
 
     #[test]
     fn versions_are_ordered_and_deprecation_names_the_best() {

@@ -152,7 +152,7 @@ fn decode(
             },
         },
         Kind::Time => match value {
-            Value::String(text) => time(text),
+            Value::String(text) => time(text).map(|whole| *text = whole),
             other => wrong(other, "string"),
         },
         Kind::Texts => match value {
@@ -211,13 +211,14 @@ fn text(item: &mut Value, wrong: &impl Fn(&Value, &str) -> Result<(), String>) -
     }
 }
 
-fn time(text: &str) -> Result<(), String> {
-    if text.parse::<jiff::Timestamp>().is_ok() {
-        return Ok(());
+/// Times have whole seconds, and are told in UTC.
+fn time(text: &str) -> Result<String, String> {
+    match text.parse::<jiff::Timestamp>().and_then(|time| jiff::Timestamp::from_second(time.as_second())) {
+        Ok(time) => Ok(time.to_string()),
+        Err(_) => Err(format!(
+            "parsing time \"{text}\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"{text}\" as \"2006\""
+        )),
     }
-    Err(format!(
-        "parsing time \"{text}\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"{text}\" as \"2006\""
-    ))
 }
 
 #[cfg(test)]
@@ -228,13 +229,13 @@ mod tests {
 
     #[test]
     fn unknown_and_empty_fields_go() {
-        let mut metadata = json!({"name": "p", "foo": 1, "creationTimestamp": null, "labels": {}, "ownerReferences": [
+        let mut metadata = json!({"name": "p", "foo": 1, "creationTimestamp": null, "deletionTimestamp": "2024-01-02T04:04:05.5+01:00", "labels": {}, "ownerReferences": [
             {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u", "x": 1}]});
         let mut unknown = Vec::new();
         coerce(&mut metadata, Malformed::Refuse, &mut unknown).unwrap();
         assert_eq!(
             metadata,
-            json!({"name": "p", "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u"}]})
+            json!({"name": "p", "deletionTimestamp": "2024-01-02T03:04:05Z", "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u"}]})
         );
         assert_eq!(unknown, ["foo", "ownerReferences[0].x"]);
     }

@@ -196,10 +196,15 @@ pub fn establish(crd: &mut Value, now: &str) -> bool {
     if !is_true(crd, "NamesAccepted") || is_true(crd, "Established") {
         return false;
     }
-    let established =
-        condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted");
+    let conversion = crd.get("spec").and_then(|spec| spec.get("conversion"));
+    let established = if conversion.and_then(crate::crd::conversion::ca_bundle_error).is_some() {
+        condition("Established", "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+    } else {
+        condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
+    };
+    let before = crd.get("status").cloned();
     set_condition(crd, &established, now);
-    true
+    crd.get("status") != before.as_ref()
 }
 
 /// How far the deletion of a definition has come.
@@ -229,7 +234,7 @@ pub fn set_terminating(crd: &mut Value, how: Termination, now: &str) {
 mod tests {
     use super::*;
 
-    fn crd(names: Value, accepted: Value) -> Value {
+    fn crd(names: &Value, accepted: &Value) -> Value {
         json!({"spec": {"group": "example.com", "names": names}, "status": {"conditions": null, "acceptedNames": accepted}})
     }
 
@@ -237,7 +242,7 @@ mod tests {
     fn free_names_are_accepted_and_then_established() {
         let names =
             json!({"plural": "as", "singular": "a", "kind": "A", "listKind": "AList", "categories": ["all"]});
-        let mut one = crd(names.clone(), json!({"plural": "", "kind": ""}));
+        let mut one = crd(&names, &json!({"plural": "", "kind": ""}));
         assert!(accept_names(&mut one, [].into_iter(), "t1"));
         assert_eq!(one["status"]["acceptedNames"], names);
         assert!(establish(&mut one, "t2"));
@@ -255,7 +260,7 @@ mod tests {
     #[test]
     fn taken_names_are_refused_with_the_last_conflict_as_reason() {
         let taken = json!({"plural": "ws", "singular": "w", "kind": "W", "listKind": "WList", "shortNames": ["wd", "we"]});
-        let other = crd(taken.clone(), taken);
+        let other = crd(&taken, &taken);
         let empty = json!({"plural": "", "kind": ""});
         for (names, reason, message) in [
             (
@@ -289,7 +294,7 @@ mod tests {
                 "\"WList\" is already in use",
             ),
         ] {
-            let result = names_conditions(&crd(names, empty.clone()), [&other].into_iter());
+            let result = names_conditions(&crd(&names, &empty), [&other].into_iter());
             assert_eq!(
                 result.names_accepted,
                 json!({"type": "NamesAccepted", "status": "False", "reason": reason, "message": message})

@@ -1,4 +1,4 @@
-//! The OpenAPI v3 form of a custom resource's schema, as servers publish it.
+//! The `OpenAPI` v3 form of a custom resource's schema, as servers publish it.
 
 use serde_json::{Map, Value, json};
 

@@ -11,8 +11,17 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
+/// What is wrong with the certificates a webhook is to be trusted by. Only their form is looked at.
+pub(crate) fn ca_bundle_error(conversion: &Value) -> Option<&'static str> {
+    use base64::{Engine as _, engine::general_purpose::STANDARD};
+    let bundle = conversion.get("webhook")?.get("clientConfig")?.get("caBundle")?.as_str()?;
+    let decoded = STANDARD.decode(bundle).unwrap_or_default();
+    let is_pem = decoded.is_empty() || String::from_utf8_lossy(&decoded).contains("-----BEGIN ");
+    (!is_pem).then_some("unable to load root certificates: unable to parse bytes as PEM block")
+}
+
 /// Checks the conversion of a definition.
-pub(super) fn check(conversion: &Value, check: &Check<'_>) {
+pub(super) fn check(conversion: &Value, check_ca: bool, check: &Check<'_>) {
     let strategy = conversion.get("strategy").and_then(Value::as_str).unwrap_or_default();
     match strategy {
         "" => check.push(FieldError::required(format!("{AT}.strategy"), "")),
@@ -39,14 +48,20 @@ pub(super) fn check(conversion: &Value, check: &Check<'_>) {
             format!("{AT}.webhookClientConfig"),
             "required when strategy is set to Webhook",
         )),
-        Some(config) => match (config.get("url").and_then(Value::as_str), config.get("service")) {
-            (Some(url), None) => check_url(url, check),
-            (None, Some(service)) => check_service(service, check),
-            _ => check.push(FieldError::required(
-                format!("{AT}.webhookClientConfig"),
-                "exactly one of url or service is required",
-            )),
-        },
+        Some(config) => {
+            match (config.get("url").and_then(Value::as_str), config.get("service")) {
+                (Some(url), None) => check_url(url, check),
+                (None, Some(service)) => check_service(service, check),
+                _ => check.push(FieldError::required(
+                    format!("{AT}.webhookClientConfig"),
+                    "exactly one of url or service is required",
+                )),
+            }
+            if let Some(error) = ca_bundle_error(conversion).filter(|_| check_ca) {
+                let bundle = config.get("caBundle").cloned().unwrap_or_default();
+                check.push(FieldError::invalid(format!("{AT}.webhookClientConfig.caBundle"), bundle, error));
+            }
+        }
     }
     check_reviews(&texts(reviews), check);
 }

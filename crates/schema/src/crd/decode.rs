@@ -1,4 +1,4 @@
-//! Decoding a CustomResourceDefinition: unknown fields and empty values go, wrong types are refused in Go's words.
+//! Decoding a `CustomResourceDefinition`: unknown fields and empty values go, wrong types are refused in Go's words.
 
 use serde_json::{Map, Value};
 
@@ -7,6 +7,8 @@ use crate::meta::json_word;
 /// What a field holds. `Optional` fields leave no trace when empty.
 enum Kind {
     Text,
+    /// A text whose Go type has a name.
+    Named(&'static str),
     Bool,
     /// A truth value that is kept when false.
     OptionalBool,
@@ -48,7 +50,7 @@ static SPEC: Struct = Struct {
     fields: &[
         ("group", Kind::Text),
         ("names", Kind::Struct(&NAMES)),
-        ("scope", Kind::Text),
+        ("scope", Kind::Named("v1.ResourceScope")),
         ("versions", Kind::List(&VERSION, "CustomResourceDefinitionVersion")),
         ("conversion", Kind::Struct(&CONVERSION)),
         ("preserveUnknownFields", Kind::Bool),
@@ -127,7 +129,7 @@ static SELECTABLE: Struct =
 
 static CONVERSION: Struct = Struct {
     name: "CustomResourceConversion",
-    fields: &[("strategy", Kind::Text), ("webhook", Kind::Struct(&WEBHOOK))],
+    fields: &[("strategy", Kind::Named("v1.ConversionStrategyType")), ("webhook", Kind::Struct(&WEBHOOK))],
     always: &["strategy"],
 };
 
@@ -168,8 +170,8 @@ static STATUS: Struct = Struct {
 static CONDITION: Struct = Struct {
     name: "CustomResourceDefinitionCondition",
     fields: &[
-        ("type", Kind::Text),
-        ("status", Kind::Text),
+        ("type", Kind::Named("v1.CustomResourceDefinitionConditionType")),
+        ("status", Kind::Named("v1.ConditionStatus")),
         ("lastTransitionTime", Kind::Text),
         ("reason", Kind::Text),
         ("message", Kind::Text),
@@ -184,7 +186,7 @@ static RULE: Struct = Struct {
         ("rule", Kind::Text),
         ("message", Kind::Text),
         ("messageExpression", Kind::Text),
-        ("reason", Kind::Text),
+        ("reason", Kind::Named("v1.FieldValueErrorReason")),
         ("fieldPath", Kind::Text),
         ("optionalOldSelf", Kind::OptionalBool),
     ],
@@ -201,7 +203,7 @@ static SCHEMA: Struct = Struct {
     name: "JSONSchemaProps",
     fields: &[
         ("id", Kind::Text),
-        ("$schema", Kind::Text),
+        ("$schema", Kind::Named("v1.JSONSchemaURL")),
         ("$ref", Kind::Text),
         ("description", Kind::Text),
         ("type", Kind::Text),
@@ -271,7 +273,7 @@ struct Decoder<'r> {
     unknown: Option<&'r mut Vec<String>>,
 }
 
-/// Makes a CustomResourceDefinition what decoding and encoding would: unknown fields are dropped, with their paths
+/// Makes a `CustomResourceDefinition` what decoding and encoding would: unknown fields are dropped, with their paths
 /// added to `unknown` in the order of the document, and so are empty values. Metadata is not looked at.
 ///
 /// # Errors
@@ -365,6 +367,7 @@ impl Decoder<'_> {
         };
         match kind {
             Kind::Text if !value.is_string() => wrong(value, "string"),
+            Kind::Named(wanted) if !value.is_string() => wrong(value, wanted),
             Kind::Bool | Kind::OptionalBool if !value.is_boolean() => wrong(value, "bool"),
             Kind::Int(wanted) => {
                 let fits = value.as_i64().is_some_and(|int| *wanted != "int32" || i32::try_from(int).is_ok());
@@ -375,7 +378,10 @@ impl Decoder<'_> {
                 crate::settle_numbers(value);
                 Ok(())
             }
-            Kind::Bytes if !value.is_string() => wrong(value, "[]uint8"),
+            Kind::Bytes => match value {
+                Value::String(text) => bytes(text),
+                other => wrong(other, "[]uint8"),
+            },
             Kind::Texts => match value {
                 Value::Array(list) => list.iter_mut().try_for_each(|item| match item {
                     Value::String(_) => Ok(()),
@@ -425,18 +431,16 @@ impl Decoder<'_> {
                 other => wrong(other, name),
             },
             Kind::SchemaOrBool => match value {
-                Value::Object(map) => self.fields(map, &SCHEMA, names, place),
+                Value::Object(map) => schema_apart(map),
                 Value::Bool(_) => Ok(()),
                 _ => Err("boolean or JSON schema expected".to_owned()),
             },
             Kind::SchemaOrList => match value {
-                Value::Object(map) => self.fields(map, &SCHEMA, names, place),
+                Value::Object(map) => schema_apart(map),
                 Value::Array(list) => {
-                    for (index, item) in list.iter_mut().enumerate() {
+                    for item in list {
                         match item {
-                            Value::Object(map) => {
-                                self.fields(map, &SCHEMA, names, &format!("{place}[{index}]"))?
-                            }
+                            Value::Object(map) => schema_apart(map)?,
                             other => {
                                 return Err(format!(
                                     "json: cannot unmarshal {} into Go value of type v1.JSONSchemaProps",
@@ -451,29 +455,42 @@ impl Decoder<'_> {
             },
             Kind::SchemaOrTexts => match value {
                 Value::Object(entries) => {
-                    for (key, item) in entries.iter_mut() {
+                    for item in entries.values_mut() {
                         if let Value::Object(map) = item {
-                            self.fields(map, &SCHEMA, names, &join(place, key))?;
+                            schema_apart(map)?;
                         }
                     }
                     Ok(())
                 }
                 other => wrong(other, "v1.JSONSchemaDependencies"),
             },
-            Kind::Text
-            | Kind::Bool
-            | Kind::OptionalBool
-            | Kind::Float
-            | Kind::Bytes
-            | Kind::Any
-            | Kind::AnyList => Ok(()),
+            Kind::Text | Kind::Named(_) | Kind::Bool | Kind::OptionalBool | Kind::Any | Kind::AnyList => {
+                Ok(())
+            }
         }
     }
 }
 
+/// A schema where something else could stand is decoded by itself: it does not know where it is, and nobody is told
+/// of unknown fields in it.
+fn schema_apart(map: &mut Map<String, Value>) -> Result<(), String> {
+    Decoder { unknown: None }.fields(map, &SCHEMA, "", "")
+}
+
+/// Whether a text is base64.
+fn bytes(text: &str) -> Result<(), String> {
+    use base64::{DecodeError, Engine as _, engine::general_purpose::STANDARD};
+    let at = match STANDARD.decode(text) {
+        Ok(_) => return Ok(()),
+        Err(DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol { offset: at, .. }) => at,
+        Err(_) => text.len(),
+    };
+    Err(format!("illegal base64 data at input byte {at}"))
+}
+
 fn zero(kind: &Kind) -> Option<Value> {
     match kind {
-        Kind::Text => Some(Value::from("")),
+        Kind::Text | Kind::Named(_) => Some(Value::from("")),
         Kind::Bool => Some(Value::from(false)),
         Kind::Struct(_) => Some(Value::Object(Map::new())),
         _ => None,
@@ -524,6 +541,18 @@ mod tests {
             (
                 schema(json!({"minimum": "x"})),
                 "json: cannot unmarshal string into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.properties.properties.minimum of type float64",
+            ),
+            (
+                schema(json!({"items": {"properties": {"c": {"type": 5}}}})),
+                "json: cannot unmarshal number into Go struct field JSONSchemaProps.properties.type of type string",
+            ),
+            (
+                json!({"spec": {"scope": 5}}),
+                "json: cannot unmarshal number into Go struct field CustomResourceDefinitionSpec.spec.scope of type v1.ResourceScope",
+            ),
+            (
+                json!({"spec": {"versions": [{"additionalPrinterColumns": [{"priority": 1.5}]}]}}),
+                "json: cannot unmarshal number 1.5 into Go struct field CustomResourceColumnDefinition.spec.versions.additionalPrinterColumns.priority of type int32",
             ),
         ] {
             assert_eq!(decode(&mut crd, None).unwrap_err(), error);

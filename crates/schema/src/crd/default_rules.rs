@@ -109,7 +109,7 @@ fn check_default(
     }
     let mut coerced = default.clone();
     if let Err(error) = compiled.coerce_embedded(&mut coerced, at) {
-        errors.push(error);
+        errors.push(*error);
         return;
     }
     let wrong = compiled.check_embedded(

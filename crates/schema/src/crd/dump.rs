@@ -3,6 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::{sorted, view::Version};
+use crate::go;
+
+/// A value that was given as JSON: Go holds it as a map, and writes it in order.
+fn raw(value: Option<&Value>) -> Value {
+    value.map_or(Value::Null, go::sorted)
+}
 
 fn or_null(value: Option<&Value>) -> Value {
     value.cloned().unwrap_or(Value::Null)
@@ -107,7 +113,7 @@ pub(super) fn schema(value: &Value) -> Value {
     put("Nullable", flag(get("nullable")));
     put("Format", text(get("format")));
     put("Title", text(get("title")));
-    put("Default", or_null(get("default")));
+    put("Default", raw(get("default")));
     put("Maximum", or_null(get("maximum")));
     put("ExclusiveMaximum", flag(get("exclusiveMaximum")));
     put("Minimum", or_null(get("minimum")));
@@ -119,7 +125,7 @@ pub(super) fn schema(value: &Value) -> Value {
     put("MinItems", or_null(get("minItems")));
     put("UniqueItems", flag(get("uniqueItems")));
     put("MultipleOf", or_null(get("multipleOf")));
-    put("Enum", or_null(get("enum")));
+    put("Enum", raw(get("enum")));
     put("MaxProperties", or_null(get("maxProperties")));
     put("MinProperties", or_null(get("minProperties")));
     put("Required", or_null(get("required")));
@@ -150,7 +156,7 @@ pub(super) fn schema(value: &Value) -> Value {
             |docs| json!({"Description": text(docs.get("description")), "URL": text(docs.get("url"))}),
         ),
     );
-    put("Example", or_null(get("example")));
+    put("Example", raw(get("example")));
     put("XPreserveUnknownFields", or_null(get("x-kubernetes-preserve-unknown-fields")));
     put("XEmbeddedResource", flag(get("x-kubernetes-embedded-resource")));
     put("XIntOrString", flag(get("x-kubernetes-int-or-string")));

@@ -1,11 +1,11 @@
-//! CustomResourceDefinitions themselves: decoding, defaults, what a write keeps, validation and warnings.
+//! `CustomResourceDefinitions` themselves: decoding, defaults, what a write keeps, validation and warnings.
 //!
 //! A definition is decoded with [`decode`], defaulted with [`default`], prepared with one of the `prepare`
 //! functions and then validated. Field errors name places as kube-apiserver does: what all versions agree on is
 //! told as `spec.validation.openAPIV3Schema…`, `spec.subresources…` or `spec.additionalPrinterColumns[i].JSONPath`,
 //! and as `spec.versions[i]…` only where versions differ.
 
-mod conversion;
+pub(crate) mod conversion;
 mod decode;
 mod default_rules;
 mod dump;
@@ -78,17 +78,17 @@ pub fn prepare_create(crd: &mut Value) {
 /// An update keeps the status, but for the storage version, which joins those that were ever stored.
 pub fn prepare_update(new: &mut Value, old: &Value) {
     let mut status = old.get("status").cloned().unwrap_or_else(|| json!({}));
-    if let Some(version) = storage_version(new) {
-        if let Some(map) = status.as_object_mut() {
-            let stored = map.entry("storedVersions").or_insert(Value::Null);
-            match stored {
-                Value::Array(stored) => {
-                    if !stored.iter().any(|stored| stored == version) {
-                        stored.push(Value::from(version));
-                    }
+    if let Some(version) = storage_version(new)
+        && let Some(map) = status.as_object_mut()
+    {
+        let stored = map.entry("storedVersions").or_insert(Value::Null);
+        match stored {
+            Value::Array(stored) => {
+                if !stored.iter().any(|stored| stored == version) {
+                    stored.push(Value::from(version));
                 }
-                other => *other = json!([version]),
             }
+            other => *other = json!([version]),
         }
     }
     set(new, "status", status);

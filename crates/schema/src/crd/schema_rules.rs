@@ -323,10 +323,10 @@ impl Rules {
             if !expression.is_empty() && expression.trim().is_empty() {
                 self.required(at("messageExpression"), "messageExpression must be non-empty if specified");
             }
-            if let Some(reason) = rule.get("reason").and_then(Value::as_str) {
-                if !REASONS.contains(&reason) {
-                    self.errors.push(FieldError::not_supported(at("reason"), reason, &REASONS));
-                }
+            if let Some(reason) = rule.get("reason").and_then(Value::as_str)
+                && !REASONS.contains(&reason)
+            {
+                self.errors.push(FieldError::not_supported(at("reason"), reason, &REASONS));
             }
             let field = text(rule, "fieldPath");
             if !field.is_empty() {

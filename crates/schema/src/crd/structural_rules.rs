@@ -220,11 +220,11 @@ impl Rules {
             self.nested(not, false, &format!("{path}.not"));
         }
         let pattern = text(schema, "pattern");
-        if !pattern.is_empty() {
-            if let Err(error) = go_regex::check(pattern) {
-                let detail = format!("must be a valid regular expression, but isn't: {error}");
-                self.invalid(format!("{path}.pattern"), pattern, detail);
-            }
+        if !pattern.is_empty()
+            && let Err(error) = go_regex::check(pattern)
+        {
+            let detail = format!("must be a valid regular expression, but isn't: {error}");
+            self.invalid(format!("{path}.pattern"), pattern, detail);
         }
     }
 

@@ -1,13 +1,13 @@
-//! What may be written as a CustomResourceDefinition.
+//! What may be written as a `CustomResourceDefinition`.
 
-use k1s_object::field::{At, Check, FieldError};
+use k1s_object::field::{At, Check, ErrorKind, FieldError};
 use serde_json::Value;
 
 use super::{
     conversion, default_rules, dump, field_path, schema_rules, structural_rules,
     view::{Shared, Version, View},
 };
-use crate::names_rules;
+use crate::{go, names_rules};
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
@@ -95,6 +95,14 @@ fn preserves(view: &View<'_>) -> bool {
 }
 
 fn check_spec(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
+    // Until it is established, and once it is broken, a definition may have any bundle.
+    let check_ca = old.is_some_and(|old| {
+        is_established(old)
+            && old
+                .get("spec")
+                .and_then(|spec| spec.get("conversion"))
+                .is_none_or(|conversion| conversion::ca_bundle_error(conversion).is_none())
+    });
     let group = view.text("group");
     if group.is_empty() {
         check.push(FieldError::required("spec.group", ""));
@@ -139,7 +147,7 @@ fn check_spec(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
                 "must be None if spec.preserveUnknownFields is true",
             ));
         }
-        conversion::check(conversion, check);
+        conversion::check(conversion, check_ca, check);
     }
 }
 
@@ -186,9 +194,12 @@ fn check_versions(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
             );
         }
     }
-    let shown = || match view.spec.and_then(|spec| spec.get("versions")) {
-        None | Some(Value::Null) => Value::Null,
-        Some(_) => dump::versions(&view.versions),
+    let complain = |detail: &str| {
+        let shown = match view.spec.and_then(|spec| spec.get("versions")) {
+            None | Some(Value::Null) => Value::Null,
+            Some(_) => dump::versions(&view.versions),
+        };
+        check.push(FieldError::new(ErrorKind::Invalid, "spec.versions", go::json(&shown), detail));
     };
     let repeated = view
         .versions
@@ -196,14 +207,10 @@ fn check_versions(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
         .enumerate()
         .any(|(index, version)| view.versions.iter().take(index).any(|other| other.name == version.name));
     if repeated {
-        check.push(FieldError::invalid("spec.versions", shown(), "must contain unique version names"));
+        complain("must contain unique version names");
     }
     if view.versions.iter().filter(|version| version.storage).count() != 1 {
-        check.push(FieldError::invalid(
-            "spec.versions",
-            shown(),
-            "must have exactly one version marked as storage version",
-        ));
+        complain("must have exactly one version marked as storage version");
     }
     if let Some(first) = view.versions.first().map(|version| version.name).filter(|name| !name.is_empty()) {
         let wrong = names_rules::dns1035_label(first);
@@ -360,9 +367,10 @@ fn check_root(schema: &Value, at: &str) -> Option<FieldError> {
     }
     let other = schema.as_object().into_iter().flatten().any(|(key, _)| !ALLOWED.contains(&key.as_str()));
     other.then(|| {
-        FieldError::invalid(
+        FieldError::new(
+            ErrorKind::Invalid,
             at,
-            dump::schema(schema),
+            go::json(&dump::schema(schema)),
             "only [Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations] fields are allowed at the root of the schema if the status subresource is enabled",
         )
     })

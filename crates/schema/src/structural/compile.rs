@@ -196,10 +196,10 @@ impl Structural {
         for (_, property) in &mut self.properties {
             property.prune_defaults();
         }
-        if let Additional::Schema(schema) = &mut self.additional {
-            if let Some(schema) = Arc::get_mut(schema) {
-                schema.prune_defaults();
-            }
+        if let Additional::Schema(schema) = &mut self.additional
+            && let Some(schema) = Arc::get_mut(schema)
+        {
+            schema.prune_defaults();
         }
         if let Some(items) = self.items.as_mut().and_then(Arc::get_mut) {
             items.prune_defaults();

@@ -70,10 +70,10 @@ impl Structural {
     }
 
     fn fill_one(&self, value: &mut Value) {
-        if self.is_wrong_null(value) {
-            if let Some(default) = self.default.as_deref() {
-                *value = default.clone();
-            }
+        if self.is_wrong_null(value)
+            && let Some(default) = self.default.as_deref()
+        {
+            *value = default.clone();
         }
         self.fill(value);
     }

@@ -178,7 +178,7 @@ impl TextFormat {
 
 fn is_base64(text: &str) -> bool {
     let bytes = text.as_bytes();
-    if bytes.is_empty() || bytes.len() % 4 != 0 {
+    if bytes.is_empty() || !bytes.len().is_multiple_of(4) {
         return false;
     }
     let padding = bytes.iter().rev().take_while(|b| **b == b'=').count();
@@ -394,7 +394,7 @@ fn is_isbn13(text: &str) -> bool {
     }
     let sum: u32 =
         bytes.iter().zip([1u32, 3].into_iter().cycle()).map(|(b, factor)| u32::from(b - b'0') * factor).sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 fn is_credit_card(text: &str) -> bool {
@@ -419,7 +419,7 @@ fn is_credit_card(text: &str) -> bool {
             }
         })
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 fn is_hostname(text: &str) -> bool {
@@ -459,7 +459,7 @@ fn is_request_uri(text: &str) -> bool {
     let path = rest.split('?').next().unwrap_or_default();
     if !path.starts_with('/') {
         // Something like `mailto:x` is opaque and fine; without a scheme it is nothing.
-        return scheme.is_some() && !path.is_empty();
+        return scheme.is_some();
     }
     let path = match path.strip_prefix("//").filter(|_| scheme.is_some()) {
         None => path,
@@ -489,9 +489,7 @@ fn is_authority(text: &str) -> bool {
         }
         port
     } else {
-        if host.contains([' ', '"', '<', '>', '^', '`', '{', '}', '|', '\\', '[', ']'])
-            || !percent_is_fine(host)
-        {
+        if host.contains([' ', '^', '`', '{', '}', '|', '\\', '#', '[', ']']) || !percent_is_fine(host) {
             return false;
         }
         host.rfind(':').and_then(|at| host.get(at..)).unwrap_or_default()
@@ -571,8 +569,15 @@ mod tests {
             ("email", &["a@b", "Ann <a@b.c>"], &["nobody", "@b", "a@"]),
             (
                 "uri",
-                &["https://example.com/x?y=1", "/path", "mailto:x"],
-                &["::not", "path", "", "http://[::1", "http://a b/"],
+                &[
+                    "https://example.com/x?y=1",
+                    "/path",
+                    "/a:b",
+                    "mailto:x",
+                    "http:",
+                    "http://u:p@[::1]:80/%20",
+                ],
+                &["::not", "path", "", "http://[::1", "http://a b/", "http://a:x/", "/%zz", "1http://x"],
             ),
             ("bsonobjectid", &["507f1f77bcf86cd799439011"], &["507f"]),
             ("creditcard", &["4111 1111 1111 1111"], &["4111 1111 1111 1112"]),

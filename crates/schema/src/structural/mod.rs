@@ -24,7 +24,6 @@ use serde_json::Value;
 
 pub(crate) use compile::Compiler;
 use formats::Format;
-pub use prune::Unknown;
 
 /// The type a schema asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,7 +137,6 @@ pub struct Structural {
     preserve_unknown: bool,
     embedded: bool,
     atomic_map: bool,
-    /// Whether pruning of nulls, defaulting, list rules or embedded objects can concern anything below.
     list_type: Option<ListType>,
     list_keys: Option<Box<[Arc<str>]>>,
     /// In the order of their names.
@@ -256,6 +254,17 @@ impl Structural {
                 + limits.required.len() * 16
                 + limits.values.len() * size_of::<Value>()
         });
-        size_of::<Structural>() + children + limits + self.items().map_or(0, Structural::memory)
+        let additional = match &self.additional {
+            Additional::Schema(schema) => schema.memory(),
+            _ => 0,
+        };
+        let written = [self.default.as_deref(), self.rules.as_deref()];
+        let written = written.into_iter().flatten().map(|value| 4 * value.to_string().len()).sum::<usize>();
+        size_of::<Structural>()
+            + children
+            + limits
+            + additional
+            + written
+            + self.items().map_or(0, Structural::memory)
     }
 }

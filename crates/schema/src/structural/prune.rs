@@ -11,9 +11,6 @@ use crate::{
     meta::{self, Malformed},
 };
 
-/// The paths of the fields that were dropped.
-pub type Unknown = Vec<String>;
-
 fn is_meta(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }
@@ -66,7 +63,7 @@ impl Structural {
     ///
     /// # Errors
     /// Embedded `apiVersion`, `kind` or `metadata` that cannot be decoded; the request is bad.
-    pub fn prune(&self, object: &mut Value, report: Option<&mut Vec<String>>) -> Result<(), FieldError> {
+    pub fn prune(&self, object: &mut Value, report: Option<&mut Vec<String>>) -> Result<(), Box<FieldError>> {
         self.prune_and_coerce(object, report, Malformed::Refuse)
     }
 
@@ -81,7 +78,7 @@ impl Structural {
         object: &mut Value,
         report: Option<&mut Vec<String>>,
         malformed: Malformed,
-    ) -> Result<(), FieldError> {
+    ) -> Result<(), Box<FieldError>> {
         let wanted = report.is_some();
         let mut unknown = Vec::new();
         prune_value(
@@ -115,12 +112,12 @@ impl Structural {
     }
 
     /// As [`Structural::coerce_embedded`], for a value that is a resource whatever its schema says.
-    pub(crate) fn coerce_embedded_root(&self, value: &mut Value) -> Result<(), FieldError> {
+    pub(crate) fn coerce_embedded_root(&self, value: &mut Value) -> Result<(), Box<FieldError>> {
         coerce(value, self, true, &mut String::new(), Malformed::Refuse, &mut Vec::new())
     }
 
     /// Makes embedded metadata fit, or says at `path` why it cannot.
-    pub(crate) fn coerce_embedded(&self, value: &mut Value, path: &str) -> Result<(), FieldError> {
+    pub(crate) fn coerce_embedded(&self, value: &mut Value, path: &str) -> Result<(), Box<FieldError>> {
         coerce(value, self, self.embedded, &mut path.to_owned(), Malformed::Refuse, &mut Vec::new())
     }
 }
@@ -227,7 +224,7 @@ fn coerce(
     path: &mut String,
     malformed: Malformed,
     unknown: &mut Vec<String>,
-) -> Result<(), FieldError> {
+) -> Result<(), Box<FieldError>> {
     match value {
         Value::Object(map) => {
             if schema.embedded || embedded {
@@ -238,11 +235,11 @@ fn coerce(
                             map.shift_remove(key);
                         }
                         Some(other) => {
-                            return Err(FieldError::invalid(
+                            return Err(Box::new(FieldError::invalid(
                                 join(path, key),
                                 other.clone(),
                                 "must be a string",
-                            ));
+                            )));
                         }
                     }
                 }
@@ -253,7 +250,12 @@ fn coerce(
                     let result = meta::coerce(metadata, malformed, &mut fields);
                     unknown.extend(fields.into_iter().map(|field| format!("{at}.{field}")));
                     if let (Err(error), Some(before)) = (result, before) {
-                        return Err(FieldError::new(ErrorKind::Invalid, at, go::shown(&before), error));
+                        return Err(Box::new(FieldError::new(
+                            ErrorKind::Invalid,
+                            at,
+                            go::shown(&before),
+                            error,
+                        )));
                     }
                 }
             }

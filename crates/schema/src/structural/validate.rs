@@ -352,12 +352,10 @@ impl Walk {
                 )));
             }
         }
-        if let Some(not) = &limits.not {
-            if self.node(not, value, None, path).found.is_empty() {
-                outcome
-                    .found
-                    .push(Found::plain(format!("{} must not validate the schema (not)", quote(path))));
-            }
+        if let Some(not) = &limits.not
+            && self.node(not, value, None, path).found.is_empty()
+        {
+            outcome.found.push(Found::plain(format!("{} must not validate the schema (not)", quote(path))));
         }
     }
 
