@@ -53,6 +53,7 @@ pub(super) static DAEMON_SET: Rules = Rules {
     defaults: defaults::daemon_set,
     prepare_create: daemon_set_create,
     prepare_update: daemon_set_update,
+    prepare_status: daemon_set_status,
     validate: validate::daemon_set,
     validate_update: validate::daemon_set_update,
     validate_status: validate::daemon_set_status,
@@ -130,9 +131,17 @@ fn daemon_set_create(set: &mut Value) {
     set_template_generation(set, generation);
 }
 
+fn daemon_set_status(new: &mut Value, old: &Value) {
+    only_status(new, old);
+    set_template_generation(new, template_generation(old));
+}
+
 fn daemon_set_update(new: &mut Value, old: &Value) {
     keep_status(new, old);
     let changed = !same(new.pointer("/spec/template"), old.pointer("/spec/template"));
     let generation = template_generation(old).saturating_add(i64::from(changed));
     set_template_generation(new, generation);
 }
+
+#[cfg(test)]
+mod tests;
