@@ -51,15 +51,15 @@ fn requests_follow_limits_and_make_the_class() {
     assert_eq!(pod["status"]["qosClass"], "Burstable");
 }
 
-fn texts(errors: Vec<k1s_object::FieldError>) -> Vec<String> {
+fn texts(errors: &[k1s_object::FieldError]) -> Vec<String> {
     errors.iter().map(ToString::to_string).collect()
 }
 
-fn refused(spec: Value) -> Vec<String> {
+fn refused(spec: &Value) -> Vec<String> {
     let pod = created(json!({"metadata": {"name": "p"}, "spec": spec}));
     let check = Check::new();
     (POD.validate)(check.root(&pod));
-    texts(check.take())
+    texts(&check.take())
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_pod_is_refused_in_kubernetes_words() {
             ],
         ),
     ] {
-        assert_eq!(refused(spec.clone()), expected, "{spec}");
+        assert_eq!(refused(&spec), expected, "{spec}");
     }
 }
 
@@ -121,7 +121,7 @@ fn updated(old: &Value, new: &Value) -> Vec<String> {
     (POD.prepare_update)(&mut new, old);
     let check = Check::new();
     (POD.validate_update)(check.root(&new), check.root(old));
-    texts(check.take())
+    texts(&check.take())
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn resizing_changes_cpu_and_memory_only() {
         let check = Check::new();
         super::validate_resize(check.root(&new), check.root(&old));
         assert_eq!(new["spec"]["containers"][0]["image"], "i:1");
-        texts(check.take())
+        texts(&check.take())
     };
     assert_eq!(
         resized(json!({"requests": {"cpu": "150m"}, "limits": {"cpu": "200m"}})),
@@ -272,4 +272,33 @@ fn warnings_name_what_surprises() {
             "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
         ]
     );
+}
+
+#[test]
+fn logs_and_exec_need_a_container_and_a_node() {
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a"}, {"name": "b"}]}});
+    let message = |asked: &str| super::container_name(&pod, asked).map_err(|status| status.message);
+    assert_eq!(message(""), Err("a container name must be specified for pod p, choose one of: [a b]".into()));
+    assert_eq!(message("zz"), Err("container zz is not valid for pod p".into()));
+    assert_eq!(message("a"), Ok("a".into()));
+    assert_eq!(super::host_of(&pod).unwrap_err().message, "pod p does not have a host assigned");
+    let options =
+        super::LogOptions { tail_lines: Some(-1), since_seconds: Some(0), ..super::LogOptions::default() };
+    assert_eq!(
+        texts(&super::validate_log_options(&options)),
+        [
+            "tailLines: Invalid value: -1: must be greater than or equal to 0",
+            "sinceSeconds: Invalid value: 0: must be greater than 0",
+        ]
+    );
+}
+
+#[test]
+fn a_pod_without_a_node_ends_at_once() {
+    let mut pod = json!({"spec": {"terminationGracePeriodSeconds": 30}, "status": {"phase": "Running"}});
+    assert_eq!(super::grace_period(&pod, Some(5)), 0);
+    pod["spec"]["nodeName"] = "n".into();
+    assert_eq!(super::grace_period(&pod, None), 30);
+    assert_eq!(super::grace_period(&pod, Some(5)), 5);
+    assert_eq!(super::grace_period(&pod, Some(-1)), 1);
 }
