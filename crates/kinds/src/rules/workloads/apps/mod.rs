@@ -33,7 +33,7 @@ pub(super) static REPLICA_SET: Rules = Rules {
     validate: validate::replica_set,
     validate_update: validate::replica_set_update,
     validate_status: validate::replicas_status,
-    warnings: deployment_warnings,
+    warnings: replica_set_warnings,
     ..Rules::WITH_STATUS
 };
 
@@ -73,6 +73,18 @@ fn template_warnings(new: &Value, out: &mut Vec<String>) {
 }
 
 fn deployment_warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
+    replica_set_warnings(new, old, out);
+    let annotations = |object: &Value| object.pointer("/metadata/annotations").cloned();
+    // Annotations count as a change of a Deployment.
+    if let Some(old) = old
+        && same_field(new, old, "spec")
+        && !same(annotations(new).as_ref(), annotations(old).as_ref())
+    {
+        template_warnings(new, out);
+    }
+}
+
+fn replica_set_warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     if old.is_none() {
         warnings::name(new, "Pod names and hostnames", out);
     }

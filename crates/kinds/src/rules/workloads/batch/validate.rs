@@ -440,8 +440,7 @@ fn template_update(spec: At<'_, '_>, old: At<'_, '_>) {
         }
     }
     if !same(now.get("spec"), before.get("spec")) {
-        let inner = at.get("template.spec");
-        inner.check().push(k1s_object::FieldError::invalid(
+        at.check().push(k1s_object::FieldError::invalid(
             format!("{}.spec", at.path()),
             now.get("spec").map_or(Value::Null, sorted),
             "field is immutable",

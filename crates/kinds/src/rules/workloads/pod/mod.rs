@@ -1,6 +1,7 @@
 //! Pods: rules, and what the server needs for their subresources.
 
 mod connect;
+mod container_status;
 mod containers;
 pub(crate) mod defaults;
 mod disabled;
