@@ -38,7 +38,7 @@ pub struct Rules {
     pub name: NameRule,
     /// Whether `metadata.generation` counts the changes of the spec (everything but metadata and status).
     pub generation: bool,
-    /// Whether a change of the annotations counts, too (Deployment).
+    /// Whether a change of the annotations through the main resource counts, too (Deployment).
     pub annotations_in_generation: bool,
     /// Whether a PUT without resourceVersion is an unconditional update (else 422).
     pub unconditional_update: bool,

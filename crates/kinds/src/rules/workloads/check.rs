@@ -145,6 +145,9 @@ pub(super) fn go_struct(value: &Value, fields: &[(&str, &str, GoField)]) -> Valu
             (*go).into(),
             match (inner, field) {
                 (Some(inner), GoField::Struct(fields)) => go_struct(inner, fields),
+                (Some(Value::Array(items)), GoField::List(fields)) => {
+                    items.iter().map(|item| go_struct(item, fields)).collect()
+                }
                 (Some(inner), _) => inner.clone(),
                 (None, GoField::Text) => "".into(),
                 (None, _) => Value::Null,
@@ -161,6 +164,8 @@ pub(super) enum GoField {
     Text,
     /// A pointer, a list or a map: null when missing.
     Pointer,
+    /// A list of structs.
+    List(&'static [(&'static str, &'static str, GoField)]),
     /// A pointer to a struct.
     Struct(&'static [(&'static str, &'static str, GoField)]),
 }

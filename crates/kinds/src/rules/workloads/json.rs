@@ -72,31 +72,75 @@ pub(super) fn text<'a>(map: &'a Object, key: &str) -> &'a str {
     map.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// Fields that are pointers in Go: `0` and `false` are not the same as nothing there.
+const POINTERS: [&str; 36] = [
+    "activeDeadlineSeconds",
+    "allowPrivilegeEscalation",
+    "automountServiceAccountToken",
+    "backoffLimit",
+    "backoffLimitPerIndex",
+    "completions",
+    "defaultMode",
+    "enableServiceLinks",
+    "expirationSeconds",
+    "failedJobsHistoryLimit",
+    "fsGroup",
+    "hostProcess",
+    "hostUsers",
+    "manualSelector",
+    "maxFailedIndexes",
+    "maxSurge",
+    "maxUnavailable",
+    "minDomains",
+    "mode",
+    "optional",
+    "parallelism",
+    "partition",
+    "priority",
+    "privileged",
+    "progressDeadlineSeconds",
+    "readOnlyRootFilesystem",
+    "replicas",
+    "revisionHistoryLimit",
+    "runAsGroup",
+    "runAsNonRoot",
+    "runAsUser",
+    "setHostnameAsFQDN",
+    "shareProcessNamespace",
+    "suspend",
+    "terminationGracePeriodSeconds",
+    "tolerationSeconds",
+];
+
 /// Whether two documents are equal for Go: a missing field equals a zero value, an empty list or map a missing one.
 pub(super) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
+    same_field_value("", a, b)
+}
+
+fn same_field_value(key: &str, a: Option<&Value>, b: Option<&Value>) -> bool {
     match (a, b) {
         (Some(Value::Object(a)), Some(Value::Object(b))) => {
-            a.iter().all(|(key, value)| same(Some(value), b.get(key)))
-                && b.iter().all(|(key, value)| a.contains_key(key) || is_zero(value))
+            a.iter().all(|(key, value)| same_field_value(key, Some(value), b.get(key)))
+                && b.iter().all(|(key, value)| a.contains_key(key) || is_zero(key, value))
         }
         (Some(Value::Array(a)), Some(Value::Array(b))) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(Some(a), Some(b)))
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_field_value("", Some(a), Some(b)))
         }
-        (Some(a), Some(b)) => a == b || (is_zero(a) && is_zero(b)),
-        (Some(one), None) | (None, Some(one)) => is_zero(one),
+        (Some(a), Some(b)) => a == b || (is_zero(key, a) && is_zero(key, b)),
+        (Some(one), None) | (None, Some(one)) => is_zero(key, one),
         (None, None) => true,
     }
 }
 
-/// Null, or an empty list, map or string: what Go's encoder and its equality do not tell from nothing. Objects of
-/// nothing but such fields count, too; `false` and `0` do not, for they may be set pointers.
-fn is_zero(value: &Value) -> bool {
+/// What Go does not tell from nothing.
+fn is_zero(key: &str, value: &Value) -> bool {
     match value {
         Value::Null => true,
+        Value::Bool(value) => !value && !POINTERS.contains(&key),
+        Value::Number(number) => number.as_i64() == Some(0) && !POINTERS.contains(&key),
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(map) => map.is_empty(),
-        _ => false,
     }
 }
 

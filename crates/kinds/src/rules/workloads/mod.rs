@@ -101,3 +101,6 @@ pub(super) fn rules(group: &str, _version: &str, kind: &str) -> Option<&'static 
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,3 +48,38 @@ pub fn validate_scale(scale: &Value) -> Vec<k1s_object::FieldError> {
     super::check::non_negative(check.root(scale).get("spec").get("replicas"));
     check.take()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{scale_of, set_scale, validate_scale};
+
+    #[test]
+    fn a_scale_shows_replicas_and_the_selector_as_text() {
+        let mut deployment = json!({
+            "metadata": {"name": "d", "labels": {"x": "y"}},
+            "spec": {
+                "replicas": 1,
+                "selector": {
+                    "matchLabels": {"app": "a"},
+                    "matchExpressions": [{"key": "tier", "operator": "In", "values": ["x", "b"]}],
+                },
+            },
+        });
+        set_scale(&mut deployment, &json!({"spec": {"replicas": 4}}));
+        assert_eq!(
+            scale_of("Deployment", &deployment),
+            Some(json!({
+                "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {"name": "d"},
+                "spec": {"replicas": 4}, "status": {"replicas": 0, "selector": "app=a,tier in (b,x)"},
+            }))
+        );
+        assert_eq!(scale_of("DaemonSet", &deployment), None);
+        let wrong = validate_scale(&json!({"spec": {"replicas": -1}}));
+        assert_eq!(
+            wrong[0].to_string(),
+            "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+        );
+    }
+}

@@ -32,7 +32,11 @@ pub(crate) fn replica_set(value: &mut Value) {
 
 /// Fills in a `DaemonSet`.
 pub(crate) fn daemon_set(value: &mut Value) {
-    let spec = child(object(value), "spec");
+    let set = object(value);
+    // Without a generation of its template it is at 0, and whoever sends it owns the annotation.
+    let annotations = child(child(set, "metadata"), "annotations");
+    default_value(annotations, super::TEMPLATE_GENERATION, "0");
+    let spec = child(set, "spec");
     let strategy = child(spec, "updateStrategy");
     default_value(strategy, "type", "RollingUpdate");
     if text(strategy, "type") == "RollingUpdate" {

@@ -33,7 +33,7 @@ pub(super) static REPLICA_SET: Rules = Rules {
     validate: validate::replica_set,
     validate_update: validate::replica_set_update,
     validate_status: validate::replicas_status,
-    warnings: deployment_warnings,
+    warnings: replica_set_warnings,
     ..Rules::WITH_STATUS
 };
 
@@ -53,6 +53,7 @@ pub(super) static DAEMON_SET: Rules = Rules {
     defaults: defaults::daemon_set,
     prepare_create: daemon_set_create,
     prepare_update: daemon_set_update,
+    prepare_status: daemon_set_status,
     validate: validate::daemon_set,
     validate_update: validate::daemon_set_update,
     validate_status: validate::daemon_set_status,
@@ -72,6 +73,18 @@ fn template_warnings(new: &Value, out: &mut Vec<String>) {
 }
 
 fn deployment_warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
+    replica_set_warnings(new, old, out);
+    let annotations = |object: &Value| object.pointer("/metadata/annotations").cloned();
+    // Annotations count as a change of a Deployment.
+    if let Some(old) = old
+        && same_field(new, old, "spec")
+        && !same(annotations(new).as_ref(), annotations(old).as_ref())
+    {
+        template_warnings(new, out);
+    }
+}
+
+fn replica_set_warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     if old.is_none() {
         warnings::name(new, "Pod names and hostnames", out);
     }
@@ -130,9 +143,17 @@ fn daemon_set_create(set: &mut Value) {
     set_template_generation(set, generation);
 }
 
+fn daemon_set_status(new: &mut Value, old: &Value) {
+    only_status(new, old);
+    set_template_generation(new, template_generation(old));
+}
+
 fn daemon_set_update(new: &mut Value, old: &Value) {
     keep_status(new, old);
     let changed = !same(new.pointer("/spec/template"), old.pointer("/spec/template"));
     let generation = template_generation(old).saturating_add(i64::from(changed));
     set_template_generation(new, generation);
 }
+
+#[cfg(test)]
+mod tests;

@@ -83,3 +83,6 @@ fn job_create(job: &mut Value) {
     defaults::generate_selector(job);
     defaults::labels_from_template(job);
 }
+
+#[cfg(test)]
+mod tests;

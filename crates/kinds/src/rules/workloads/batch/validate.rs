@@ -7,8 +7,8 @@ use super::{
     super::{
         apps::validate::selects_template,
         check::{
-            go_selector, immutable, immutable_selector, invalid_omitted, non_negative, one_of,
-            one_of_or_unset, qualified_name, sorted,
+            GoField, go_selector, go_struct, immutable, immutable_selector, invalid_omitted, non_negative,
+            one_of, one_of_or_unset, qualified_name, sorted,
         },
         json::{child, object, restore, same},
         labels,
@@ -20,6 +20,51 @@ use super::{
 const MAX_PARALLELISM: i64 = 100_000;
 const MANY_COMPLETIONS: i64 = 100_000;
 const FEW_OF_MANY: i64 = 10_000;
+
+/// `PodFailurePolicy` as Go's messages show it.
+const POD_FAILURE_POLICY: GoStruct = &[(
+    "Rules",
+    "rules",
+    GoField::List(&[
+        ("Action", "action", GoField::Text),
+        (
+            "OnExitCodes",
+            "onExitCodes",
+            GoField::Struct(&[
+                ("ContainerName", "containerName", GoField::Pointer),
+                ("Operator", "operator", GoField::Text),
+                ("Values", "values", GoField::Pointer),
+            ]),
+        ),
+        (
+            "OnPodConditions",
+            "onPodConditions",
+            GoField::List(&[("Type", "type", GoField::Text), ("Status", "status", GoField::Text)]),
+        ),
+    ]),
+)];
+
+/// `SuccessPolicy` as Go's messages show it.
+const SUCCESS_POLICY: GoStruct = &[(
+    "Rules",
+    "rules",
+    GoField::List(&[
+        ("SucceededIndexes", "succeededIndexes", GoField::Pointer),
+        ("SucceededCount", "succeededCount", GoField::Pointer),
+    ]),
+)];
+
+type GoStruct = &'static [(&'static str, &'static str, GoField)];
+
+fn go_value(at: At<'_, '_>, fields: GoStruct) -> Value {
+    at.value().map_or(Value::Null, |value| go_struct(value, fields))
+}
+
+fn immutable_struct(new: At<'_, '_>, old: Option<&Value>, fields: GoStruct) {
+    if !same(new.value(), old) {
+        new.invalid_as(go_value(new, fields), "field is immutable");
+    }
+}
 
 /// A Job on create.
 pub(crate) fn job(job: At<'_, '_>) {
@@ -35,10 +80,15 @@ pub(crate) fn job_update(new: At<'_, '_>, old: At<'_, '_>) {
     completions(spec, before);
     immutable_selector(spec.get("selector"), before.get("selector").value());
     template_update(spec, old);
-    for field in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
-    {
-        immutable(spec.get(field), before.get(field).value());
-    }
+    immutable(spec.get("completionMode"), before.get("completionMode").value());
+    immutable_struct(
+        spec.get("podFailurePolicy"),
+        before.get("podFailurePolicy").value(),
+        POD_FAILURE_POLICY,
+    );
+    immutable(spec.get("backoffLimitPerIndex"), before.get("backoffLimitPerIndex").value());
+    immutable(spec.get("managedBy"), before.get("managedBy").value());
+    immutable_struct(spec.get("successPolicy"), before.get("successPolicy").value(), SUCCESS_POLICY);
     pod_names(new);
 }
 
@@ -182,7 +232,7 @@ fn job_spec(spec: At<'_, '_>) {
         if mode.text() == "Indexed" {
             success_policy(success, completions.number());
         } else {
-            success.invalid("requires indexed completion mode");
+            success.invalid_as(go_value(success, SUCCESS_POLICY), "requires indexed completion mode");
         }
     }
     let replacement = spec.get("podReplacementPolicy");
@@ -390,8 +440,7 @@ fn template_update(spec: At<'_, '_>, old: At<'_, '_>) {
         }
     }
     if !same(now.get("spec"), before.get("spec")) {
-        let inner = at.get("template.spec");
-        inner.check().push(k1s_object::FieldError::invalid(
+        at.check().push(k1s_object::FieldError::invalid(
             format!("{}.spec", at.path()),
             now.get("spec").map_or(Value::Null, sorted),
             "field is immutable",

@@ -304,6 +304,8 @@ pub fn admission_defaults(pod: &mut Value) {
 
 /// Fills in a Job or the spec of a `CronJob`'s jobs.
 pub(crate) fn job_policies(spec: &mut Object) {
+    // A feature that is off.
+    spec.shift_remove("scheduling");
     if let Some(policy) = existing(spec, "podFailurePolicy") {
         for rule in each(policy, "rules") {
             for pattern in each(rule, "onPodConditions") {

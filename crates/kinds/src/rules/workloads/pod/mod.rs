@@ -1,5 +1,7 @@
 //! Pods: rules, and what the server needs for their subresources.
 
+mod connect;
+mod container_status;
 mod containers;
 pub(crate) mod defaults;
 mod disabled;
@@ -19,6 +21,7 @@ pub(crate) mod warnings;
 
 use serde_json::Value;
 
+pub use connect::{LogOptions, container_name, grace_period, host_of, validate_log_options};
 pub use defaults::admission_defaults;
 pub use prepare::{ephemeral_containers as prepare_ephemeral_containers, resize as prepare_resize};
 pub use subresources::{

@@ -20,8 +20,9 @@ pub(crate) fn create(value: &mut Value) {
     app_armor_fields(pod);
     let mut status = json!({"phase": "Pending"});
     if gated {
+        let now = pod.get("metadata").and_then(|metadata| metadata.get("creationTimestamp"));
         status["conditions"] = json!([{
-            "type": "PodScheduled", "status": "False", "lastProbeTime": null, "lastTransitionTime": null,
+            "type": "PodScheduled", "status": "False", "lastProbeTime": null, "lastTransitionTime": now,
             "reason": "SchedulingGated", "message": "Scheduling is blocked due to non-empty scheduling gates",
         }]);
     }

@@ -8,7 +8,7 @@ use super::{
         check::{immutable, messages, qualified_name},
         json::{child, object, restore, same},
     },
-    qos, scheduling,
+    container_status, qos, scheduling,
     security::{self, APP_ARMOR},
     spec,
 };
@@ -449,6 +449,13 @@ pub(crate) fn status(new: At<'_, '_>, old: At<'_, '_>) {
     }
     pod_ips(at, before);
     host_ips(at, before);
+    let spec = new.get("spec");
+    for list in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
+        container_status::users(at.get(list), spec.get("os").get("name").text());
+    }
+    container_status::allocated_resources(at.get("containerStatuses"), spec.get("containers"));
+    container_status::allocated_resources(at.get("initContainerStatuses"), spec.get("initContainers"));
+    container_status::no_allocated_resources(at.get("ephemeralContainerStatuses"));
 }
 
 /// A container that has ended does not begin again, unless its policy says so.
