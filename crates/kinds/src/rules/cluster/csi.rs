@@ -27,10 +27,9 @@ static DRIVER: Rules = Rules {
 static NODE: Rules = Rules {
     prepare_create: drop_status,
     prepare_update: keep_status,
-    prepare_status: status_alone,
+    prepare_status: prepare_node_status,
     validate: node_create,
     validate_update: node_update,
-    validate_status: node_status,
     unconditional_update: false,
     delete_answers_object: true,
     ..Rules::PLAIN
@@ -196,47 +195,12 @@ fn node_update(node: At<'_, '_>, old: At<'_, '_>) {
     }
 }
 
-fn node_status(node: At<'_, '_>, _: At<'_, '_>) {
-    let mut seen = Vec::new();
-    for health in node.get("status").get("storageHealth").items() {
-        let name = health.get("name");
-        if seen.contains(&name.text()) {
-            health.check().push(FieldError::duplicate(health.path(), name.text()));
-        }
-        seen.push(name.text());
-        driver_name(name);
-        let conditions = health.get("healthConditions");
-        if conditions.len() > 16 {
-            conditions.too_many(16);
-            continue;
-        }
-        for condition in conditions.items() {
-            health_condition(condition);
-        }
+/// What a node says of the health of its storage is not taken yet.
+fn prepare_node_status(node: &mut Value, old: &Value) {
+    status_alone(node, old);
+    if let Some(status) = node.get_mut("status").and_then(Value::as_object_mut) {
+        status.shift_remove("storageHealth");
     }
-}
-
-fn health_condition(condition: At<'_, '_>) {
-    if !matches!(condition.get("status").text(), "StorageUnreachable" | "StorageDegraded") {
-        condition.get("status").not_supported(&["StorageDegraded", "StorageUnreachable"]);
-    }
-    let reason = condition.get("reason");
-    if reason.is_empty() {
-        reason.required("");
-    } else {
-        invalid_each(reason, names::is_valid_condition_reason(reason.text()));
-        if reason.text().len() > 256 {
-            reason.too_long(256);
-        }
-    }
-    if condition.get("message").text().len() > 1024 {
-        condition.get("message").too_long(1024);
-    }
-    one_of_if_set(
-        condition.get("accessMode"),
-        &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"],
-    );
-    one_of_if_set(condition.get("volumeMode"), &["Filesystem", "Block"]);
 }
 
 fn capacity_create(capacity: At<'_, '_>) {
