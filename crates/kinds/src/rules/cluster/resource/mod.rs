@@ -2,6 +2,7 @@
 //!
 //! Expressions (CEL) in selectors are looked at for their length alone.
 
+mod capacity;
 mod claims;
 mod slices;
 mod status;

@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use super::{
     super::util::{conditions, driver_name, invalid_each, unchanged},
-    EFFECTS, Later, label, node_selector, pool_name, qualified_name,
+    EFFECTS, Later,
+    capacity::request_policy,
+    label, node_selector, pool_name, qualified_name,
     status::binding_conditions,
 };
 
@@ -157,7 +159,9 @@ fn device(at: At<'_, '_>, old: Option<At<'_, '_>>, per_device: bool, later: &Lat
     if changed("capacity") {
         for (key, one) in capacity.entries() {
             qualified_name(capacity, key);
-            if one.get("requestPolicy").is_set() && !at.get("allowMultipleAllocations").is_true() {
+            if at.get("allowMultipleAllocations").is_true() {
+                request_policy(one);
+            } else if one.get("requestPolicy").is_set() {
                 one.get("requestPolicy").forbidden("allowMultipleAllocations must be true");
             }
         }
