@@ -50,13 +50,16 @@ pub struct Decoded {
 
 /// Reads one JSON document.
 pub fn json(bytes: &[u8]) -> Result<Decoded, Error> {
-    let mut reader = Reader { bytes, at: 0, depth: 0, keys: 0, duplicates: Vec::new() };
+    let mut reader = Reader { bytes, at: 0, depth: 0, keys: 0, duplicates: Vec::new(), too_large: None };
     let value = reader.value()?;
     reader.space();
     if reader.at < bytes.len() {
         return Err(reader.unexpected("after top-level value"));
     }
-    Ok(Decoded { value, duplicates: reader.duplicates })
+    match reader.too_large {
+        Some(error) => Err(error),
+        None => Ok(Decoded { value, duplicates: reader.duplicates }),
+    }
 }
 
 /// Whether the bytes are one JSON document, as Go's `json.Valid` says.
@@ -142,6 +145,8 @@ struct Reader<'b> {
     depth: usize,
     keys: usize,
     duplicates: Vec<Duplicate>,
+    /// The first number too large for a float: told only if the rest of the document can be read.
+    too_large: Option<Error>,
 }
 
 impl Reader<'_> {
@@ -341,9 +346,11 @@ impl Reader<'_> {
             return Ok(number.into());
         }
         let number = text.parse::<f64>().ok().and_then(Number::from_f64);
-        number.map(Value::Number).ok_or_else(|| {
-            Error::new(format!("json: cannot unmarshal number {text} into Go value of type float64"))
-        })
+        if number.is_none() && self.too_large.is_none() {
+            let message = format!("json: cannot unmarshal number {text} into Go value of type float64");
+            self.too_large = Some(Error::new(message));
+        }
+        Ok(number.map_or(Value::Null, Value::Number))
     }
 
     fn string(&mut self) -> Result<String, Error> {

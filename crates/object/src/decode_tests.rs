@@ -40,7 +40,8 @@ fn syntax_errors_have_gos_words() {
         ("\"\\x\"", "invalid escape sequence `\\x` in string"),
         ("\"\\u12zz\"", "invalid escape sequence `\\u12zz` in string"),
         ("\"\\ \"", "invalid escape sequence \"\\\\ \" in string"),
-        ("1e999", "json: cannot unmarshal number 1e999 into Go value of type float64"),
+        ("[1e999]", "json: cannot unmarshal number 1e999 into Go value of type float64"),
+        ("[1e999", "unexpected end of JSON input"),
     ];
     for (text, expected) in cases {
         assert_eq!(error(text), expected, "{text}");

@@ -1,5 +1,6 @@
 //! Kubernetes objects as JSON, and what can be said about them without asking anybody: no I/O, no tasks, no clock.
 //!
+//! - [`columns`], [`jsonpath`]: the tables of custom resources.
 //! - [`decode`], [`yaml`]: request bodies to JSON values.
 //! - [`field`]: field errors and the way through a document that remembers where it is.
 //! - [`meta`]: the rules of `metadata`.
@@ -9,9 +10,11 @@
 //! - [`status`]: the `Status` that answers a request which cannot be served.
 //! - [`time`]: points in time, durations and ages.
 
+pub mod columns;
 pub mod decode;
 pub mod field;
 pub mod ip;
+pub mod jsonpath;
 pub mod meta;
 pub mod names;
 pub mod quantity;

@@ -112,6 +112,11 @@ impl Quantity {
         let sign = if parts.positive { 1 } else { -1 };
         let fraction = i32::try_from(parts.fraction.len()).map_err(|_| NUMERIC_WRONG)?;
         if format == Format::BinarySi {
+            // Go's way for large units needs a digit, its way for small ones does not.
+            let digitless = !text.contains(|c: char| c.is_ascii_digit());
+            if power >= 50 && digitless {
+                return Err(NUMERIC_WRONG);
+            }
             return Ok(Quantity::binary(text, &parts, number, sign, power, fraction));
         }
         let scale = power.saturating_sub(fraction);
@@ -407,6 +412,7 @@ mod tests {
             ("1i", SUFFIX_WRONG),
             ("1KM", SUFFIX_WRONG),
             ("1e", SUFFIX_WRONG),
+            ("Ei", NUMERIC_WRONG),
         ];
         for (text, error) in cases {
             assert_eq!(Quantity::parse(text).expect_err(text), error, "{text}");

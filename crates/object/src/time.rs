@@ -1,8 +1,24 @@
 //! Points in time and durations as Kubernetes writes them: RFC 3339 in UTC, `1h30m0s`, and the `5d3h` of an age.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
-use crate::field::quote;
+/// Text in quotes, with all bytes beyond printable ASCII escaped: how Go's `time` quotes.
+fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            ' '..='\u{7f}' => out.push(c),
+            c => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    let _ = write!(out, "\\x{byte:02x}");
+                }
+            }
+        }
+    }
+    out.push('"');
+    out
+}
 
 /// A point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +68,7 @@ impl Time {
     }
 
     /// How long ago this was at `now`; below zero if it is to come.
-    pub fn until(self, now: Time) -> Duration {
+    pub fn elapsed_at(self, now: Time) -> Duration {
         let nanos = i128::from(now.seconds - self.seconds) * 1_000_000_000
             + (i128::from(now.nanos) - i128::from(self.nanos));
         Duration(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
@@ -72,7 +88,7 @@ impl fmt::Display for Time {
 /// The age of something: `5d3h`, or `<unknown>` when it has no time or one that cannot be read.
 pub fn age(since: Option<&str>, now: Time) -> String {
     match since.map(Time::parse) {
-        Some(Ok(since)) if !since.is_zero() => since.until(now).human(),
+        Some(Ok(since)) if !since.is_zero() => since.elapsed_at(now).human(),
         _ => "<unknown>".into(),
     }
 }
@@ -209,15 +225,15 @@ impl Layout<'_> {
                     _ => None,
                 };
                 let parts = (sign, number(1..3), rest.get(3..4), number(4..6));
+                if let (Some(_), Some(":"), Some(61..)) = (parts.1, parts.2, parts.3) {
+                    return Err(self.out_of_range("time zone offset minute"));
+                }
+                if let (Some(25..), Some(":"), Some(_)) = (parts.1, parts.2, rest.get(4..6)) {
+                    return Err(self.out_of_range("time zone offset hour"));
+                }
                 let (Some(sign), Some(hours), Some(":"), Some(minutes)) = parts else {
                     return Err(self.cannot(rest, "Z07:00"));
                 };
-                if hours > 24 {
-                    return Err(self.out_of_range("time zone offset hour"));
-                }
-                if minutes > 60 {
-                    return Err(self.out_of_range("time zone offset minute"));
-                }
                 (sign * (hours * 3600 + minutes * 60), rest.get(6..).unwrap_or_default())
             }
         };
@@ -261,9 +277,12 @@ impl Duration {
         }
         let mut total = 0_i128;
         while !rest.is_empty() {
-            let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+            let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+            let whole = digits(rest);
+            let fraction = rest.get(whole..).and_then(|rest| rest.strip_prefix('.')).map(digits);
+            let end = whole + fraction.map_or(0, |digits| digits + 1);
             let (number, after) = rest.split_at_checked(end).ok_or_else(invalid)?;
-            if number.matches('.').count() > 1 || !number.bytes().any(|byte| byte.is_ascii_digit()) {
+            if !number.bytes().any(|byte| byte.is_ascii_digit()) {
                 return Err(invalid());
             }
             let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
@@ -427,8 +446,9 @@ mod tests {
             ("x", "time: invalid duration \"x\""),
             ("", "time: invalid duration \"\""),
             ("5", "time: missing unit in duration \"5\""),
+            ("5µ", "time: unknown unit \"\\xc2\\xb5\" in duration \"5\\xc2\\xb5\""),
             ("5d", "time: unknown unit \"d\" in duration \"5d\""),
-            ("1.2.3s", "time: invalid duration \"1.2.3s\""),
+            ("1.2.3s", "time: missing unit in duration \"1.2.3s\""),
         ];
         for (text, error) in errors {
             assert_eq!(Duration::parse(text).expect_err(text), error);

@@ -3,6 +3,7 @@
 //! Plain words such as `yes`, `n` or `off` are booleans, `017` is octal, `<<` merges, keys become strings, and a
 //! map's keys come out sorted, since Go passes them through a map. Only the first document counts.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -11,6 +12,10 @@ use serde_json::{Map, Number, Value};
 
 use crate::decode::{Error, MAX_DEPTH};
 use crate::field::quote;
+use crate::jsonpath::shortest_digits;
+
+/// How many tabs after colons are mended.
+const MAX_TABS: usize = 64;
 
 /// How many nodes aliases may blow a document up to.
 const MAX_NODES: usize = 1_000_000;
@@ -43,20 +48,53 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, Error> {
         return Err(Error::new("yaml: control characters are not allowed"));
     }
     let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+    let mut mended = Cow::Borrowed(source);
+    // Go takes a tab after a colon, the parser here does not: it gets a space instead.
+    for _ in 0..MAX_TABS {
+        match read(&mended) {
+            Err((_, Some(tab))) => mended.to_mut().replace_range(tab..=tab, " "),
+            Err((error, None)) => return Err(error),
+            Ok(decoded) => return Ok(decoded),
+        }
+    }
+    read(&mended).map_err(|(error, _)| error)
+}
+
+/// Reads a document; an error that is due to a tab after a colon says where that tab is.
+fn read(source: &str) -> Result<Decoded, (Error, Option<usize>)> {
     let mut reader = Reader { source, ..Reader::default() };
     let mut parser = Parser::new_from_str(source);
     loop {
         let (event, span) = match parser.next_event() {
             None => break,
-            Some(Err(error)) => return Err(reader.syntax_error(&error)),
+            Some(Err(error)) => {
+                let tab = error
+                    .info()
+                    .starts_with("':' must be followed")
+                    .then(|| reader.tab_near(*error.marker()));
+                return Err((reader.syntax_error(&error), tab.flatten()));
+            }
             Some(Ok(event)) => event,
         };
         match event {
             Event::StreamEnd | Event::DocumentEnd => break,
-            event => reader.event(event, span.start)?,
+            event => {
+                // Go reads the document to its end before it looks at what it means.
+                if reader.meaning.is_none() {
+                    reader.meaning = reader.event(event, span.start).err();
+                }
+            }
         }
     }
+    if let Some(error) = reader.meaning {
+        return Err((error, None));
+    }
     Ok(Decoded { value: reader.root.unwrap_or(Value::Null), duplicates: reader.duplicates })
+}
+
+/// Whether a line is indented by a tab.
+fn is_tabbed(line: &str) -> bool {
+    line.trim_start_matches(' ').starts_with('\t')
 }
 
 fn is_forbidden(c: char) -> bool {
@@ -96,6 +134,7 @@ struct Reader<'s> {
     aliased: usize,
     root: Option<Value>,
     duplicates: Vec<String>,
+    meaning: Option<Error>,
 }
 
 impl Reader<'_> {
@@ -111,6 +150,15 @@ impl Reader<'_> {
                 let scalar = scalar(&text, style, tag.as_deref())?;
                 self.nodes += 1;
                 if self.expects_key() {
+                    if scalar == Scalar::Null
+                        && text.is_empty()
+                        && tag.is_none()
+                        && self.begins_with_colon(mark)
+                    {
+                        let line = mark.line().saturating_sub(1);
+                        let place = if line > 0 { format!("line {line}: ") } else { String::new() };
+                        return Err(Error::new(format!("yaml: {place}did not find expected key")));
+                    }
                     if anchor > 0 {
                         self.anchors.insert(anchor, (scalar.to_json()?, 1));
                     }
@@ -251,7 +299,8 @@ impl Reader<'_> {
             | "did not find expected '-' indicator"
             | "did not find expected <document start>" => (problem, false),
             "expected ',' or ']'" => ("did not find expected ',' or ']'", false),
-            "misplaced bracket" => ("did not find expected node content", false),
+            "misplaced bracket" if self.stack.is_empty() => ("did not find expected node content", false),
+            "misplaced bracket" => ("did not find expected key", false),
             "unexpected eof" => ("did not find expected <stream-start>", false),
             "the handle wasn't declared" => ("found undefined tag handle", false),
             "duplicate version directive" => ("found duplicate %YAML directive", false),
@@ -283,16 +332,25 @@ impl Reader<'_> {
         })
     }
 
+    /// Whether this is a block's line with a value but no key, which YAML 1.1 knows not.
+    fn begins_with_colon(&self, mark: Marker) -> bool {
+        let line = self.source.lines().nth(mark.line().saturating_sub(1)).unwrap_or_default();
+        line.trim_start_matches([' ', '-']).starts_with(':')
+    }
+
+    /// The first tab after a colon, in bytes, on the line of this mark.
+    fn tab_near(&self, mark: Marker) -> Option<usize> {
+        let mut lines = self.source.split_inclusive('\n');
+        let start: usize = lines.by_ref().take(mark.line().saturating_sub(1)).map(str::len).sum();
+        lines.next()?.find(":\t").map(|at| start + at + 1)
+    }
+
     /// Where the problem is, counted from zero; the parser tells where the scalar with the problem begins.
     fn problem_line(&self, problem: &str, line: usize) -> usize {
-        let tabbed = |text: &str| {
-            let indent = text.len() - text.trim_start_matches([' ', '\t']).len();
-            text.get(..indent).is_some_and(|indent| indent.contains('\t'))
-        };
         match problem {
             "found unexpected end of stream" => self.source.matches('\n').count(),
             "found a tab" => {
-                let after = self.source.lines().enumerate().skip(line + 1).find(|(_, text)| tabbed(text));
+                let after = self.source.lines().enumerate().skip(line + 1).find(|(_, text)| is_tabbed(text));
                 after.map_or(line, |(line, _)| line)
             }
             _ => line,
@@ -304,6 +362,10 @@ impl Reader<'_> {
         let Some(before) = mark.line().checked_sub(2).and_then(|line| self.source.lines().nth(line)) else {
             return false;
         };
+        let here = self.source.lines().nth(mark.line().saturating_sub(1)).unwrap_or_default();
+        if !is_tabbed(here) {
+            return false;
+        }
         let before = before.trim_end();
         !before.is_empty() && !before.ends_with([':', '|', '>', '{', '[', ',', '}', ']', '"', '\'', '-'])
     }
@@ -366,7 +428,7 @@ enum Scalar<'t> {
     Int(i64),
     Unsigned(u64),
     Float(f64),
-    Text(std::borrow::Cow<'t, str>),
+    Text(Cow<'t, str>),
 }
 
 impl Scalar<'_> {
@@ -421,14 +483,7 @@ fn float_key(value: f64) -> String {
         return if value > 0.0 { ".inf" } else { "-.inf" }.into();
     }
     let narrow = value as f32;
-    let scientific = format!("{narrow:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..21).contains(&exponent) {
-        return narrow.to_string();
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
+    shortest_digits(&format!("{narrow:e}"), &narrow.to_string())
 }
 
 fn scalar<'t>(text: &'t str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar<'t>, Error> {

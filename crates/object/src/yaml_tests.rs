@@ -42,6 +42,7 @@ fn plain_words_have_the_types_of_yaml_1_1() {
         ("!!float 5", json!(5)),
         ("!custom 5", json!("5")),
         ("1e", json!("1e")),
+        ("a:\tb\nc:\td", json!({"a": "b", "c": "d"})),
         ("- -", json!([[null]])),
         ("18446744073709551615", json!(18_446_744_073_709_551_615_f64)),
     ];
@@ -117,6 +118,11 @@ fn syntax_errors_have_go_yamls_words() {
             "apiVersion: v1\n\tkind: ConfigMap\n",
             "yaml: line 2: found a tab character that violates indentation",
         ),
+        ("null: x\na: b: c", "yaml: line 2: mapping values are not allowed in this context"),
+        ("a: b\nc: d: @b", "yaml: line 2: mapping values are not allowed in this context"),
+        ("a: b\nc: ]", "yaml: line 1: did not find expected key"),
+        ("a: b\nc: @d", "yaml: line 2: found character that cannot start any token"),
+        ("a:\n  : b\n", "yaml: line 1: did not find expected key"),
         ("a: @b", "yaml: found character that cannot start any token"),
         ("a: [1, 2\nb: 3\n", "yaml: line 1: did not find expected ',' or ']'"),
         ("a: 'b", "yaml: found unexpected end of stream"),
@@ -129,6 +135,7 @@ fn syntax_errors_have_go_yamls_words() {
         assert_eq!(error(text), expected, "{text:?}");
     }
     assert_eq!(decode(b"\xff").expect_err("no UTF-8").message, "yaml: invalid leading UTF-8 octet");
+    assert_eq!(error(&"- ".repeat(100_000)), "yaml: exceeded max depth of 10000");
     assert_eq!(error(&"[".repeat(100_000)), "yaml: exceeded max depth of 10000");
 }
 
