@@ -3,13 +3,14 @@
 use k1s_object::{
     field::{At, FieldError},
     names,
+    selector::validate_label_selector,
 };
 use serde_json::Value;
 
 use super::util::{
-    SelectorOptions, default, default_zero, deprecated_node_label, driver_name, has_invalid_label_value,
-    invalid_each, label_selector, non_negative, non_negative_quantity, nothing, one_of_if_set, same,
-    set_generation, status_alone, structure, unchanged,
+    default, default_zero, deprecated_node_label, driver_name, has_invalid_label_value, invalid_each,
+    non_negative, non_negative_quantity, nothing, one_of_if_set, same, set_generation, status_alone,
+    structure, unchanged,
 };
 use crate::rules::{Rules, drop_status, keep_status};
 
@@ -204,11 +205,11 @@ fn prepare_node_status(node: &mut Value, old: &Value) {
 }
 
 fn capacity_create(capacity: At<'_, '_>) {
-    capacity_written(capacity, SelectorOptions::default());
+    capacity_written(capacity, false);
 }
 
-fn capacity_written(capacity: At<'_, '_>, options: SelectorOptions) {
-    label_selector(capacity.get("nodeTopology"), options);
+fn capacity_written(capacity: At<'_, '_>, any_value: bool) {
+    validate_label_selector(capacity.get("nodeTopology"), any_value);
     let class = capacity.get("storageClassName");
     invalid_each(class, names::is_dns1123_subdomain(class.text()));
     non_negative_quantity(capacity.get("capacity"));
@@ -216,7 +217,7 @@ fn capacity_written(capacity: At<'_, '_>, options: SelectorOptions) {
 
 fn capacity_update(capacity: At<'_, '_>, old: At<'_, '_>) {
     let any_value = has_invalid_label_value(old.get("nodeTopology"));
-    capacity_written(capacity, SelectorOptions { any_value, ..SelectorOptions::default() });
+    capacity_written(capacity, any_value);
     if !unchanged(capacity.get("nodeTopology"), old.get("nodeTopology")) {
         capacity.get("nodeTopology").invalid("field is immutable");
     }

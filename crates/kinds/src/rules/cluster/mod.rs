@@ -11,7 +11,7 @@ pub mod hpa;
 mod migration;
 mod node;
 pub mod policy;
-mod rbac;
+pub mod rbac;
 mod resource;
 pub mod reviews;
 mod scheduling;

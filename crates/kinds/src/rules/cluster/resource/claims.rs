@@ -85,7 +85,7 @@ pub(super) fn template_update(template: At<'_, '_>, old: At<'_, '_>) {
 
 fn template_written(template: At<'_, '_>, later: &Later) {
     let spec = template.get("spec");
-    super::super::util::labels(spec.get("metadata").get("labels"));
+    k1s_object::meta::validate_labels(spec.get("metadata").get("labels"));
     device_claim(spec.get("spec").get("devices"), later);
 }
 

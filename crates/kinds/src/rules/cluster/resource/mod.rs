@@ -384,7 +384,6 @@ fn node_selector(at: At<'_, '_>) {
         return terms.required("must have at least one node selector term");
     }
     for requirement in terms.items().flat_map(|term| term.get("matchExpressions").items()) {
-        let options = super::util::SelectorOptions { any_operator: true, any_value: false };
         match requirement.get("operator").text() {
             "Gt" | "Lt" if requirement.get("values").len() != 1 => requirement
                 .get("values")
@@ -392,7 +391,7 @@ fn node_selector(at: At<'_, '_>) {
             "Gt" | "Lt" | "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
             _ => requirement.get("operator").invalid_text("not a valid selector operator"),
         }
-        label_requirement(requirement, options);
+        label_requirement(requirement);
     }
 }
 
