@@ -3,13 +3,14 @@
 use k1s_object::{
     field::{At, FieldError},
     names,
+    selector::validate_label_selector,
 };
 use serde_json::Value;
 
 use super::util::{
-    SelectorOptions, default, default_zero, deprecated_node_label, driver_name, has_invalid_label_value,
-    invalid_each, label_selector, non_negative, non_negative_quantity, nothing, one_of_if_set, same,
-    set_generation, status_alone, structure, unchanged,
+    default, default_zero, deprecated_node_label, driver_name, has_invalid_label_value, invalid_each,
+    non_negative, non_negative_quantity, nothing, one_of_if_set, same, set_generation, status_alone,
+    structure, unchanged,
 };
 use crate::rules::{Rules, drop_status, keep_status};
 
@@ -27,10 +28,9 @@ static DRIVER: Rules = Rules {
 static NODE: Rules = Rules {
     prepare_create: drop_status,
     prepare_update: keep_status,
-    prepare_status: status_alone,
+    prepare_status: prepare_node_status,
     validate: node_create,
     validate_update: node_update,
-    validate_status: node_status,
     unconditional_update: false,
     delete_answers_object: true,
     ..Rules::PLAIN
@@ -196,55 +196,20 @@ fn node_update(node: At<'_, '_>, old: At<'_, '_>) {
     }
 }
 
-fn node_status(node: At<'_, '_>, _: At<'_, '_>) {
-    let mut seen = Vec::new();
-    for health in node.get("status").get("storageHealth").items() {
-        let name = health.get("name");
-        if seen.contains(&name.text()) {
-            health.check().push(FieldError::duplicate(health.path(), name.text()));
-        }
-        seen.push(name.text());
-        driver_name(name);
-        let conditions = health.get("healthConditions");
-        if conditions.len() > 16 {
-            conditions.too_many(16);
-            continue;
-        }
-        for condition in conditions.items() {
-            health_condition(condition);
-        }
+/// What a node says of the health of its storage is not taken yet.
+fn prepare_node_status(node: &mut Value, old: &Value) {
+    status_alone(node, old);
+    if let Some(status) = node.get_mut("status").and_then(Value::as_object_mut) {
+        status.shift_remove("storageHealth");
     }
-}
-
-fn health_condition(condition: At<'_, '_>) {
-    if !matches!(condition.get("status").text(), "StorageUnreachable" | "StorageDegraded") {
-        condition.get("status").not_supported(&["StorageDegraded", "StorageUnreachable"]);
-    }
-    let reason = condition.get("reason");
-    if reason.is_empty() {
-        reason.required("");
-    } else {
-        invalid_each(reason, names::is_valid_condition_reason(reason.text()));
-        if reason.text().len() > 256 {
-            reason.too_long(256);
-        }
-    }
-    if condition.get("message").text().len() > 1024 {
-        condition.get("message").too_long(1024);
-    }
-    one_of_if_set(
-        condition.get("accessMode"),
-        &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"],
-    );
-    one_of_if_set(condition.get("volumeMode"), &["Filesystem", "Block"]);
 }
 
 fn capacity_create(capacity: At<'_, '_>) {
-    capacity_written(capacity, SelectorOptions::default());
+    capacity_written(capacity, false);
 }
 
-fn capacity_written(capacity: At<'_, '_>, options: SelectorOptions) {
-    label_selector(capacity.get("nodeTopology"), options);
+fn capacity_written(capacity: At<'_, '_>, any_value: bool) {
+    validate_label_selector(capacity.get("nodeTopology"), any_value);
     let class = capacity.get("storageClassName");
     invalid_each(class, names::is_dns1123_subdomain(class.text()));
     non_negative_quantity(capacity.get("capacity"));
@@ -252,7 +217,7 @@ fn capacity_written(capacity: At<'_, '_>, options: SelectorOptions) {
 
 fn capacity_update(capacity: At<'_, '_>, old: At<'_, '_>) {
     let any_value = has_invalid_label_value(old.get("nodeTopology"));
-    capacity_written(capacity, SelectorOptions { any_value, ..SelectorOptions::default() });
+    capacity_written(capacity, any_value);
     if !unchanged(capacity.get("nodeTopology"), old.get("nodeTopology")) {
         capacity.get("nodeTopology").invalid("field is immutable");
     }

@@ -2,13 +2,14 @@
 
 use k1s_object::{
     field::{At, FieldError},
+    meta::validate_labels,
     names,
 };
 use serde_json::Value;
 
 use super::{
     hpa::container_resource_name,
-    util::{deprecated_node_label, immutable, invalid_each, labels, non_negative_quantity, unchanged},
+    util::{deprecated_node_label, immutable, invalid_each, non_negative_quantity, unchanged},
 };
 use crate::rules::Rules;
 
@@ -57,7 +58,7 @@ fn written(class: At<'_, '_>) {
         non_negative_quantity(quantity);
     }
     let scheduling = class.get("scheduling");
-    labels(scheduling.get("nodeSelector"));
+    validate_labels(scheduling.get("nodeSelector"));
     tolerations(scheduling.get("tolerations"));
 }
 

@@ -2,13 +2,13 @@
 
 use k1s_object::{
     field::{At, FieldError},
+    selector::validate_label_selector,
     status::Status,
 };
 use serde_json::Value;
 
 use super::util::{
-    SelectorOptions, conditions, go_struct, has_invalid_label_value, int_or_percent, label_selector,
-    non_negative, one_of_if_set,
+    conditions, go_struct, has_invalid_label_value, int_or_percent, non_negative, one_of_if_set,
 };
 use crate::rules::Rules;
 
@@ -25,15 +25,15 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
 }
 
 fn budget_create(budget: At<'_, '_>) {
-    budget_spec(budget.get("spec"), SelectorOptions::default());
+    budget_spec(budget.get("spec"), false);
 }
 
 fn budget_update(budget: At<'_, '_>, old: At<'_, '_>) {
     let any_value = has_invalid_label_value(old.get("spec").get("selector"));
-    budget_spec(budget.get("spec"), SelectorOptions { any_value, ..SelectorOptions::default() });
+    budget_spec(budget.get("spec"), any_value);
 }
 
-fn budget_spec(spec: At<'_, '_>, options: SelectorOptions) {
+fn budget_spec(spec: At<'_, '_>, any_value: bool) {
     let (min, max) = (spec.get("minAvailable"), spec.get("maxUnavailable"));
     if min.is_set() && max.is_set() {
         let fields = [
@@ -49,7 +49,7 @@ fn budget_spec(spec: At<'_, '_>, options: SelectorOptions) {
             int_or_percent(bound);
         }
     }
-    label_selector(spec.get("selector"), options);
+    validate_label_selector(spec.get("selector"), any_value);
     one_of_if_set(spec.get("unhealthyPodEvictionPolicy"), &["AlwaysAllow", "IfHealthyBudget"]);
 }
 

@@ -1,11 +1,15 @@
 //! RBAC: `Role`, `ClusterRole` and their bindings.
 
-use k1s_object::{field::At, names};
+use k1s_object::{
+    field::At,
+    names,
+    selector::{LabelSelector, validate_label_selector},
+};
 use serde_json::Value;
 
 use super::util::{
-    SelectorOptions, default_zero, finds_fault, go_texts, has_invalid_label_value, invalid_each, items,
-    label_selector, structure, unchanged,
+    default_zero, finds_fault, go_texts, has_invalid_label_value, invalid_each, items, same, structure,
+    text_at, unchanged,
 };
 use crate::rules::{NameRule, Rules};
 
@@ -75,7 +79,7 @@ fn role_update(role: At<'_, '_>, old: At<'_, '_>) {
 
 fn cluster_role_create(role: At<'_, '_>) {
     policy_rules(role, false);
-    aggregation(role, SelectorOptions::default());
+    aggregation(role, false);
     verbs_required(role);
 }
 
@@ -83,7 +87,7 @@ fn cluster_role_update(role: At<'_, '_>, old: At<'_, '_>) {
     policy_rules(role, false);
     let stored = old.get("aggregationRule").get("clusterRoleSelectors");
     let any_value = stored.items().any(has_invalid_label_value);
-    aggregation(role, SelectorOptions { any_value, ..SelectorOptions::default() });
+    aggregation(role, any_value);
     if !unchanged(role.get("rules"), old.get("rules")) {
         verbs_required(role);
     }
@@ -119,7 +123,7 @@ fn verbs_required(role: At<'_, '_>) {
     }
 }
 
-fn aggregation(role: At<'_, '_>, options: SelectorOptions) {
+fn aggregation(role: At<'_, '_>, any_value: bool) {
     let rule = role.get("aggregationRule");
     if !rule.is_set() {
         return;
@@ -129,11 +133,35 @@ fn aggregation(role: At<'_, '_>, options: SelectorOptions) {
         selectors.required("at least one clusterRoleSelector required if aggregationRule is non-nil");
     }
     for selector in selectors.items() {
-        label_selector(selector, options);
-        if finds_fault(selector.value(), |at| label_selector(at, SelectorOptions::default())) {
+        validate_label_selector(selector, any_value);
+        if finds_fault(selector.value(), |at| validate_label_selector(at, false)) {
             selector.invalid_as(Value::Null, "invalid label selector.");
         }
     }
+}
+
+/// The rules that a `ClusterRole` with an aggregation rule adds up to, given all cluster roles; nothing for one
+/// without.
+pub fn aggregated_rules(role: &Value, all: &[Value]) -> Option<Vec<Value>> {
+    let name = |role: &Value| text_at(role, "/metadata/name");
+    let aggregation = role.get("aggregationRule").filter(|rule| rule.is_object())?;
+    let selectors = aggregation.get("clusterRoleSelectors").and_then(Value::as_array);
+    let mut rules: Vec<Value> = Vec::new();
+    for selector in selectors.into_iter().flatten() {
+        let selector = LabelSelector::from_json(Some(selector)).ok()?;
+        let mut parts: Vec<&Value> = all
+            .iter()
+            .filter(|other| selector.matches_labels(other.pointer("/metadata/labels")))
+            .filter(|other| name(other) != name(role))
+            .collect();
+        parts.sort_by_key(|part| name(part));
+        for rule in parts.iter().filter_map(|part| part.get("rules")).filter_map(Value::as_array).flatten() {
+            if !rules.iter().any(|known| same(Some(known), Some(rule))) {
+                rules.push(rule.clone());
+            }
+        }
+    }
+    Some(rules)
 }
 
 fn role_binding_create(binding: At<'_, '_>) {
@@ -255,6 +283,25 @@ mod tests {
                 "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil"
             ]
         );
+    }
+
+    #[test]
+    fn roles_add_up_by_name_without_repeating_themselves() {
+        let part = |name: &str, label: &str, verb: &str| json!({"metadata": {"name": name, "labels": {"agg": label}}, "rules": [{"verbs": [verb]}]});
+        let sum = json!({"metadata": {"name": "sum", "labels": {"agg": "yes"}},
+            "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"agg": "yes"}}]}, "rules": [{"verbs": ["x"]}]});
+        let all = [
+            part("b", "yes", "list"),
+            part("a", "yes", "get"),
+            part("c", "yes", "get"),
+            part("d", "no", "watch"),
+            sum.clone(),
+        ];
+        assert_eq!(
+            aggregated_rules(&sum, &all),
+            Some(vec![json!({"verbs": ["get"]}), json!({"verbs": ["list"]})])
+        );
+        assert_eq!(aggregated_rules(&all[0], &all), None);
     }
 
     #[test]

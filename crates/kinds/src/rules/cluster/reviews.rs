@@ -9,9 +9,7 @@ use k1s_object::{
 };
 use serde_json::{Map, Value, json};
 
-use super::util::{
-    SelectorOptions, default, go_texts, label_requirement, nothing, structure, values_for_operator,
-};
+use super::util::{default, go_texts, label_requirement, nothing, structure, values_for_operator};
 use crate::rules::Rules;
 
 static TOKEN_REQUEST: Rules =
@@ -197,12 +195,12 @@ fn attributes(spec: At<'_, '_>, of_a_subject: bool) {
         }
         for requirement in requirements.items() {
             if labels {
-                label_requirement(requirement, SelectorOptions { any_operator: true, any_value: false });
+                label_requirement(requirement);
             } else {
                 if requirement.get("key").is_empty() {
                     requirement.get("key").required("must be specified");
                 }
-                values_for_operator(requirement, true);
+                values_for_operator(requirement);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use k1s_object::{
     field::{At, Check},
+    meta::validate_label_name,
     names,
     quantity::Quantity,
 };
@@ -160,48 +161,8 @@ pub(super) fn int_or_percent(at: At<'_, '_>) {
     }
 }
 
-/// The labels of a selector, or of nodes: the path of an error is the map itself.
-pub(super) fn labels(at: At<'_, '_>) {
-    for (key, value) in at.entries() {
-        for message in names::is_qualified_name(key) {
-            at.invalid_as(key, message);
-        }
-        for message in names::is_valid_label_value(value.text()) {
-            at.invalid_as(value.text(), message);
-        }
-    }
-}
-
-/// How a label selector is looked at.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct SelectorOptions {
-    /// The stored selector has values that are no label values: leave them.
-    pub(super) any_value: bool,
-    /// Operators that nobody knows may pass.
-    pub(super) any_operator: bool,
-}
-
-/// A label selector.
-pub(super) fn label_selector(at: At<'_, '_>, options: SelectorOptions) {
-    labels(at.get("matchLabels"));
-    for requirement in at.get("matchExpressions").items() {
-        label_requirement(requirement, options);
-    }
-}
-
-/// A requirement of a label selector.
-pub(super) fn label_requirement(at: At<'_, '_>, options: SelectorOptions) {
-    values_for_operator(at, options.any_operator);
-    invalid_each(at.get("key"), names::is_qualified_name(at.get("key").text()));
-    if !options.any_value {
-        for value in at.get("values").items() {
-            invalid_each(value, names::is_valid_label_value(value.text()));
-        }
-    }
-}
-
-/// `In` needs values, `Exists` has none.
-pub(super) fn values_for_operator(at: At<'_, '_>, any_operator: bool) {
+/// `In` needs values, `Exists` has none; nobody minds operators that nobody knows.
+pub(super) fn values_for_operator(at: At<'_, '_>) {
     match at.get("operator").text() {
         "In" | "NotIn" if at.get("values").is_empty() => {
             at.get("values").required("must be specified when `operator` is 'In' or 'NotIn'");
@@ -211,8 +172,16 @@ pub(super) fn values_for_operator(at: At<'_, '_>, any_operator: bool) {
             at.get("values").forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
         }
         "Exists" | "DoesNotExist" => {}
-        _ if any_operator => {}
-        _ => at.get("operator").invalid_text("not a valid selector operator"),
+        _ => {}
+    }
+}
+
+/// A requirement on labels, with any operator.
+pub(super) fn label_requirement(at: At<'_, '_>) {
+    values_for_operator(at);
+    validate_label_name(at.get("key"));
+    for value in at.get("values").items() {
+        invalid_each(value, names::is_valid_label_value(value.text()));
     }
 }
 

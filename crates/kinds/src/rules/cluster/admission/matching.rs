@@ -3,10 +3,11 @@
 use k1s_object::{
     field::{At, FieldError},
     names,
+    selector::validate_label_selector,
 };
 
 use super::{
-    super::util::{SelectorOptions, invalid_each, label_selector, one_of_if_set},
+    super::util::{invalid_each, one_of_if_set},
     cel::{Compiler, Expression, Purpose, check},
 };
 
@@ -100,7 +101,7 @@ pub(super) fn match_resources(at: At<'_, '_>) {
     }
     for name in ["namespaceSelector", "objectSelector"] {
         if at.get(name).is_set() {
-            label_selector(at.get(name), SelectorOptions::default());
+            validate_label_selector(at.get(name), false);
         } else {
             at.get(name).required("");
         }

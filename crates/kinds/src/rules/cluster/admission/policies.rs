@@ -1,12 +1,11 @@
 //! `ValidatingAdmissionPolicy`, `MutatingAdmissionPolicy` and their bindings.
 
-use k1s_object::{field::At, names};
+use k1s_object::{field::At, names, selector::validate_label_selector};
 use serde_json::{Value, json};
 
 use super::{
     super::util::{
-        SelectorOptions, conditions, default, go_texts, invalid_each, items, label_selector, one_of_if_set,
-        pointer, structure, unchanged,
+        conditions, default, go_texts, invalid_each, items, one_of_if_set, pointer, structure, unchanged,
     },
     cel::{Compiler, Expression, Purpose, check, is_identifier},
     matching::{
@@ -309,7 +308,7 @@ fn param_ref(at: At<'_, '_>) {
         }
     }
     if selector.is_set() {
-        label_selector(selector, SelectorOptions::default());
+        validate_label_selector(selector, false);
         if !name.is_empty() {
             selector.forbidden("name and selector are mutually exclusive");
         }

@@ -1,12 +1,10 @@
 //! `ValidatingWebhookConfiguration` and `MutatingWebhookConfiguration`.
 
-use k1s_object::{field::At, names};
+use k1s_object::{field::At, names, selector::validate_label_selector};
 use serde_json::Value;
 
 use super::{
-    super::util::{
-        SelectorOptions, default, finds_fault, items, label_selector, one_of_if_set, pointer, unchanged,
-    },
+    super::util::{default, finds_fault, items, one_of_if_set, pointer, unchanged},
     cel::Compiler,
     matching::{
         FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, match_conditions, rule_with_operations,
@@ -72,9 +70,9 @@ impl Options {
             versions.is_empty() || versions.items().any(|version| is_known_version(version.text()))
         };
         let bad_selector = |hook: At<'_, '_>| {
-            ["namespaceSelector", "objectSelector"].iter().any(|name| {
-                finds_fault(hook.get(name).value(), |at| label_selector(at, SelectorOptions::default()))
-            })
+            ["namespaceSelector", "objectSelector"]
+                .iter()
+                .any(|name| finds_fault(hook.get(name).value(), |at| validate_label_selector(at, false)))
         };
         Options {
             skip_match_conditions: count == before && same_conditions,
@@ -123,9 +121,8 @@ fn webhook(hook: At<'_, '_>, options: Options, mutating: bool, compiler: Compile
     if timeout.int().is_some_and(|seconds| !(1..=30).contains(&seconds)) {
         timeout.invalid("the timeout value must be between 1 and 30 seconds");
     }
-    let selectors = SelectorOptions { any_value: options.any_label_value, ..SelectorOptions::default() };
-    label_selector(hook.get("namespaceSelector"), selectors);
-    label_selector(hook.get("objectSelector"), selectors);
+    validate_label_selector(hook.get("namespaceSelector"), options.any_label_value);
+    validate_label_selector(hook.get("objectSelector"), options.any_label_value);
     if mutating {
         one_of_if_set(hook.get("reinvocationPolicy"), &REINVOCATION_POLICIES);
     }

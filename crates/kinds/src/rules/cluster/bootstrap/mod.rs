@@ -1,11 +1,13 @@
-//! What a fresh cluster has: roles and their bindings, priority classes, flow schemas and priority levels.
+//! What a fresh cluster has: roles and their bindings, priority classes, flow schemas, priority levels, APIs.
 //!
 //! The server creates what is missing at its start.
 
+mod apis;
 mod flow;
 mod role_table;
 mod roles;
 
+pub use apis::{api_services, custom_api_service};
 pub use flow::{flow_schemas, mandatory_flow_schema, mandatory_priority_level, priority_levels};
 pub use roles::{cluster_role_bindings, cluster_roles, role_bindings, roles};
 use serde_json::{Value, json};
@@ -41,6 +43,7 @@ pub fn objects() -> Vec<Value> {
         cluster_role_bindings(),
         roles(),
         role_bindings(),
+        api_services(),
     ]
     .concat()
 }

@@ -99,6 +99,22 @@ pub fn subject(request: &Value) -> Option<Subject> {
     parse(request.pointer("/spec/request").and_then(Value::as_str).unwrap_or_default()).ok()
 }
 
+/// Why nobody may ask for this certificate: one that makes its owner master of the cluster.
+pub fn forbidden_subject(request: &Value) -> Option<String> {
+    const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+    if signer_name(request) != SIGNER {
+        return None;
+    }
+    match parse(&text_at(request, "/spec/request")) {
+        Err(why) => Some(format!("failed to parse CSR: {why}")),
+        Ok(subject) => subject
+            .organizations
+            .iter()
+            .any(|group| group == "system:masters")
+            .then(|| format!("use of {SIGNER} signer with system:masters group is not allowed")),
+    }
+}
+
 /// Before an update of `/approval`: conditions are all that changes.
 pub fn prepare_approval(new: &mut Value, old: &Value) {
     let conditions = new.get("status").and_then(|status| status.get("conditions")).cloned();

@@ -34,18 +34,18 @@ pub fn v1_to_v2(v1: &Value) -> Value {
     };
     spec_to_v2(object, stored(METRICS).as_ref(), stored(BEHAVIOR).as_ref());
     status_to_v2(object, stored(CURRENT_METRICS).as_ref(), stored(CONDITIONS).as_ref());
-    drop_round_trip(object);
+    drop_round_trip(&mut v2);
     v2
 }
 
 /// An autoscaling/v2 object as autoscaling/v1.
 pub fn v2_to_v1(v2: &Value) -> Value {
     let mut v1 = v2.clone();
+    drop_round_trip(&mut v1);
     let Some(object) = v1.as_object_mut() else { return v1 };
     if object.contains_key("apiVersion") {
         object.insert("apiVersion".into(), "autoscaling/v1".into());
     }
-    drop_round_trip(object);
     let mut notes = Vec::new();
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
         let metrics = spec.shift_remove("metrics");
@@ -99,13 +99,15 @@ fn annotate(object: &mut Map<String, Value>, name: &str, note: &Value) {
     }
 }
 
-fn drop_round_trip(object: &mut Map<String, Value>) {
+/// Takes away the annotations that carry what v1 has no field for.
+pub(super) fn drop_round_trip(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return };
+    let before = annotations.len();
     for name in ROUND_TRIP {
         annotations.shift_remove(name);
     }
-    if annotations.is_empty() {
+    if annotations.is_empty() && before > 0 {
         metadata.shift_remove("annotations");
     }
 }

@@ -57,6 +57,7 @@ fn default_v1(autoscaler: &mut Value) {
 }
 
 fn default_v2(autoscaler: &mut Value) {
+    convert::drop_round_trip(autoscaler);
     let Some(spec) = structure(autoscaler, "spec") else { return };
     default(spec, "minReplicas", 1);
     if spec.get("metrics").is_none_or(super::util::nothing)
@@ -184,6 +185,15 @@ mod tests {
                 "spec.metrics[1].object: Required value: must populate information for the given metric source",
             ]
         );
+    }
+
+    #[test]
+    fn annotations_of_v1_mean_nothing_in_v2() {
+        let mut object = hpa(json!({"maxReplicas": 2}));
+        object["metadata"]["annotations"] =
+            json!({"autoscaling.alpha.kubernetes.io/behavior": "{}", "a": "b"});
+        default_v2(&mut object);
+        assert_eq!(object["metadata"]["annotations"], json!({"a": "b"}));
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub(super) fn template_update(template: At<'_, '_>, old: At<'_, '_>) {
 
 fn template_written(template: At<'_, '_>, later: &Later) {
     let spec = template.get("spec");
-    super::super::util::labels(spec.get("metadata").get("labels"));
+    k1s_object::meta::validate_labels(spec.get("metadata").get("labels"));
     device_claim(spec.get("spec").get("devices"), later);
 }
 
@@ -135,7 +135,7 @@ fn device_claim(devices: At<'_, '_>, later: &Later) {
     let list = devices.get("requests");
     if later.at_most(list, 32) {
         for request in list.items() {
-            device_request(request, constraints, later);
+            device_request(request, later);
         }
         later.unique(list, |request| request.get("name").text());
     }
@@ -163,9 +163,8 @@ fn device_claim(devices: At<'_, '_>, later: &Later) {
     }
 }
 
-fn device_request(request: At<'_, '_>, constraints: At<'_, '_>, later: &Later) {
+fn device_request(request: At<'_, '_>, later: &Later) {
     label(request.get("name"));
-    let name = request.get("name").text();
     let (exactly, first) = (request.get("exactly"), request.get("firstAvailable"));
     match (exactly.is_set(), !first.is_empty()) {
         (false, false) => request.required("exactly one of `exactly` or `firstAvailable` is required"),
@@ -180,7 +179,7 @@ fn device_request(request: At<'_, '_>, constraints: At<'_, '_>, later: &Later) {
             } else {
                 invalid_each(class, names::is_dns1123_subdomain(class.text()));
             }
-            one_request(exactly, name, constraints, later);
+            one_request(exactly, later);
         }
         (false, true) => {
             if !later.at_most(first, 8) {
@@ -189,8 +188,7 @@ fn device_request(request: At<'_, '_>, constraints: At<'_, '_>, later: &Later) {
             for one in first.items() {
                 label(one.get("name"));
                 later.required(one.get("deviceClassName"), names::is_dns1123_subdomain);
-                let path = format!("{name}/{}", one.get("name").text());
-                one_request(one, &path, constraints, later);
+                one_request(one, later);
             }
             later.unique(first, |one| one.get("name").text());
         }
@@ -198,9 +196,8 @@ fn device_request(request: At<'_, '_>, constraints: At<'_, '_>, later: &Later) {
 }
 
 /// What exact requests and alternatives share.
-fn one_request(request: At<'_, '_>, name: &str, constraints: At<'_, '_>, later: &Later) {
+fn one_request(request: At<'_, '_>, later: &Later) {
     selectors(request.get("selectors"), false, later);
-    derived_attributes(request.get("derivedAttributes"), name, constraints, later);
     let (mode, count) = (request.get("allocationMode"), request.get("count"));
     match mode.text() {
         "All" if count.number() != 0 => {
@@ -213,46 +210,6 @@ fn one_request(request: At<'_, '_>, name: &str, constraints: At<'_, '_>, later: 
     }
     for one in request.get("tolerations").items() {
         toleration(one, later);
-    }
-}
-
-fn derived_attributes(list: At<'_, '_>, request: &str, constraints: At<'_, '_>, later: &Later) {
-    later.at_most(list, 32);
-    let parent = request.split('/').next().unwrap_or_default();
-    let used = |name: &str| {
-        constraints.items().any(|constraint| {
-            let requests = constraint.get("requests");
-            let about = requests.is_empty()
-                || requests.items().any(|one| one.text() == request || one.text() == parent);
-            let attribute =
-                constraint.get("matchAttribute").str().or(constraint.get("distinctAttribute").str());
-            about && attribute == Some(name)
-        })
-    };
-    let mut seen = Vec::new();
-    for attribute in list.items() {
-        let (name, expression) = (attribute.get("name"), attribute.get("expression"));
-        if !name.is_empty() && !used(name.text()) {
-            name.invalid(
-                "must be referenced by at least one matchAttribute or distinctAttribute constraint targeting this request",
-            );
-        }
-        expression_length(expression);
-        if seen.contains(&name.text()) {
-            let error = k1s_object::field::FieldError::duplicate(attribute.path(), name.text());
-            attribute.check().push(error);
-        }
-        seen.push(name.text());
-        later.keep(attribute, || {
-            if name.is_empty() {
-                name.required("");
-            } else {
-                fully_qualified_name(name);
-            }
-            if expression.is_empty() {
-                expression.required("");
-            }
-        });
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Expressions (CEL) in selectors are looked at for their length alone.
 
+mod capacity;
 mod claims;
 mod slices;
 mod status;
@@ -29,9 +30,9 @@ static CLASS: Rules = Rules {
 
 static CLAIM: Rules = Rules {
     defaults: default_claim,
-    prepare_create: drop_status,
-    prepare_update: keep_status,
-    prepare_status: status_alone,
+    prepare_create: prepare_claim,
+    prepare_update: prepare_claim_update,
+    prepare_status: prepare_claim_status,
     validate: claims::claim_create,
     validate_update: claims::claim_update,
     validate_status: status::claim_status,
@@ -41,6 +42,8 @@ static CLAIM: Rules = Rules {
 
 static TEMPLATE: Rules = Rules {
     defaults: default_template,
+    prepare_create: drop_template_fields,
+    prepare_update: prepare_template_update,
     validate: claims::template_create,
     validate_update: claims::template_update,
     delete_answers_object: true,
@@ -48,6 +51,8 @@ static TEMPLATE: Rules = Rules {
 };
 
 static SLICE: Rules = Rules {
+    prepare_create: drop_slice_fields,
+    prepare_update: prepare_slice_update,
     stamp_times: stamp_slice,
     validate: slices::slice_create,
     validate_update: slices::slice_update,
@@ -113,6 +118,83 @@ fn default_request(request: &mut Value) {
     if request.get("allocationMode").and_then(Value::as_str) == Some("ExactCount") {
         default_zero(request, "count", 1);
     }
+}
+
+fn remove(value: &mut Value, names: &[&str]) {
+    if let Some(map) = value.as_object_mut() {
+        for name in names {
+            map.shift_remove(*name);
+        }
+    }
+}
+
+/// Fields of features that are off by default do not get in.
+fn drop_request_fields(spec: Option<&mut Value>) {
+    let Some(devices) = spec.and_then(|spec| pointer(spec, "devices")) else { return };
+    for request in items(devices, "requests") {
+        if let Some(exactly) = pointer(request, "exactly") {
+            remove(exactly, &["derivedAttributes"]);
+        }
+        for one in items(request, "firstAvailable") {
+            remove(one, &["derivedAttributes"]);
+        }
+    }
+}
+
+fn prepare_claim(claim: &mut Value) {
+    drop_status(claim);
+    drop_request_fields(pointer(claim, "spec"));
+}
+
+fn prepare_claim_update(claim: &mut Value, old: &Value) {
+    keep_status(claim, old);
+    drop_request_fields(pointer(claim, "spec"));
+}
+
+/// The status of devices goes with their allocation.
+fn prepare_claim_status(claim: &mut Value, old: &Value) {
+    status_alone(claim, old);
+    if let Some(devices) = claim.pointer_mut("/status/allocation/devices") {
+        for result in items(devices, "results") {
+            remove(result, &["skipNodeOperations"]);
+        }
+    }
+    let id = |device: &Value| ["driver", "pool", "device", "shareID"].map(|name| device.get(name).cloned());
+    let results = |claim: &Value| -> Vec<_> {
+        let list = claim.pointer("/status/allocation/devices/results").and_then(Value::as_array);
+        list.into_iter().flatten().map(id).collect()
+    };
+    let (before, now) = (results(old), results(claim));
+    if let Some(devices) = claim.pointer_mut("/status/devices").and_then(Value::as_array_mut) {
+        devices.retain(|device| !before.contains(&id(device)) || now.contains(&id(device)));
+    }
+}
+
+fn drop_template_fields(template: &mut Value) {
+    drop_request_fields(pointer(template, "spec").and_then(|spec| pointer(spec, "spec")));
+}
+
+fn prepare_template_update(template: &mut Value, _: &Value) {
+    drop_template_fields(template);
+}
+
+fn drop_slice_fields(slice: &mut Value) {
+    let Some(spec) = pointer(slice, "spec") else { return };
+    remove(spec, &["partitionTypeAttribute", "skipNodeOperations"]);
+    for device in items(spec, "devices") {
+        remove(device, &["nodeAllocatableResources"]);
+        for one in items(device, "consumesCounters") {
+            remove(one, &["compatibilityGroups"]);
+        }
+        let attributes = device.get_mut("attributes").and_then(Value::as_object_mut);
+        for (_, attribute) in attributes.into_iter().flatten() {
+            remove(attribute, &["bools", "ints", "strings", "versions"]);
+        }
+    }
+}
+
+fn prepare_slice_update(slice: &mut Value, _: &Value) {
+    drop_slice_fields(slice);
 }
 
 fn stamp_slice(slice: &mut Value, _: Option<&Value>, now: &str) {
@@ -302,7 +384,6 @@ fn node_selector(at: At<'_, '_>) {
         return terms.required("must have at least one node selector term");
     }
     for requirement in terms.items().flat_map(|term| term.get("matchExpressions").items()) {
-        let options = super::util::SelectorOptions { any_operator: true, any_value: false };
         match requirement.get("operator").text() {
             "Gt" | "Lt" if requirement.get("values").len() != 1 => requirement
                 .get("values")
@@ -310,7 +391,7 @@ fn node_selector(at: At<'_, '_>) {
             "Gt" | "Lt" | "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
             _ => requirement.get("operator").invalid_text("not a valid selector operator"),
         }
-        label_requirement(requirement, options);
+        label_requirement(requirement);
     }
 }
 

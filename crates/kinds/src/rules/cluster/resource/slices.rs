@@ -7,8 +7,10 @@ use k1s_object::{
 use serde_json::Value;
 
 use super::{
-    super::util::{conditions, driver_name, invalid_each, quantity_sign, unchanged},
-    EFFECTS, Later, label, node_selector, pool_name, qualified_name,
+    super::util::{conditions, driver_name, invalid_each, unchanged},
+    EFFECTS, Later,
+    capacity::request_policy,
+    label, node_selector, pool_name, qualified_name,
     status::binding_conditions,
 };
 
@@ -56,15 +58,8 @@ fn slice_spec(spec: At<'_, '_>, old: Option<At<'_, '_>>, later: &Later) {
     if devices.is_set() && counters.is_set() {
         spec.invalid_as("", "only one of `sharedCounters` or `devices` is allowed");
     }
-    let advanced = |device: At<'_, '_>| {
-        let lists = ["bools", "ints", "strings", "versions"];
-        !device.get("taints").is_empty()
-            || !device.get("consumesCounters").is_empty()
-            || device
-                .get("attributes")
-                .entries()
-                .any(|(_, one)| lists.iter().any(|name| one.get(name).is_set()))
-    };
+    let advanced =
+        |device: At<'_, '_>| !device.get("taints").is_empty() || !device.get("consumesCounters").is_empty();
     let limit = if devices.items().any(advanced) { 64 } else { 128 };
     if devices.len() > limit {
         devices.too_many(limit);
@@ -91,14 +86,6 @@ fn slice_spec(spec: At<'_, '_>, old: Option<At<'_, '_>>, later: &Later) {
             counter_map(set.get("counters"), later);
         }
         later.unique(counters, |set| set.get("name").text());
-    }
-    skip_operations(spec.get("skipNodeOperations"));
-}
-
-fn skip_operations(list: At<'_, '_>) {
-    let has = |name: &str| list.items().any(|one| one.text() == name);
-    if has("NodePrepareResources") && !has("NodeUnprepareResources") && !has("*") {
-        list.invalid("NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped");
     }
 }
 
@@ -164,15 +151,6 @@ fn device(at: At<'_, '_>, old: Option<At<'_, '_>>, per_device: bool, later: &Lat
     if total > 32 {
         at.invalid_as(total, "the total number of attributes and capacities must not exceed 32");
     }
-    let values = |one: At<'_, '_>| {
-        let listed: usize =
-            ["bools", "ints", "strings", "versions"].iter().map(|name| one.get(name).len()).sum();
-        listed.max(1)
-    };
-    let total: usize = attributes.entries().map(|(_, one)| values(one)).sum();
-    if total > 48 {
-        at.invalid_as(total, "the total number of attribute values must not exceed 48");
-    }
     for (key, one) in attributes.entries() {
         qualified_name(attributes, key);
         attribute(one, later);
@@ -181,7 +159,9 @@ fn device(at: At<'_, '_>, old: Option<At<'_, '_>>, per_device: bool, later: &Lat
     if changed("capacity") {
         for (key, one) in capacity.entries() {
             qualified_name(capacity, key);
-            if one.get("requestPolicy").is_set() && !at.get("allowMultipleAllocations").is_true() {
+            if at.get("allowMultipleAllocations").is_true() {
+                request_policy(one);
+            } else if one.get("requestPolicy").is_set() {
                 one.get("requestPolicy").forbidden("allowMultipleAllocations must be true");
             }
         }
@@ -206,7 +186,6 @@ fn device(at: At<'_, '_>, old: Option<At<'_, '_>>, per_device: bool, later: &Lat
     }
     device_nodes(at, per_device);
     binding_conditions(at, later);
-    node_allocatable(at.get("nodeAllocatableResources"), capacity);
 }
 
 fn device_nodes(at: At<'_, '_>, per_device: bool) {
@@ -247,37 +226,17 @@ fn device_nodes(at: At<'_, '_>, per_device: bool) {
 }
 
 fn attribute(at: At<'_, '_>, later: &Later) {
+    let (string, version) = (at.get("string"), at.get("version"));
+    if version.is_set() && !is_semver(version.text()) {
+        version.invalid_text("must be a string compatible with semver.org spec 2.0.0");
+    }
+    for text in [string, version] {
+        if text.text().len() > 64 {
+            text.too_long(64);
+        }
+    }
+    // The plural ones are not in use yet, but the message names them.
     let names = ["int", "bool", "string", "version", "ints", "bools", "strings", "versions"];
-    let string = |one: At<'_, '_>| {
-        if one.text().len() > 64 {
-            one.too_long(64);
-        }
-    };
-    let version = |one: At<'_, '_>| {
-        if !is_semver(one.text()) {
-            one.invalid_text("must be a string compatible with semver.org spec 2.0.0");
-        }
-        string(one);
-    };
-    if at.get("string").is_set() {
-        string(at.get("string"));
-    }
-    if at.get("version").is_set() {
-        version(at.get("version"));
-    }
-    for name in ["bools", "ints", "strings", "versions"] {
-        let list = at.get(name);
-        if list.is_set() && list.is_empty() {
-            list.invalid("must not be empty if specified");
-        }
-        for one in list.items() {
-            match name {
-                "strings" => string(one),
-                "versions" => version(one),
-                _ => {}
-            }
-        }
-    }
     let set: Vec<&str> = names.into_iter().filter(|name| at.get(name).is_set()).collect();
     let all = names.map(|name| format!("`{name}`")).join(", ");
     later.keep(at, || match set.as_slice() {
@@ -305,46 +264,6 @@ fn is_semver(text: &str) -> bool {
         && core.split('.').all(number)
         && release.is_none_or(|release| release.split('.').all(pre))
         && build.is_none_or(|build| build.split('.').all(word))
-}
-
-fn node_allocatable(at: At<'_, '_>, capacity: At<'_, '_>) {
-    for (name, one) in at.entries() {
-        if !(matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")) {
-            one.invalid_as(name, "must be a node allocatable resource name");
-        }
-        let (mapping, overhead) = (one.get("mapping"), one.get("overhead"));
-        if !mapping.is_set() && !overhead.is_set() {
-            one.required("at least one of mapping or overhead must be set");
-        }
-        let key = mapping.get("capacityKey");
-        if key.is_set() {
-            if key.is_empty() {
-                key.invalid("capacityKey must not be an empty string");
-            } else if !capacity.map().is_some_and(|map| map.contains_key(key.text())) {
-                key.not_found();
-            }
-        }
-        for name in ["capacityMultiplier", "deviceMultiplier"] {
-            if mapping.get(name).is_set() && quantity_sign(mapping.get(name)) < 1 {
-                mapping.get(name).invalid("must be positive");
-            }
-        }
-        if key.is_set() && !mapping.get("capacityMultiplier").is_set() {
-            let why = "capacityMultiplier is required when capacityKey is set";
-            mapping.get("capacityMultiplier").required(why);
-        } else if !key.is_set() && mapping.get("capacityMultiplier").is_set() {
-            key.required("capacityKey is required when capacityMultiplier is set");
-        }
-        if overhead.is_set() {
-            let parts = ["perPod", "perContainer"].map(|name| overhead.get(name));
-            if !parts.iter().any(|part| part.is_set()) {
-                overhead.invalid_as("", "at least one of perPod or perContainer must be set");
-            }
-            for part in parts.into_iter().filter(|part| quantity_sign(*part) < 0) {
-                part.invalid("must be non-negative");
-            }
-        }
-    }
 }
 
 fn taint(at: At<'_, '_>, old: Option<At<'_, '_>>, later: &Later) {

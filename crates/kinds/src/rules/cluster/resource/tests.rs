@@ -91,3 +91,37 @@ fn taints_get_the_time_of_their_effect() {
     stamp_taint_rule(&mut second, Some(&first), "2");
     assert_eq!(second["spec"]["taint"]["timeAdded"], "2");
 }
+
+#[test]
+fn a_share_of_a_capacity_is_a_whole_number_of_steps() {
+    let slice = |policy: Value| {
+        let capacity = json!({"memory": {"value": "10", "requestPolicy": policy}});
+        let device = json!({"name": "a", "allowMultipleAllocations": true, "capacity": capacity});
+        let pool = json!({"name": "p", "resourceSliceCount": 1});
+        let wrong = on_create(
+            &SLICE,
+            json!({"spec": {"driver": "d", "pool": pool, "allNodes": true, "devices": [device]}}),
+        );
+        wrong
+            .iter()
+            .map(|one| one.replace("spec.devices[0].capacity[memory].requestPolicy", "policy"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        slice(json!({"default": "3", "validRange": {"min": "1", "step": "3"}})),
+        [
+            "policy.validRange.step: Invalid value: \"3\": value is not a multiple of a given step (3) from (1)"
+        ]
+    );
+    assert_eq!(
+        slice(json!({"default": "3", "validValues": ["2", "11"]})),
+        [
+            "policy.validValues[1]: Invalid value: \"11\": option is larger than capacity value: 10",
+            "policy.validValues: Invalid value: \"3\": default value is not valid according to the requestPolicy",
+        ]
+    );
+    assert_eq!(
+        slice(json!({"default": "4", "validRange": {"min": "1", "max": "7", "step": "3"}})),
+        Vec::<String>::new()
+    );
+}
