@@ -20,6 +20,33 @@ const MOST_STRICT_ERRORS: usize = 100;
 #[error("{0}")]
 pub struct DecodeError(String);
 
+impl DecodeError {
+    pub(super) fn new(message: String) -> DecodeError {
+        DecodeError(message)
+    }
+}
+
+/// Decodes one value by itself, as the types do that have a decoder of their own.
+pub(super) fn alone(shape: &'static Shape, value: &mut Value) -> Result<(), DecodeError> {
+    let mut decoder = Decoder { saved: None, strict: None };
+    decoder.value(shape, value, &Step::Root)?;
+    decoder.saved.map_or(Ok(()), Err)
+}
+
+/// What Go holds for an item that is null.
+pub(super) fn zero_item(shape: &Shape) -> Value {
+    match shape {
+        Shape::Bool => Value::from(false),
+        Shape::Int32 | Shape::Int64 | Shape::Uint(..) | Shape::Float64 | Shape::IntOrString => Value::from(0),
+        Shape::String(_) | Shape::Bytes => Value::from(""),
+        Shape::Duration => Value::from("0s"),
+        Shape::Quantity => Value::from("0"),
+        Shape::Struct(_) => Value::Object(Map::new()),
+        Shape::SchemaOr(_, SchemaOther::Bool) => Value::from(false),
+        _ => Value::Null,
+    }
+}
+
 /// Brings a document to the form that Go has after decoding it into `ty`.
 ///
 /// Unknown fields and nulls go, texts of times, quantities and bytes become canonical. With `strict`, unknown
@@ -220,18 +247,11 @@ impl Decoder<'_> {
         if !value.is_null() {
             return self.value(shape, value, at);
         }
-        *value = match shape {
-            Shape::Bool => Value::from(false),
-            Shape::Int32 | Shape::Int64 | Shape::Uint(..) | Shape::Float64 | Shape::IntOrString => {
-                Value::from(0)
-            }
-            Shape::String(_) | Shape::Bytes => Value::from(""),
-            Shape::Quantity => Value::from("0"),
-            Shape::Struct(_) => Value::Object(Map::new()),
+        match shape {
             Shape::Duration => return self.duration(""),
             Shape::SchemaOr(_, SchemaOther::Bool) => return Err(neither_bool_nor_schema()),
-            _ => Value::Null,
-        };
+            _ => *value = zero_item(shape),
+        }
         Ok(())
     }
 

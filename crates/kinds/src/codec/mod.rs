@@ -5,9 +5,11 @@ mod encode;
 pub(crate) mod gotype;
 mod quantity;
 pub(crate) mod scalars;
+mod unstructured;
 
 #[cfg(test)]
 mod tests;
 
 pub use decode::{DecodeError, decode};
 pub use encode::finish;
+pub use unstructured::from_unstructured;

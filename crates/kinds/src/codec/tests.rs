@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{decode, finish, scalars};
+use super::{decode, finish, from_unstructured, scalars};
 use crate::table::Type;
 
 fn ty(name: &str) -> &'static Type {
@@ -297,4 +297,39 @@ fn what_is_empty_is_left_out_unless_it_is_a_pointer() {
         "status": {},
     });
     assert_eq!(finished("apps.v1.Deployment", doc), want);
+}
+
+#[test]
+fn a_document_in_maps_and_lists_has_errors_of_its_own() {
+    for (name, doc, want) in [
+        ("core.v1.ConfigMap", json!({"data": {"x": 5}}), "cannot convert int64 to string"),
+        ("core.v1.ConfigMap", json!({"data": []}), "cannot restore map from slice"),
+        ("core.v1.ConfigMap", json!({"metadata": "x"}), "cannot restore struct from: string"),
+        ("core.v1.Pod", json!({"spec": {"containers": "text"}}), "cannot restore slice from string"),
+        ("core.v1.Pod", json!({"spec": {"restartPolicy": 5}}), "cannot convert int64 to v1.RestartPolicy"),
+        ("apps.v1.Deployment", json!({"spec": {"replicas": "two"}}), "unrecognized type: int32"),
+        ("apps.v1.Deployment", json!({"spec": {"replicas": 1.5}}), "cannot convert float64 to int32"),
+        (
+            "core.v1.Secret",
+            json!({"data": {"a": "not base64!"}}),
+            "error decoding from json: illegal base64 data at input byte 3",
+        ),
+        (
+            "core.v1.ConfigMap",
+            json!({"metadata": {"creationTimestamp": 5}}),
+            "json: cannot unmarshal number into Go value of type string",
+        ),
+    ] {
+        let mut doc = doc;
+        assert_eq!(from_unstructured(ty(name), &mut doc, None).unwrap_err().to_string(), want);
+    }
+}
+
+#[test]
+fn a_document_in_maps_and_lists_may_have_whole_floats() {
+    let mut doc = json!({"spec": {"replicas": 3.0, "zzz": 1, "template": null}, "aaa": 1});
+    let mut strict = Vec::new();
+    from_unstructured(ty("apps.v1.Deployment"), &mut doc, Some(&mut strict)).unwrap();
+    assert_eq!(doc, json!({"spec": {"replicas": 3}}));
+    assert_eq!(strict, [r#"unknown field "aaa""#, r#"unknown field "spec.zzz""#]);
 }

@@ -129,7 +129,8 @@ pub(super) fn pod(pod: &Object<'_>) -> Vec<Value> {
         Some(last) if restarts != 0 => format!("{restarts} ({} ago)", pod.ago(last)),
         _ => restarts.to_string(),
     };
-    let ip = pod.objects("status.podIPs").next().map_or("", |ip| ip.text("ip"));
+    let first_ip = pod.objects("status.podIPs").next().map_or("", |ip| ip.text("ip"));
+    let ip = pod.text_or("status.podIP", first_ip);
     let gates = pod.count("spec.readinessGates");
     let open = pod
         .objects("spec.readinessGates")
