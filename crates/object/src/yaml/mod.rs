@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use crate::decode::Error;
+use crate::decode::{Error, MAX_DEPTH};
 use crate::field::quote;
 use parse::{Event, Parser, Sink};
 use scalar::{NULL_KEY, Scalar, scalar};
@@ -170,6 +170,9 @@ impl Reader {
     }
 
     fn open(&mut self, content: Content, anchor: Option<String>, mark: Mark) -> Result<(), Error> {
+        if self.stack.len() >= MAX_DEPTH {
+            return Err(Error::new("yaml: exceeded max depth of 10000"));
+        }
         self.nodes += 1;
         self.stack.push(Frame { content, anchor, mark });
         Ok(())

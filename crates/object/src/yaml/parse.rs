@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::scan::{Mark, Scanner, Token};
-use crate::decode::{Error, MAX_DEPTH};
+use crate::decode::Error;
 
 /// What a document is made of, in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +21,30 @@ pub(super) trait Sink {
     fn event(&mut self, event: Event, mark: Mark) -> Result<(), Error>;
 }
 
+/// What is to be read next.
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Node { block: bool, indentless: bool },
+    BlockSequence,
+    IndentlessSequence,
+    BlockMappingKey,
+    BlockMappingValue,
+    FlowSequence { first: bool },
+    FlowPairValue(Mark),
+    FlowPairEnd(Mark),
+    FlowMapping { first: bool },
+    FlowMappingValue,
+    FlowMappingNoValue,
+}
+
+/// The tokens before which a node of a mapping or a flow is empty.
+const AFTER_BLOCK: [Token; 3] = [Token::Key, Token::Value, Token::BlockEnd];
+const AFTER_SEQUENCE_ENTRY: [Token; 2] = [Token::FlowEntry, Token::FlowSequenceEnd];
+const AFTER_MAPPING_ENTRY: [Token; 2] = [Token::FlowEntry, Token::FlowMappingEnd];
+
 pub(super) struct Parser<'s, S> {
     scanner: Scanner,
+    states: Vec<State>,
     tags: HashMap<String, String>,
     sink: &'s mut S,
 }
@@ -36,15 +58,11 @@ fn problem(mark: Mark, problem: &str) -> Error {
 
 impl<'s, S: Sink> Parser<'s, S> {
     pub(super) fn new(source: &str, sink: &'s mut S) -> Parser<'s, S> {
-        Parser { scanner: Scanner::new(source), tags: HashMap::new(), sink }
+        Parser { scanner: Scanner::new(source), states: Vec::new(), tags: HashMap::new(), sink }
     }
 
     fn peek(&mut self) -> Result<(Token, Mark), Error> {
         self.scanner.peek().map(|(token, mark)| (token.clone(), mark))
-    }
-
-    fn is(&mut self, tokens: &[Token]) -> Result<bool, Error> {
-        self.scanner.peek().map(|(token, _)| tokens.contains(token))
     }
 
     /// Takes the token if it is this one, and tells where it was.
@@ -104,16 +122,41 @@ impl<'s, S: Sink> Parser<'s, S> {
             {
                 self.empty(mark)?;
             }
-            _ => self.node(true, false, 0)?,
+            _ => self.run(State::Node { block: true, indentless: false })?,
         }
         // Go looks at the token after the document, and so finds what is wrong with it.
         self.scanner.peek().map(|_| ())
     }
 
-    fn node(&mut self, block: bool, indentless: bool, depth: usize) -> Result<(), Error> {
-        if depth > MAX_DEPTH {
-            return Err(Error::new("yaml: exceeded max depth of 10000"));
+    /// Reads a node and all that is in it. What is still to be read stands on a stack of its own, so that no
+    /// document is too deep for this.
+    fn run(&mut self, first: State) -> Result<(), Error> {
+        self.states.push(first);
+        while let Some(state) = self.states.pop() {
+            match state {
+                State::Node { block, indentless } => self.node(block, indentless)?,
+                State::BlockSequence => self.block_sequence()?,
+                State::IndentlessSequence => self.indentless_sequence()?,
+                State::BlockMappingKey => self.block_mapping_key()?,
+                State::BlockMappingValue => {
+                    self.states.push(State::BlockMappingKey);
+                    self.value(&AFTER_BLOCK, true, None)?;
+                }
+                State::FlowSequence { first } => self.flow_sequence(first)?,
+                State::FlowPairValue(mark) => self.value(&AFTER_SEQUENCE_ENTRY, false, Some(mark))?,
+                State::FlowPairEnd(mark) => self.sink.event(Event::MappingEnd, mark)?,
+                State::FlowMapping { first } => self.flow_mapping(first)?,
+                State::FlowMappingValue => self.value(&AFTER_MAPPING_ENTRY, false, None)?,
+                State::FlowMappingNoValue => {
+                    let mark = self.peek()?.1;
+                    self.empty(mark)?;
+                }
+            }
         }
+        Ok(())
+    }
+
+    fn node(&mut self, block: bool, indentless: bool) -> Result<(), Error> {
         let (token, start) = self.peek()?;
         if let Token::Alias(name) = token {
             self.scanner.next()?;
@@ -138,141 +181,129 @@ impl<'s, S: Sink> Parser<'s, S> {
             self.scanner.next()?;
         }
         let (token, mark) = self.peek()?;
-        match token {
+        let (event, state) = match token {
             Token::BlockEntry if indentless => {
-                self.sink.event(Event::SequenceStart { anchor }, start)?;
-                self.indentless_sequence(depth)
+                // The entry itself is read with the sequence.
+                self.states.push(State::IndentlessSequence);
+                return self.sink.event(Event::SequenceStart { anchor }, start);
             }
-            Token::Scalar(text, plain) => {
-                self.scanner.next()?;
-                self.sink.event(Event::Scalar { text, plain, anchor, tag }, start)
-            }
+            Token::Scalar(text, plain) => (Event::Scalar { text, plain, anchor, tag }, None),
             Token::FlowSequenceStart => {
-                self.scanner.next()?;
-                self.sink.event(Event::SequenceStart { anchor }, start)?;
-                self.flow_sequence(depth)
+                (Event::SequenceStart { anchor }, Some(State::FlowSequence { first: true }))
             }
             Token::FlowMappingStart => {
-                self.scanner.next()?;
-                self.sink.event(Event::MappingStart { anchor }, start)?;
-                self.flow_mapping(depth)
+                (Event::MappingStart { anchor }, Some(State::FlowMapping { first: true }))
             }
             Token::BlockSequenceStart if block => {
-                self.scanner.next()?;
-                self.sink.event(Event::SequenceStart { anchor }, start)?;
-                self.block_sequence(depth)
+                (Event::SequenceStart { anchor }, Some(State::BlockSequence))
             }
             Token::BlockMappingStart if block => {
-                self.scanner.next()?;
-                self.sink.event(Event::MappingStart { anchor }, start)?;
-                self.block_mapping(depth)
+                (Event::MappingStart { anchor }, Some(State::BlockMappingKey))
             }
             _ if anchor.is_some() || tag.is_some() => {
-                self.sink.event(Event::Scalar { text: String::new(), plain: true, anchor, tag }, start)
+                let event = Event::Scalar { text: String::new(), plain: true, anchor, tag };
+                return self.sink.event(event, start);
             }
-            _ => Err(problem(mark, "did not find expected node content")),
-        }
+            _ => return Err(problem(mark, "did not find expected node content")),
+        };
+        self.scanner.next()?;
+        self.states.extend(state);
+        self.sink.event(event, start)
     }
 
     /// A node, or nothing where one of these tokens stands.
-    fn node_unless(&mut self, tokens: &[Token], mark: Mark, block: bool, depth: usize) -> Result<(), Error> {
-        if self.is(tokens)? {
+    fn node_unless(&mut self, tokens: &[Token], mark: Mark, block: bool) -> Result<(), Error> {
+        if self.scanner.peek().map(|(token, _)| tokens.contains(token))? {
             return self.empty(mark);
         }
-        self.node(block, block && !tokens.contains(&Token::BlockEntry), depth + 1)
+        let indentless = block && !tokens.contains(&Token::BlockEntry);
+        self.states.push(State::Node { block, indentless });
+        Ok(())
     }
 
-    fn block_sequence(&mut self, depth: usize) -> Result<(), Error> {
-        loop {
-            let (token, mark) = self.scanner.next()?;
-            match token {
-                Token::BlockEntry => {
-                    self.node_unless(&[Token::BlockEntry, Token::BlockEnd], mark, true, depth)?;
-                }
-                Token::BlockEnd => return self.sink.event(Event::SequenceEnd, mark),
-                _ => return Err(problem(mark, "did not find expected '-' indicator")),
+    /// The value of a pair, or nothing where there is none.
+    fn value(&mut self, tokens: &[Token], block: bool, otherwise: Option<Mark>) -> Result<(), Error> {
+        if let Some(mark) = self.skip_if(&Token::Value)? {
+            return self.node_unless(tokens, mark, block);
+        }
+        let mark = match otherwise {
+            Some(mark) => mark,
+            None => self.peek()?.1,
+        };
+        self.empty(mark)
+    }
+
+    fn block_sequence(&mut self) -> Result<(), Error> {
+        let (token, mark) = self.scanner.next()?;
+        match token {
+            Token::BlockEntry => {
+                self.states.push(State::BlockSequence);
+                self.node_unless(&[Token::BlockEntry, Token::BlockEnd], mark, true)
             }
+            Token::BlockEnd => self.sink.event(Event::SequenceEnd, mark),
+            _ => Err(problem(mark, "did not find expected '-' indicator")),
         }
     }
 
-    fn indentless_sequence(&mut self, depth: usize) -> Result<(), Error> {
-        let after = [Token::BlockEntry, Token::Key, Token::Value, Token::BlockEnd];
-        while let Some(mark) = self.skip_if(&Token::BlockEntry)? {
-            self.node_unless(&after, mark, true, depth)?;
+    fn indentless_sequence(&mut self) -> Result<(), Error> {
+        if let Some(mark) = self.skip_if(&Token::BlockEntry)? {
+            self.states.push(State::IndentlessSequence);
+            let after = [Token::BlockEntry, Token::Key, Token::Value, Token::BlockEnd];
+            return self.node_unless(&after, mark, true);
         }
         let mark = self.peek()?.1;
         self.sink.event(Event::SequenceEnd, mark)
     }
 
-    fn block_mapping(&mut self, depth: usize) -> Result<(), Error> {
-        let after = [Token::Key, Token::Value, Token::BlockEnd];
-        loop {
-            let (token, mark) = self.scanner.next()?;
-            match token {
-                Token::Key => self.node_unless(&after, mark, true, depth)?,
-                Token::BlockEnd => return self.sink.event(Event::MappingEnd, mark),
-                _ => return Err(problem(mark, "did not find expected key")),
+    fn block_mapping_key(&mut self) -> Result<(), Error> {
+        let (token, mark) = self.scanner.next()?;
+        match token {
+            Token::Key => {
+                self.states.push(State::BlockMappingValue);
+                self.node_unless(&AFTER_BLOCK, mark, true)
             }
-            match self.skip_if(&Token::Value)? {
-                Some(mark) => self.node_unless(&after, mark, true, depth)?,
-                None => {
-                    let mark = self.peek()?.1;
-                    self.empty(mark)?;
-                }
-            }
+            Token::BlockEnd => self.sink.event(Event::MappingEnd, mark),
+            _ => Err(problem(mark, "did not find expected key")),
         }
     }
 
-    fn flow_sequence(&mut self, depth: usize) -> Result<(), Error> {
-        let ends = [Token::FlowEntry, Token::FlowSequenceEnd];
-        let mut first = true;
-        while !self.is(&[Token::FlowSequenceEnd])? {
-            if !first && self.skip_if(&Token::FlowEntry)?.is_none() {
-                return Err(problem(self.peek()?.1, "did not find expected ',' or ']'"));
-            }
-            first = false;
-            if let Some(mark) = self.skip_if(&Token::Key)? {
-                self.sink.event(Event::MappingStart { anchor: None }, mark)?;
-                let [entry, end] = &ends;
-                self.node_unless(&[Token::Value, entry.clone(), end.clone()], mark, false, depth)?;
-                match self.skip_if(&Token::Value)? {
-                    Some(mark) => self.node_unless(&ends, mark, false, depth)?,
-                    None => self.empty(mark)?,
-                }
-                self.sink.event(Event::MappingEnd, mark)?;
-            } else if !self.is(&[Token::FlowSequenceEnd])? {
-                self.node(false, false, depth + 1)?;
-            }
+    /// Whether the flow ends here; if not, a comma must stand between its entries.
+    fn flow_ends(&mut self, first: bool, end: &Token, wanted: &str) -> Result<bool, Error> {
+        if self.scanner.peek()?.0 == end {
+            return Ok(true);
         }
-        let (_, mark) = self.scanner.next()?;
-        self.sink.event(Event::SequenceEnd, mark)
+        if !first && self.skip_if(&Token::FlowEntry)?.is_none() {
+            return Err(problem(self.peek()?.1, wanted));
+        }
+        Ok(self.scanner.peek()?.0 == end)
     }
 
-    fn flow_mapping(&mut self, depth: usize) -> Result<(), Error> {
-        let ends = [Token::FlowEntry, Token::FlowMappingEnd];
-        let mut first = true;
-        while !self.is(&[Token::FlowMappingEnd])? {
-            if !first && self.skip_if(&Token::FlowEntry)?.is_none() {
-                return Err(problem(self.peek()?.1, "did not find expected ',' or '}'"));
-            }
-            first = false;
-            if let Some(mark) = self.skip_if(&Token::Key)? {
-                let [entry, end] = &ends;
-                self.node_unless(&[Token::Value, entry.clone(), end.clone()], mark, false, depth)?;
-                match self.skip_if(&Token::Value)? {
-                    Some(mark) => self.node_unless(&ends, mark, false, depth)?,
-                    None => {
-                        let mark = self.peek()?.1;
-                        self.empty(mark)?;
-                    }
-                }
-            } else if !self.is(&[Token::FlowMappingEnd])? {
-                self.node(false, false, depth + 1)?;
-                let mark = self.peek()?.1;
-                self.empty(mark)?;
-            }
+    fn flow_sequence(&mut self, first: bool) -> Result<(), Error> {
+        if self.flow_ends(first, &Token::FlowSequenceEnd, "did not find expected ',' or ']'")? {
+            let (_, mark) = self.scanner.next()?;
+            return self.sink.event(Event::SequenceEnd, mark);
         }
-        let (_, mark) = self.scanner.next()?;
-        self.sink.event(Event::MappingEnd, mark)
+        self.states.push(State::FlowSequence { first: false });
+        if let Some(mark) = self.skip_if(&Token::Key)? {
+            self.sink.event(Event::MappingStart { anchor: None }, mark)?;
+            self.states.extend([State::FlowPairEnd(mark), State::FlowPairValue(mark)]);
+            return self.node_unless(&[Token::Value, Token::FlowEntry, Token::FlowSequenceEnd], mark, false);
+        }
+        self.states.push(State::Node { block: false, indentless: false });
+        Ok(())
+    }
+
+    fn flow_mapping(&mut self, first: bool) -> Result<(), Error> {
+        if self.flow_ends(first, &Token::FlowMappingEnd, "did not find expected ',' or '}'")? {
+            let (_, mark) = self.scanner.next()?;
+            return self.sink.event(Event::MappingEnd, mark);
+        }
+        self.states.push(State::FlowMapping { first: false });
+        if let Some(mark) = self.skip_if(&Token::Key)? {
+            self.states.push(State::FlowMappingValue);
+            return self.node_unless(&[Token::Value, Token::FlowEntry, Token::FlowMappingEnd], mark, false);
+        }
+        self.states.extend([State::FlowMappingNoValue, State::Node { block: false, indentless: false }]);
+        Ok(())
     }
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use crate::decode::Error;
 
-/// How deep flows and indentations may be nested before the scanner refuses.
-const MAX_LEVELS: usize = 10_000;
+/// How deep flows and indentations may be nested before the scanner refuses: Go allows 10000, and says so.
+const MAX_LEVELS: usize = 1000;
 
 /// A place in the source, counted from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
