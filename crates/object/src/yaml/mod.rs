@@ -1,0 +1,314 @@
+//! YAML bodies to JSON values, as `sigs.k8s.io/yaml` and go-yaml v2 read them: YAML 1.1.
+//!
+//! Plain words such as `yes`, `n` or `off` are booleans, `017` is octal, `<<` merges, keys become strings, and a
+//! map's keys come out sorted, since Go passes them through a map. Only the first document counts. Scanner and
+//! parser follow libyaml, from which go-yaml is made, so that the same bodies are refused with the same words.
+
+mod parse;
+mod scalar;
+mod scan;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::decode::{Error, MAX_DEPTH};
+use crate::field::quote;
+use parse::{Event, Parser, Sink};
+use scalar::{NULL_KEY, Scalar, scalar};
+use scan::Mark;
+
+/// How many nodes aliases may blow a document up to.
+const MAX_NODES: usize = 1_000_000;
+
+/// A YAML document that could be read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// The value, its keys sorted.
+    pub value: Value,
+    /// One sentence for each key an object has twice: `line 6: key "k" already set in map`.
+    pub duplicates: Vec<String>,
+}
+
+impl Decoded {
+    /// All duplicates as the one error a strict reader gives.
+    pub fn duplicates_error(&self) -> Option<Error> {
+        if self.duplicates.is_empty() {
+            return None;
+        }
+        Some(Error::new(format!("yaml: unmarshal errors:\n  {}", self.duplicates.join("\n  "))))
+    }
+}
+
+/// Reads the first document of a YAML stream; nothing at all is `null`.
+pub fn decode(bytes: &[u8]) -> Result<Decoded, Error> {
+    let Ok(source) = str::from_utf8(bytes) else {
+        return Err(Error::new("yaml: invalid leading UTF-8 octet"));
+    };
+    if source.chars().any(is_forbidden) {
+        return Err(Error::new("yaml: control characters are not allowed"));
+    }
+    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
+    let mut reader = Reader::default();
+    Parser::new(source, &mut reader).document()?;
+    match reader.meaning {
+        Some(error) => Err(error),
+        None => Ok(Decoded { value: reader.root.unwrap_or(Value::Null), duplicates: reader.duplicates }),
+    }
+}
+
+fn is_forbidden(c: char) -> bool {
+    let allowed = matches!(c, '\t' | '\n' | '\r' | '\u{85}' | ' '..='~')
+        || matches!(c, '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
+    !allowed
+}
+
+/// A key before it becomes a string: `1` and `"1"` are two keys.
+#[derive(Debug, Clone)]
+struct Key {
+    text: String,
+    shown: String,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    values: BTreeMap<String, Value>,
+    seen: HashSet<String>,
+    key: Option<Key>,
+    merge: bool,
+}
+
+#[derive(Debug)]
+enum Content {
+    List(Vec<Value>),
+    Map(Entries),
+}
+
+/// A list or a map that is not complete yet.
+#[derive(Debug)]
+struct Frame {
+    content: Content,
+    anchor: Option<String>,
+    mark: Mark,
+}
+
+/// What an anchor stands for.
+#[derive(Debug)]
+enum Anchored {
+    Open,
+    Done(Value, usize),
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    stack: Vec<Frame>,
+    anchors: HashMap<String, Anchored>,
+    nodes: usize,
+    aliased: usize,
+    root: Option<Value>,
+    duplicates: Vec<String>,
+    /// What is wrong with the meaning; told only if the document can be read to its end, as Go does.
+    meaning: Option<Error>,
+}
+
+impl Sink for Reader {
+    fn event(&mut self, event: Event, mark: Mark) -> Result<(), Error> {
+        if let Event::Alias(name) = &event
+            && !self.anchors.contains_key(name)
+        {
+            return Err(Error::new(format!("yaml: unknown anchor '{name}' referenced")));
+        }
+        let anchor = match &event {
+            Event::Scalar { anchor, .. }
+            | Event::SequenceStart { anchor }
+            | Event::MappingStart { anchor } => anchor,
+            _ => &None,
+        };
+        if let Some(name) = anchor {
+            self.anchors.insert(name.clone(), Anchored::Open);
+        }
+        if self.meaning.is_none() {
+            self.meaning = self.take(event, mark).err();
+        }
+        Ok(())
+    }
+}
+
+impl Reader {
+    fn take(&mut self, event: Event, mark: Mark) -> Result<(), Error> {
+        match event {
+            Event::Scalar { text, plain, anchor, tag } => {
+                let merge = text == "<<" && plain && tag.is_none();
+                if merge && let Some(entries) = self.entries_without_key() {
+                    entries.merge = true;
+                    return Ok(());
+                }
+                let scalar = scalar(&text, plain, tag.as_deref())?;
+                self.nodes += 1;
+                if let Some(entries) = self.entries_without_key() {
+                    entries.key = Some(scalar.to_key()?);
+                    if let Some(name) = anchor {
+                        self.anchors.insert(name, Anchored::Done(scalar.to_json()?, 1));
+                    }
+                    return Ok(());
+                }
+                let value = scalar.to_json()?;
+                self.finish(value, anchor, mark)
+            }
+            Event::Alias(name) => self.alias(&name, mark),
+            Event::SequenceStart { anchor } => self.open(Content::List(Vec::new()), anchor, mark),
+            Event::MappingStart { anchor } => self.open(Content::Map(Entries::default()), anchor, mark),
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(frame) = self.stack.pop() else { return Ok(()) };
+                let value = match frame.content {
+                    Content::List(items) => Value::Array(items),
+                    Content::Map(entries) => Value::Object(entries.values.into_iter().collect::<Map<_, _>>()),
+                };
+                self.finish(value, frame.anchor, frame.mark)
+            }
+        }
+    }
+
+    fn open(&mut self, content: Content, anchor: Option<String>, mark: Mark) -> Result<(), Error> {
+        if self.stack.len() >= MAX_DEPTH {
+            return Err(Error::new("yaml: exceeded max depth of 10000"));
+        }
+        self.nodes += 1;
+        self.stack.push(Frame { content, anchor, mark });
+        Ok(())
+    }
+
+    /// The map that waits for a key, if one does.
+    fn entries_without_key(&mut self) -> Option<&mut Entries> {
+        match &mut self.stack.last_mut()?.content {
+            Content::Map(entries) if entries.key.is_none() && !entries.merge => Some(entries),
+            _ => None,
+        }
+    }
+
+    fn alias(&mut self, name: &str, mark: Mark) -> Result<(), Error> {
+        let Some(Anchored::Done(value, size)) = self.anchors.get(name) else {
+            return Err(Error::new(format!("yaml: anchor '{name}' value contains itself")));
+        };
+        self.nodes += size;
+        self.aliased += size;
+        // Go's rule: the larger a document, the smaller the share of it that may come from aliases.
+        let allowed = match self.nodes {
+            ..=400_000 => 0.99,
+            4_000_000.. => 0.10,
+            nodes => 0.99 - 0.89 * ((nodes - 400_000) as f64 / 3_600_000.0),
+        };
+        let excessive = self.aliased > 100
+            && self.nodes > 1000
+            && (self.aliased as f64 / self.nodes as f64 > allowed || self.nodes > MAX_NODES);
+        if excessive {
+            return Err(Error::new("yaml: document contains excessive aliasing"));
+        }
+        let value = value.clone();
+        if let Some(entries) = self.entries_without_key() {
+            let scalar = match &value {
+                Value::String(text) => Scalar::Text(text.clone().into()),
+                Value::Bool(value) => Scalar::Bool(*value),
+                Value::Number(number) => match number.as_i64() {
+                    Some(number) => Scalar::Int(number),
+                    None => Scalar::Float(number.as_f64().unwrap_or_default()),
+                },
+                Value::Null => Scalar::Null,
+                other => return Err(invalid_key(other)),
+            };
+            entries.key = Some(scalar.to_key()?);
+            return Ok(());
+        }
+        self.finish(value, None, mark)
+    }
+
+    /// A node is complete: it goes into what surrounds it.
+    fn finish(&mut self, value: Value, anchor: Option<String>, mark: Mark) -> Result<(), Error> {
+        if let Some(name) = anchor {
+            self.anchors.insert(name, Anchored::Done(value.clone(), count(&value)));
+        }
+        match self.stack.last_mut().map(|frame| &mut frame.content) {
+            None => self.root = Some(value),
+            Some(Content::List(items)) => items.push(value),
+            Some(Content::Map(entries)) if entries.merge => {
+                entries.merge = false;
+                merge(entries, value, mark, &mut self.duplicates)?;
+            }
+            Some(Content::Map(entries)) => match entries.key.take() {
+                Some(key) if key.shown == NULL_KEY => {
+                    let shown = if value.is_null() { NULL_KEY.into() } else { in_go(&value) };
+                    return Err(Error::new(format!(
+                        "unsupported map key of type: %!s(<nil>), key: {NULL_KEY}, value: {shown}"
+                    )));
+                }
+                Some(key) => entries.set(key, value, mark, &mut self.duplicates),
+                None => return Err(invalid_key(&value)),
+            },
+        }
+        Ok(())
+    }
+}
+
+impl Entries {
+    fn set(&mut self, key: Key, value: Value, mark: Mark, duplicates: &mut Vec<String>) {
+        if !self.seen.insert(key.shown.clone()) {
+            duplicates.push(format!("line {}: key {} already set in map", mark.line + 1, key.shown));
+        }
+        self.values.insert(key.text, value);
+    }
+}
+
+fn merge(entries: &mut Entries, value: Value, mark: Mark, duplicates: &mut Vec<String>) -> Result<(), Error> {
+    let wrong = || Error::new("yaml: map merge requires map or sequence of maps as the value");
+    match value {
+        Value::Object(map) => {
+            for (text, value) in map {
+                let key = Key { shown: quote(&text), text };
+                entries.set(key, value, mark, duplicates);
+            }
+        }
+        Value::Array(items) => {
+            for item in items.into_iter().rev() {
+                if !item.is_object() {
+                    return Err(wrong());
+                }
+                merge(entries, item, mark, duplicates)?;
+            }
+        }
+        _ => return Err(wrong()),
+    }
+    Ok(())
+}
+
+fn invalid_key(value: &Value) -> Error {
+    Error::new(format!("yaml: invalid map key: {}", in_go(value)))
+}
+
+/// A value as Go would write it in a program.
+fn in_go(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".into(),
+        Value::String(text) => quote(text),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(in_go).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(map) => {
+            let entries: Vec<String> =
+                map.iter().map(|(key, value)| format!("{}:{}", quote(key), in_go(value))).collect();
+            format!("map[interface {{}}]interface {{}}{{{}}}", entries.join(", "))
+        }
+        simple => simple.to_string(),
+    }
+}
+
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(|value| 1 + count(value)).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests;
