@@ -1,7 +1,7 @@
-//! Protobuf against what Go's serializers wrote (`data/gen`), and properties of both encodings.
+//! Protobuf against what Go's serializers wrote (`data/gen`), and properties of decoding, encoding and printing.
 
 use k1s_kinds::{
-    codec, find_kind, protobuf,
+    codec, find_kind, printers, protobuf,
     table::{SchemaOther, Shape, Type},
     type_by_name,
 };
@@ -251,6 +251,20 @@ proptest! {
             let mut thrice = twice.clone();
             codec::finish(ty, &mut thrice);
             prop_assert_eq!(twice, thrice);
+        }
+    }
+
+    #[test]
+    fn converting_and_printing_any_json_ends(doc in any_json()) {
+        for kind in k1s_kinds::kinds() {
+            let mut converted = doc.clone();
+            if codec::from_unstructured(kind.ty, &mut converted, Some(&mut Vec::new())).is_ok() {
+                let mut twice = converted.clone();
+                prop_assert_eq!(codec::from_unstructured(kind.ty, &mut twice, None), Ok(()));
+                prop_assert_eq!(&twice, &converted);
+            }
+            let cells = printers::row(kind.group, kind.kind, &doc, jiff::Timestamp::UNIX_EPOCH);
+            prop_assert!(cells.len() >= printers::columns(kind.group, kind.kind).len());
         }
     }
 

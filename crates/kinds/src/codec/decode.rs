@@ -28,7 +28,7 @@ impl DecodeError {
 
 /// Decodes one value by itself, as the types do that have a decoder of their own.
 pub(super) fn alone(shape: &'static Shape, value: &mut Value) -> Result<(), DecodeError> {
-    let mut decoder = Decoder { saved: None, strict: None };
+    let mut decoder = Decoder { saved: None, strict: None, keys: 0 };
     decoder.value(shape, value, &Step::Root)?;
     decoder.saved.map_or(Ok(()), Err)
 }
@@ -56,13 +56,70 @@ pub fn decode(
     doc: &mut Value,
     strict: Option<&mut Vec<String>>,
 ) -> Result<(), DecodeError> {
-    let mut decoder = Decoder { saved: None, strict };
+    let Some(strict) = strict else { return walk(ty, doc, None) };
+    let mut unknown = Vec::new();
+    walk(ty, doc, Some(&mut unknown))?;
+    for Unknown { message, .. } in unknown {
+        remember(strict, message);
+    }
+    Ok(())
+}
+
+/// Decodes and gives everything that strict decoding reports: unknown fields, and between them the duplicate
+/// ones that the parser found.
+///
+/// A duplicate is its path and how many keys stand before it in the document, all levels counted.
+pub fn decode_strict<'d>(
+    ty: &'static Type,
+    doc: &mut Value,
+    duplicates: impl IntoIterator<Item = (&'d str, usize)>,
+) -> Result<Vec<String>, DecodeError> {
+    let mut unknown = Vec::new();
+    walk(ty, doc, Some(&mut unknown))?;
+    let mut strict = Vec::new();
+    let mut unknown = unknown.into_iter().peekable();
+    for (path, before) in duplicates {
+        while let Some(Unknown { message, .. }) = unknown.next_if(|unknown| unknown.position < before) {
+            remember(&mut strict, message);
+        }
+        remember(&mut strict, format!("duplicate field {}", quote(path)));
+    }
+    for Unknown { message, .. } in unknown {
+        remember(&mut strict, message);
+    }
+    Ok(strict)
+}
+
+fn remember(strict: &mut Vec<String>, message: String) {
+    if strict.len() < MOST_STRICT_ERRORS && !strict.contains(&message) {
+        strict.push(message);
+    }
+}
+
+fn walk(ty: &'static Type, doc: &mut Value, strict: Option<&mut Vec<Unknown>>) -> Result<(), DecodeError> {
+    let mut decoder = Decoder { saved: None, strict, keys: 0 };
     match doc {
         Value::Object(map) => decoder.object(ty, map, &Step::Root)?,
         Value::Null => *doc = Value::Object(Map::new()),
         other => decoder.wrong(other, ty.go, &Step::Root),
     }
     decoder.saved.map_or(Ok(()), Err)
+}
+
+/// A field that the type does not have.
+struct Unknown {
+    /// How many keys stand before it in the document.
+    position: usize,
+    message: String,
+}
+
+/// How many keys a value has, at all levels.
+fn count_keys(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(count_keys).sum(),
+        Value::Object(map) => map.values().map(|value| 1 + count_keys(value)).sum(),
+        _ => 0,
+    }
 }
 
 /// Where the decoder stands; each step knows the one before it, so that walking allocates nothing.
@@ -172,7 +229,9 @@ fn number_text(number: &Number) -> String {
 
 struct Decoder<'s> {
     saved: Option<DecodeError>,
-    strict: Option<&'s mut Vec<String>>,
+    strict: Option<&'s mut Vec<Unknown>>,
+    /// The keys seen so far, counted when strict.
+    keys: usize,
 }
 
 impl Decoder<'_> {
@@ -186,14 +245,22 @@ impl Decoder<'_> {
         self.save(|| cannot_unmarshal(called(value), go, at));
     }
 
-    fn unknown(&mut self, name: &str, at: &Step<'_>) {
-        if let Some(strict) = self.strict.as_deref_mut() {
+    fn unknown(&mut self, name: &str, value: &Value, at: &Step<'_>) {
+        let position = self.keys;
+        self.skipped(value);
+        if let Some(strict) = self.strict.as_deref_mut()
+            && strict.len() < MOST_STRICT_ERRORS
+        {
             let mut path = String::new();
             Step::Key(at, name).write(&mut path);
-            let error = format!("unknown field {}", quote(&path));
-            if strict.len() < MOST_STRICT_ERRORS && !strict.contains(&error) {
-                strict.push(error);
-            }
+            strict.push(Unknown { position, message: format!("unknown field {}", quote(&path)) });
+        }
+    }
+
+    /// Counts the keys of a value that is not walked.
+    fn skipped(&mut self, value: &Value) {
+        if self.strict.is_some() {
+            self.keys += count_keys(value);
         }
     }
 
@@ -209,9 +276,11 @@ impl Decoder<'_> {
                 return true;
             }
             let Some(field) = ty.field(name) else {
-                self.unknown(name, at);
+                self.unknown(name, value, at);
+                self.keys += 1;
                 return false;
             };
+            self.keys += 1;
             match self.field(field, value, &Step::Field(at, ty, field)) {
                 Ok(keep) => keep,
                 Err(error) => {
@@ -313,7 +382,7 @@ impl Decoder<'_> {
             }
             (Shape::IntOrString, Value::String(_)) => {}
             (Shape::IntOrString, other) => {
-                let mut inner = Decoder { saved: None, strict: None };
+                let mut inner = Decoder { saved: None, strict: None, keys: 0 };
                 inner.value(&Shape::Int32, other, at)?;
                 // The integer is decoded by itself, where its type has no other name.
                 if inner.saved.is_some() {
@@ -324,7 +393,7 @@ impl Decoder<'_> {
                     return Err(cannot_unmarshal(&what, "int32", at));
                 }
             }
-            (Shape::RawExtension | Shape::FieldsV1 | Shape::Json, _) => {}
+            (Shape::RawExtension | Shape::FieldsV1 | Shape::Json, value) => self.skipped(value),
             (Shape::SchemaOr(ty, other), _) => self.schema_or(ty, *other, value, at)?,
             (Shape::Struct(ty), Value::Object(map)) => self.object(ty, map, at)?,
             (Shape::List(shape), Value::Array(items)) => {
@@ -334,6 +403,7 @@ impl Decoder<'_> {
             }
             (Shape::Map(shape), Value::Object(map)) => {
                 for (key, item) in map.iter_mut() {
+                    self.keys += 1;
                     self.item(shape, item, &Step::Key(at, key))?;
                 }
             }
@@ -399,7 +469,8 @@ impl Decoder<'_> {
         value: &mut Value,
         at: &Step<'_>,
     ) -> Result<(), DecodeError> {
-        let mut inner = Decoder { saved: None, strict: None };
+        self.skipped(value);
+        let mut inner = Decoder { saved: None, strict: None, keys: 0 };
         match (&mut *value, other) {
             (Value::Object(map), _) => inner.object(ty, map, at)?,
             (Value::Bool(_), SchemaOther::Bool) => {}

@@ -10,6 +10,6 @@ mod unstructured;
 #[cfg(test)]
 mod tests;
 
-pub use decode::{DecodeError, decode};
+pub use decode::{DecodeError, decode, decode_strict};
 pub use encode::finish;
 pub use unstructured::from_unstructured;

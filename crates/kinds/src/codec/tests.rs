@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{decode, finish, from_unstructured, scalars};
+use super::{decode, decode_strict, finish, from_unstructured, scalars};
 use crate::table::Type;
 
 fn ty(name: &str) -> &'static Type {
@@ -332,4 +332,44 @@ fn a_document_in_maps_and_lists_may_have_whole_floats() {
     from_unstructured(ty("apps.v1.Deployment"), &mut doc, Some(&mut strict)).unwrap();
     assert_eq!(doc, json!({"spec": {"replicas": 3}}));
     assert_eq!(strict, [r#"unknown field "aaa""#, r#"unknown field "spec.zzz""#]);
+}
+
+#[test]
+fn duplicates_stand_between_unknown_fields_where_the_document_has_them() {
+    // Before the second image stand spec, bogus, x, containers, name and the first image.
+    let mut doc = json!({"spec": {"bogus": {"x": 1}, "containers": [
+        {"name": "c", "image": "b", "ports": [{"port": 1}], "resources": {"limits": {"cpu": "2"}, "zzz": 1}},
+        {"securitycontext": {}},
+    ]}});
+    let duplicates = [("spec.containers[0].image", 6), ("spec.containers[0].resources.limits.cpu", 11)];
+    let strict = decode_strict(ty("core.v1.Pod"), &mut doc, duplicates).unwrap();
+    let want = [
+        r#"unknown field "spec.bogus""#,
+        r#"duplicate field "spec.containers[0].image""#,
+        r#"unknown field "spec.containers[0].ports[0].port""#,
+        r#"duplicate field "spec.containers[0].resources.limits.cpu""#,
+        r#"unknown field "spec.containers[0].resources.zzz""#,
+        r#"unknown field "spec.containers[1].securitycontext""#,
+    ];
+    assert_eq!(strict, want);
+}
+
+#[test]
+fn a_deep_document_does_not_exhaust_the_stack() {
+    type Nest = fn(Value) -> Value;
+    let nestings: [(usize, Nest); 3] = [
+        (490, |schema| json!({"not": schema})),
+        (245, |schema| json!({"properties": {"a": schema}})),
+        (245, |schema| json!({"items": [schema]})),
+    ];
+    for (times, nest) in nestings {
+        let schema = (0..times).fold(json!({"type": "string"}), |schema, _| nest(schema));
+        let mut doc = json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
+        let ty = ty("v1.CustomResourceDefinition");
+        assert_eq!(decode_strict(ty, &mut doc, []), Ok(vec![]));
+        from_unstructured(ty, &mut doc, None).unwrap();
+        finish(ty, &mut doc);
+        let bytes = crate::protobuf::encode(ty, &doc, "v1", "CustomResourceDefinition");
+        assert!(crate::protobuf::decode(&bytes, |_, _| Some(ty)).is_err(), "deeper than protobuf may be");
+    }
 }

@@ -151,10 +151,12 @@ pub(super) fn event(object: &Object<'_>) -> Vec<Value> {
         None => object.since("eventTime"),
     };
     let mut last = object.instant(last_at).map_or_else(|| first.clone(), |then| object.ago(then));
-    let mut count = object.int(either("count", "deprecatedCount")).max(1);
+    let mut count = object.int(either("count", "deprecatedCount"));
     if object.has("series") {
         last = object.since("series.lastObservedTime");
         count = object.int("series.count");
+    } else if count == 0 {
+        count = 1;
     }
     let about = object.at(either("involvedObject", "regarding"));
     let mut target = about.text("kind").to_lowercase();

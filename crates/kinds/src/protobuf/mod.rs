@@ -83,3 +83,20 @@ pub fn encode(ty: &'static Type, object: &Value, api_version: &str, kind: &str) 
 pub fn watch_frame(event: &str, object: &[u8]) -> Vec<u8> {
     write::watch_frame(event, object)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::write::NUMBERS;
+
+    #[test]
+    fn all_field_numbers_fit_the_writers_tables() {
+        for field in crate::types().iter().flat_map(|ty| ty.fields) {
+            let numbers = field.proto.iter().flat_map(|proto| proto.within.iter().chain([&proto.number]));
+            assert!(
+                numbers.copied().all(|number| number > 0 && (number as usize) < NUMBERS),
+                "{}",
+                field.name
+            );
+        }
+    }
+}

@@ -172,6 +172,32 @@ pub(super) fn message(
     Reader { lookup }.message(ty, &[], bytes, map, depth)
 }
 
+/// What a field number stands for.
+enum Found {
+    Field(&'static Field, Proto),
+    /// An inlined struct, by the way to it.
+    Inlined(&'static [u32]),
+}
+
+/// Looks a field number up; `within` leads to the inlined struct whose message it is in.
+fn find(ty: &'static Type, within: &'static [u32], number: u64) -> Option<Found> {
+    let depth = within.len();
+    ty.fields.iter().find_map(|field| {
+        let proto = field.proto.as_ref()?;
+        match proto.within.get(depth) {
+            None if u64::from(proto.number) == number && (depth == 0 || proto.within == within) => {
+                Some(Found::Field(field, *proto))
+            }
+            Some(outer)
+                if u64::from(*outer) == number && (depth == 0 || proto.within.starts_with(within)) =>
+            {
+                proto.within.get(..=depth).map(Found::Inlined)
+            }
+            _ => None,
+        }
+    })
+}
+
 #[derive(Clone, Copy)]
 struct Reader<'l> {
     lookup: Lookup<'l>,
@@ -190,27 +216,19 @@ impl Reader<'_> {
         if depth > DEEPEST {
             return Err(ProtoError::TooDeep);
         }
-        let mut rest = bytes;
+        let (mut rest, mut last) = (bytes, 0);
         while let Some((number, content)) = next(&mut rest)? {
-            let mut inlined = None;
-            let direct = ty.fields.iter().find_map(|field| {
-                let proto = field.proto?;
-                if proto.within == within {
-                    return (u64::from(proto.number) == number).then_some((field, proto));
+            // Encoders write fields in the order of their numbers: only others can repeat one.
+            let again = number <= std::mem::replace(&mut last, number);
+            match (find(ty, within, number), content) {
+                (Some(Found::Field(field, proto)), _) => {
+                    self.field(field, proto, content, map, again, depth)?;
                 }
-                let deeper = proto.within.get(..within.len() + 1)?;
-                if deeper.starts_with(within) && deeper.last().map(|n| u64::from(*n)) == Some(number) {
-                    inlined = Some((field, deeper));
-                }
-                None
-            });
-            match (direct, inlined, content) {
-                (Some((field, proto)), _, _) => self.field(field, proto, content, map, depth)?,
-                (None, Some((_, deeper)), Content::Bytes(bytes)) => {
+                (Some(Found::Inlined(deeper)), Content::Bytes(bytes)) => {
                     self.message(ty, deeper, bytes, map, depth + 1)?;
                 }
-                (None, Some((field, _)), _) => return Err(wrong(field.name, content)),
-                (None, None, _) => {}
+                (Some(Found::Inlined(_)), _) => return Err(wrong("inlined struct", content)),
+                (None, _) => {}
             }
         }
         Ok(())
@@ -222,6 +240,7 @@ impl Reader<'_> {
         proto: Proto,
         content: Content<'_>,
         map: &mut Map<String, Value>,
+        again: bool,
         depth: usize,
     ) -> Result<(), ProtoError> {
         match field.shape {
@@ -251,7 +270,7 @@ impl Reader<'_> {
             }
             Shape::Struct(ty) => {
                 let Content::Bytes(bytes) = content else { return Err(wrong(field.name, content)) };
-                if let Some(Value::Object(inner)) = map.get_mut(field.name) {
+                if again && let Some(Value::Object(inner)) = map.get_mut(field.name) {
                     return self.message(ty, &[], bytes, inner, depth + 1);
                 }
                 let mut inner = Map::new();
@@ -264,7 +283,9 @@ impl Reader<'_> {
             _ => {
                 let value = self.single(field.name, &field.shape, content, depth)?;
                 if value.is_null() || !field.pointer && is_zero(&field.shape, &value) {
-                    map.shift_remove(field.name);
+                    if again {
+                        map.shift_remove(field.name);
+                    }
                 } else {
                     map.insert(field.name.to_owned(), value);
                 }

@@ -12,18 +12,12 @@ const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const BYTES: u32 = 2;
 
-/// One field of a message to be written: the field, or an inlined struct known by one of its fields.
-struct Part {
-    number: u32,
-    field: &'static Field,
-    proto: Proto,
-    inlined: bool,
-}
+/// Field numbers are below this one.
+pub(super) const NUMBERS: usize = 128;
 
-/// Bytes in reverse, and the parts of the messages that are being written.
+/// Bytes in reverse.
 struct Writer {
     out: Vec<u8>,
-    parts: Vec<Part>,
 }
 
 pub(super) fn enveloped(ty: &'static Type, object: &Value, api_version: &str, kind: &str) -> Vec<u8> {
@@ -51,7 +45,7 @@ pub(super) fn watch_frame(event: &str, object: &[u8]) -> Vec<u8> {
 
 impl Writer {
     fn new() -> Writer {
-        Writer { out: Vec::with_capacity(1024), parts: Vec::new() }
+        Writer { out: Vec::with_capacity(1024) }
     }
 
     fn finish(mut self) -> Vec<u8> {
@@ -101,31 +95,43 @@ impl Writer {
         self.message(ty, &[], value.as_object());
     }
 
+    /// `within` leads to the inlined struct whose message this is.
     fn message(&mut self, ty: &'static Type, within: &'static [u32], map: Option<&Map<String, Value>>) {
-        let start = self.parts.len();
-        for field in ty.fields {
-            let Some(proto) = field.proto else { continue };
-            if proto.within == within {
-                self.parts.push(Part { number: proto.number, field, proto, inlined: false });
-            } else if proto.within.starts_with(within)
-                && let Some(&number) = proto.within.get(within.len())
-                && !self.parts.iter().skip(start).any(|part| part.inlined && part.number == number)
+        let depth = within.len();
+        // By number: a field, or one of those of an inlined struct; and the value of a field.
+        let mut places = [0u16; NUMBERS];
+        let mut values: [Option<&Value>; NUMBERS] = [None; NUMBERS];
+        let mut numbers = 0u128;
+        for (field, index) in ty.fields.iter().zip(0..) {
+            if let Some(proto) = &field.proto
+                && (depth == 0 || proto.within.starts_with(within))
             {
-                self.parts.push(Part { number, field, proto, inlined: true });
+                let number = proto.within.get(depth).copied().unwrap_or(proto.number);
+                if let Some(place) = places.get_mut(number as usize) {
+                    *place = index;
+                    numbers |= 1 << number;
+                }
             }
         }
-        if let Some(parts) = self.parts.get_mut(start..) {
-            parts.sort_unstable_by_key(|part| part.number);
+        // Few of a type's fields are set: looking those up costs less than asking the map for all.
+        for (name, value) in map.into_iter().flatten() {
+            if let Some(proto) = ty.field(name).and_then(|field| field.proto)
+                && proto.within.len() == depth
+                && (depth == 0 || proto.within == within)
+                && let Some(slot) = values.get_mut(proto.number as usize)
+            {
+                *slot = Some(value).filter(|value| !value.is_null());
+            }
         }
-        while self.parts.len() > start
-            && let Some(part) = self.parts.pop()
-        {
-            if part.inlined {
-                let deeper = part.proto.within.get(..within.len() + 1).unwrap_or_default();
-                self.nested(part.number, |writer| writer.message(ty, deeper, map));
-            } else {
-                let value = map.and_then(|map| map.get(part.field.name)).filter(|value| !value.is_null());
-                self.field(part.field, part.proto, value);
+        while numbers != 0 {
+            let number = 127 - numbers.leading_zeros();
+            numbers &= !(1 << number);
+            let place = places.get(number as usize).copied().unwrap_or_default();
+            let Some(field) = ty.fields.get(usize::from(place)) else { continue };
+            let Some(proto) = field.proto else { continue };
+            match proto.within.get(..=depth) {
+                Some(deeper) => self.nested(number, |writer| writer.message(ty, deeper, map)),
+                None => self.field(field, proto, values.get(number as usize).copied().flatten()),
             }
         }
     }
