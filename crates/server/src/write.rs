@@ -183,7 +183,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let key = cx.tenant.key(resource, &cx.namespace, &name);
     if dry_run {
         return match cx.tenant.get(&key).await? {
-            Some(stored) => Err(already_exists(cx, &name, &stored)),
+            Some(stored) => Err(already_exists(cx, &object, &stored)),
             None => Ok(Written::Value(object)),
         };
     }
@@ -194,15 +194,22 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
         // Somebody took what this object was to hold: choose again.
         Err(Error::Conflict(conflict)) if conflict.key != key => Err(taken()),
         Err(Error::Conflict(conflict)) => match conflict.current {
-            Some(current) => Err(already_exists(cx, &name, &Stored::new(&current.value, current.revision)?)),
+            Some(current) => Err(already_exists(cx, &object, &Stored::new(&current.value, current.revision)?)),
             None => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
         },
         Err(error) => Err(errors::store(&error)),
     }
 }
 
-fn already_exists(cx: &Cx, name: &str, stored: &Stored) -> Status {
+fn already_exists(cx: &Cx, object: &Value, stored: &Stored) -> Status {
+    let name = meta_text(object, "name");
     let mut status = Status::already_exists(&cx.resource.group, &cx.resource.plural, name);
+    if !meta_text(object, "generateName").is_empty() {
+        status.message.push_str(", the server was not able to generate a unique name for the object");
+        if let Some(details) = &mut status.details {
+            details.retry_after_seconds = 1;
+        }
+    }
     let deleted = cx.resource.read(stored).is_ok_and(|object| !meta_text(&object, "deletionTimestamp").is_empty());
     if deleted {
         status.message = format!("object is being deleted: {}", status.message);
@@ -440,8 +447,11 @@ fn check_uid(cx: &Cx, update: &Update<'_>, new: &Value, old: &Value) -> Result<(
 /// What of the metadata a client cannot change by leaving it out.
 fn keep_metadata(new: &mut Value, old: &Value) {
     let metadata = metadata_mut(new);
-    for field in ["selfLink", "managedFields", "resourceVersion"] {
+    for field in ["selfLink", "managedFields"] {
         metadata.shift_remove(field);
+    }
+    if let Some(revision) = old["metadata"].get("resourceVersion") {
+        metadata.insert("resourceVersion".into(), revision.clone());
     }
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let missing = metadata.get(field).is_none_or(|value| value.is_null() || value.as_str() == Some(""));
