@@ -240,6 +240,13 @@ impl Resource {
         }
     }
 
+    /// Whether `metadata.namespace` can be selected on: objects without one mostly say they do not know it.
+    pub(crate) fn selects_on_namespace(&self) -> bool {
+        let own_fields =
+            matches!(self.rules().map(|rules| rules.field_error), None | Some(FieldLabelError::NotSupported));
+        self.namespaced || !own_fields
+    }
+
     /// How the cache reads the selectable fields.
     pub(crate) fn field_reader(&self) -> Fields {
         match &self.source {
@@ -266,7 +273,9 @@ impl Resource {
             Some(FieldLabelError::Quoted(kind)) => {
                 format!("field label {} not supported for {kind}", k1s_object::field::quote(field))
             }
-            Some(FieldLabelError::NotSupportedFor(kind)) => format!("field label not supported for {kind}: {field}"),
+            Some(FieldLabelError::NotSupportedFor(kind)) => {
+                format!("field label not supported for {kind}: {field}")
+            }
             Some(FieldLabelError::OnlyMetadata) => format!(
                 "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
                 k1s_object::field::quote(field)
