@@ -333,7 +333,7 @@ impl CustomResource {
         &self,
         cx: &Cx,
         mut object: Value,
-        duplicates: Vec<Duplicate>,
+        duplicates: &[Duplicate],
         validation: FieldValidation,
     ) -> Result<Value, Status> {
         let mut unknown = Vec::new();

@@ -143,7 +143,7 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
             }
             details.insert("kind".into(), resource.plural.as_str().into());
             details.insert("uid".into(), meta_text(&object, "uid").into());
-            Ok(respond::success(cx, Value::Object(details)))
+            Ok(respond::success(cx, &Value::Object(details)))
         }
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Stat
         Source::Custom(custom) => {
             let media = media(cx, false)?;
             let parsed = parse(cx, media, "")?;
-            custom.decode(cx, parsed.value, parsed.duplicates, validation)
+            custom.decode(cx, parsed.value, &parsed.duplicates, validation)
         }
     }
 }

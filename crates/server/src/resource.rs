@@ -143,23 +143,6 @@ impl Resource {
         }
     }
 
-    /// The stamp for objects that are written now; 0 for built-in kinds.
-    pub(crate) fn stamp(&self) -> u64 {
-        match &self.source {
-            Source::BuiltIn(_) => 0,
-            Source::Custom(custom) => custom.storage_stamp(),
-        }
-    }
-
-    /// The version that objects are stored in.
-    pub(crate) fn storage_version(&self) -> &str {
-        match &self.source {
-            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.1,
-            Source::BuiltIn(_) => &self.version,
-            Source::Custom(custom) => custom.storage_version(),
-        }
-    }
-
     /// Whether the stored bytes are what this version shows.
     pub(crate) fn shows_as_stored(&self, stored: &Stored) -> bool {
         match &self.source {

@@ -64,7 +64,7 @@ fn encode_status(value: &Value, media: Media) -> Vec<u8> {
 }
 
 /// A success without an object: what a DELETE answers.
-pub(crate) fn success(cx: &Cx, details: Value) -> Response<Body> {
+pub(crate) fn success(cx: &Cx, details: &Value) -> Response<Body> {
     let value = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
     bytes(200, cx.accepted.media.content_type(), encode_status(&value, cx.accepted.media))
 }
@@ -97,7 +97,7 @@ pub(crate) fn object(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>
             let include = table::include(cx)?;
             let revision = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
             let meta = if revision.is_empty() { json!({}) } else { json!({ "resourceVersion": revision }) };
-            let table = table::build(cx, meta, std::iter::once(value), include, true);
+            let table = table::build(cx, &meta, std::iter::once(value), include, true);
             Ok(bytes(code, media.content_type(), encode_meta(&table, media)?))
         }
     }
@@ -246,7 +246,7 @@ pub(crate) fn list(cx: &Cx, list: &List) -> Result<Response<Body>, Status> {
             let include = table::include(cx)?;
             let items =
                 list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
-            let table = table::build(cx, list_meta(list, false), items.iter(), include, true);
+            let table = table::build(cx, &list_meta(list, false), items.iter(), include, true);
             Ok(bytes(200, media.content_type(), encode_meta(&table, media)?))
         }
     }

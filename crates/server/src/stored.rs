@@ -93,15 +93,6 @@ impl Stored {
         Stored { revision, ..self.clone() }
     }
 
-    /// The same with bytes of its own, for those who keep it long: values of a disk store share its blocks.
-    pub(crate) fn detached(self) -> Stored {
-        Stored {
-            json: Bytes::copy_from_slice(&self.json),
-            version: Bytes::copy_from_slice(&self.version),
-            ..self
-        }
-    }
-
     /// Appends the object as a client sees it. An empty `kind` leaves kind and apiVersion out, as in the items of
     /// built-in lists.
     pub(crate) fn write(&self, out: &mut Vec<u8>, kind: &str, api_version: &str) {

@@ -137,11 +137,6 @@ impl Cache {
         self.inner.reached.subscribe()
     }
 
-    /// The revision reached.
-    pub(crate) fn reached(&self) -> Revision {
-        Revision::new(*self.inner.reached.borrow())
-    }
-
     /// Makes an entry of a value from the store.
     pub(crate) fn entry(&self, key: Bytes, value: &Bytes, revision: Revision) -> Result<Entry, Status> {
         Entry::new(key, value, revision, &self.inner.fields)

@@ -112,7 +112,7 @@ impl Encoder {
                 let include = table::include(cx).unwrap_or(table::Include::Metadata);
                 let meta = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
                 let with_columns = !std::mem::replace(&mut self.columns_sent, true);
-                let value = table::build(cx, meta, std::iter::once(value), include, with_columns);
+                let value = table::build(cx, &meta, std::iter::once(value), include, with_columns);
                 self.frame(out, kind, &value, "io.k8s.apimachinery.pkg.apis.meta.v1.Table");
             }
         }
