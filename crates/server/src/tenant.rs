@@ -13,7 +13,13 @@ use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cache::Cache, catalog::Catalog, custom::Customs, errors, options::ServerOptions, resource::Resource,
+    auth::{Authorizer, TokenSigner},
+    cache::Cache,
+    catalog::Catalog,
+    custom::Customs,
+    errors,
+    options::ServerOptions,
+    resource::Resource,
     stored::Stored,
 };
 
@@ -24,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) catalog: Catalog,
     pub(crate) metrics: crate::metrics::Metrics,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) signer: TokenSigner,
     pub(crate) stop: CancellationToken,
 }
 
