@@ -91,7 +91,9 @@ pub(crate) fn forbidden(user: &User, wanted: &Attributes<'_>, reason: &str) -> S
                 namespace => format!("in the namespace {namespace:?}"),
             };
             let who = &user.name;
-            let why = format!("User {who:?} cannot {verb} resource {full:?} in API group {group:?} {place}{because}");
+            let why = format!(
+                "User {who:?} cannot {verb} resource {full:?} in API group {group:?} {place}{because}"
+            );
             Status::forbidden(group, resource, name, why)
         }
     }
@@ -147,8 +149,18 @@ impl Defaults {
                 "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]}));
             rules.resources.push(json!({"verbs": ["create"], "apiGroups": ["authentication.k8s.io"],
                 "resources": ["selfsubjectreviews"]}));
-            let discovery =
-                ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version"];
+            let discovery = [
+                "/api",
+                "/api/*",
+                "/apis",
+                "/apis/*",
+                "/healthz",
+                "/livez",
+                "/openapi",
+                "/openapi/*",
+                "/readyz",
+                "/version",
+            ];
             rules.paths.push(json!({"verbs": ["get"], "nonResourceURLs": discovery}));
         }
         if user.is_in("system:serviceaccounts") {

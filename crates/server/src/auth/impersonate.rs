@@ -48,7 +48,8 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
 /// As Go prints a user with all that belongs to it.
 fn go_user(user: &User) -> String {
     let quote = k1s_object::field::quote;
-    let list = |texts: &[String]| -> String { texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(", ") };
+    let list =
+        |texts: &[String]| -> String { texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(", ") };
     let groups = match user.groups.as_slice() {
         [] => "[]string(nil)".to_owned(),
         groups => format!("[]string{{{}}}", list(groups)),
@@ -83,7 +84,9 @@ const MODES: [Mode; 5] =
     [Mode::AssociatedNode, Mode::ArbitraryNode, Mode::ServiceAccount, Mode::UserInfo, Mode::Legacy];
 
 fn node_name(username: &str) -> Option<&str> {
-    username.strip_prefix("system:node:").filter(|name| k1s_object::names::is_dns1123_subdomain(name).is_empty())
+    username
+        .strip_prefix("system:node:")
+        .filter(|name| k1s_object::names::is_dns1123_subdomain(name).is_empty())
 }
 
 impl Mode {
@@ -262,7 +265,10 @@ mod tests {
     #[tokio::test]
     async fn groups_follow_from_the_name() {
         for (name, groups) in [
-            ("system:serviceaccount:ns:a", &["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"][..]),
+            (
+                "system:serviceaccount:ns:a",
+                &["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"][..],
+            ),
             ("system:node:n1", &["system:nodes", "system:authenticated"]),
             ("system:anonymous", &["system:unauthenticated"]),
             ("carol", &["system:authenticated"]),

@@ -9,7 +9,10 @@ use k1s_store::Store;
 use parking_lot::Mutex;
 use ring::{
     rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey},
+    signature::{
+        ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _,
+        UnparsedPublicKey,
+    },
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -22,8 +25,8 @@ const PLACE: &str = "/_k1s/service-account-key";
 
 /// What the DER form of a P-256 public key begins with; the point follows.
 const SPKI_HEAD: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48,
-    0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
+    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
+    0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
 
 /// A longer token is nobody's.
@@ -111,7 +114,12 @@ impl<C: Serialize + DeserializeOwned> Signer<C> {
     }
 
     /// Whether this issuer signed the token; whether it is valid now is another question.
-    pub(super) async fn verify(&self, store: &dyn Store, token: &str, issuer: &str) -> Result<Verdict<C>, Status> {
+    pub(super) async fn verify(
+        &self,
+        store: &dyn Store,
+        token: &str,
+        issuer: &str,
+    ) -> Result<Verdict<C>, Status> {
         if token.len() > LONGEST {
             return Ok(Verdict::Foreign);
         }
@@ -202,7 +210,9 @@ impl Key {
 
     fn parse(pkcs8: &[u8]) -> Result<Key, Status> {
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8, &SystemRandom::new())
-            .map_err(|error| Status::internal(format!("the stored key for tokens cannot be read: {error}")))?;
+            .map_err(|error| {
+                Status::internal(format!("the stored key for tokens cannot be read: {error}"))
+            })?;
         let mut hash = Sha256::new();
         hash.update(SPKI_HEAD);
         hash.update(pair.public_key().as_ref());
@@ -229,7 +239,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_signed_here_is_known_here_and_by_others_over_the_same_store() {
         let (store, other_store) = (MemoryStore::default(), MemoryStore::default());
-        let (signer, replica, stranger) = (Signer::default(), Signer::<Claims>::default(), Signer::<Claims>::default());
+        let (signer, replica, stranger) =
+            (Signer::default(), Signer::<Claims>::default(), Signer::<Claims>::default());
         let token = signer.sign(&store, &claims(7)).await.unwrap();
         for who in [&signer, &replica, &replica] {
             let verdict = who.verify(&store, &token, "me").await.unwrap();

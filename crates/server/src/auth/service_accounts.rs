@@ -175,7 +175,8 @@ pub(super) async fn authenticate(
     wanted: &[String],
 ) -> Result<(User, Vec<String>), Refusal> {
     let issuer = issuer(&tenant.shared, &tenant.name);
-    let verdict = tenant.shared.signer.verify(&**tenant.store(), token, &issuer).await.map_err(Refusal::Failed)?;
+    let verdict =
+        tenant.shared.signer.verify(&**tenant.store(), token, &issuer).await.map_err(Refusal::Failed)?;
     let claims = match verdict {
         Verdict::Good(claims) => claims,
         Verdict::Foreign => return Err(Refusal::Unknown),
@@ -218,7 +219,9 @@ async fn still_there(tenant: &Tenant, claims: &Private) -> Result<(), Refusal> {
     let wrong = |why: String| Err(Refusal::Wrong(why));
     let (namespace, account) = (&*claims.namespace, &claims.serviceaccount);
     let now = seconds(tenant.env());
-    let Some(found) = find(tenant, "serviceaccounts", namespace, &account.name).await.map_err(Refusal::Failed)? else {
+    let Some(found) =
+        find(tenant, "serviceaccounts", namespace, &account.name).await.map_err(Refusal::Failed)?
+    else {
         return wrong(Status::not_found("", "serviceaccounts", &account.name).message);
     };
     let uid = meta_text(&found, "uid");
@@ -236,7 +239,8 @@ async fn still_there(tenant: &Tenant, claims: &Private) -> Result<(), Refusal> {
     };
     let (word, plural, namespace, bound) = bound;
     let found = find(tenant, plural, namespace, &bound.name).await.map_err(Refusal::Failed)?;
-    let Some(found) = found.filter(|found| meta_text(found, "uid") != bound.uid || !is_deleted(found, now)) else {
+    let Some(found) = found.filter(|found| meta_text(found, "uid") != bound.uid || !is_deleted(found, now))
+    else {
         return wrong("service account token has been invalidated".into());
     };
     let uid = meta_text(&found, "uid");
@@ -252,8 +256,7 @@ async fn still_there(tenant: &Tenant, claims: &Private) -> Result<(), Refusal> {
 /// Whether an object was to be gone by now.
 fn is_deleted(object: &Value, now: i64) -> bool {
     let at = meta_text(object, "deletionTimestamp");
-    !at.is_empty()
-        && at.parse::<Timestamp>().map_or(true, |at| at.as_second() < now.saturating_sub(LEEWAY))
+    !at.is_empty() && at.parse::<Timestamp>().map_or(true, |at| at.as_second() < now.saturating_sub(LEEWAY))
 }
 
 fn user(claims: &Claims) -> User {
@@ -321,7 +324,10 @@ mod tests {
     fn the_user_of_a_token_is_its_account() {
         let user = user(&claims(0, 0));
         assert_eq!((&*user.name, &*user.uid), ("system:serviceaccount:ns:robot", "u1"));
-        assert_eq!(user.groups, ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]);
+        assert_eq!(
+            user.groups,
+            ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]
+        );
         let keys: Vec<&str> = user.extra.iter().map(|(key, _)| key.rsplit('/').next().unwrap()).collect();
         assert_eq!(keys, ["credential-id", "pod-name", "pod-uid"]);
     }
@@ -329,7 +335,9 @@ mod tests {
     #[test]
     fn usernames_of_service_accounts_are_taken_apart() {
         assert_eq!(split_username("system:serviceaccount:ns:robot.a"), Some(("ns", "robot.a")));
-        for other in ["bob", "system:serviceaccount:ns", "system:serviceaccount:ns:a:b", "system:serviceaccount::a"] {
+        for other in
+            ["bob", "system:serviceaccount:ns", "system:serviceaccount:ns:a:b", "system:serviceaccount::a"]
+        {
             assert_eq!(split_username(other), None, "{other}");
         }
     }

@@ -36,7 +36,14 @@ impl Tokens {
             }
             let groups: Vec<&str> = parts
                 .next()
-                .map(|groups| groups.trim_matches('"').split(',').map(str::trim).filter(|group| !group.is_empty()).collect())
+                .map(|groups| {
+                    groups
+                        .trim_matches('"')
+                        .split(',')
+                        .map(str::trim)
+                        .filter(|group| !group.is_empty())
+                        .collect()
+                })
                 .unwrap_or_default();
             tokens.insert(token, User { uid: uid.to_owned(), ..User::new(name, &groups) });
         }

@@ -102,7 +102,9 @@ async fn token(cx: &Cx, spec: &Value) -> Result<Value, Status> {
             Ok(json!({"authenticated": true, "user": info["userInfo"], "audiences": audiences}))
         }
         Err(Refusal::Unknown) => Ok(json!({"user": {}, "error": "invalid bearer token"})),
-        Err(Refusal::Wrong(why)) => Ok(json!({"user": {}, "error": format!("[invalid bearer token, {why}]")})),
+        Err(Refusal::Wrong(why)) => {
+            Ok(json!({"user": {}, "error": format!("[invalid bearer token, {why}]")}))
+        }
         Err(Refusal::Failed(status)) => Err(status),
     }
 }
@@ -145,7 +147,8 @@ fn selector_errors(resource: &Value) -> String {
     let requirements = |selector: &Value| selector["requirements"].as_array().cloned().unwrap_or_default();
     let fields = &resource["fieldSelector"];
     let field = |one: &Value| {
-        matches!(text(one, "operator"), "In" | "NotIn") && one["values"].as_array().is_some_and(|all| all.len() == 1)
+        matches!(text(one, "operator"), "In" | "NotIn")
+            && one["values"].as_array().is_some_and(|all| all.len() == 1)
     };
     let labels = &resource["labelSelector"];
     let label = |one: &Value| {
@@ -157,8 +160,18 @@ fn selector_errors(resource: &Value) -> String {
         }
     };
     let said = [
-        ("fieldSelector", FieldSelector::parse(text(fields, "rawSelector")).is_ok(), requirements(fields), &field as &dyn Fn(&Value) -> bool),
-        ("labelSelector", LabelSelector::parse(text(labels, "rawSelector")).is_ok(), requirements(labels), &label),
+        (
+            "fieldSelector",
+            FieldSelector::parse(text(fields, "rawSelector")).is_ok(),
+            requirements(fields),
+            &field as &dyn Fn(&Value) -> bool,
+        ),
+        (
+            "labelSelector",
+            LabelSelector::parse(text(labels, "rawSelector")).is_ok(),
+            requirements(labels),
+            &label,
+        ),
     ]
     .into_iter()
     .filter_map(|(name, parses, requirements, understood)| {
@@ -179,10 +192,17 @@ mod tests {
 
     #[test]
     fn selectors_that_are_not_understood_are_told() {
-        let requirement = |operator: &str, values: &[&str]| json!({"key": "a", "operator": operator, "values": values});
+        let requirement =
+            |operator: &str, values: &[&str]| json!({"key": "a", "operator": operator, "values": values});
         let cases = [
-            (json!({"fieldSelector": {"rawSelector": "metadata.name=a"}, "labelSelector": {"rawSelector": "a in (b)"}}), ""),
-            (json!({"fieldSelector": {"rawSelector": "a"}}), "spec.resourceAttributes.fieldSelector ignored due to parse error"),
+            (
+                json!({"fieldSelector": {"rawSelector": "metadata.name=a"}, "labelSelector": {"rawSelector": "a in (b)"}}),
+                "",
+            ),
+            (
+                json!({"fieldSelector": {"rawSelector": "a"}}),
+                "spec.resourceAttributes.fieldSelector ignored due to parse error",
+            ),
             (
                 json!({"fieldSelector": {"requirements": [requirement("In", &["b"]), requirement("Exists", &[])]},
                     "labelSelector": {"requirements": [requirement("Nope", &["b"])]}}),
