@@ -9,7 +9,11 @@ use k1s_object::{Status, status::Cause};
 use k1s_store::{Action, Op, Precondition};
 use serde_json::Value;
 
-use crate::{context::Cx, tenant::Tenant, write::{Part, meta_text}};
+use crate::{
+    context::Cx,
+    tenant::Tenant,
+    write::{Part, meta_text},
+};
 
 /// Before an object is prepared and validated.
 pub(crate) async fn before_create(cx: &Cx, object: &mut Value) -> Result<(), Status> {
@@ -27,7 +31,12 @@ pub(crate) async fn before_create(cx: &Cx, object: &mut Value) -> Result<(), Sta
         && custom.is_terminating()
     {
         let why = "create not allowed while custom resource definition is terminating";
-        return Err(Status::forbidden(&cx.resource.group, &cx.resource.plural, meta_text(object, "name"), why));
+        return Err(Status::forbidden(
+            &cx.resource.group,
+            &cx.resource.plural,
+            meta_text(object, "name"),
+            why,
+        ));
     }
     Ok(())
 }
@@ -43,7 +52,8 @@ async fn require_namespace(cx: &Cx, name: &str) -> Result<(), Status> {
     let marked = memchr::memmem::find(stored.json(), b"\"deletionTimestamp\"").is_some()
         && !meta_text(&stored.to_value("Namespace", "v1")?, "deletionTimestamp").is_empty();
     if marked {
-        let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut status = Status::forbidden(&cx.resource.group, &cx.resource.plural, name, why);
         if let Some(details) = &mut status.details {
             details.causes.push(Cause {
@@ -140,7 +150,12 @@ pub(crate) async fn reserve(cx: &Cx, object: &mut Value, old: Option<&Value>) ->
     };
     let network = u32::from(cx.tenant.options().service_network);
     let free = |key: Bytes| async move {
-        cx.tenant.store().get(&key, None).await.map(|found| found.entry.is_none()).map_err(|error| crate::errors::store(&error))
+        cx.tenant
+            .store()
+            .get(&key, None)
+            .await
+            .map(|found| found.entry.is_none())
+            .map_err(|error| crate::errors::store(&error))
     };
     for wanted in &plan.take_ips {
         if let Some(ip) = &wanted.ip {
@@ -178,7 +193,10 @@ pub(crate) async fn reserve(cx: &Cx, object: &mut Value, old: Option<&Value>) ->
         if let Some(port) = wanted.port {
             let key = held(&cx.tenant, "nodeports", &port.to_string());
             if !NODE_PORTS.contains(&port) {
-                return Err(refuse(service::port_refused(wanted, &service::port_out_of_range("30000-32767"))));
+                return Err(refuse(service::port_refused(
+                    wanted,
+                    &service::port_out_of_range("30000-32767"),
+                )));
             }
             if !free(key.clone()).await? {
                 return Err(refuse(service::port_refused(wanted, service::PORT_ALLOCATED)));

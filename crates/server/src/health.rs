@@ -30,7 +30,11 @@ pub(crate) fn version(options: &ServerOptions) -> Value {
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
 
 /// The health endpoints; everything else is not found.
-pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &str, query: &Query) -> Result<Response<Body>, Status> {
+pub(crate) async fn handle(
+    tenant: &Arc<Tenant>,
+    path: &str,
+    query: &Query,
+) -> Result<Response<Body>, Status> {
     let mut words = path.trim_start_matches('/').splitn(2, '/');
     let (endpoint, check) = (words.next().unwrap_or_default(), words.next());
     if !matches!(endpoint, "healthz" | "livez" | "readyz") {
@@ -64,7 +68,10 @@ pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &str, query: &Query) -> R
     let unknown: Vec<&&str> = excluded.iter().filter(|name| !CHECKS.contains(name)).collect();
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|name| format!("{name:?}")).collect();
-        report.push_str(&format!("warn: some health checks cannot be excluded: no matches for {}\n", names.join(", ")));
+        report.push_str(&format!(
+            "warn: some health checks cannot be excluded: no matches for {}\n",
+            names.join(", ")
+        ));
     }
     if failed {
         report.push_str(&format!("{endpoint} check failed\n"));
@@ -79,7 +86,12 @@ pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &str, query: &Query) -> R
 
 async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
     match check {
-        "etcd" => tenant.store().revision().await.map(|_| ()).map_err(|error| format!("the store does not answer: {error}")),
+        "etcd" => tenant
+            .store()
+            .revision()
+            .await
+            .map(|_| ())
+            .map_err(|error| format!("the store does not answer: {error}")),
         _ => Ok(()),
     }
 }

@@ -142,7 +142,10 @@ impl ApiServer {
         let outcome = AssertUnwindSafe(self.answer(request, &mut labels)).catch_unwind().await;
         let response = outcome.unwrap_or_else(|_| {
             tracing::error!("a request made the server panic; this is a bug");
-            respond::status(&Status::internal("the server panicked while it worked on the request"), Media::Json)
+            respond::status(
+                &Status::internal("the server panicked while it worked on the request"),
+                Media::Json,
+            )
         });
         let took = shared.env.now() - started;
         shared.metrics.answered(labels, response.status().as_u16(), took);
@@ -228,7 +231,8 @@ impl ApiServer {
         };
         let long_running = verb == "watch";
         let _slot = if long_running { None } else { Some(self.slot()?) };
-        let found = tenant.resource(&resource_path.group, &resource_path.version, &resource_path.resource).await?;
+        let found =
+            tenant.resource(&resource_path.group, &resource_path.version, &resource_path.resource).await?;
         let Some(resource) = found else {
             return discovery::no_resource(&tenant, &resource_path).await;
         };
@@ -298,7 +302,9 @@ impl ApiServer {
                 }
             }
             Path::Other(path) => match path.as_str() {
-                "/.well-known/openid-configuration" => Ok(public(auth::configuration(tenant), "application/json")),
+                "/.well-known/openid-configuration" => {
+                    Ok(public(auth::configuration(tenant), "application/json"))
+                }
                 "/openid/v1/jwks" => {
                     let keys = tenant.shared.signer.key_set(&**tenant.store()).await?;
                     Ok(public(keys, "application/jwk-set+json"))
@@ -306,7 +312,9 @@ impl ApiServer {
                 "/version" => Ok(respond::json(200, &health::version(tenant.options()))),
                 "/metrics" => health::metrics(tenant).await,
                 "/openapi/v2" => openapi::v2(tenant, headers).await,
-                path if path.starts_with("/openapi/v3") => openapi::handle(tenant, path, query, headers).await,
+                path if path.starts_with("/openapi/v3") => {
+                    openapi::handle(tenant, path, query, headers).await
+                }
                 "/" => discovery::paths(tenant).await,
                 path => health::handle(tenant, path, query).await,
             },
@@ -323,7 +331,9 @@ impl ApiServer {
     ) -> Result<User, Status> {
         let shared = &self.inner.shared;
         let sender = match auth::bearer(headers) {
-            Some(token) => auth::authenticate(shared, tenant, token, None).await.map_err(auth::Refusal::status)?.0,
+            Some(token) => {
+                auth::authenticate(shared, tenant, token, None).await.map_err(auth::Refusal::status)?.0
+            }
             None => {
                 let known = self.user.clone().or_else(|| shared.options.default_user.clone());
                 known.unwrap_or_else(User::anonymous)
@@ -362,7 +372,10 @@ impl Inner {
         }
         let wrong = k1s_object::names::is_dns1123_label(name);
         if !wrong.is_empty() {
-            return Err(Status::bad_request(format!("the tenant's name {name:?} is invalid: {}", wrong.join("; "))));
+            return Err(Status::bad_request(format!(
+                "the tenant's name {name:?} is invalid: {}",
+                wrong.join("; ")
+            )));
         }
         let _making = self.making.lock().await;
         if let Some(tenant) = self.tenants.read().get(name) {
@@ -386,7 +399,8 @@ fn split_tenant(path: &str) -> (Option<&str>, &str) {
 
 /// What an error is encoded as, before it is known what the answer would have been.
 fn preferred_media<B>(request: &Request<B>) -> Media {
-    let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accept =
+        request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match accept.split([',', ';']).next().map(str::trim) {
         Some("application/vnd.kubernetes.protobuf") => Media::Protobuf,
         Some("application/yaml") => Media::Yaml,
@@ -456,8 +470,8 @@ fn metric_verb(verb: &str) -> &'static str {
 /// Whether the path has the form that the resource's scope asks for.
 fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
     let in_namespace = !path.namespace.is_empty();
-    let wrong_scope = in_namespace && !resource.namespaced
-        || resource.namespaced && !in_namespace && !path.name.is_empty();
+    let wrong_scope =
+        in_namespace && !resource.namespaced || resource.namespaced && !in_namespace && !path.name.is_empty();
     let deep = !path.rest.is_empty() && !matches!(&*path.subresource, "proxy");
     if wrong_scope || deep || (path.watch && !path.subresource.is_empty()) {
         return Err(Status::no_such_resource());
@@ -499,7 +513,8 @@ fn choose(resource: &Resource, path: &ResourcePath, method: &Method, verb: &str)
             "resize" => Part::Resize,
             _ => return Ok(Action::Subresource),
         };
-        let allowed = resource.subresources.iter().any(|sub| sub.name == path.subresource && sub.verbs.contains(&verb));
+        let allowed =
+            resource.subresources.iter().any(|sub| sub.name == path.subresource && sub.verbs.contains(&verb));
         return match verb {
             _ if !allowed => Err(Status::method_not_allowed()),
             "get" => Ok(Action::Get),
@@ -590,4 +605,3 @@ impl fmt::Debug for ApiServer {
             .finish_non_exhaustive()
     }
 }
-

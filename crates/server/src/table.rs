@@ -29,7 +29,7 @@ pub(crate) fn include(cx: &Cx) -> Result<Include, Status> {
 /// A table of these objects.
 pub(crate) fn build<'a>(
     cx: &Cx,
-    meta: Value,
+    meta: &Value,
     objects: impl Iterator<Item = &'a Value>,
     include: Include,
     with_columns: bool,
@@ -38,7 +38,9 @@ pub(crate) fn build<'a>(
     let resource = &cx.resource;
     let objects: Vec<&Value> = objects.collect();
     let cells: Vec<Vec<Value>> = match &resource.source {
-        Source::BuiltIn(_) => k1s_kinds::printers::printer(&resource.group, &resource.kind).rows(&objects, now),
+        Source::BuiltIn(_) => {
+            k1s_kinds::printers::printer(&resource.group, &resource.kind).rows(&objects, now)
+        }
         Source::Custom(custom) => {
             let now = k1s_object::time::Time::from_unix(now.as_second(), 0);
             objects.iter().map(|object| custom.cells(object, now)).collect()
