@@ -378,7 +378,9 @@ impl CustomResource {
         })?;
         let mut complaints: Vec<String> = Vec::new();
         if validation != FieldValidation::Ignore {
-            complaints.extend(duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))));
+            complaints.extend(
+                duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))),
+            );
             complaints.extend(unknown);
         }
         input::report(cx, complaints, validation, &|why| {
@@ -413,7 +415,9 @@ impl CustomResource {
             k1s_schema::meta::coerce(metadata, k1s_schema::meta::Malformed::Refuse, &mut names)
                 .map_err(Malformed::Other)?;
             names.sort();
-            unknown.extend(names.iter().map(|name| format!("unknown field {}", quote(&format!("metadata.{name}")))));
+            unknown.extend(
+                names.iter().map(|name| format!("unknown field {}", quote(&format!("metadata.{name}")))),
+            );
         }
         let Some(schema) = self.schema().filter(|_| own) else { return Ok(()) };
         if !self.kind.preserve_unknown {

@@ -435,8 +435,13 @@ async fn finish_definition(cx: &Cx, definition: &Value) -> Result<bool, Status> 
             set_terminating(&mut new, Termination::InProgress, &now());
             Ok(new)
         };
-        let update =
-            Update { part: Part::Internal, dry_run: false, change: &begin, uid_is_precondition: false, create: false };
+        let update = Update {
+            part: Part::Internal,
+            dry_run: false,
+            change: &begin,
+            uid_is_precondition: false,
+            create: false,
+        };
         write::update(cx, &update).await?;
         if !clear(tenant, &resource, "").await?.is_empty() {
             return Ok(false);

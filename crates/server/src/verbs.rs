@@ -223,7 +223,8 @@ pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Status>
     let options = patch_options(cx)?;
     let (patch, complaints) = read_patch(cx, options).await?;
     let change = |old: &Value| patched(cx, &patch, old, &complaints, options.field_validation);
-    let update = Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: false, create: false };
+    let update =
+        Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: false, create: false };
     let (written, _) = write::update(cx, &update).await?;
     crate::lifecycle::after_update(cx, &written, options.dry_run).await?;
     written.respond(cx, 200)
@@ -248,7 +249,8 @@ fn patched(
     let mut object = match &resource.source {
         Source::BuiltIn(built_in) => {
             let expected = (&*resource.api_version, &*resource.version, &*resource.kind);
-            let mut object = patch.apply_typed(cx, built_in.kind.ty, expected, old, complaints, validation)?;
+            let mut object =
+                patch.apply_typed(cx, built_in.kind.ty, expected, old, complaints, validation)?;
             (built_in.rules.defaults)(&mut object);
             resource.set_type(&mut object);
             object
@@ -280,7 +282,8 @@ fn read_patched(
     let refused = |error: k1s_kinds::codec::DecodeError| Refused::Patch(error.to_string());
     match (target, patch) {
         (Target::Typed(ty, _), Patch::Strategic(_)) => {
-            k1s_kinds::codec::from_unstructured(ty, object, strict.then_some(&mut unknown)).map_err(refused)?;
+            k1s_kinds::codec::from_unstructured(ty, object, strict.then_some(&mut unknown))
+                .map_err(refused)?;
         }
         (Target::Typed(ty, expected), _) => {
             check_kind(cx, object, *expected)?;

@@ -183,9 +183,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     meta::validate_create(root.get("metadata"), resource.namespaced, &|name, prefix| {
         resource.name_errors(name, prefix)
     });
-    if !resource.is_custom() {
-        check_finalizers(root.get("metadata").get("finalizers"));
-    }
+    check_finalizers(resource, root.get("metadata").get("finalizers"));
     resource.validate_create(root);
     let errors = check.take();
     if !errors.is_empty() {
@@ -261,8 +259,12 @@ fn dedupe_owners(cx: &Cx, object: &mut Value) {
     }
 }
 
-/// Built-in kinds insist on finalizers of a domain, or one of the few well-known names.
-fn check_finalizers(list: k1s_object::At<'_, '_>) {
+/// Built-in kinds insist on finalizers of a domain, or one of the few well-known names. Custom resources and what
+/// extends the API do not.
+fn check_finalizers(resource: &Resource, list: k1s_object::At<'_, '_>) {
+    if resource.is_custom() || matches!(&*resource.group, "apiextensions.k8s.io" | "apiregistration.k8s.io") {
+        return;
+    }
     for finalizer in list.items() {
         let text = finalizer.text();
         if !text.contains('/') && !matches!(text, "orphan" | "foregroundDeletion" | "kubernetes" | "") {
@@ -567,9 +569,8 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
     if resource.is_custom() {
         // Custom resources look at it once more, and nobody drops what is said twice.
         meta::validate_update(metadata, old_metadata);
-    } else {
-        check_finalizers(metadata.get("finalizers"));
     }
+    check_finalizers(resource, metadata.get("finalizers"));
     match part {
         Part::Main => resource.validate_update(at, old_at),
         Part::Status => resource.validate_status(at, old_at),

@@ -10,8 +10,7 @@ use crate::{
     context::{Cx, FieldValidation},
     input,
     resource::Source,
-    respond,
-    verbs,
+    respond, verbs,
     write::{self, Part, Update, meta_text, metadata_mut},
 };
 
@@ -24,7 +23,10 @@ pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
             let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
             let scale = scale_of(cx, &cx.resource.read(&stored)?, NO_REPLICAS)?;
             if let (Some(path), true) = (replicas_path(cx), scale["spec"]["replicas"] == NO_REPLICAS) {
-                return Err(Status::internal(format!("the spec replicas field {} does not exist", quote(path))));
+                return Err(Status::internal(format!(
+                    "the spec replicas field {} does not exist",
+                    quote(path)
+                )));
             }
             respond::other(cx, 200, &scale)
         }
@@ -40,7 +42,8 @@ pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
             let ty = scale_type()?;
             let change = |old: &Value| {
                 let scale = scale_of(cx, old, NO_REPLICAS)?;
-                let scale = patch.apply_typed(cx, ty, SCALE, &scale, &complaints, options.field_validation)?;
+                let scale =
+                    patch.apply_typed(cx, ty, SCALE, &scale, &complaints, options.field_validation)?;
                 check_name(cx, &scale)?;
                 with_scale(cx, old, &scale)
             };
@@ -64,7 +67,8 @@ async fn store(
 const SCALE: (&str, &str, &str) = ("autoscaling/v1", "v1", "Scale");
 
 fn scale_type() -> Result<&'static k1s_kinds::table::Type, Status> {
-    k1s_kinds::body("autoscaling", "v1", "Scale").ok_or_else(|| Status::internal("Scale is not in the table of types"))
+    k1s_kinds::body("autoscaling", "v1", "Scale")
+        .ok_or_else(|| Status::internal("Scale is not in the table of types"))
 }
 
 fn replicas_path(cx: &Cx) -> Option<&str> {
