@@ -245,7 +245,8 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> Option<Value> {
         if !matches!(&*cx.resource.kind, "Namespace" | "CustomResourceDefinition") {
             metadata.insert("deletionGracePeriodSeconds".into(), wait.into());
         }
-        if !marked_before && cx.resource.has_generation() && (wait > 0 || !finalizers_now.is_empty()) {
+        let counts = cx.resource.has_generation() && cx.resource.kind != "CustomResourceDefinition";
+        if !marked_before && counts && (wait > 0 || !finalizers_now.is_empty()) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
             metadata.insert("generation".into(), generation.into());
         }

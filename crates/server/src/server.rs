@@ -236,6 +236,9 @@ impl ApiServer {
         let Some(resource) = found else {
             return discovery::no_resource(&tenant, &resource_path).await;
         };
+        if resource.is_custom() && !in_scope(&resource, &resource_path, verb) {
+            return Ok(respond::page_not_found());
+        }
         check_path(&resource, &resource_path)?;
         let action = choose(&resource, &resource_path, &parts.method, verb)?;
         let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
@@ -464,6 +467,15 @@ fn metric_verb(verb: &str) -> &'static str {
         "delete" => "DELETE",
         "deletecollection" => "DELETECOLLECTION",
         _ => "OTHER",
+    }
+}
+
+/// Whether a custom resource is found at such a path: elsewhere there is no page.
+fn in_scope(resource: &Resource, path: &ResourcePath, verb: &str) -> bool {
+    match (resource.namespaced, path.namespace.is_empty()) {
+        (false, in_cluster) => in_cluster,
+        (true, true) => matches!(verb, "list" | "watch"),
+        (true, false) => true,
     }
 }
 
