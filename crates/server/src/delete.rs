@@ -162,7 +162,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
                     return Ok(Deleted::Gone(old));
                 }
                 let txn = Txn::new().delete(key.clone(), Precondition::Revision(stored.revision));
-                let txn = admission::release(cx, &old).into_iter().fold(txn, Txn::op);
+                let txn = admission::release(cx, &old).await?.into_iter().fold(txn, Txn::op);
                 cx.tenant.store().txn(txn).await
             }
             Some(object) if *object == old || options.dry_run => return Ok(Deleted::Marked(object.clone())),
@@ -192,7 +192,11 @@ fn gone_view(cx: &Cx, mut object: Value) -> Value {
     if cx.resource.kind == "Pod" && cx.resource.group.is_empty() {
         let now = crate::time::stamp(cx.tenant.env());
         let metadata = metadata_mut(&mut object);
-        metadata.entry("deletionTimestamp").or_insert_with(|| now.into());
+        if !metadata.contains_key("deletionTimestamp") {
+            metadata.insert("deletionTimestamp".into(), now.into());
+            let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or(0);
+            metadata.insert("generation".into(), (generation + 1).into());
+        }
         metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
     }
     object

@@ -157,11 +157,12 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     }
     dedupe_owners(cx, &mut object);
     admission::before_create(cx, &mut object).await?;
-    let ops = admission::reserve(cx, &mut object, None).await?;
+    let mut ops = admission::reserve(cx, &mut object, None).await?;
     if resource.has_generation() {
         metadata_mut(&mut object).insert("generation".into(), 1.into());
     }
     resource.prepare_create(&mut object);
+    admission::prepared(cx, &mut object);
     stamp_times(cx, &mut object, None);
     let name = meta_text(&object, "name").to_owned();
     let check = Check::new();
@@ -170,7 +171,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     if resource.is_custom() {
         meta_finalizer_warnings(cx, &object);
     } else {
-        check_finalizers(root.get("metadata").get("finalizers"));
+        meta::validate_kube_finalizers(root.get("metadata"));
     }
     resource.validate_create(root);
     let errors = check.take();
@@ -178,6 +179,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
         return Err(cx.invalid(&name, &errors));
     }
     warn(cx, &object, None);
+    ops.extend(admission::check_create(cx, &object).await?);
     resource.finish(&mut object);
     resource.set_type(&mut object);
     let key = cx.tenant.key(resource, &cx.namespace, &name);
@@ -238,16 +240,6 @@ fn dedupe_owners(cx: &Cx, object: &mut Value) {
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
             twice.join(", ")
         ));
-    }
-}
-
-/// Built-in kinds insist on finalizers of a domain, or one of the few well-known names.
-fn check_finalizers(list: k1s_object::At<'_, '_>) {
-    for finalizer in list.items() {
-        let text = finalizer.text();
-        if !text.contains('/') && !matches!(text, "orphan" | "foregroundDeletion" | "kubernetes" | "") {
-            finalizer.invalid("name is neither a standard finalizer name nor is it fully qualified");
-        }
     }
 }
 
@@ -368,6 +360,9 @@ async fn update_once(
     if same(&new, old) {
         return Ok(Attempt::Done(Written::Stored(stored.clone())));
     }
+    if update.part != Part::Internal {
+        ops.extend(admission::check_update(cx, update.part, &new, old).await?);
+    }
     let gone = is_gone(&new);
     if update.dry_run {
         return Ok(Attempt::Done(Written::Value(new)));
@@ -376,7 +371,7 @@ async fn update_once(
     // The last finalizer of a deleted object was removed: so is the object.
     let expected = Precondition::Revision(stored.revision);
     let txn = if gone {
-        ops = admission::release(cx, old);
+        ops = admission::release(cx, old).await?;
         Txn::new().delete(key.clone(), expected)
     } else {
         Txn::new().put(key.clone(), value.clone(), expected)
@@ -469,7 +464,7 @@ fn keep_metadata(new: &mut Value, old: &Value) {
 }
 
 fn counts_generation(part: Part) -> bool {
-    !matches!(part, Part::Status | Part::Approval)
+    !matches!(part, Part::Status | Part::Approval | Part::Internal)
 }
 
 /// Whether anything changed that generation counts.
@@ -494,7 +489,7 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
     if resource.is_custom() {
         meta_finalizer_warnings(cx, new);
     } else {
-        check_finalizers(at.get("metadata").get("finalizers"));
+        meta::validate_kube_finalizers(at.get("metadata"));
     }
     match part {
         Part::Main => resource.validate_update(at, old_at),

@@ -45,6 +45,7 @@ pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
         ("Pod", "eviction") => pod::evict(cx).await,
         ("Pod", "log") => pod::log(cx).await,
         ("Pod", "exec" | "attach" | "portforward" | "proxy") => pod::connect(cx).await,
+        ("Node" | "Service", "proxy") => pod::proxy(cx).await,
         _ => Err(Status::method_not_allowed()),
     }
 }
