@@ -163,7 +163,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
                     return Ok(Deleted::Gone(old));
                 }
                 let txn = Txn::new().delete(key.clone(), Precondition::Revision(stored.revision));
-                let txn = admission::release(cx, &old).into_iter().fold(txn, Txn::op);
+                let txn = admission::release(cx, &old).await?.into_iter().fold(txn, Txn::op);
                 cx.tenant.store().txn(txn).await
             }
             Some(object) if *object == old || options.dry_run => return Ok(Deleted::Marked(object.clone())),

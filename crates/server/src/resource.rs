@@ -159,6 +159,7 @@ impl Resource {
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
                 object = (view.from_stored)(&object);
+                self.finish(&mut object);
                 self.set_type(&mut object);
             }
             Source::BuiltIn(_) => {}
@@ -175,7 +176,12 @@ impl Resource {
     pub(crate) fn encode(&self, object: &Value) -> Result<bytes::Bytes, Status> {
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
-                Stored::encode(&(view.to_stored)(object), view.stored.1, 0)
+                let (group, version) = view.stored;
+                let mut stored = (view.to_stored)(object);
+                if let Some(kind) = k1s_kinds::find_kind(group, version, &self.kind) {
+                    k1s_kinds::codec::finish(kind.ty, &mut stored);
+                }
+                Stored::encode(&stored, version, 0)
             }
             Source::BuiltIn(_) => Stored::encode(object, &self.version, 0),
             Source::Custom(custom) => {
