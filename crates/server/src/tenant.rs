@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cache::Cache, catalog::Catalog, custom::Customs, errors, options::ServerOptions, resource::Resource, stored::Stored,
+    cache::Cache, catalog::Catalog, custom::Customs, errors, gc::Collector, options::ServerOptions, resource::Resource, stored::Stored,
 };
 
 /// What all tenants of a server share.
@@ -34,6 +34,7 @@ pub(crate) struct Tenant {
     prefix: String,
     caches: RwLock<HashMap<(String, String, String), Arc<Cache>>>,
     pub(crate) customs: Customs,
+    pub(crate) collector: Collector,
     /// Ends its watches and tasks.
     pub(crate) stop: CancellationToken,
 }
@@ -47,6 +48,7 @@ impl Tenant {
             shared,
             caches: RwLock::default(),
             customs: Customs::default(),
+            collector: Collector::default(),
             stop,
         })
     }
