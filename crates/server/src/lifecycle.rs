@@ -14,6 +14,7 @@ use crate::{
     admission,
     context::Cx,
     delete, errors,
+    gc::Collector,
     resource::Resource,
     stored::Stored,
     tenant::Tenant,
@@ -37,6 +38,7 @@ fn is_definition(cx: &Cx) -> bool {
 /// Makes a tenant, or finds it and takes up what was left undone.
 pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Status> {
     let ready = tenant.keys_of("k1s", "ready", "");
+    let mut is_new = false;
     if tenant
         .store()
         .get(ready.as_bytes(), None)
@@ -49,6 +51,7 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
             return Err(Status::not_found("", "clusters", &tenant.name));
         }
         bootstrap(tenant).await?;
+        is_new = true;
         match tenant.store().create(ready.into(), "1".into()).await {
             Ok(_) | Err(k1s_store::Error::Conflict(_)) => {}
             Err(error) => return Err(errors::store(&error)),
@@ -64,7 +67,7 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
             }
         }
     }
-    Ok(())
+    if is_new { Ok(()) } else { Collector::open(tenant).await }
 }
 
 /// The objects of a resource, read from the store.

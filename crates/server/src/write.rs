@@ -5,7 +5,7 @@ use k1s_object::{Check, FieldError, Status, field::quote, meta};
 use k1s_store::{Error, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
-use crate::{admission, context::Cx, errors, resource::Resource, stored::Stored};
+use crate::{admission, context::Cx, errors, gc::Collector, resource::Resource, stored::Stored};
 
 /// Sets the times that are the server's to set.
 fn stamp_times(cx: &Cx, new: &mut Value, old: Option<&Value>) {
@@ -205,7 +205,10 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let value = resource.encode(&object)?;
     let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.store().txn(with(txn, ops)).await {
-        Ok(revision) => Ok(Written::Stored(Stored::new(&value, revision)?)),
+        Ok(revision) => {
+            Collector::after_write(&cx.tenant, &object);
+            Ok(Written::Stored(Stored::new(&value, revision)?))
+        }
         // Somebody took what this object was to hold: choose again.
         Err(Error::Conflict(conflict)) if conflict.key != key => Err(taken()),
         Err(Error::Conflict(conflict)) => match conflict.current {
@@ -438,6 +441,7 @@ async fn update_once(
             if gone {
                 crate::lifecycle::after_delete(cx, &new);
             }
+            Collector::after_write(&cx.tenant, &new);
             Ok(Attempt::Done(Written::Stored(Stored::new(&value, revision)?)))
         }
         Err(Error::Conflict(conflict)) if conflict.key != *key => Ok(Attempt::Again(Some(stored.clone()))),
