@@ -145,6 +145,15 @@ impl Resource {
         }
     }
 
+    /// The version that objects are stored in.
+    pub(crate) fn storage_version(&self) -> &str {
+        match &self.source {
+            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.1,
+            Source::BuiltIn(_) => &self.version,
+            Source::Custom(custom) => custom.storage_version(),
+        }
+    }
+
     /// Whether the stored bytes are what this version shows.
     pub(crate) fn shows_as_stored(&self, stored: &Stored) -> bool {
         match &self.source {
