@@ -9,6 +9,7 @@ use std::{
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -243,7 +244,7 @@ impl ApiServer {
         let action = choose(&resource, &resource_path, &parts.method, verb)?;
         let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
         let accepted = negotiate::negotiate(&parts.headers, offer)?;
-        let body = read_body(body, shared.options.max_body_bytes).await?;
+        let body = read_body(&shared.env, body, shared.options.max_body_bytes).await?;
         let cx = Cx {
             tenant,
             user,
@@ -558,7 +559,10 @@ fn choose(resource: &Resource, path: &ResourcePath, method: &Method, verb: &str)
     })
 }
 
-async fn read_body<B>(body: B, limit: usize) -> Result<Bytes, Status>
+/// A body has to be there by then.
+const BODY: Duration = Duration::from_secs(60);
+
+async fn read_body<B>(env: &Env, body: B, limit: usize) -> Result<Bytes, Status>
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -567,7 +571,11 @@ where
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    match Limited::new(body, limit).collect().await {
+    let read = Limited::new(body, limit).collect();
+    let Ok(read) = env.timeout(BODY, read).await else {
+        return Err(Status::new(408, "Timeout", "the body of the request did not arrive in time"));
+    };
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             Err(errors::request_entity_too_large(format!("Request entity too large: limit is {limit}")))

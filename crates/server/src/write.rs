@@ -166,8 +166,8 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
             .retain(|key, value| key != "namespace" || value.as_str().is_some_and(|text| !text.is_empty()));
     }
     dedupe_owners(cx, &mut object);
-    admission::before_create(cx, &mut object).await?;
-    let mut ops = admission::reserve(cx, &mut object, None).await?;
+    let mut ops = admission::before_create(cx, &mut object).await?;
+    ops.extend(admission::reserve(cx, &mut object, None).await?);
     if resource.has_generation() {
         metadata_mut(&mut object).insert("generation".into(), 1.into());
     }
