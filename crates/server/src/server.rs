@@ -307,11 +307,11 @@ impl ApiServer {
             }
             Path::Other(path) => match path.as_str() {
                 "/.well-known/openid-configuration" => {
-                    Ok(public(auth::configuration(tenant), "application/json"))
+                    Ok(public(&auth::configuration(tenant), "application/json"))
                 }
                 "/openid/v1/jwks" => {
                     let keys = tenant.shared.signer.key_set(&**tenant.store()).await?;
-                    Ok(public(keys, "application/jwk-set+json"))
+                    Ok(public(&keys, "application/jwk-set+json"))
                 }
                 "/version" => Ok(respond::json(200, &health::version(tenant.options()))),
                 "/metrics" => health::metrics(tenant).await,
@@ -413,7 +413,7 @@ fn preferred_media<B>(request: &Request<B>) -> Media {
 }
 
 /// What everybody may know for an hour.
-fn public(value: serde_json::Value, content_type: &'static str) -> Response<Body> {
+fn public(value: &serde_json::Value, content_type: &'static str) -> Response<Body> {
     let mut response = respond::bytes(200, content_type, value.to_string().into_bytes());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
     response
@@ -486,7 +486,9 @@ fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
     let wrong_scope =
         in_namespace && !resource.namespaced || resource.namespaced && !in_namespace && !path.name.is_empty();
     let deep = !path.rest.is_empty() && !matches!(&*path.subresource, "proxy");
-    if wrong_scope || deep || (path.watch && !path.subresource.is_empty()) {
+    // What is only ever created has no name.
+    let named = resource.verbs == ["create"] && !path.name.is_empty();
+    if wrong_scope || deep || named || (path.watch && !path.subresource.is_empty()) {
         return Err(Status::no_such_resource());
     }
     if !path.subresource.is_empty() && !resource.has_subresource(&path.subresource) {
