@@ -58,7 +58,9 @@ pub struct Options {
 #[non_exhaustive]
 pub enum Error {
     /// Other machines could reach it.
-    #[error("--bind {0} can be reached by other machines, and whoever has the admin token may do everything; say --allow-remote if that is what you want")]
+    #[error(
+        "--bind {0} can be reached by other machines, and whoever has the admin token may do everything; say --allow-remote if that is what you want"
+    )]
     Remote(IpAddr),
     /// A file cannot be read or written.
     #[error("{path}: {error}", path = path.display())]
@@ -112,7 +114,9 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let address = listener.address().map_err(listen)?;
     let mut tokens = match &options.token_auth_file {
         None => Tokens::new(),
-        Some(path) => Tokens::parse(&read(path)?).map_err(|reason| Error::Tokens { path: path.clone(), reason })?,
+        Some(path) => {
+            Tokens::parse(&read(path)?).map_err(|reason| Error::Tokens { path: path.clone(), reason })?
+        }
     };
     let token = random_token(&env);
     tokens.insert(token.clone(), User::admin());
@@ -156,7 +160,9 @@ fn welcome(url: &str, kept: &str, kubeconfig: &Path) -> String {
 fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
-        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), address.port()),
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), address.port())
+        }
         _ => address,
     }
 }
@@ -187,9 +193,10 @@ fn tls_files(options: &Options) -> Result<TlsFiles, Error> {
         let certificate = read(certificate)?;
         return Ok(TlsFiles { authority: certificate.clone(), certificate, key: read(key)? });
     }
-    let mut names: Vec<String> = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut names: Vec<String> =
+        ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"]
+            .map(str::to_owned)
+            .to_vec();
     if !options.bind.is_unspecified() && !options.bind.is_loopback() {
         names.push(options.bind.to_string());
     }

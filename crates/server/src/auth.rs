@@ -32,7 +32,11 @@ impl User {
     }
 
     pub(crate) fn anonymous() -> User {
-        User { name: "system:anonymous".into(), groups: vec!["system:unauthenticated".into()], ..User::default() }
+        User {
+            name: "system:anonymous".into(),
+            groups: vec!["system:unauthenticated".into()],
+            ..User::default()
+        }
     }
 
     /// Whether everything is allowed to them.
@@ -73,7 +77,14 @@ impl Tokens {
             }
             let groups: Vec<&str> = parts
                 .next()
-                .map(|groups| groups.trim_matches('"').split(',').map(str::trim).filter(|group| !group.is_empty()).collect())
+                .map(|groups| {
+                    groups
+                        .trim_matches('"')
+                        .split(',')
+                        .map(str::trim)
+                        .filter(|group| !group.is_empty())
+                        .collect()
+                })
                 .unwrap_or_default();
             tokens.insert(token, User { uid: uid.to_owned(), ..User::new(name, &groups) });
         }
@@ -115,7 +126,8 @@ pub(crate) fn authorize(user: &User, wanted: &Attributes<'_>) -> Result<(), Stat
         return Ok(());
     }
     let Attributes { verb, group, resource, subresource, namespace, name } = wanted;
-    let full = if subresource.is_empty() { (*resource).to_owned() } else { format!("{resource}/{subresource}") };
+    let full =
+        if subresource.is_empty() { (*resource).to_owned() } else { format!("{resource}/{subresource}") };
     let place = if namespace.is_empty() {
         "at the cluster scope".to_owned()
     } else {
@@ -131,9 +143,9 @@ pub(crate) fn authorize_path(user: &User, verb: &str, path: &str) -> Result<(), 
         || path.starts_with("/livez/")
         || path.starts_with("/readyz/")
         || path.starts_with("/healthz/");
-    let discovery = ["/api", "/apis", "/openapi"].iter().any(|root| {
-        path == *root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
-    });
+    let discovery = ["/api", "/apis", "/openapi"]
+        .iter()
+        .any(|root| path == *root || path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/')));
     let known = user.groups.iter().any(|group| group == "system:authenticated");
     if user.is_admin() || (verb == "get" && (open || (discovery && known))) {
         return Ok(());

@@ -61,7 +61,12 @@ impl Cx {
     }
 
     /// A request of the server itself: for another resource or object, as somebody who may do everything.
-    pub(crate) fn internal(tenant: &Arc<Tenant>, resource: &Arc<Resource>, namespace: &str, name: &str) -> Cx {
+    pub(crate) fn internal(
+        tenant: &Arc<Tenant>,
+        resource: &Arc<Resource>,
+        namespace: &str,
+        name: &str,
+    ) -> Cx {
         Cx {
             tenant: tenant.clone(),
             user: User::admin(),
@@ -97,7 +102,11 @@ impl Cx {
             Some("Strict") => FieldValidation::Strict,
             Some(other) => {
                 if kind != "DeleteOptions" {
-                    errors.push(FieldError::not_supported("fieldValidation", other, &["", "Ignore", "Strict", "Warn"]));
+                    errors.push(FieldError::not_supported(
+                        "fieldValidation",
+                        other,
+                        &["", "Ignore", "Strict", "Warn"],
+                    ));
                 }
                 FieldValidation::Warn
             }

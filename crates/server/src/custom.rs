@@ -41,7 +41,9 @@ impl Served {
     fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
         self.resources
             .iter()
-            .find(|resource| resource.plural == plural && resource.group == group && resource.version == version)
+            .find(|resource| {
+                resource.plural == plural && resource.group == group && resource.version == version
+            })
             .cloned()
     }
 }
@@ -115,7 +117,8 @@ impl Customs {
                 None => {
                     let crd = definitions.read(&entry.stored)?;
                     let definition = Definition { revision: entry.stored.revision, resources: compile(&crd) };
-                    let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
+                    let (group, plural) =
+                        (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
                     // What can be selected on may have changed, and how stored objects are read.
                     if served.definitions.contains_key(key) {
                         tenant.forget_caches(group, plural);
@@ -127,7 +130,8 @@ impl Customs {
             next.definitions.insert(key.clone(), definition);
         }
         let next = Arc::new(next);
-        self.served.rcu(|current| if current.revision >= next.revision { current.clone() } else { next.clone() });
+        self.served
+            .rcu(|current| if current.revision >= next.revision { current.clone() } else { next.clone() });
         Ok(next)
     }
 }
@@ -151,7 +155,8 @@ fn compile(crd: &Value) -> Vec<Arc<Resource>> {
     let terminating = !meta_text(crd, "deletionTimestamp").is_empty();
     let stamps: Vec<u64> = kind.versions.iter().map(|version| stamp(crd, &version.name)).collect();
     let storage_place = kind.versions.iter().position(|version| version.storage).unwrap_or_default();
-    let storage_hash = kind.storage().map(|storage| hash(&kind.group, &storage.name, &kind.kind)).unwrap_or_default();
+    let storage_hash =
+        kind.storage().map(|storage| hash(&kind.group, &storage.name, &kind.kind)).unwrap_or_default();
     kind.versions
         .iter()
         .enumerate()
@@ -168,7 +173,16 @@ fn compile(crd: &Value) -> Vec<Arc<Resource>> {
                 namespaced: kind.namespaced,
                 short_names: kind.short_names.iter().map(ToString::to_string).collect(),
                 categories: kind.categories.iter().map(ToString::to_string).collect(),
-                verbs: vec!["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
+                verbs: vec![
+                    "delete",
+                    "deletecollection",
+                    "get",
+                    "list",
+                    "patch",
+                    "create",
+                    "update",
+                    "watch",
+                ],
                 subresources: subresources(&kind, version),
                 storage_hash: storage_hash.clone(),
                 source: Source::Custom(CustomResource {
@@ -319,14 +333,16 @@ impl CustomResource {
         &self,
         cx: &Cx,
         mut object: Value,
-        duplicates: Vec<Duplicate>,
+        duplicates: &[Duplicate],
         validation: FieldValidation,
     ) -> Result<Value, Status> {
         let mut unknown = Vec::new();
         self.admit(cx, &mut object, Some(&mut unknown))?;
         let mut complaints: Vec<String> = Vec::new();
         if validation != FieldValidation::Ignore {
-            complaints.extend(duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))));
+            complaints.extend(
+                duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))),
+            );
             complaints.extend(unknown);
         }
         let kind = self.kind.kind.clone();
@@ -338,7 +354,12 @@ impl CustomResource {
     }
 
     /// Makes a document an object of this version.
-    pub(crate) fn admit(&self, cx: &Cx, object: &mut Value, unknown: Option<&mut Vec<String>>) -> Result<(), Status> {
+    pub(crate) fn admit(
+        &self,
+        cx: &Cx,
+        object: &mut Value,
+        unknown: Option<&mut Vec<String>>,
+    ) -> Result<(), Status> {
         let resource = &cx.resource;
         if !object.is_object() {
             let found = k1s_object::decode::type_name(object);
@@ -353,10 +374,12 @@ impl CustomResource {
         if let Some(metadata) = object.get_mut("metadata") {
             let mut in_metadata = Vec::new();
             k1s_schema::meta::coerce(metadata, k1s_schema::meta::Malformed::Refuse, &mut in_metadata)
-                .map_err(|why| Status::bad_request(format!(
-                    "{} in version {:?} cannot be handled as a {}: {why}",
-                    resource.kind, resource.version, resource.kind
-                )))?;
+                .map_err(|why| {
+                    Status::bad_request(format!(
+                        "{} in version {:?} cannot be handled as a {}: {why}",
+                        resource.kind, resource.version, resource.kind
+                    ))
+                })?;
             names.extend(in_metadata.into_iter().map(|name| format!("metadata.{name}")));
         }
         let mut pruned = Vec::new();
@@ -376,7 +399,9 @@ impl CustomResource {
     fn check_type(&self, cx: &Cx, object: &Value) -> Result<(), Status> {
         let resource = &cx.resource;
         let (kind, version) = (text(&object["kind"]), text(&object["apiVersion"]));
-        if (kind.is_empty() || kind == resource.kind) && (version.is_empty() || version == resource.api_version) {
+        if (kind.is_empty() || kind == resource.kind)
+            && (version.is_empty() || version == resource.api_version)
+        {
             return Ok(());
         }
         if !version.is_empty() && version != resource.api_version {
@@ -441,7 +466,9 @@ impl CustomResource {
 
     /// `spec.color` of `.spec.color`
     pub(crate) fn selectable_fields(&self) -> impl Iterator<Item = &str> {
-        self.version().into_iter().flat_map(|version| version.selectable.iter().map(|path| path.trim_start_matches('.')))
+        self.version()
+            .into_iter()
+            .flat_map(|version| version.selectable.iter().map(|path| path.trim_start_matches('.')))
     }
 
     pub(crate) fn field_reader(&self) -> Fields {

@@ -78,7 +78,8 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
         input::delete_options(cx, ty)?
     };
     let mut errors = Vec::new();
-    let dry_run: Vec<&str> = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let dry_run: Vec<&str> =
+        body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     check_dry_run(&dry_run, &mut errors);
     let mut policy = None;
     if let Some(text) = body["propagationPolicy"].as_str() {
@@ -142,7 +143,7 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
             }
             details.insert("kind".into(), resource.plural.as_str().into());
             details.insert("uid".into(), meta_text(&object, "uid").into());
-            Ok(respond::success(cx, Value::Object(details)))
+            Ok(respond::success(cx, &Value::Object(details)))
         }
     }
 }
@@ -194,8 +195,8 @@ fn gone_view(cx: &Cx, mut object: Value) -> Value {
         let metadata = metadata_mut(&mut object);
         if !metadata.contains_key("deletionTimestamp") {
             metadata.insert("deletionTimestamp".into(), now.into());
-            let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or(0);
-            metadata.insert("generation".into(), (generation + 1).into());
+            let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or(0) + 1;
+            metadata.insert("generation".into(), generation.into());
         }
         metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
     }
@@ -258,7 +259,9 @@ fn grace(cx: &Cx, options: &Options, old: &Value) -> i64 {
         return 0;
     }
     let phase = old["status"]["phase"].as_str().unwrap_or_default();
-    if old["spec"]["nodeName"].as_str().unwrap_or_default().is_empty() || matches!(phase, "Succeeded" | "Failed") {
+    if old["spec"]["nodeName"].as_str().unwrap_or_default().is_empty()
+        || matches!(phase, "Succeeded" | "Failed")
+    {
         return 0;
     }
     match options.grace.or_else(|| old["spec"]["terminationGracePeriodSeconds"].as_i64()).unwrap_or(0) {

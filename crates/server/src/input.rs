@@ -24,7 +24,8 @@ const CUSTOM_TYPES: &str = "application/json, application/yaml";
 
 /// The media type of a body, without its parameters.
 pub(crate) fn content_type(cx: &Cx) -> &str {
-    let value = cx.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value =
+        cx.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim()
 }
 
@@ -54,10 +55,12 @@ fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
         })
     };
     let decoded = match media {
-        Media::Json => decode::json(&cx.body)
-            .map_err(|error| unrecognized(&format!("couldn't get version/kind; json parse error: {error}")))?,
+        Media::Json => decode::json(&cx.body).map_err(|error| {
+            unrecognized(&format!("couldn't get version/kind; json parse error: {error}"))
+        })?,
         Media::Yaml => {
-            let decoded = k1s_object::yaml::decode(&cx.body).map_err(|error| unrecognized(&error.to_string()))?;
+            let decoded =
+                k1s_object::yaml::decode(&cx.body).map_err(|error| unrecognized(&error.to_string()))?;
             let duplicates = decoded.duplicates.into_iter().map(|path| Duplicate { path, position: 0 });
             return Ok(Parsed { value: decoded.value, duplicates: duplicates.collect() });
         }
@@ -66,10 +69,12 @@ fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
                 let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
                 k1s_kinds::body(group, version, kind)
             };
-            let value = k1s_kinds::protobuf::decode(&cx.body, lookup).map_err(|error| unrecognized(&error.to_string()))?;
+            let value = k1s_kinds::protobuf::decode(&cx.body, lookup)
+                .map_err(|error| unrecognized(&error.to_string()))?;
             return Ok(Parsed { value, duplicates: Vec::new() });
         }
     };
+    decode::type_meta(&decoded.value).map_err(|error| unrecognized(&error.to_string()))?;
     Ok(Parsed { value: decoded.value, duplicates: decoded.duplicates })
 }
 
@@ -111,7 +116,7 @@ pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Stat
         Source::Custom(custom) => {
             let media = media(cx, false)?;
             let parsed = parse(cx, media, "")?;
-            custom.decode(cx, parsed.value, parsed.duplicates, validation)
+            custom.decode(cx, parsed.value, &parsed.duplicates, validation)
         }
     }
 }
@@ -140,18 +145,16 @@ pub(crate) fn delete_options(cx: &Cx, ty: &'static Type) -> Result<Value, Status
     }
     let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
     if !kind.is_empty() && kind != "DeleteOptions" {
-        return Err(Status::bad_request(format!("decoded object cannot be converted to DeleteOptions: it is a {kind}")));
+        return Err(Status::bad_request(format!(
+            "decoded object cannot be converted to DeleteOptions: it is a {kind}"
+        )));
     }
     k1s_kinds::codec::decode(ty, &mut value, None).map_err(|error| Status::bad_request(error.to_string()))?;
     Ok(value)
 }
 
 /// Checks the kind and apiVersion of a document against what is expected, and fills them in.
-pub(crate) fn check_type(
-    value: &Value,
-    body: &[u8],
-    expected: (&str, &str, &str),
-) -> Result<(), Status> {
+pub(crate) fn check_type(value: &Value, body: &[u8], expected: (&str, &str, &str)) -> Result<(), Status> {
     let (api_version, _, kind) = expected;
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (sent_version, sent_kind) = (text("apiVersion"), text("kind"));
@@ -207,7 +210,11 @@ fn typed(
     k1s_kinds::codec::decode(ty, &mut value, strict).map_err(|error| handled(&error))?;
     let mut complaints: Vec<String> = unknown;
     if validation != FieldValidation::Ignore {
-        complaints.extend(duplicates.iter().map(|duplicate| format!("duplicate field {}", k1s_object::field::quote(&duplicate.path))));
+        complaints.extend(
+            duplicates
+                .iter()
+                .map(|duplicate| format!("duplicate field {}", k1s_object::field::quote(&duplicate.path))),
+        );
     }
     if let Some(original) = original {
         sort_by_document(&mut complaints, &original);
@@ -265,6 +272,10 @@ pub(crate) fn sort_by_document(complaints: &mut [String], document: &Value) {
         }
     }
     complaints.sort_by_key(|complaint| {
-        complaint.split_once('"').and_then(|(_, path)| path.strip_suffix('"')).and_then(|path| places.get(path)).copied()
+        complaint
+            .split_once('"')
+            .and_then(|(_, path)| path.strip_suffix('"'))
+            .and_then(|path| places.get(path))
+            .copied()
     });
 }

@@ -36,7 +36,14 @@ fn is_definition(cx: &Cx) -> bool {
 /// Makes a tenant, or finds it and takes up what was left undone.
 pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Status> {
     let ready = tenant.keys_of("k1s", "ready", "");
-    if tenant.store().get(ready.as_bytes(), None).await.map_err(|error| errors::store(&error))?.entry.is_none() {
+    if tenant
+        .store()
+        .get(ready.as_bytes(), None)
+        .await
+        .map_err(|error| errors::store(&error))?
+        .entry
+        .is_none()
+    {
         if !create {
             return Err(Status::not_found("", "clusters", &tenant.name));
         }
@@ -60,7 +67,11 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
 }
 
 /// The objects of a resource, read from the store.
-async fn objects(tenant: &Tenant, resource: &Resource, namespace: &str) -> Result<Vec<(Stored, Value)>, Status> {
+async fn objects(
+    tenant: &Tenant,
+    resource: &Resource,
+    namespace: &str,
+) -> Result<Vec<(Stored, Value)>, Status> {
     let range = Range::prefix(tenant.keys(resource, namespace));
     let found = tenant.store().range(range).await.map_err(|error| errors::store(&error))?;
     let mut objects = Vec::with_capacity(found.entries.len());
@@ -73,7 +84,12 @@ async fn objects(tenant: &Tenant, resource: &Resource, namespace: &str) -> Resul
 }
 
 /// Creates an object, as the server itself; one that is there already is fine.
-async fn ensure(tenant: &Arc<Tenant>, path: (&str, &str, &str), namespace: &str, object: Value) -> Result<(), Status> {
+async fn ensure(
+    tenant: &Arc<Tenant>,
+    path: (&str, &str, &str),
+    namespace: &str,
+    object: Value,
+) -> Result<(), Status> {
     let (group, version, plural) = path;
     let Some(resource) = tenant.shared.catalog.find(group, version, plural) else {
         return Err(Status::internal(format!("{plural} are not in the table of kinds")));
@@ -133,7 +149,11 @@ fn bootstrap_objects(tenant: &Tenant) -> Vec<Value> {
 }
 
 /// The bytes of an object that the server itself creates, complete with its status.
-pub(crate) fn encode_new(tenant: &Tenant, resource: &Resource, mut object: Value) -> Result<bytes::Bytes, Status> {
+pub(crate) fn encode_new(
+    tenant: &Tenant,
+    resource: &Resource,
+    mut object: Value,
+) -> Result<bytes::Bytes, Status> {
     let status = object.get("status").cloned();
     if let Some(rules) = resource.rules() {
         (rules.defaults)(&mut object);
@@ -250,8 +270,11 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
     let tenant = &cx.tenant;
     let resource = &cx.resource;
     let now = crate::time::stamp(tenant.env());
-    let all: Vec<Value> = objects(tenant, resource, "").await?.into_iter().map(|(_, object)| object).collect();
-    let Some(group) = all.iter().find(|crd| meta_text(crd, "name") == name).map(|crd| crd["spec"]["group"].clone()) else {
+    let all: Vec<Value> =
+        objects(tenant, resource, "").await?.into_iter().map(|(_, object)| object).collect();
+    let Some(group) =
+        all.iter().find(|crd| meta_text(crd, "name") == name).map(|crd| crd["spec"]["group"].clone())
+    else {
         return Ok(());
     };
     for crd in all.iter().filter(|crd| crd["spec"]["group"] == group) {
@@ -268,8 +291,13 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
             new["status"] = status.clone();
             Ok(new)
         };
-        let update =
-            Update { part: Part::Internal, dry_run: false, change: &change, uid_is_precondition: false, create: false };
+        let update = Update {
+            part: Part::Internal,
+            dry_run: false,
+            change: &change,
+            uid_is_precondition: false,
+            create: false,
+        };
         match write::update(&one, &update).await {
             Ok(_) => {}
             Err(error) if error.code == 404 => {}
@@ -316,7 +344,11 @@ async fn finish(tenant: &Arc<Tenant>, resource: &Arc<Resource>, name: &str) -> R
     if meta_text(&object, "deletionTimestamp").is_empty() {
         return Ok(true);
     }
-    if resource.kind == "Namespace" { finish_namespace(&cx, &object).await } else { finish_definition(&cx, &object).await }
+    if resource.kind == "Namespace" {
+        finish_namespace(&cx, &object).await
+    } else {
+        finish_definition(&cx, &object).await
+    }
 }
 
 /// What is left of a resource after its objects were deleted.
@@ -326,7 +358,11 @@ struct Remains {
 }
 
 /// Deletes all objects of a resource, in a namespace or (empty) everywhere; what is left waits for finalizers.
-async fn clear(tenant: &Arc<Tenant>, resource: &Arc<Resource>, namespace: &str) -> Result<Vec<Remains>, Status> {
+async fn clear(
+    tenant: &Arc<Tenant>,
+    resource: &Arc<Resource>,
+    namespace: &str,
+) -> Result<Vec<Remains>, Status> {
     let mut remains = Vec::new();
     for (_, object) in objects(tenant, resource, namespace).await? {
         let one = Cx::internal(tenant, resource, meta_text(&object, "namespace"), meta_text(&object, "name"));
@@ -346,7 +382,9 @@ async fn clear(tenant: &Arc<Tenant>, resource: &Arc<Resource>, namespace: &str) 
 
 async fn finish_namespace(cx: &Cx, namespace: &Value) -> Result<bool, Status> {
     let tenant = &cx.tenant;
-    let held = namespace["spec"]["finalizers"].as_array().is_some_and(|list| list.iter().any(|one| one == "kubernetes"));
+    let held = namespace["spec"]["finalizers"]
+        .as_array()
+        .is_some_and(|list| list.iter().any(|one| one == "kubernetes"));
     if !held {
         return Ok(true);
     }
@@ -368,12 +406,18 @@ async fn finish_namespace(cx: &Cx, namespace: &Value) -> Result<bool, Status> {
                 list.retain(|finalizer| finalizer != "kubernetes");
             }
         } else {
-            new["status"]["conditions"] = conditions(&remains, &old["status"]["conditions"], &crate::time::stamp(tenant.env()));
+            new["status"]["conditions"] =
+                conditions(&remains, &old["status"]["conditions"], &crate::time::stamp(tenant.env()));
         }
         Ok(new)
     };
-    let update =
-        Update { part: Part::Internal, dry_run: false, change: &change, uid_is_precondition: false, create: false };
+    let update = Update {
+        part: Part::Internal,
+        dry_run: false,
+        change: &change,
+        uid_is_precondition: false,
+        create: false,
+    };
     match write::update(cx, &update).await {
         Ok(_) => Ok(remains.is_empty()),
         Err(status) if status.code == 404 => Ok(true),
@@ -393,14 +437,38 @@ fn conditions(remains: &[Remains], before: &Value, now: &str) -> Value {
     let resources = count(remains.iter().map(|remain| &*remain.resource));
     let finalizers = count(remains.iter().flat_map(|remain| remain.finalizers.iter().map(String::as_str)));
     let join = |counts: &BTreeMap<&str, usize>, word: &str| {
-        counts.iter().map(|(name, count)| format!("{name} {word} {count} resource instances")).collect::<Vec<_>>().join(", ")
+        counts
+            .iter()
+            .map(|(name, count)| format!("{name} {word} {count} resource instances"))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     let waiting = !finalizers.is_empty();
     let conditions = [
-        ("NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered", "All resources successfully discovered".to_owned()),
-        ("NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions", "All legacy kube types successfully parsed".to_owned()),
-        ("NamespaceDeletionContentFailure", false, "ContentDeleted", "All content successfully deleted, may be waiting on finalization".to_owned()),
-        ("NamespaceContentRemaining", true, "SomeResourcesRemain", format!("Some resources are remaining: {}", join(&resources, "has"))),
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            false,
+            "ResourcesDiscovered",
+            "All resources successfully discovered".to_owned(),
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            false,
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed".to_owned(),
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            false,
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization".to_owned(),
+        ),
+        (
+            "NamespaceContentRemaining",
+            true,
+            "SomeResourcesRemain",
+            format!("Some resources are remaining: {}", join(&resources, "has")),
+        ),
         (
             "NamespaceFinalizersRemaining",
             waiting,
@@ -432,7 +500,10 @@ async fn finish_definition(cx: &Cx, definition: &Value) -> Result<bool, Status> 
     tenant.customs.reach(tenant, revision).await?;
     let customs = tenant.customs.current(tenant).await?;
     let (group, plural) = (&definition["spec"]["group"], &definition["spec"]["names"]["plural"]);
-    let resource = customs.resources().find(|one| *group == one.group.as_str() && *plural == one.plural.as_str()).cloned();
+    let resource = customs
+        .resources()
+        .find(|one| *group == one.group.as_str() && *plural == one.plural.as_str())
+        .cloned();
     let remains = match resource {
         Some(resource) => clear(tenant, &resource, "").await?,
         None => Vec::new(),
@@ -447,8 +518,13 @@ async fn finish_definition(cx: &Cx, definition: &Value) -> Result<bool, Status> 
         }
         Ok(new)
     };
-    let update =
-        Update { part: Part::Internal, dry_run: false, change: &change, uid_is_precondition: false, create: false };
+    let update = Update {
+        part: Part::Internal,
+        dry_run: false,
+        change: &change,
+        uid_is_precondition: false,
+        create: false,
+    };
     match write::update(cx, &update).await {
         Ok(_) => {
             let revision = tenant.revision().await?;

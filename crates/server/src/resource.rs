@@ -143,23 +143,6 @@ impl Resource {
         }
     }
 
-    /// The stamp for objects that are written now; 0 for built-in kinds.
-    pub(crate) fn stamp(&self) -> u64 {
-        match &self.source {
-            Source::BuiltIn(_) => 0,
-            Source::Custom(custom) => custom.storage_stamp(),
-        }
-    }
-
-    /// The version that objects are stored in.
-    pub(crate) fn storage_version(&self) -> &str {
-        match &self.source {
-            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.1,
-            Source::BuiltIn(_) => &self.version,
-            Source::Custom(custom) => custom.storage_version(),
-        }
-    }
-
     /// Whether the stored bytes are what this version shows.
     pub(crate) fn shows_as_stored(&self, stored: &Stored) -> bool {
         match &self.source {
@@ -246,6 +229,13 @@ impl Resource {
         }
     }
 
+    /// Whether `metadata.namespace` can be selected on: objects without one mostly say they do not know it.
+    pub(crate) fn selects_on_namespace(&self) -> bool {
+        let own_fields =
+            matches!(self.rules().map(|rules| rules.field_error), None | Some(FieldLabelError::NotSupported));
+        self.namespaced || !own_fields
+    }
+
     /// How the cache reads the selectable fields.
     pub(crate) fn field_reader(&self) -> Fields {
         match &self.source {
@@ -272,7 +262,9 @@ impl Resource {
             Some(FieldLabelError::Quoted(kind)) => {
                 format!("field label {} not supported for {kind}", k1s_object::field::quote(field))
             }
-            Some(FieldLabelError::NotSupportedFor(kind)) => format!("field label not supported for {kind}: {field}"),
+            Some(FieldLabelError::NotSupportedFor(kind)) => {
+                format!("field label not supported for {kind}: {field}")
+            }
             Some(FieldLabelError::OnlyMetadata) => format!(
                 "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
                 k1s_object::field::quote(field)

@@ -65,8 +65,14 @@ impl ApiServer {
     pub async fn new(env: Env, store: Arc<dyn Store>, options: ServerOptions) -> Result<ApiServer, Status> {
         let stop = CancellationToken::new();
         let default = options.default_tenant.clone();
-        let shared =
-            Arc::new(Shared { env, store, options, catalog: Catalog::new(), metrics: Metrics::default(), stop });
+        let shared = Arc::new(Shared {
+            env,
+            store,
+            options,
+            catalog: Catalog::new(),
+            metrics: Metrics::default(),
+            stop,
+        });
         let inner = Inner { shared, tenants: RwLock::default(), making: tokio::sync::Mutex::new(()) };
         let server = ApiServer { inner: Arc::new(inner), tenant: None, user: None };
         server.inner.tenant(&default, true).await?;
@@ -134,7 +140,10 @@ impl ApiServer {
         let outcome = AssertUnwindSafe(self.answer(request, &mut labels)).catch_unwind().await;
         let response = outcome.unwrap_or_else(|_| {
             tracing::error!("a request made the server panic; this is a bug");
-            respond::status(&Status::internal("the server panicked while it worked on the request"), Media::Json)
+            respond::status(
+                &Status::internal("the server panicked while it worked on the request"),
+                Media::Json,
+            )
         });
         let took = shared.env.now() - started;
         shared.metrics.answered(labels, response.status().as_u16(), took);
@@ -206,7 +215,8 @@ impl ApiServer {
         };
         let long_running = verb == "watch";
         let _slot = if long_running { None } else { Some(self.slot()?) };
-        let found = tenant.resource(&resource_path.group, &resource_path.version, &resource_path.resource).await?;
+        let found =
+            tenant.resource(&resource_path.group, &resource_path.version, &resource_path.resource).await?;
         let Some(resource) = found else {
             return discovery::no_resource(&tenant, &resource_path).await;
         };
@@ -279,7 +289,9 @@ impl ApiServer {
                 "/version" => Ok(respond::json(200, &health::version(tenant.options()))),
                 "/metrics" => health::metrics(tenant).await,
                 "/openapi/v2" => openapi::v2(tenant, headers).await,
-                path if path.starts_with("/openapi/v3") => openapi::handle(tenant, path, query, headers).await,
+                path if path.starts_with("/openapi/v3") => {
+                    openapi::handle(tenant, path, query, headers).await
+                }
                 "/" => discovery::paths(tenant).await,
                 path => health::handle(tenant, path, query).await,
             },
@@ -291,7 +303,9 @@ impl ApiServer {
         let options = &self.inner.shared.options;
         match auth::bearer(headers) {
             Some(token) => options.tokens.find(token).cloned().ok_or_else(Status::unauthorized),
-            None => Ok(self.user.clone().or_else(|| options.default_user.clone()).unwrap_or_else(User::anonymous)),
+            None => {
+                Ok(self.user.clone().or_else(|| options.default_user.clone()).unwrap_or_else(User::anonymous))
+            }
         }
     }
 
@@ -323,7 +337,10 @@ impl Inner {
         }
         let wrong = k1s_object::names::is_dns1123_label(name);
         if !wrong.is_empty() {
-            return Err(Status::bad_request(format!("the tenant's name {name:?} is invalid: {}", wrong.join("; "))));
+            return Err(Status::bad_request(format!(
+                "the tenant's name {name:?} is invalid: {}",
+                wrong.join("; ")
+            )));
         }
         let _making = self.making.lock().await;
         if let Some(tenant) = self.tenants.read().get(name) {
@@ -347,7 +364,8 @@ fn split_tenant(path: &str) -> (Option<&str>, &str) {
 
 /// What an error is encoded as, before it is known what the answer would have been.
 fn preferred_media<B>(request: &Request<B>) -> Media {
-    let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accept =
+        request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match accept.split([',', ';']).next().map(str::trim) {
         Some("application/vnd.kubernetes.protobuf") => Media::Protobuf,
         Some("application/yaml") => Media::Yaml,
@@ -400,8 +418,8 @@ fn metric_verb(verb: &str) -> &'static str {
 /// Whether the path has the form that the resource's scope asks for.
 fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
     let in_namespace = !path.namespace.is_empty();
-    let wrong_scope = in_namespace && !resource.namespaced
-        || resource.namespaced && !in_namespace && !path.name.is_empty();
+    let wrong_scope =
+        in_namespace && !resource.namespaced || resource.namespaced && !in_namespace && !path.name.is_empty();
     let deep = !path.rest.is_empty() && !matches!(&*path.subresource, "proxy");
     if wrong_scope || deep || (path.watch && !path.subresource.is_empty()) {
         return Err(Status::no_such_resource());
@@ -443,7 +461,8 @@ fn choose(resource: &Resource, path: &ResourcePath, method: &Method, verb: &str)
             "resize" => Part::Resize,
             _ => return Ok(Action::Subresource),
         };
-        let allowed = resource.subresources.iter().any(|sub| sub.name == path.subresource && sub.verbs.contains(&verb));
+        let allowed =
+            resource.subresources.iter().any(|sub| sub.name == path.subresource && sub.verbs.contains(&verb));
         return match verb {
             _ if !allowed => Err(Status::method_not_allowed()),
             "get" => Ok(Action::Get),
@@ -534,4 +553,3 @@ impl fmt::Debug for ApiServer {
             .finish_non_exhaustive()
     }
 }
-

@@ -29,7 +29,7 @@ pub(crate) fn include(cx: &Cx) -> Result<Include, Status> {
 /// A table of these objects.
 pub(crate) fn build<'a>(
     cx: &Cx,
-    meta: Value,
+    meta: &Value,
     objects: impl Iterator<Item = &'a Value>,
     include: Include,
     with_columns: bool,

@@ -34,7 +34,8 @@ pub(crate) async fn put(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
     check_identity(cx, &mut object)?;
     let change = |_: &Value| Ok(object.clone());
     let create = part == Part::Main && cx.resource.rules().is_some_and(|rules| rules.create_on_update);
-    let update = Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: true, create };
+    let update =
+        Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: true, create };
     let (written, created) = write::update(cx, &update).await?;
     crate::lifecycle::after_update(cx, &written, options.dry_run).await?;
     written.respond(cx, if created { 201 } else { 200 })
@@ -80,7 +81,10 @@ fn patch_type(cx: &Cx) -> Result<&'static str, Status> {
         None if cx.resource.is_custom() => {
             Err(errors::unsupported_media_type("application/json-patch+json, application/merge-patch+json"))
         }
-        None => Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with(Details::default())),
+        None => {
+            Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+                .with(Details::default()))
+        }
     }
 }
 
@@ -98,7 +102,10 @@ impl Patch {
         let mut complaints = Vec::new();
         if validate {
             complaints.extend(
-                decoded.duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))),
+                decoded
+                    .duplicates
+                    .iter()
+                    .map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))),
             );
         }
         if kind == "application/merge-patch+json" {
@@ -119,7 +126,9 @@ impl Patch {
                     let schema = k1s_kinds::patch::PatchType::of(built_in.kind.ty);
                     patch::strategic::apply(object, patch.clone(), schema)?;
                 }
-                Source::Custom(_) => return Err(Status::internal("custom resources have no strategic merge patch")),
+                Source::Custom(_) => {
+                    return Err(Status::internal("custom resources have no strategic merge patch"));
+                }
             },
         }
         Ok(())
@@ -156,14 +165,20 @@ pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Status>
         patch.apply(cx, &mut object)?;
         patched(cx, object, &complaints, options.field_validation)
     };
-    let update = Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: false, create: false };
+    let update =
+        Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: false, create: false };
     let (written, _) = write::update(cx, &update).await?;
     crate::lifecycle::after_update(cx, &written, options.dry_run).await?;
     written.respond(cx, 200)
 }
 
 /// A patched document becomes an object again: decoded and defaulted as one that was sent.
-fn patched(cx: &Cx, mut object: Value, complaints: &[String], validation: FieldValidation) -> Result<Value, Status> {
+fn patched(
+    cx: &Cx,
+    mut object: Value,
+    complaints: &[String],
+    validation: FieldValidation,
+) -> Result<Value, Status> {
     let resource = &*cx.resource;
     let mut complaints = complaints.to_vec();
     match &resource.source {
@@ -172,9 +187,8 @@ fn patched(cx: &Cx, mut object: Value, complaints: &[String], validation: FieldV
             input::check_type(&object, object.to_string().as_bytes(), expected)?;
             let mut unknown = Vec::new();
             let strict = (validation != FieldValidation::Ignore).then_some(&mut unknown);
-            k1s_kinds::codec::decode(built_in.kind.ty, &mut object, strict).map_err(|error| {
-                invalid_patch("", &format!("unable to decode: {error}"), &object)
-            })?;
+            k1s_kinds::codec::decode(built_in.kind.ty, &mut object, strict)
+                .map_err(|error| invalid_patch("", &format!("unable to decode: {error}"), &object))?;
             complaints.extend(unknown);
             (built_in.rules.defaults)(&mut object);
         }
@@ -197,6 +211,10 @@ fn patched(cx: &Cx, mut object: Value, complaints: &[String], validation: FieldV
 fn invalid_patch(name: &str, why: &str, shown: &Value) -> Status {
     let body = format!("Invalid value: {}: {why}", quote(&shown.to_string()));
     let mut details = Details::of("", "", name);
-    details.causes.push(Cause { reason: "FieldValueInvalid".into(), message: body.clone(), field: "patch".into() });
+    details.causes.push(Cause {
+        reason: "FieldValueInvalid".into(),
+        message: body.clone(),
+        field: "patch".into(),
+    });
     Status::new(422, "Invalid", format!(" \"\" is invalid: patch: {body}")).with(details)
 }

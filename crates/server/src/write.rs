@@ -76,7 +76,11 @@ pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
 
 /// A field of an object's metadata, empty when missing.
 pub(crate) fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object.get("metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_str).unwrap_or_default()
+    object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(field))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 /// The finalizers of an object.
@@ -146,14 +150,17 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let uid = cx.tenant.env().uuid().to_string();
     let now = crate::time::stamp(cx.tenant.env());
     let metadata = metadata_mut(&mut object);
-    for field in ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"] {
+    for field in
+        ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"]
+    {
         metadata.shift_remove(field);
     }
     metadata.insert("uid".into(), uid.into());
     metadata.insert("creationTimestamp".into(), now.into());
     if !resource.namespaced {
         // Objects of the cluster have none, whatever the body says; validation tells.
-        metadata.retain(|key, value| key != "namespace" || value.as_str().is_some_and(|text| !text.is_empty()));
+        metadata
+            .retain(|key, value| key != "namespace" || value.as_str().is_some_and(|text| !text.is_empty()));
     }
     dedupe_owners(cx, &mut object);
     admission::before_create(cx, &mut object).await?;
@@ -167,7 +174,9 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let name = meta_text(&object, "name").to_owned();
     let check = Check::new();
     let root = check.root(&object);
-    meta::validate_create(root.get("metadata"), resource.namespaced, &|name, prefix| resource.name_errors(name, prefix));
+    meta::validate_create(root.get("metadata"), resource.namespaced, &|name, prefix| {
+        resource.name_errors(name, prefix)
+    });
     if resource.is_custom() {
         meta_finalizer_warnings(cx, &object);
     } else {
@@ -196,7 +205,9 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
         // Somebody took what this object was to hold: choose again.
         Err(Error::Conflict(conflict)) if conflict.key != key => Err(taken()),
         Err(Error::Conflict(conflict)) => match conflict.current {
-            Some(current) => Err(already_exists(cx, &object, &Stored::new(&current.value, current.revision)?)),
+            Some(current) => {
+                Err(already_exists(cx, &object, &Stored::new(&current.value, current.revision)?))
+            }
             None => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
         },
         Err(error) => Err(errors::store(&error)),
@@ -212,7 +223,8 @@ fn already_exists(cx: &Cx, object: &Value, stored: &Stored) -> Status {
             details.retry_after_seconds = 1;
         }
     }
-    let deleted = cx.resource.read(stored).is_ok_and(|object| !meta_text(&object, "deletionTimestamp").is_empty());
+    let deleted =
+        cx.resource.read(stored).is_ok_and(|object| !meta_text(&object, "deletionTimestamp").is_empty());
     if deleted {
         status.message = format!("object is being deleted: {}", status.message);
     }
@@ -221,7 +233,9 @@ fn already_exists(cx: &Cx, object: &Value, stored: &Stored) -> Status {
 
 /// Owner references that say the same twice are said once, with a warning.
 fn dedupe_owners(cx: &Cx, object: &mut Value) {
-    let Some(owners) = object.get_mut("metadata").and_then(|meta| meta.get_mut("ownerReferences")) else { return };
+    let Some(owners) = object.get_mut("metadata").and_then(|meta| meta.get_mut("ownerReferences")) else {
+        return;
+    };
     let Some(list) = owners.as_array_mut() else { return };
     let mut seen: Vec<Value> = Vec::new();
     let mut twice: Vec<String> = Vec::new();
@@ -386,7 +400,8 @@ async fn update_once(
         Err(Error::Conflict(conflict)) if conflict.key != *key => Ok(Attempt::Again(Some(stored.clone()))),
         Err(Error::Conflict(_)) if conditional => Err(modified(cx)),
         Err(Error::Conflict(conflict)) => {
-            let current = conflict.current.map(|current| Stored::new(&current.value, current.revision)).transpose()?;
+            let current =
+                conflict.current.map(|current| Stored::new(&current.value, current.revision)).transpose()?;
             Ok(Attempt::Again(current))
         }
         Err(error) => Err(errors::store(&error)),
@@ -399,7 +414,10 @@ pub(crate) fn is_gone(object: &Value) -> bool {
     let waits = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
     let spec_finalizers = object["kind"] == "Namespace"
         && object["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
-    !meta_text(object, "deletionTimestamp").is_empty() && finalizers(object).is_empty() && !waits && !spec_finalizers
+    !meta_text(object, "deletionTimestamp").is_empty()
+        && finalizers(object).is_empty()
+        && !waits
+        && !spec_finalizers
 }
 
 /// Compares resourceVersions. `true`: the client named one, so a conflict is theirs to solve.
@@ -412,7 +430,8 @@ fn check_revision(cx: &Cx, update: &Update<'_>, new: &Value, stored: &Stored) ->
         })?,
     };
     if number == 0 {
-        if !cx.resource.unconditional_update() && update.part != Part::Internal && update.uid_is_precondition {
+        if !cx.resource.unconditional_update() && update.part != Part::Internal && update.uid_is_precondition
+        {
             let field = "metadata.resourceVersion";
             let error = if cx.resource.is_custom() {
                 let error = FieldError::invalid(field, 0, "must be specified for an update");
@@ -471,12 +490,13 @@ fn counts_generation(part: Part) -> bool {
 fn spec_differs(resource: &Resource, new: &Value, old: &Value) -> bool {
     let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return false };
     let counts_status = resource.is_custom() && !resource.has_subresource("status");
-    let counted = |key: &str| {
-        !matches!(key, "metadata" | "kind" | "apiVersion") && (counts_status || key != "status")
-    };
+    let counted =
+        |key: &str| !matches!(key, "metadata" | "kind" | "apiVersion") && (counts_status || key != "status");
     let differs = new.iter().any(|(key, value)| counted(key) && old.get(key) != Some(value))
         || old.keys().any(|key| counted(key) && !new.contains_key(key));
-    let annotations = |object: &Map<String, Value>| object.get("metadata").and_then(|meta| meta.get("annotations")).cloned();
+    let annotations = |object: &Map<String, Value>| {
+        object.get("metadata").and_then(|meta| meta.get("annotations")).cloned()
+    };
     let counts_annotations = resource.rules().is_some_and(|rules| rules.annotations_in_generation);
     differs || (counts_annotations && annotations(new) != annotations(old))
 }

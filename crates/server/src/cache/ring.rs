@@ -1,6 +1,9 @@
 //! The recent changes of a resource, which watchers read at their own pace.
 
-use std::{collections::VecDeque, sync::{Arc, OnceLock}};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use k1s_store::Revision;
@@ -131,7 +134,9 @@ mod tests {
         ring.push((6..=6 + MAX_EVENTS as u64).map(event).collect());
         assert!(matches!(ring.take(start, 10), Took::TooOld));
         assert_eq!(ring.position_after(Revision::new(5)), None);
-        let Took::Events(events, next) = ring.take(ring.position_after(Revision::new(6)).unwrap(), 2) else { panic!() };
+        let Took::Events(events, next) = ring.take(ring.position_after(Revision::new(6)).unwrap(), 2) else {
+            panic!()
+        };
         assert_eq!(events.iter().map(|event| event.revision.get()).collect::<Vec<_>>(), [7, 8]);
         let Took::Events(events, _) = ring.take(next, 1) else { panic!() };
         assert_eq!(events[0].revision.get(), 9);

@@ -56,10 +56,12 @@ async fn store(
     let conditional = std::sync::atomic::AtomicBool::new(false);
     let change = |old: &Value| {
         let new = change(old)?;
-        conditional.store(!meta_text(&new, "resourceVersion").is_empty(), std::sync::atomic::Ordering::Relaxed);
+        conditional
+            .store(!meta_text(&new, "resourceVersion").is_empty(), std::sync::atomic::Ordering::Relaxed);
         Ok(new)
     };
-    let update = Update { part: Part::Main, dry_run, change: &change, uid_is_precondition: false, create: false };
+    let update =
+        Update { part: Part::Main, dry_run, change: &change, uid_is_precondition: false, create: false };
     let (written, _) = write::update(cx, &update).await?;
     let _ = put;
     respond::other(cx, 200, &scale_of(cx, &written.value(&cx.resource)?)?)
@@ -99,7 +101,11 @@ fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Status> {
             let Some(paths) = custom.scale() else { return Err(cx.not_found()) };
             let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
             if replicas < 0 {
-                let error = FieldError::invalid(paths.spec_replicas.as_str(), replicas, "should be a non-negative integer");
+                let error = FieldError::invalid(
+                    paths.spec_replicas.as_str(),
+                    replicas,
+                    "should be a non-negative integer",
+                );
                 return Err(cx.invalid(&cx.name, &[error]));
             }
             set_path(&mut new, &paths.spec_replicas, replicas.into());
@@ -110,7 +116,10 @@ fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Status> {
     metadata_mut(&mut new).insert("resourceVersion".into(), version.into());
     let uid = meta_text(scale, "uid");
     if !uid.is_empty() && uid != meta_text(old, "uid") {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", meta_text(old, "uid"));
+        let why = format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            meta_text(old, "uid")
+        );
         return Err(Status::conflict(&cx.resource.group, &cx.resource.plural, &cx.name, why));
     }
     Ok(new)
@@ -119,9 +128,8 @@ fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Status> {
 /// The Scale of an object.
 fn scale_of(cx: &Cx, object: &Value) -> Result<Value, Status> {
     match &cx.resource.source {
-        Source::BuiltIn(_) => {
-            scale::scale_of(&cx.resource.kind, object).ok_or_else(|| Status::internal("this kind has no scale"))
-        }
+        Source::BuiltIn(_) => scale::scale_of(&cx.resource.kind, object)
+            .ok_or_else(|| Status::internal("this kind has no scale")),
         Source::Custom(custom) => {
             let Some(paths) = custom.scale() else { return Err(cx.not_found()) };
             let Some(replicas) = at_path(object, &paths.spec_replicas).and_then(Value::as_i64) else {
@@ -131,7 +139,8 @@ fn scale_of(cx: &Cx, object: &Value) -> Result<Value, Status> {
                 )));
             };
             let mut status = json!({"replicas": at_path(object, &paths.status_replicas).and_then(Value::as_i64).unwrap_or(0)});
-            let selector = paths.label_selector.as_ref().and_then(|path| at_path(object, path)).and_then(Value::as_str);
+            let selector =
+                paths.label_selector.as_ref().and_then(|path| at_path(object, path)).and_then(Value::as_str);
             if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
                 status["selector"] = selector.into();
             }

@@ -72,10 +72,11 @@ fn options(cx: &Cx) -> Result<Options, Status> {
         })?)),
     };
     let least = cx.tenant.options().min_watch_lifetime;
-    let lifetime = match timeout.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0) {
-        Some(seconds) => Duration::from_secs(seconds.min(365 * 24 * 3600)),
-        None => least.mul_f64(1.0 + cx.tenant.env().random_f64()),
-    };
+    let lifetime =
+        match timeout.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0) {
+            Some(seconds) => Duration::from_secs(seconds.min(365 * 24 * 3600)),
+            None => least.mul_f64(1.0 + cx.tenant.env().random_f64()),
+        };
     Ok(Options { revision, initial, bookmarks: query.flag("allowWatchBookmarks"), lifetime })
 }
 
@@ -158,7 +159,9 @@ impl Watcher {
             history: None,
             reached: cache.subscribe(),
             deadline: now + options.lifetime,
-            bookmark_at: options.bookmarks.then(|| now + interval.min(options.lifetime.saturating_sub(Duration::from_secs(2)))),
+            bookmark_at: options
+                .bookmarks
+                .then(|| now + interval.min(options.lifetime.saturating_sub(Duration::from_secs(2)))),
             bookmark: None,
             _gauge: gauge,
             cx: cx.clone(),
@@ -302,7 +305,8 @@ impl Watcher {
         };
         let mut out = Vec::new();
         let mut count = 0;
-        let rest = initial.snapshot.entries.range((std::ops::Bound::Included(start), std::ops::Bound::Unbounded));
+        let rest =
+            initial.snapshot.entries.range((std::ops::Bound::Included(start), std::ops::Bound::Unbounded));
         for (key, entry) in rest.take_while(|(key, _)| key.starts_with(self.prefix.as_bytes())) {
             if count == BATCH {
                 initial.next = Some(key.clone());
@@ -340,7 +344,11 @@ impl Watcher {
                         .value
                         .as_ref()
                         .and_then(|value| self.cache.entry(event.key.clone(), value, change.revision()).ok());
-                    events.push(Arc::new(Event::new(change.revision(), old.map(Arc::new), new.map(Arc::new))));
+                    events.push(Arc::new(Event::new(
+                        change.revision(),
+                        old.map(Arc::new),
+                        new.map(Arc::new),
+                    )));
                 }
                 self.encode(&events)
             }
