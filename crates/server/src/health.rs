@@ -132,7 +132,7 @@ pub(crate) async fn metrics(tenant: &Arc<Tenant>) -> Result<Response<Body>, Stat
     Ok(respond::bytes(200, "text/plain; version=0.0.4; charset=utf-8", text.into_bytes()))
 }
 
-/// ComponentStatus is computed, never stored.
+/// `ComponentStatus` is computed, never stored.
 pub(crate) fn is_component_status(cx: &Cx) -> bool {
     cx.resource.kind == "ComponentStatus" && cx.resource.group.is_empty()
 }

@@ -56,7 +56,7 @@ pub fn apply_runtime_class(pod: &mut Value, class: &Value) -> Result<(), String>
     }
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
     let more = list(scheduling.get("tolerations"));
-    let merged = merge_tolerations([list(spec.get("tolerations")), more].concat());
+    let merged = merge_tolerations(&[list(spec.get("tolerations")), more].concat());
     if merged.is_empty() {
         spec.shift_remove("tolerations");
     } else {
@@ -79,7 +79,7 @@ pub fn check_overhead(pod: &Value, class: Option<&Value>) -> Result<(), String> 
 }
 
 /// Leaves out tolerations that others include.
-fn merge_tolerations(all: Vec<Value>) -> Vec<Value> {
+fn merge_tolerations(all: &[Value]) -> Vec<Value> {
     let mut merged: Vec<Value> = Vec::new();
     for (i, one) in all.iter().enumerate() {
         let included = merged.iter().any(|other| includes(other, one))
