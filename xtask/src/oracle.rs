@@ -18,7 +18,7 @@ const AREAS: [&str; 5] = ["core-crud", "list-watch", "patch", "crd", "kinds"];
 /// The scenarios that pass, one `area/name` a line.
 const EXPECTED: &str = "xtask/oracle/expected.txt";
 
-const TOKENS: &str = "admin-token,admin,1,\"system:masters\"\nalice-token,alice,2,\"devs\"\n";
+const TOKENS: &str = "admin-token,admin,admin,\"system:masters\"\nalice-token,alice,alice,\"devs\"\n";
 
 /// Where the recordings are, if they are there: beside the workspace.
 fn recordings() -> Option<PathBuf> {

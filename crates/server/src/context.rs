@@ -55,9 +55,9 @@ impl Cx {
         self.resource.not_found(&self.name)
     }
 
-    /// 422 for the object asked for, by its kind.
+    /// 422 for the object asked for, by its kind: the one that is stored.
     pub(crate) fn invalid(&self, name: &str, errors: &[FieldError]) -> Status {
-        Status::invalid(&self.resource.group, &self.resource.kind, name, errors)
+        Status::invalid(self.resource.storage_group(), &self.resource.kind, name, errors)
     }
 
     /// A request of the server itself: for another resource or object, as somebody who may do everything.

@@ -12,7 +12,9 @@ use bytes::Bytes;
 use k1s_object::{Status, columns::Columns, decode::Duplicate, field::At, field::quote};
 use k1s_schema::{CustomKind, CustomVersion, Structural, names};
 use k1s_store::Revision;
+use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::{
     cache::{Fields, PATIENCE},
@@ -51,13 +53,21 @@ impl Served {
 /// A definition, compiled.
 struct Definition {
     revision: Revision,
+    /// What its resources follow from, as a hash.
+    identity: u64,
+    group: String,
+    plural: String,
     resources: Vec<Arc<Resource>>,
+    /// Tells watches when it was replaced or deleted.
+    replaced: Arc<watch::Sender<u64>>,
 }
 
 /// The custom resources of a tenant, as they change.
 #[derive(Default)]
 pub(crate) struct Customs {
     served: ArcSwap<Served>,
+    /// One at a time brings `served` up to date.
+    renewing: Mutex<()>,
 }
 
 /// Where definitions are served.
@@ -105,34 +115,57 @@ impl Customs {
             return Ok(self.served.load_full());
         };
         let snapshot = tenant.cache(&definitions).at_least(revision, PATIENCE).await?;
+        let _one = self.renewing.lock();
         let served = self.served.load_full();
         if served.revision >= snapshot.revision {
             return Ok(served);
         }
         let mut next = Served { revision: snapshot.revision, ..Served::default() };
         for (key, entry) in &snapshot.entries {
-            let known = served.definitions.get(key).filter(|known| known.revision == entry.stored.revision);
-            let definition = match known {
+            let known = served.definitions.get(key);
+            let definition = match known.filter(|known| known.revision == entry.stored.revision) {
                 Some(known) => known.clone(),
                 None => {
-                    let crd = definitions.read(&entry.stored)?;
-                    let definition = Definition { revision: entry.stored.revision, resources: compile(&crd) };
-                    let (group, plural) =
-                        (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
-                    // What can be selected on may have changed, and how stored objects are read.
-                    if served.definitions.contains_key(key) {
-                        tenant.forget_caches(group, plural);
-                    }
-                    Arc::new(definition)
+                    Arc::new(Definition::new(&definitions.read(&entry.stored)?, entry.stored.revision, known))
                 }
             };
             next.resources.extend(definition.resources.iter().cloned());
             next.definitions.insert(key.clone(), definition);
         }
         let next = Arc::new(next);
-        self.served
-            .rcu(|current| if current.revision >= next.revision { current.clone() } else { next.clone() });
+        self.served.store(next.clone());
+        for (key, old) in &served.definitions {
+            if next.definitions.get(key).is_none_or(|new| new.identity != old.identity) {
+                // What can be selected on may have changed, and how stored objects are read.
+                tenant.forget_caches(&old.group, &old.plural);
+                old.replaced.send_replace(next.revision.get());
+            }
+        }
         Ok(next)
+    }
+}
+
+impl Definition {
+    /// Compiles a definition, which may be known from before.
+    fn new(crd: &Value, revision: Revision, known: Option<&Arc<Definition>>) -> Definition {
+        let mut hasher = DefaultHasher::new();
+        meta_text(crd, "uid").hash(&mut hasher);
+        crd["spec"].to_string().hash(&mut hasher);
+        crd["status"]["acceptedNames"].to_string().hash(&mut hasher);
+        names::is_true(crd, "Established").hash(&mut hasher);
+        let identity = hasher.finish();
+        let replaced = match known {
+            Some(known) if known.identity == identity => known.replaced.clone(),
+            _ => Arc::new(watch::Sender::new(0)),
+        };
+        Definition {
+            revision,
+            identity,
+            group: text(&crd["spec"]["group"]).to_owned(),
+            plural: text(&crd["spec"]["names"]["plural"]).to_owned(),
+            resources: compile(crd, &replaced),
+            replaced,
+        }
     }
 }
 
@@ -141,7 +174,7 @@ fn text(value: &Value) -> &str {
 }
 
 /// The served versions of a definition that is established.
-fn compile(crd: &Value) -> Vec<Arc<Resource>> {
+fn compile(crd: &Value, replaced: &watch::Sender<u64>) -> Vec<Arc<Resource>> {
     if !names::is_true(crd, "Established") {
         return Vec::new();
     }
@@ -192,6 +225,7 @@ fn compile(crd: &Value) -> Vec<Arc<Resource>> {
                     stamp: stamps.get(place).copied().unwrap_or_default(),
                     storage_stamp: stamps.get(storage_place).copied().unwrap_or_default(),
                     terminating,
+                    replaced: replaced.subscribe(),
                     columns: Columns::new(printer_columns(crd, &version.name)),
                 }),
             })
@@ -254,6 +288,8 @@ pub(crate) struct CustomResource {
     stamp: u64,
     storage_stamp: u64,
     terminating: bool,
+    /// Not 0: the revision at which the definition was changed or deleted.
+    replaced: watch::Receiver<u64>,
     columns: Columns,
 }
 
@@ -310,6 +346,11 @@ impl CustomResource {
 
     pub(crate) fn storage_stamp(&self) -> u64 {
         self.storage_stamp
+    }
+
+    /// Tells when objects are no longer read as this resource reads them: its value is no longer 0.
+    pub(crate) fn replaced(&self) -> watch::Receiver<u64> {
+        self.replaced.clone()
     }
 
     pub(crate) fn is_terminating(&self) -> bool {

@@ -7,12 +7,14 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use k1s_object::Status;
 use k1s_schema::names::{Termination, set_terminating};
-use k1s_store::Range;
+use k1s_store::{Precondition, Range, Txn};
 use serde_json::{Value, json};
 
 use crate::{
+    admission,
     context::Cx,
     delete, errors,
+    gc::Collector,
     resource::Resource,
     stored::Stored,
     tenant::Tenant,
@@ -36,6 +38,7 @@ fn is_definition(cx: &Cx) -> bool {
 /// Makes a tenant, or finds it and takes up what was left undone.
 pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Status> {
     let ready = tenant.keys_of("k1s", "ready", "");
+    let mut is_new = false;
     if tenant
         .store()
         .get(ready.as_bytes(), None)
@@ -48,6 +51,7 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
             return Err(Status::not_found("", "clusters", &tenant.name));
         }
         bootstrap(tenant).await?;
+        is_new = true;
         match tenant.store().create(ready.into(), "1".into()).await {
             Ok(_) | Err(k1s_store::Error::Conflict(_)) => {}
             Err(error) => return Err(errors::store(&error)),
@@ -63,7 +67,7 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
             }
         }
     }
-    Ok(())
+    if is_new { Ok(()) } else { Collector::open(tenant).await }
 }
 
 /// The objects of a resource, read from the store.
@@ -121,8 +125,80 @@ async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}], "type": "ClusterIP"},
     });
     ensure(tenant, ("", "v1", "services"), "default", service).await?;
-    for class in k1s_kinds::rules::cluster::bootstrap::priority_classes() {
-        ensure(tenant, ("scheduling.k8s.io", "v1", "priorityclasses"), "", class).await?;
+    ensure_all(tenant, bootstrap_objects(tenant)).await
+}
+
+/// What a fresh cluster has besides its namespaces.
+fn bootstrap_objects(tenant: &Tenant) -> Vec<Value> {
+    use k1s_kinds::rules::cluster::bootstrap;
+    let now = crate::time::stamp(tenant.env());
+    let condition = |kind: &str, reason: &str, message: &str| {
+        let mut condition = json!({"type": kind, "status": "True", "lastTransitionTime": now});
+        condition["reason"] = reason.into();
+        condition["message"] = message.into();
+        json!({ "conditions": [condition] })
+    };
+    let mut apis = bootstrap::api_services();
+    for api in &mut apis {
+        api["status"] = condition("Available", "Local", "Local APIServices are always available");
+    }
+    let range = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+        "metadata": {"name": "kubernetes", "finalizers": ["networking.k8s.io/service-cidr-finalizer"]},
+        "spec": {"cidrs": [format!("{}/16", tenant.options().service_network)]},
+        "status": condition("Ready", "", "Kubernetes Service CIDR is ready"),
+    });
+    let (levels, flows) = (bootstrap::priority_levels(), bootstrap::flow_schemas());
+    [bootstrap::priority_classes(), levels, flows, apis, vec![range]].concat()
+}
+
+/// The bytes of an object that the server itself creates, complete with its status.
+pub(crate) fn encode_new(
+    tenant: &Tenant,
+    resource: &Resource,
+    mut object: Value,
+) -> Result<bytes::Bytes, Status> {
+    let status = object.get("status").cloned();
+    if let Some(rules) = resource.rules() {
+        (rules.defaults)(&mut object);
+    }
+    let metadata = write::metadata_mut(&mut object);
+    metadata.insert("uid".into(), tenant.env().uuid().to_string().into());
+    metadata.insert("creationTimestamp".into(), crate::time::stamp(tenant.env()).into());
+    if resource.has_generation() {
+        metadata.insert("generation".into(), 1.into());
+    }
+    resource.prepare_create(&mut object);
+    if let Some(status) = status {
+        object["status"] = status;
+    }
+    resource.finish(&mut object);
+    resource.set_type(&mut object);
+    resource.encode(&object)
+}
+
+/// Creates objects of the cluster in few transactions; those that are there already are left as they are.
+async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Status> {
+    let mut txn = Txn::new();
+    for object in objects {
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let found = k1s_kinds::find_kind(group, version, kind)
+            .and_then(|kind| tenant.shared.catalog.find(kind.group, kind.version, kind.plural));
+        let Some(resource) = found else {
+            return Err(Status::internal(format!("{kind} is not in the table of kinds")));
+        };
+        let key = tenant.key(&resource, "", meta_text(&object, "name"));
+        if tenant.get(&key).await?.is_none() {
+            txn = txn.put(key, encode_new(tenant, &resource, object)?, Precondition::Any);
+        }
+        if txn.ops().len() == k1s_store::limits::MAX_OPS {
+            tenant.store().txn(std::mem::take(&mut txn)).await.map_err(|error| errors::store(&error))?;
+        }
+    }
+    if !txn.ops().is_empty() {
+        tenant.store().txn(txn).await.map_err(|error| errors::store(&error))?;
     }
     Ok(())
 }
@@ -153,15 +229,18 @@ pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> R
         let object = written.value(&cx.resource)?;
         settle_definition(cx, meta_text(&object, "name")).await?;
     }
-    Ok(())
+    admission::after_write(cx).await
 }
 
 /// After an object was changed.
 pub(crate) async fn after_update(cx: &Cx, _: &Written, dry_run: bool) -> Result<(), Status> {
-    if !dry_run && is_definition(cx) {
+    if dry_run {
+        return Ok(());
+    }
+    if is_definition(cx) {
         settle_definition(cx, &cx.name).await?;
     }
-    Ok(())
+    admission::after_write(cx).await
 }
 
 /// The marks of its own that an object gets when it is deleted.
@@ -186,6 +265,7 @@ pub(crate) fn after_delete(cx: &Cx, object: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         cx.tenant.forget_caches(&text(&object["spec"]["group"]), &text(&object["spec"]["names"]["plural"]));
     }
+    admission::after_delete(cx);
 }
 
 /// Decides on the names of all definitions of a group, and waits until this server serves what they say.

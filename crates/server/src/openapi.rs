@@ -33,9 +33,9 @@ pub(crate) async fn handle(
             part == "*/*" || part.starts_with("application/json") || part == "application/*"
         });
     if !acceptable {
-        return Err(not_acceptable("only application/json is to be had here"));
+        return Ok(respond::nothing(406));
     }
-    let Some(document) = document(tenant, name).await? else { return Ok(respond::page_not_found()) };
+    let Some(document) = document(tenant, name).await? else { return Ok(respond::nothing(404)) };
     let body = document.to_string();
     let hash = hash(&body);
     match query.find("hash") {

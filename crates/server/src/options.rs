@@ -36,6 +36,9 @@ pub struct ServerOptions {
     pub default_tenant: String,
     /// Whether a tenant comes into being when it is first asked for (else by [`crate::ApiServer::create_tenant`] only).
     pub create_tenants: bool,
+    /// Whether dependents of deleted objects are deleted too, and what waits for them goes on. Without it objects stay
+    /// as they were written: for those who bring a garbage collector of their own, or none.
+    pub garbage_collection: bool,
 }
 
 impl Default for ServerOptions {
@@ -55,6 +58,7 @@ impl Default for ServerOptions {
             service_account_issuer: "https://kubernetes.default.svc.cluster.local".into(),
             default_tenant: "default".into(),
             create_tenants: true,
+            garbage_collection: true,
         }
     }
 }

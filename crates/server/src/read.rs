@@ -21,6 +21,9 @@ use crate::{
 
 /// GET of one object.
 pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Status> {
+    if crate::health::is_component_status(cx) {
+        return crate::health::component_status(cx).await;
+    }
     // Every read is of the newest state, so a revision asked for only has to be there already.
     let wanted = cx.query.get("resourceVersion");
     let wanted: u64 = match wanted {
@@ -209,6 +212,9 @@ fn offset(error: &base64::DecodeError, token: &str) -> usize {
 
 /// GET of a list.
 pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
+    if crate::health::is_component_status(cx) {
+        return crate::health::component_statuses(cx).await;
+    }
     let selection = Selection::parse(cx)?;
     if cx.accepted.form == crate::negotiate::Form::Table {
         crate::table::include(cx)?;

@@ -145,6 +145,15 @@ impl Resource {
         }
     }
 
+    /// The version that objects are stored in.
+    pub(crate) fn storage_version(&self) -> &str {
+        match &self.source {
+            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.1,
+            Source::BuiltIn(_) => &self.version,
+            Source::Custom(custom) => custom.storage_version(),
+        }
+    }
+
     /// Whether the stored bytes are what this version shows.
     pub(crate) fn shows_as_stored(&self, stored: &Stored) -> bool {
         match &self.source {
@@ -159,6 +168,7 @@ impl Resource {
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
                 object = (view.from_stored)(&object);
+                self.finish(&mut object);
                 self.set_type(&mut object);
             }
             Source::BuiltIn(_) => {}
@@ -175,7 +185,12 @@ impl Resource {
     pub(crate) fn encode(&self, object: &Value) -> Result<bytes::Bytes, Status> {
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
-                Stored::encode(&(view.to_stored)(object), view.stored.1, 0)
+                let (group, version) = view.stored;
+                let mut stored = (view.to_stored)(object);
+                if let Some(kind) = k1s_kinds::find_kind(group, version, &self.kind) {
+                    k1s_kinds::codec::finish(kind.ty, &mut stored);
+                }
+                Stored::encode(&stored, version, 0)
             }
             Source::BuiltIn(_) => Stored::encode(object, &self.version, 0),
             Source::Custom(custom) => {

@@ -34,6 +34,13 @@ pub(crate) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
     response
 }
 
+/// An answer without a word.
+pub(crate) fn nothing(code: u16) -> Response<Body> {
+    let mut response = bytes(code, "", Body::empty());
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    response
+}
+
 /// `404 page not found`, in plain text.
 pub(crate) fn page_not_found() -> Response<Body> {
     text(404, "404 page not found\n")

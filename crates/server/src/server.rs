@@ -9,6 +9,7 @@ use std::{
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -243,7 +244,7 @@ impl ApiServer {
         let action = choose(&resource, &resource_path, &parts.method, verb)?;
         let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
         let accepted = negotiate::negotiate(&parts.headers, offer)?;
-        let body = read_body(body, shared.options.max_body_bytes).await?;
+        let body = read_body(&shared.env, body, shared.options.max_body_bytes).await?;
         let cx = Cx {
             tenant,
             user,
@@ -306,11 +307,11 @@ impl ApiServer {
             }
             Path::Other(path) => match path.as_str() {
                 "/.well-known/openid-configuration" => {
-                    Ok(public(auth::configuration(tenant), "application/json"))
+                    Ok(public(&auth::configuration(tenant), "application/json"))
                 }
                 "/openid/v1/jwks" => {
                     let keys = tenant.shared.signer.key_set(&**tenant.store()).await?;
-                    Ok(public(keys, "application/jwk-set+json"))
+                    Ok(public(&keys, "application/jwk-set+json"))
                 }
                 "/version" => Ok(respond::json(200, &health::version(tenant.options()))),
                 "/metrics" => health::metrics(tenant).await,
@@ -412,7 +413,7 @@ fn preferred_media<B>(request: &Request<B>) -> Media {
 }
 
 /// What everybody may know for an hour.
-fn public(value: serde_json::Value, content_type: &'static str) -> Response<Body> {
+fn public(value: &serde_json::Value, content_type: &'static str) -> Response<Body> {
     let mut response = respond::bytes(200, content_type, value.to_string().into_bytes());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
     response
@@ -485,7 +486,9 @@ fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
     let wrong_scope =
         in_namespace && !resource.namespaced || resource.namespaced && !in_namespace && !path.name.is_empty();
     let deep = !path.rest.is_empty() && !matches!(&*path.subresource, "proxy");
-    if wrong_scope || deep || (path.watch && !path.subresource.is_empty()) {
+    // What is only ever created has no name.
+    let named = resource.verbs == ["create"] && !path.name.is_empty();
+    if wrong_scope || deep || named || (path.watch && !path.subresource.is_empty()) {
         return Err(Status::no_such_resource());
     }
     if !path.subresource.is_empty() && !resource.has_subresource(&path.subresource) {
@@ -558,7 +561,10 @@ fn choose(resource: &Resource, path: &ResourcePath, method: &Method, verb: &str)
     })
 }
 
-async fn read_body<B>(body: B, limit: usize) -> Result<Bytes, Status>
+/// A body has to be there by then.
+const BODY: Duration = Duration::from_secs(60);
+
+async fn read_body<B>(env: &Env, body: B, limit: usize) -> Result<Bytes, Status>
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -567,7 +573,11 @@ where
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    match Limited::new(body, limit).collect().await {
+    let read = Limited::new(body, limit).collect();
+    let Ok(read) = env.timeout(BODY, read).await else {
+        return Err(Status::new(408, "Timeout", "the body of the request did not arrive in time"));
+    };
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             Err(errors::request_entity_too_large(format!("Request entity too large: limit is {limit}")))

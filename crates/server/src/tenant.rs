@@ -18,6 +18,7 @@ use crate::{
     catalog::Catalog,
     custom::Customs,
     errors,
+    gc::Collector,
     options::ServerOptions,
     resource::Resource,
     stored::Stored,
@@ -43,6 +44,7 @@ pub(crate) struct Tenant {
     prefix: String,
     caches: RwLock<HashMap<(String, String, String), Arc<Cache>>>,
     pub(crate) customs: Customs,
+    pub(crate) collector: Collector,
     /// Ends its watches and tasks.
     pub(crate) stop: CancellationToken,
 }
@@ -56,6 +58,7 @@ impl Tenant {
             shared,
             caches: RwLock::default(),
             customs: Customs::default(),
+            collector: Collector::default(),
             stop,
         })
     }

@@ -5,7 +5,7 @@ use k1s_object::{Check, FieldError, Status, field::quote, meta};
 use k1s_store::{Error, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
-use crate::{admission, context::Cx, errors, resource::Resource, stored::Stored};
+use crate::{admission, context::Cx, errors, gc::Collector, resource::Resource, stored::Stored};
 
 /// Sets the times that are the server's to set.
 fn stamp_times(cx: &Cx, new: &mut Value, old: Option<&Value>) {
@@ -166,12 +166,13 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
             .retain(|key, value| key != "namespace" || value.as_str().is_some_and(|text| !text.is_empty()));
     }
     dedupe_owners(cx, &mut object);
-    admission::before_create(cx, &mut object).await?;
-    let ops = admission::reserve(cx, &mut object, None).await?;
+    let mut ops = admission::before_create(cx, &mut object).await?;
+    ops.extend(admission::reserve(cx, &mut object, None).await?);
     if resource.has_generation() {
         metadata_mut(&mut object).insert("generation".into(), 1.into());
     }
     resource.prepare_create(&mut object);
+    admission::prepared(cx, &mut object);
     stamp_times(cx, &mut object, None);
     let name = meta_text(&object, "name").to_owned();
     let wrong_type = resource.type_errors(&object);
@@ -183,13 +184,14 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     meta::validate_create(root.get("metadata"), resource.namespaced, &|name, prefix| {
         resource.name_errors(name, prefix)
     });
-    check_finalizers(resource, root.get("metadata").get("finalizers"));
+    check_finalizers(resource, root.get("metadata"));
     resource.validate_create(root);
     let errors = check.take();
     if !errors.is_empty() {
         return Err(invalid(cx, &object, &name, errors));
     }
     warn(cx, &object, None);
+    ops.extend(admission::check_create(cx, &object).await?);
     resource.finish(&mut object);
     resource.settle(&mut object);
     resource.set_type(&mut object);
@@ -203,7 +205,10 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let value = resource.encode(&object)?;
     let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.store().txn(with(txn, ops)).await {
-        Ok(revision) => Ok(Written::Stored(Stored::new(&value, revision)?)),
+        Ok(revision) => {
+            Collector::after_write(&cx.tenant, &object);
+            Ok(Written::Stored(Stored::new(&value, revision)?))
+        }
         // Somebody took what this object was to hold: choose again.
         Err(Error::Conflict(conflict)) if conflict.key != key => Err(taken()),
         Err(Error::Conflict(conflict)) => match conflict.current {
@@ -261,15 +266,10 @@ fn dedupe_owners(cx: &Cx, object: &mut Value) {
 
 /// Built-in kinds insist on finalizers of a domain, or one of the few well-known names. Custom resources and what
 /// extends the API do not.
-fn check_finalizers(resource: &Resource, list: k1s_object::At<'_, '_>) {
-    if resource.is_custom() || matches!(&*resource.group, "apiextensions.k8s.io" | "apiregistration.k8s.io") {
-        return;
-    }
-    for finalizer in list.items() {
-        let text = finalizer.text();
-        if !text.contains('/') && !matches!(text, "orphan" | "foregroundDeletion" | "kubernetes" | "") {
-            finalizer.invalid("name is neither a standard finalizer name nor is it fully qualified");
-        }
+fn check_finalizers(resource: &Resource, metadata: k1s_object::At<'_, '_>) {
+    if !resource.is_custom() && !matches!(&*resource.group, "apiextensions.k8s.io" | "apiregistration.k8s.io")
+    {
+        meta::validate_kube_finalizers(metadata);
     }
 }
 
@@ -420,6 +420,9 @@ async fn update_once(
     if same(&new, old) {
         return Ok(Attempt::Done(Written::Stored(stored.clone())));
     }
+    if update.part != Part::Internal {
+        ops.extend(admission::check_update(cx, update.part, &new, old).await?);
+    }
     let gone = is_gone(&new);
     if update.dry_run {
         return Ok(Attempt::Done(Written::Value(new)));
@@ -428,7 +431,7 @@ async fn update_once(
     // The last finalizer of a deleted object was removed: so is the object.
     let expected = Precondition::Revision(stored.revision);
     let txn = if gone {
-        ops = admission::release(cx, old);
+        ops = admission::release(cx, old).await?;
         Txn::new().delete(key.clone(), expected)
     } else {
         Txn::new().put(key.clone(), value.clone(), expected)
@@ -438,6 +441,7 @@ async fn update_once(
             if gone {
                 crate::lifecycle::after_delete(cx, &new);
             }
+            Collector::after_write(&cx.tenant, &new);
             Ok(Attempt::Done(Written::Stored(Stored::new(&value, revision)?)))
         }
         Err(Error::Conflict(conflict)) if conflict.key != *key => Ok(Attempt::Again(Some(stored.clone()))),
@@ -541,7 +545,7 @@ fn keep_metadata(new: &mut Value, old: &Value) {
 }
 
 fn counts_generation(part: Part) -> bool {
-    !matches!(part, Part::Status | Part::Approval)
+    !matches!(part, Part::Status | Part::Approval | Part::Internal)
 }
 
 /// Whether anything changed that generation counts.
@@ -570,7 +574,7 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
         // Custom resources look at it once more, and nobody drops what is said twice.
         meta::validate_update(metadata, old_metadata);
     }
-    check_finalizers(resource, metadata.get("finalizers"));
+    check_finalizers(resource, metadata);
     match part {
         Part::Main => resource.validate_update(at, old_at),
         Part::Status => resource.validate_status(at, old_at),

@@ -1,5 +1,7 @@
 //! Tokens of service accounts, reviews, and who may do what, through the server's front door.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::{sync::Arc, time::Duration};
 
 use http::{Method, Request};

@@ -49,6 +49,7 @@ pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
         ("Pod", "exec" | "attach" | "portforward" | "proxy") => pod::connect(cx).await,
         ("ServiceAccount", "token") => token::create(cx).await,
         (_, "") => reviews::create(cx).await,
+        ("Node" | "Service", "proxy") => pod::proxy(cx).await,
         _ => Err(Status::method_not_allowed()),
     }
 }

@@ -171,3 +171,26 @@ pub(super) async fn connect(cx: &Cx) -> Result<Response<Body>, Status> {
         Some(node) => Err(Status::not_found("", "pods", node)),
     }
 }
+
+/// The proxy of a node or a service: `name`, `name:port` or `scheme:name:port`, and nobody behind it.
+pub(super) async fn proxy(cx: &Cx) -> Result<Response<Body>, Status> {
+    let words: Vec<&str> = cx.name.split(':').collect();
+    let name = match words.as_slice() {
+        [name] | [name, _] | [_, name, _] => *name,
+        _ => {
+            return Err(Status::bad_request(format!(
+                "invalid {} request {:?}",
+                cx.resource.singular, cx.name
+            )));
+        }
+    };
+    let key = cx.tenant.key(&cx.resource, &cx.namespace, name);
+    if cx.tenant.get(&key).await?.is_none() {
+        return Err(cx.resource.not_found(name));
+    }
+    let why = match &*cx.resource.kind {
+        "Service" => format!("no endpoints available for service {}", k1s_object::field::quote(&cx.name)),
+        _ => format!("error trying to reach service: dial tcp: lookup {name}: no such host"),
+    };
+    Err(Status::new(503, "ServiceUnavailable", why))
+}
