@@ -307,7 +307,7 @@ def labels_and_annotations_are_set_kept_and_removed(k):
     expect_equal(k.path("cm", "one", ".metadata.labels.colour"), "blue")
     expect_in("unlabeled", k("label", "cm", "one", "colour-"))
     expect_equal(k.path("cm", "one", ".metadata.labels"), "")
-    expect_in("configmap/one annotated", k("annotate", "cm", "one", "note=hello world"))
+    expect_in("configmap/one annotate", k("annotate", "cm", "one", "note=hello world"))
     expect_equal(k.path("cm", "one", ".metadata.annotations.note"), "hello world")
     k("annotate", "cm", "one", "note-")
     expect_equal(k.path("cm", "one", ".metadata.annotations"), "")
