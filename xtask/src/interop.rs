@@ -44,16 +44,21 @@ impl Tools {
                 .map_err(|error| format!("{program} is needed: {error}"))?;
         }
         let root = tidy::root().canonicalize().map_err(|error| format!("the workspace's folder: {error}"))?;
-        let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
-        let tools =
-            Self { sources: root.join("interop"), built: target.join("interop"), k1s: target.join("debug/k1s") };
+        let target =
+            env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
+        let tools = Self {
+            sources: root.join("interop"),
+            built: target.join("interop"),
+            k1s: target.join("debug/k1s"),
+        };
         fs::create_dir_all(&tools.built).map_err(|error| format!("{}: {error}", tools.built.display()))?;
         print("== building the clients");
         // Installing the packages of Python waits for the network while Go compiles.
         thread::scope(|scope| {
             let python = scope.spawn(|| tools.build_python());
             let go = tools.build_go();
-            let python = python.join().unwrap_or_else(|_| Err("installing Python's packages panicked".to_owned()));
+            let python =
+                python.join().unwrap_or_else(|_| Err("installing Python's packages panicked".to_owned()));
             go.and(python)
         })?;
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -127,7 +132,9 @@ impl Tools {
         if before == after {
             print(&format!("ok    disk: {} objects are the same after a restart", before.lines().count()));
         } else {
-            print(&format!("FAIL  disk: objects are the same after a restart\nbefore:\n{before}\nafter:\n{after}"));
+            print(&format!(
+                "FAIL  disk: objects are the same after a restart\nbefore:\n{before}\nafter:\n{after}"
+            ));
             failed.push("a restart of disk".to_owned());
         }
         Ok(())
@@ -173,7 +180,11 @@ impl Tools {
     fn everything(&self, server: &Server) -> Result<String, String> {
         let columns = "-o=custom-columns=K:.kind,NS:.metadata.namespace,N:.metadata.name,U:.metadata.uid,V:.metadata.resourceVersion";
         let output = Command::new(self.kubectl("newest"))
-            .args(["get", "--all-namespaces", "namespaces,configmaps,deployments,services,customresourcedefinitions,nodes"])
+            .args([
+                "get",
+                "--all-namespaces",
+                "namespaces,configmaps,deployments,services,customresourcedefinitions,nodes",
+            ])
             .arg(columns)
             .env("KUBECONFIG", &server.kubeconfig)
             .output()
