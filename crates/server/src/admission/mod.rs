@@ -26,7 +26,7 @@ use crate::{
     resource::Resource,
     stored::Stored,
     tenant::Tenant,
-    write::{Part, meta_text},
+    write::{Part, meta_text, metadata_mut},
 };
 
 /// How long the suffix of a generated name is.
@@ -95,6 +95,10 @@ pub(crate) async fn before_create(cx: &Cx, object: &mut Value) -> Result<(), Sta
         ("", "Pod") => {
             limits::apply(cx, object).await?;
             pods::mutate(cx, object).await?;
+        }
+        ("", "LimitRange") if meta_text(object, "name").is_empty() => {
+            let name = cx.tenant.env().uuid().to_string();
+            metadata_mut(object).insert("name".into(), name.into());
         }
         ("", "PersistentVolumeClaim") => classes::default_storage_class(cx, object).await?,
         ("networking.k8s.io", "Ingress") => classes::default_ingress_class(cx, object).await?,
