@@ -132,23 +132,30 @@ async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
 fn bootstrap_objects(tenant: &Tenant) -> Vec<Value> {
     use k1s_kinds::rules::cluster::bootstrap;
     let now = crate::time::stamp(tenant.env());
-    let condition = |kind: &str, reason: &str, message: &str| {
-        let mut condition = json!({"type": kind, "status": "True", "lastTransitionTime": now});
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        let mut condition = json!({"type": kind, "status": status, "lastTransitionTime": now});
         condition["reason"] = reason.into();
         condition["message"] = message.into();
         json!({ "conditions": [condition] })
     };
     let mut apis = bootstrap::api_services();
     for api in &mut apis {
-        api["status"] = condition("Available", "Local", "Local APIServices are always available");
+        api["status"] = condition("Available", "True", "Local", "Local APIServices are always available");
     }
     let range = json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
         "metadata": {"name": "kubernetes", "finalizers": ["networking.k8s.io/service-cidr-finalizer"]},
         "spec": {"cidrs": [format!("{}/16", tenant.options().service_network)]},
-        "status": condition("Ready", "", "Kubernetes Service CIDR is ready"),
+        "status": condition("Ready", "True", "", "Kubernetes default Service CIDR is ready"),
     });
-    let (levels, flows) = (bootstrap::priority_levels(), bootstrap::flow_schemas());
+    let (levels, mut flows) = (bootstrap::priority_levels(), bootstrap::flow_schemas());
+    for flow in &mut flows {
+        let level = flow["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
+        let message = format!(
+            "This FlowSchema references the PriorityLevelConfiguration object named {level:?} and it exists"
+        );
+        flow["status"] = condition("Dangling", "False", "Found", &message);
+    }
     [bootstrap::priority_classes(), levels, flows, apis, vec![range]].concat()
 }
 

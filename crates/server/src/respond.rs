@@ -164,6 +164,11 @@ fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
         Media::Yaml => Ok(k1s_object::to_yaml(value).into_bytes()),
         Media::Protobuf => {
             let kind = value["kind"].as_str().unwrap_or_default();
+            if kind == "Table" {
+                return Err(not_acceptable(
+                    "object *v1.Table does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message",
+                ));
+            }
             let name = format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}");
             let ty = k1s_kinds::type_by_name(&name)
                 .ok_or_else(|| not_acceptable(format!("{kind} has no protobuf encoding here")))?;

@@ -11,11 +11,12 @@ mod namespaces;
 mod pods;
 mod quota;
 mod roles;
+mod security;
 mod services;
 
 use std::sync::Arc;
 
-use k1s_kinds::rules::cluster::csr;
+use k1s_kinds::rules::{cluster::csr, workloads::pod::security_levels};
 use k1s_object::Status;
 use k1s_store::{Op, Range};
 use serde_json::Value;
@@ -26,7 +27,7 @@ use crate::{
     resource::Resource,
     stored::Stored,
     tenant::Tenant,
-    write::{Part, meta_text},
+    write::{Part, meta_text, metadata_mut},
 };
 
 /// How long the suffix of a generated name is.
@@ -99,6 +100,10 @@ pub(crate) async fn before_create(cx: &Cx, object: &mut Value) -> Result<Vec<Op>
             limits::apply(cx, object).await?;
             pods::mutate(cx, object).await?;
         }
+        ("", "LimitRange") if meta_text(object, "name").is_empty() => {
+            let name = cx.tenant.env().uuid().to_string();
+            metadata_mut(object).insert("name".into(), name.into());
+        }
         ("", "PersistentVolumeClaim") => classes::default_storage_class(cx, object).await?,
         ("networking.k8s.io", "Ingress") => classes::default_ingress_class(cx, object).await?,
         _ => {}
@@ -127,8 +132,10 @@ pub(crate) async fn check_create(cx: &Cx, object: &Value) -> Result<Vec<Op>, Sta
     match (&*cx.resource.group, &*cx.resource.kind) {
         ("", "Pod") => {
             limits::check(cx, object).await?;
+            security::check_pod(cx, object).await?;
             pods::check(cx, object).await?;
         }
+        ("", "Namespace") => security::check_namespace(cx, object, None).await?,
         ("", "PersistentVolumeClaim") => limits::check(cx, object).await?,
         ("scheduling.k8s.io", "PriorityClass") => classes::one_default_priority(cx, object).await?,
         ("certificates.k8s.io", "CertificateSigningRequest") => {
@@ -136,7 +143,7 @@ pub(crate) async fn check_create(cx: &Cx, object: &Value) -> Result<Vec<Op>, Sta
                 return Err(refused(cx, meta_text(object, "name"), why));
             }
         }
-        _ => {}
+        _ => security::check_template(cx, object).await?,
     }
     quota::charge(cx, object, None).await
 }
@@ -151,14 +158,19 @@ pub(crate) async fn before_update(cx: &Cx, part: Part, new: &mut Value, old: &Va
 
 /// After a changed object was found valid. The answer is what changes with it, in the same transaction.
 pub(crate) async fn check_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<Vec<Op>, Status> {
+    let pod = is(cx, "", "Pod") && matches!(part, Part::Main | Part::EphemeralContainers | Part::Resize);
+    if pod && security_levels::is_significant(new, old) {
+        security::check_pod(cx, new).await?;
+    }
     if part == Part::Main {
         match (&*cx.resource.group, &*cx.resource.kind) {
+            ("", "Namespace") => security::check_namespace(cx, new, Some(old)).await?,
             ("", "PersistentVolumeClaim") => {
                 limits::check(cx, new).await?;
                 classes::may_grow(cx, new, old).await?;
             }
             ("scheduling.k8s.io", "PriorityClass") => classes::one_default_priority(cx, new).await?,
-            _ => {}
+            _ => security::check_template(cx, new).await?,
         }
     }
     quota::charge(cx, new, Some(old)).await

@@ -189,7 +189,7 @@ pub(super) async fn proxy(cx: &Cx) -> Result<Response<Body>, Status> {
         return Err(cx.resource.not_found(name));
     }
     let why = match &*cx.resource.kind {
-        "Service" => format!("no endpoints available for service {}", k1s_object::field::quote(&cx.name)),
+        "Service" => format!("no endpoints available for service {}", k1s_object::field::quote(name)),
         _ => format!("error trying to reach service: dial tcp: lookup {name}: no such host"),
     };
     Err(Status::new(503, "ServiceUnavailable", why))

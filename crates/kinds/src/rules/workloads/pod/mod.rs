@@ -13,6 +13,7 @@ pub(crate) mod resources;
 mod runtime_class;
 mod scheduling;
 mod security;
+pub mod security_levels;
 pub(crate) mod spec;
 mod subresources;
 mod update;
