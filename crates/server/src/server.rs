@@ -9,6 +9,7 @@ use std::{
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -175,13 +176,10 @@ impl ApiServer {
         let verb = match &parsed {
             Path::Resource(resource) => {
                 let verb = request::verb(&parts.method, resource, &query);
-                *labels = Labels {
-                    verb: metric_verb(verb),
-                    group: resource.group.clone(),
-                    version: resource.version.clone(),
-                    resource: resource.resource.clone(),
-                    subresource: resource.subresource.clone(),
-                };
+                labels.verb = metric_verb(verb);
+                if let Some(known) = shared.catalog.find(&resource.group, &resource.version, &resource.resource) {
+                    label(labels, &known, resource);
+                }
                 auth::authorize(&user, &attributes(verb, resource))?;
                 verb
             }
@@ -193,6 +191,10 @@ impl ApiServer {
             }
         };
         let tenant = match (&self.tenant, tenant_name) {
+            // A handle may outlive its tenant.
+            (Some(tenant), _) if tenant.stop.is_cancelled() && !shared.stop.is_cancelled() => {
+                return Err(Status::not_found("", "clusters", &tenant.name));
+            }
             (Some(tenant), _) => tenant.clone(),
             (None, Some(name)) => self.inner.tenant(name, shared.options.create_tenants).await?,
             (None, None) => self.inner.tenant(&shared.options.default_tenant, true).await?,
@@ -210,11 +212,14 @@ impl ApiServer {
         let Some(resource) = found else {
             return discovery::no_resource(&tenant, &resource_path).await;
         };
+        label(labels, &resource, &resource_path);
         check_path(&resource, &resource_path)?;
         let action = choose(&resource, &resource_path, &parts.method, verb)?;
         let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
         let accepted = negotiate::negotiate(&parts.headers, offer)?;
-        let body = read_body(body, shared.options.max_body_bytes).await?;
+        let body = shared.env.timeout(BODY, read_body(body, shared.options.max_body_bytes)).await.map_err(|_| {
+            Status::new(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
+        })??;
         let cx = Cx {
             tenant,
             user,
@@ -333,6 +338,20 @@ impl Inner {
         lifecycle::open(&tenant, create).await?;
         self.tenants.write().insert(name.to_owned(), tenant.clone());
         Ok(tenant)
+    }
+}
+
+/// The body of a request has to be there by then: until it is, the request takes a place from others.
+const BODY: Duration = Duration::from_secs(60);
+
+/// Names what a request is about in its metrics. Only what is served has a name: clients can make up any number of
+/// others.
+fn label(labels: &mut Labels, resource: &Resource, path: &ResourcePath) {
+    labels.group.clone_from(&path.group);
+    labels.version.clone_from(&path.version);
+    labels.resource.clone_from(&path.resource);
+    if resource.has_subresource(&path.subresource) {
+        labels.subresource.clone_from(&path.subresource);
     }
 }
 
