@@ -169,7 +169,7 @@ pub fn violations(policy: LevelVersion, metadata: Option<&Value>, spec: &Value) 
         found.push(pod.host_paths());
     }
     found.extend([pod.host_ports(), pod.probe_hosts(), pod.privileged()]);
-    if !from(35) && !(pod.minor >= 35 && pod.has_own_users()) {
+    if !(from(35) || pod.minor >= 35 && pod.has_own_users()) {
         found.push(pod.proc_mount());
     }
     found.push(pod.selinux());
