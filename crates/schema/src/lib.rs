@@ -1,6 +1,6 @@
 //! `CustomResourceDefinitions`: structural schemas, validation, defaulting and pruning. No I/O, no tasks, no clock.
 //!
-//! - [`crd`]: the `CustomResourceDefinition` itself: decoding, defaults, what may be created and updated, warnings.
+//! - [`crd`]: the `CustomResourceDefinition` itself: defaults, what may be created and updated, warnings.
 //! - [`names`]: which names of a definition are accepted, and the conditions that say so.
 //! - [`kind`]: a definition compiled into a [`CustomKind`] that serves requests.
 //! - [`structural`]: one version's schema: pruning, defaulting and validation of custom resources.

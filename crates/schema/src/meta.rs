@@ -60,7 +60,7 @@ const OBJECT_META: &[(&str, Kind)] = &[
 ];
 
 /// The word Go has for the JSON type of a value.
-pub(crate) fn json_word(value: &Value) -> &'static str {
+fn json_word(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",

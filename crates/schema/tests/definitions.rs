@@ -11,7 +11,8 @@ fn definition(schema: &Value) -> Value {
 }
 
 fn prepared(mut crd: Value) -> Value {
-    assert_eq!(crd::decode(&mut crd, None), Ok(()));
+    let kind = k1s_kinds::find_kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition").unwrap();
+    assert_eq!(k1s_kinds::codec::decode(kind.ty, &mut crd, None), Ok(()));
     crd::default(&mut crd);
     crd::prepare_create(&mut crd);
     crd

@@ -301,17 +301,15 @@ impl fmt::Debug for CustomResource {
 
 /// Why a document is no custom resource.
 pub(crate) enum Malformed {
-    /// It does not say what it is.
-    NoKind(String),
+    /// It does not say what it is; nothing was done to it.
+    NoKind,
     /// What else is wrong with it.
     Other(String),
 }
 
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Malformed::NoKind(why) | Malformed::Other(why)) = self;
-        f.write_str(why)
-    }
+/// What is said of a document without a kind.
+pub(crate) fn no_kind(document: &str) -> String {
+    format!("Object 'Kind' is missing in '{document}'")
 }
 
 fn handled(kind: &str, api_version: &str, expected: &str, why: &dyn fmt::Display) -> String {
@@ -407,11 +405,12 @@ impl CustomResource {
         let api_version = text(&object["apiVersion"]).to_owned();
         let kind = text(&object["kind"]).to_owned();
         let mut unknown = Vec::new();
-        self.admit(resource, &mut object, &cx.body, &mut unknown).map_err(|why| {
+        self.admit(resource, &mut object, &mut unknown).map_err(|why| {
             Status::bad_request(match why {
-                Malformed::NoKind(why) => format!(
-                    "the object provided is unrecognized (must be of type {}): {why} ({})",
+                Malformed::NoKind => format!(
+                    "the object provided is unrecognized (must be of type {}): {} ({})",
                     resource.kind,
+                    no_kind(&String::from_utf8_lossy(&cx.body)),
                     input::summary(&cx.body, 30)
                 ),
                 Malformed::Other(why) => handled(&kind, &api_version, &resource.kind, &why),
@@ -436,19 +435,16 @@ impl CustomResource {
         Ok(object)
     }
 
-    /// Makes a document an object of this version, unless it says that it is of another kind. `body` is what it was
-    /// read from.
+    /// Makes a document an object of this version, unless it says that it is of another kind.
     pub(crate) fn admit(
         &self,
         resource: &Resource,
         object: &mut Value,
-        body: &[u8],
         unknown: &mut Vec<String>,
     ) -> Result<(), Malformed> {
         let (kind, api_version) = (text(&object["kind"]), text(&object["apiVersion"]));
         if kind.is_empty() || api_version.matches('/').count() > 1 {
-            let body = String::from_utf8_lossy(body);
-            return Err(Malformed::NoKind(format!("Object 'Kind' is missing in '{body}'")));
+            return Err(Malformed::NoKind);
         }
         let own = kind == resource.kind && api_version == resource.api_version;
         if let Some(metadata) = object.get_mut("metadata") {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     body::Body,
     context::{Cx, FieldValidation, WriteOptions, invalid_options},
-    custom::CustomResource,
+    custom::{CustomResource, Malformed, no_kind},
     errors, input,
     resource::Source,
     write::{self, Part, Update, meta_text},
@@ -290,10 +290,12 @@ fn read_patched(
             k1s_kinds::codec::decode(ty, object, strict.then_some(&mut unknown)).map_err(refused)?;
         }
         (Target::Custom(custom), _) => {
-            let body = object.to_string();
-            custom
-                .admit(&cx.resource, object, body.as_bytes(), &mut unknown)
-                .map_err(|why| Refused::Patch(why.to_string()))?;
+            custom.admit(&cx.resource, object, &mut unknown).map_err(|why| {
+                Refused::Patch(match why {
+                    Malformed::NoKind => no_kind(&object.to_string()),
+                    Malformed::Other(why) => why,
+                })
+            })?;
             if !strict {
                 unknown.clear();
             }

@@ -1,12 +1,11 @@
-//! `CustomResourceDefinitions` themselves: decoding, defaults, what a write keeps, validation and warnings.
+//! `CustomResourceDefinitions` themselves: defaults, what a write keeps, validation and warnings.
 //!
-//! A definition is decoded with [`decode`], defaulted with [`default`], prepared with one of the `prepare`
-//! functions and then validated. Field errors name places as kube-apiserver does: what all versions agree on is
+//! A definition that was decoded is defaulted with [`default`], prepared with one of the `prepare` functions and then
+//! validated. Field errors name places as kube-apiserver does: what all versions agree on is
 //! told as `spec.validation.openAPIV3Schema…`, `spec.subresources…` or `spec.additionalPrinterColumns[i].JSONPath`,
 //! and as `spec.versions[i]…` only where versions differ.
 
 pub(crate) mod conversion;
-mod decode;
 mod default_rules;
 mod dump;
 mod field_path;
@@ -17,7 +16,6 @@ mod view;
 
 use serde_json::{Map, Value, json};
 
-pub use decode::decode;
 pub use validate::{validate_create, validate_status_update, validate_update};
 use view::View;
 

@@ -21,14 +21,20 @@ pub fn validate_create(crd: At<'_, '_>) {
     let Some(value) = crd.value() else { return };
     let check = crd.check();
     let view = View::new(value);
-    let name = text(value.get("metadata"), "name");
-    if !name.is_empty() {
-        let mut wrong = names_rules::dns1123_subdomain(name);
+    for field in ["generateName", "name"] {
+        let name = text(value.get("metadata"), field);
+        if name.is_empty() {
+            continue;
+        }
+        // A suffix follows the dash of a generateName.
+        let whole =
+            if field == "name" { name.to_owned() } else { format!("{}a", name.trim_end_matches('-')) };
+        let mut wrong = names_rules::dns1123_subdomain(&whole);
         if name != format!("{}.{}", text(names(&view), "plural"), view.text("group")) {
             wrong.push("must be spec.names.plural+\".\"+spec.group".to_owned());
         }
         for error in wrong {
-            check.push(FieldError::invalid("metadata.name", name, error));
+            check.push(FieldError::invalid(format!("metadata.{field}"), name, error));
         }
     }
     check_spec(&view, None, check);

@@ -90,7 +90,8 @@ pub(crate) async fn watch_to_the_end(
 ) -> impl Future<Output = Vec<(String, String)>> + Send + 'static {
     let body = open(server, "GET", path, "application/json", String::new()).await.into_body();
     async move {
-        let all = tokio::time::timeout(Duration::from_secs(30), body.collect())
+        let all = k1s_env::Env::system()
+            .timeout(Duration::from_secs(30), body.collect())
             .await
             .expect("the watch has no end");
         let all = all.unwrap().to_bytes();

@@ -243,6 +243,6 @@ async fn versions_with_other_schemas_show_what_they_know() {
     let sent =
         with(with(widget("b"), "/apiVersion", json!("example.com/v2")), "/spec", json!({"replicas": 1}));
     let made = create(&server, &WIDGETS.replace("v1", "v2"), sent).await;
-    // The default is this version's own; it is not stored, because the stored version does not know the field.
+    // The answer is what was stored: the stored version does not know the field with the default.
     assert_eq!(made["spec"], json!({"replicas": 1}));
 }
