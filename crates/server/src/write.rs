@@ -509,6 +509,12 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
     if resource.is_custom() {
         meta_finalizer_warnings(cx, new);
     } else {
+        // These kinds go through the rules of a create once more.
+        if resource.group.is_empty()
+            && matches!(&*resource.kind, "ConfigMap" | "Secret" | "ServiceAccount" | "Service")
+        {
+            meta::validate_finalizers(at.get("metadata").get("finalizers"));
+        }
         meta::validate_kube_finalizers(at.get("metadata"));
     }
     match part {
