@@ -51,6 +51,9 @@ pub struct Options {
     /// More users: lines of `token,user,uid,"group1,group2"`.
     #[arg(long, value_name = "FILE")]
     pub token_auth_file: Option<PathBuf>,
+    /// Leaves the dependents of deleted objects alone, as a bare kube-apiserver (an envtest) does.
+    #[arg(long)]
+    pub disable_garbage_collection: bool,
 }
 
 /// Why the server does not start.
@@ -123,6 +126,7 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let (store, kept) = open_store(&env, &options).await?;
     let mut server_options = ServerOptions::default();
     server_options.tokens = tokens;
+    server_options.garbage_collection = !options.disable_garbage_collection;
     server_options.root_ca = tls.as_ref().map(|files| files.authority.clone()).unwrap_or_default();
     let server = ApiServer::new(env.clone(), store.clone(), server_options).await?;
     let scheme = if tls.is_some() { "https" } else { "http" };

@@ -2,7 +2,7 @@
 
 use http::Response;
 use k1s_object::{FieldError, Status};
-use k1s_store::{Error, Precondition, Txn};
+use k1s_store::{Error, Precondition, Revision, Txn};
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,9 +17,12 @@ use crate::{
 
 /// What becomes of the dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Policy {
+pub(crate) enum Policy {
+    /// They go after it.
     Background,
+    /// They go before it.
     Foreground,
+    /// They stay.
     Orphan,
 }
 
@@ -41,6 +44,12 @@ impl Options {
 }
 
 impl Options {
+    /// Deletes this very state of an object.
+    pub(crate) fn exactly(policy: Policy, uid: &str, revision: Revision) -> Options {
+        let (uid, revision) = (Some(uid.to_owned()), Some(revision.to_string()));
+        Options { policy: Some(policy), uid, revision, ..Options::default() }
+    }
+
     /// What an eviction says about the deletion.
     pub(crate) fn of(body: &Value, dry_run: bool) -> Options {
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -180,6 +189,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
                 crate::lifecycle::after_mark(cx, &object);
+                crate::gc::Collector::after_write(&cx.tenant, &object);
                 return Ok(Deleted::Marked(object));
             }
             (Err(Error::Conflict(_)), _) => {}
@@ -245,7 +255,8 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> Option<Value> {
         if !matches!(&*cx.resource.kind, "Namespace" | "CustomResourceDefinition") {
             metadata.insert("deletionGracePeriodSeconds".into(), wait.into());
         }
-        if !marked_before && cx.resource.has_generation() && (wait > 0 || !finalizers_now.is_empty()) {
+        let counts = cx.resource.has_generation() && cx.resource.kind != "CustomResourceDefinition";
+        if !marked_before && counts && (wait > 0 || !finalizers_now.is_empty()) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
             metadata.insert("generation".into(), generation.into());
         }

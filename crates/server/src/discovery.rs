@@ -318,6 +318,7 @@ pub(crate) async fn paths(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status
     }
     let others = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
     paths.extend(others.map(str::to_owned));
+    paths.extend(["/.well-known/openid-configuration", "/openid/v1/jwks"].map(str::to_owned));
     paths.sort();
     Ok(respond::json(200, &json!({ "paths": paths })))
 }

@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use k1s_object::Status;
+use k1s_schema::names::{Termination, set_terminating};
 use k1s_store::{Precondition, Range, Txn};
 use serde_json::{Value, json};
 
@@ -13,6 +14,7 @@ use crate::{
     admission,
     context::Cx,
     delete, errors,
+    gc::Collector,
     resource::Resource,
     stored::Stored,
     tenant::Tenant,
@@ -36,6 +38,7 @@ fn is_definition(cx: &Cx) -> bool {
 /// Makes a tenant, or finds it and takes up what was left undone.
 pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Status> {
     let ready = tenant.keys_of("k1s", "ready", "");
+    let mut is_new = false;
     if tenant
         .store()
         .get(ready.as_bytes(), None)
@@ -48,6 +51,7 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
             return Err(Status::not_found("", "clusters", &tenant.name));
         }
         bootstrap(tenant).await?;
+        is_new = true;
         match tenant.store().create(ready.into(), "1".into()).await {
             Ok(_) | Err(k1s_store::Error::Conflict(_)) => {}
             Err(error) => return Err(errors::store(&error)),
@@ -63,7 +67,7 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
             }
         }
     }
-    Ok(())
+    if is_new { Ok(()) } else { Collector::open(tenant).await }
 }
 
 /// The objects of a resource, read from the store.
@@ -250,9 +254,8 @@ pub(crate) async fn after_update(cx: &Cx, _: &Written, dry_run: bool) -> Result<
 pub(crate) fn mark(cx: &Cx, object: &mut Value) {
     if is(cx, "", "Namespace") {
         object["status"]["phase"] = "Terminating".into();
-    } else if is_definition(cx) {
-        let how = k1s_schema::names::Termination::InProgress;
-        k1s_schema::names::set_terminating(object, how, &crate::time::stamp(cx.tenant.env()));
+    } else if is_definition(cx) && meta_text(object, "deletionTimestamp").is_empty() {
+        set_terminating(object, Termination::Pending, &crate::time::stamp(cx.tenant.env()));
     }
 }
 
@@ -511,15 +514,30 @@ async fn finish_definition(cx: &Cx, definition: &Value) -> Result<bool, Status> 
         .resources()
         .find(|one| *group == one.group.as_str() && *plural == one.plural.as_str())
         .cloned();
-    let remains = match resource {
-        Some(resource) => clear(tenant, &resource, "").await?,
-        None => Vec::new(),
-    };
-    if !remains.is_empty() {
-        return Ok(false);
+    let now = || crate::time::stamp(tenant.env());
+    let mut how = Termination::NeverEstablished;
+    if let Some(resource) = resource {
+        let begin = |old: &Value| {
+            let mut new = old.clone();
+            set_terminating(&mut new, Termination::InProgress, &now());
+            Ok(new)
+        };
+        let update = Update {
+            part: Part::Internal,
+            dry_run: false,
+            change: &begin,
+            uid_is_precondition: false,
+            create: false,
+        };
+        write::update(cx, &update).await?;
+        if !clear(tenant, &resource, "").await?.is_empty() {
+            return Ok(false);
+        }
+        how = Termination::Completed;
     }
     let change = |old: &Value| {
         let mut new = old.clone();
+        set_terminating(&mut new, how, &now());
         if let Some(list) = new["metadata"]["finalizers"].as_array_mut() {
             list.retain(|finalizer| finalizer != CRD_FINALIZER);
         }

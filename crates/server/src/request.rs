@@ -125,7 +125,8 @@ fn resource_path(group: &str, version: &str, mut words: &[&str]) -> Path {
     Path::Resource(path)
 }
 
-fn unescape(segment: &str) -> String {
+/// Resolves percent escapes; what is none stays as it is.
+pub(crate) fn unescape(segment: &str) -> String {
     if !segment.contains('%') {
         return segment.to_owned();
     }

@@ -6,7 +6,7 @@ use k1s_kinds::{
     rules::{FieldLabelError, NameRule, Rules},
     table::Kind,
 };
-use k1s_object::{Status, field::At, names};
+use k1s_object::{FieldError, Status, field::At, names};
 use k1s_schema::crd;
 use serde_json::Value;
 
@@ -78,6 +78,8 @@ static DEFINITION: Rules = Rules {
     validate_update: crd::validate_update,
     validate_status: |new, _| crd::validate_status_update(new),
     warnings: crd::warnings,
+    // The name is made of what the definition says, which its validation knows.
+    name: NameRule::Own(|_, _| Vec::new()),
     generation: true,
     unconditional_update: false,
     delete_answers_object: true,
@@ -140,6 +142,15 @@ impl Resource {
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.0,
             _ => &self.group,
+        }
+    }
+
+    /// The version that objects are stored in.
+    pub(crate) fn storage_version(&self) -> &str {
+        match &self.source {
+            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.1,
+            Source::BuiltIn(_) => &self.version,
+            Source::Custom(custom) => custom.storage_version(),
         }
     }
 
@@ -340,6 +351,26 @@ impl Resource {
     pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
         if let Source::BuiltIn(built_in) = &self.source {
             (built_in.rules.warnings)(new, old, out);
+        }
+    }
+
+    /// What is wrong with the kind and apiVersion of an object; only custom resources get this far with others.
+    pub(crate) fn type_errors(&self, object: &Value) -> Vec<FieldError> {
+        if !self.is_custom() {
+            return Vec::new();
+        }
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+        let own = [("kind", &self.kind), ("apiVersion", &self.api_version)];
+        own.iter()
+            .filter(|(field, must_be)| text(field) != **must_be)
+            .map(|(field, must_be)| FieldError::invalid(*field, text(field), format!("must be {must_be}")))
+            .collect()
+    }
+
+    /// After validation: numbers as a custom resource is stored with.
+    pub(crate) fn settle(&self, object: &mut Value) {
+        if self.is_custom() {
+            k1s_schema::settle_numbers(object);
         }
     }
 

@@ -9,6 +9,7 @@ use std::{
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -16,13 +17,13 @@ use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use k1s_env::Env;
-use k1s_object::Status;
+use k1s_object::{Status, names, selector::FieldSelector};
 use k1s_store::Store;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::{self, Attributes, User},
+    auth::{self, Attributes, Target, User},
     body::Body,
     catalog::Catalog,
     context::Cx,
@@ -71,6 +72,8 @@ impl ApiServer {
             options,
             catalog: Catalog::new(),
             metrics: Metrics::default(),
+            authorizer: Arc::new(auth::Defaults),
+            signer: auth::TokenSigner::default(),
             stop,
         });
         let inner = Inner { shared, tenants: RwLock::default(), making: tokio::sync::Mutex::new(()) };
@@ -176,9 +179,7 @@ impl ApiServer {
     {
         let shared = &self.inner.shared;
         let (parts, body) = request.into_parts();
-        let user = self.authenticate(&parts.headers)?;
-        let full_path = parts.uri.path();
-        let (tenant_name, path) = split_tenant(full_path);
+        let (tenant_name, path) = split_tenant(parts.uri.path());
         let query = Query::parse(parts.uri.query());
         let parsed = request::parse_path(path);
         let verb = match &parsed {
@@ -191,20 +192,36 @@ impl ApiServer {
                     resource: resource.resource.clone(),
                     subresource: resource.subresource.clone(),
                 };
-                auth::authorize(&user, &attributes(verb, resource))?;
                 verb
             }
             _ => {
                 let verb = path_verb(&parts.method);
                 labels.verb = metric_verb(verb);
-                auth::authorize_path(&user, verb, path)?;
                 verb
             }
         };
-        let tenant = match (&self.tenant, tenant_name) {
-            (Some(tenant), _) => tenant.clone(),
-            (None, Some(name)) => self.inner.tenant(name, shared.options.create_tenants).await?,
-            (None, None) => self.inner.tenant(&shared.options.default_tenant, true).await?,
+        let (name, create) = match tenant_name {
+            Some(name) => (name, shared.options.create_tenants),
+            None => (&*shared.options.default_tenant, true),
+        };
+        // A tenant that is not there yet comes into being for those who may do what they want to do in it.
+        let found = match &self.tenant {
+            Some(tenant) => Some(tenant.clone()),
+            None => match self.inner.tenant(name, false).await {
+                Ok(tenant) => Some(tenant),
+                Err(status) if status.code == 404 => None,
+                Err(status) => return Err(status),
+            },
+        };
+        let selected = selected_name(verb, &query);
+        let wanted = match &parsed {
+            Path::Resource(resource) => attributes(verb, resource, &selected),
+            _ => Attributes { verb, target: Target::Path(path) },
+        };
+        let user = self.admit(found.as_ref(), &parts.headers, &wanted).await?;
+        let tenant = match found {
+            Some(tenant) => tenant,
+            None => self.inner.tenant(name, create).await?,
         };
         let resource_path = match parsed {
             Path::Resource(path) => path,
@@ -220,11 +237,14 @@ impl ApiServer {
         let Some(resource) = found else {
             return discovery::no_resource(&tenant, &resource_path).await;
         };
+        if resource.is_custom() && !in_scope(&resource, &resource_path, verb) {
+            return Ok(respond::page_not_found());
+        }
         check_path(&resource, &resource_path)?;
         let action = choose(&resource, &resource_path, &parts.method, verb)?;
         let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
         let accepted = negotiate::negotiate(&parts.headers, offer)?;
-        let body = read_body(body, shared.options.max_body_bytes).await?;
+        let body = read_body(&shared.env, body, shared.options.max_body_bytes).await?;
         let cx = Cx {
             tenant,
             user,
@@ -286,6 +306,13 @@ impl ApiServer {
                 }
             }
             Path::Other(path) => match path.as_str() {
+                "/.well-known/openid-configuration" => {
+                    Ok(public(&auth::configuration(tenant), "application/json"))
+                }
+                "/openid/v1/jwks" => {
+                    let keys = tenant.shared.signer.key_set(&**tenant.store()).await?;
+                    Ok(public(&keys, "application/jwk-set+json"))
+                }
                 "/version" => Ok(respond::json(200, &health::version(tenant.options()))),
                 "/metrics" => health::metrics(tenant).await,
                 "/openapi/v2" => openapi::v2(tenant, headers).await,
@@ -299,14 +326,26 @@ impl ApiServer {
         }
     }
 
-    fn authenticate(&self, headers: &http::HeaderMap) -> Result<User, Status> {
-        let options = &self.inner.shared.options;
-        match auth::bearer(headers) {
-            Some(token) => options.tokens.find(token).cloned().ok_or_else(Status::unauthorized),
-            None => {
-                Ok(self.user.clone().or_else(|| options.default_user.clone()).unwrap_or_else(User::anonymous))
+    /// Who sends a request, if they are who they say and may do what they want.
+    async fn admit(
+        &self,
+        tenant: Option<&Arc<Tenant>>,
+        headers: &http::HeaderMap,
+        wanted: &Attributes<'_>,
+    ) -> Result<User, Status> {
+        let shared = &self.inner.shared;
+        let sender = match auth::bearer(headers) {
+            Some(token) => {
+                auth::authenticate(shared, tenant, token, None).await.map_err(auth::Refusal::status)?.0
             }
-        }
+            None => {
+                let known = self.user.clone().or_else(|| shared.options.default_user.clone());
+                known.unwrap_or_else(User::anonymous)
+            }
+        };
+        let user = auth::impersonate(&*shared.authorizer, tenant, sender, headers, wanted).await?;
+        auth::check(&*shared.authorizer, tenant, &user, wanted).await?;
+        Ok(user)
     }
 
     /// A place among the requests that are worked on.
@@ -373,20 +412,37 @@ fn preferred_media<B>(request: &Request<B>) -> Media {
     }
 }
 
-fn attributes<'a>(verb: &'a str, path: &'a ResourcePath) -> Attributes<'a> {
+/// What everybody may know for an hour.
+fn public(value: &serde_json::Value, content_type: &'static str) -> Response<Body> {
+    let mut response = respond::bytes(200, content_type, value.to_string().into_bytes());
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    response
+}
+
+/// The one object that a list or watch is about, if its field selector says so.
+fn selected_name(verb: &str, query: &Query) -> String {
+    if !matches!(verb, "list" | "watch") {
+        return String::new();
+    }
+    let selector = FieldSelector::parse(query.get("fieldSelector")).unwrap_or_default();
+    let name = selector.exact("metadata.name").unwrap_or_default();
+    if names::is_path_segment_name(name).is_empty() { name.to_owned() } else { String::new() }
+}
+
+fn attributes<'a>(verb: &'a str, path: &'a ResourcePath, selected: &'a str) -> Attributes<'a> {
     // A namespace is asked for "in" itself.
     let namespace = match &*path.namespace {
         "" if path.resource == "namespaces" && path.group.is_empty() => &path.name,
         namespace => namespace,
     };
-    Attributes {
-        verb,
+    let target = Target::Resource {
         group: &path.group,
         resource: &path.resource,
         subresource: &path.subresource,
         namespace,
-        name: &path.name,
-    }
+        name: if path.name.is_empty() { selected } else { &path.name },
+    };
+    Attributes { verb, target }
 }
 
 fn path_verb(method: &Method) -> &'static str {
@@ -415,13 +471,24 @@ fn metric_verb(verb: &str) -> &'static str {
     }
 }
 
+/// Whether a custom resource is found at such a path: elsewhere there is no page.
+fn in_scope(resource: &Resource, path: &ResourcePath, verb: &str) -> bool {
+    match (resource.namespaced, path.namespace.is_empty()) {
+        (false, in_cluster) => in_cluster,
+        (true, true) => matches!(verb, "list" | "watch"),
+        (true, false) => true,
+    }
+}
+
 /// Whether the path has the form that the resource's scope asks for.
 fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
     let in_namespace = !path.namespace.is_empty();
     let wrong_scope =
         in_namespace && !resource.namespaced || resource.namespaced && !in_namespace && !path.name.is_empty();
     let deep = !path.rest.is_empty() && !matches!(&*path.subresource, "proxy");
-    if wrong_scope || deep || (path.watch && !path.subresource.is_empty()) {
+    // What is only ever created has no name.
+    let named = resource.verbs == ["create"] && !path.name.is_empty();
+    if wrong_scope || deep || named || (path.watch && !path.subresource.is_empty()) {
         return Err(Status::no_such_resource());
     }
     if !path.subresource.is_empty() && !resource.has_subresource(&path.subresource) {
@@ -494,7 +561,10 @@ fn choose(resource: &Resource, path: &ResourcePath, method: &Method, verb: &str)
     })
 }
 
-async fn read_body<B>(body: B, limit: usize) -> Result<Bytes, Status>
+/// A body has to be there by then.
+const BODY: Duration = Duration::from_secs(60);
+
+async fn read_body<B>(env: &Env, body: B, limit: usize) -> Result<Bytes, Status>
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -503,7 +573,11 @@ where
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    match Limited::new(body, limit).collect().await {
+    let read = Limited::new(body, limit).collect();
+    let Ok(read) = env.timeout(BODY, read).await else {
+        return Err(Status::new(408, "Timeout", "the body of the request did not arrive in time"));
+    };
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             Err(errors::request_entity_too_large(format!("Request entity too large: limit is {limit}")))

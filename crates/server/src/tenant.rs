@@ -13,7 +13,14 @@ use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cache::Cache, catalog::Catalog, custom::Customs, errors, options::ServerOptions, resource::Resource,
+    auth::{Authorizer, TokenSigner},
+    cache::Cache,
+    catalog::Catalog,
+    custom::Customs,
+    errors,
+    gc::Collector,
+    options::ServerOptions,
+    resource::Resource,
     stored::Stored,
 };
 
@@ -24,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) catalog: Catalog,
     pub(crate) metrics: crate::metrics::Metrics,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) signer: TokenSigner,
     pub(crate) stop: CancellationToken,
 }
 
@@ -35,6 +44,7 @@ pub(crate) struct Tenant {
     prefix: String,
     caches: RwLock<HashMap<(String, String, String), Arc<Cache>>>,
     pub(crate) customs: Customs,
+    pub(crate) collector: Collector,
     /// Ends its watches and tasks.
     pub(crate) stop: CancellationToken,
 }
@@ -48,6 +58,7 @@ impl Tenant {
             shared,
             caches: RwLock::default(),
             customs: Customs::default(),
+            collector: Collector::default(),
             stop,
         })
     }

@@ -88,9 +88,12 @@ async fn other(
 }
 
 /// Before an object is prepared and validated.
-pub(crate) async fn before_create(cx: &Cx, object: &mut Value) -> Result<(), Status> {
+///
+/// Gives the conditions under which it may be stored.
+pub(crate) async fn before_create(cx: &Cx, object: &mut Value) -> Result<Vec<Op>, Status> {
+    let mut conditions = Vec::new();
     if cx.resource.namespaced {
-        namespaces::require(cx, object).await?;
+        conditions.push(namespaces::require(cx, object).await?);
     }
     match (&*cx.resource.group, &*cx.resource.kind) {
         ("", "Pod") => {
@@ -114,7 +117,7 @@ pub(crate) async fn before_create(cx: &Cx, object: &mut Value) -> Result<(), Sta
             "create not allowed while custom resource definition is terminating",
         ));
     }
-    Ok(())
+    Ok(conditions)
 }
 
 /// After an object was prepared: what the server itself writes into it.

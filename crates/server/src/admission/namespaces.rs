@@ -1,12 +1,14 @@
 //! The life of a namespace: nothing is created where there is none or where it is going.
 
 use k1s_object::{Status, status::Cause};
+use k1s_store::{Action, Op, Precondition};
 use serde_json::Value;
 
 use crate::{context::Cx, write::meta_text};
 
-/// The namespace of a new object must be there, and must stay.
-pub(super) async fn require(cx: &Cx, object: &Value) -> Result<(), Status> {
+/// The namespace of a new object must be there, and must stay: the condition says that it is as it was looked at, so
+/// nothing comes into a namespace that is deleted at the same moment.
+pub(super) async fn require(cx: &Cx, object: &Value) -> Result<Op, Status> {
     let namespace = &cx.namespace;
     let key = cx.tenant.keys_of("", "namespaces", "") + namespace;
     let Some(stored) = cx.tenant.get(key.as_bytes()).await? else {
@@ -28,7 +30,8 @@ pub(super) async fn require(cx: &Cx, object: &Value) -> Result<(), Status> {
         }
         return Err(status);
     }
-    Ok(())
+    let precondition = Precondition::Revision(stored.revision);
+    Ok(Op { key: key.into(), precondition, action: Action::Check })
 }
 
 /// The namespaces of the system stay.

@@ -20,6 +20,7 @@ use crate::{
     errors,
     metrics::Gauge,
     negotiate::{Form, Media},
+    resource::Source,
     select::Selection,
 };
 use encode::{Encoder, Kind};
@@ -116,6 +117,9 @@ struct Watcher {
     initial: Option<Initial>,
     history: Option<History>,
     reached: tokio::sync::watch::Receiver<u64>,
+    /// Tells when a custom resource is no longer what it was: that ends its watches, as soon as they know all before.
+    replaced: Option<tokio::sync::watch::Receiver<u64>>,
+    ended: bool,
     deadline: Instant,
     /// When the next bookmark is due, for those who asked for them.
     bookmark_at: Option<Instant>,
@@ -158,6 +162,11 @@ impl Watcher {
             initial: None,
             history: None,
             reached: cache.subscribe(),
+            replaced: match &cx.resource.source {
+                Source::BuiltIn(_) => None,
+                Source::Custom(custom) => Some(custom.replaced()),
+            },
+            ended: false,
             deadline: now + options.lifetime,
             bookmark_at: options
                 .bookmarks
@@ -264,7 +273,7 @@ impl Watcher {
                         self.revision = self.revision.max(Revision::new(seen));
                         return Some((self.encoder.bookmark(&self.cx, self.revision, false), true));
                     }
-                    if !self.wait().await {
+                    if self.ended || !self.wait().await {
                         return None;
                     }
                 }
@@ -278,6 +287,10 @@ impl Watcher {
         let wake = self.bookmark_at.map_or(self.deadline, |at| at.min(self.deadline));
         tokio::select! {
             changed = self.reached.changed() => changed.is_ok(),
+            revision = replacement(&mut self.replaced) => {
+                self.ended = true;
+                self.cache.at_least(revision, crate::cache::PATIENCE).await.is_ok()
+            }
             () = self.cx.tenant.stop.cancelled() => false,
             () = env.sleep_until(wake) => {
                 let now = env.now();
@@ -398,6 +411,16 @@ impl Watcher {
         match single {
             Some(line) => Some(line),
             None => (!out.is_empty()).then(|| out.into()),
+        }
+    }
+}
+
+/// Waits until the resource was replaced, and tells when that was.
+async fn replacement(replaced: &mut Option<tokio::sync::watch::Receiver<u64>>) -> Revision {
+    match replaced {
+        None => std::future::pending().await,
+        Some(replaced) => {
+            Revision::new(replaced.wait_for(|revision| *revision != 0).await.map_or(1, |at| *at))
         }
     }
 }
