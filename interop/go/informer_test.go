@@ -3,6 +3,8 @@ package interop
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,8 +53,31 @@ func synced(t *testing.T, informer cache.SharedIndexInformer) {
 	expect(t, "the cache is synced", cache.WaitForCacheSync(ctx.Done(), informer.HasSynced), true)
 }
 
-func TestWatchListIsOn(t *testing.T) {
+// roundTrip is a function as a transport.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (call roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return call(request) }
+
+func TestAnInformerFillsItsCacheFromAWatchAlone(t *testing.T) {
 	expect(t, "client-go's WatchListClient", features.FeatureGates().Enabled(features.WatchListClient), true)
+	name, config := namespace(t), config(t, runtime.ContentTypeProtobuf)
+	var lists, watches atomic.Int32
+	config.Wrap(func(inner http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(request *http.Request) (*http.Response, error) {
+			if request.URL.Query().Get("sendInitialEvents") == "true" {
+				watches.Add(1)
+			} else if request.URL.Query().Get("watch") == "" {
+				lists.Add(1)
+			}
+			return inner.RoundTrip(request)
+		})
+	})
+	factory := informers.NewSharedInformerFactoryWithOptions(newClient(t, config), 0, informers.WithNamespace(name))
+	informer := factory.Core().V1().ServiceAccounts().Informer()
+	factory.Start(t.Context().Done())
+	synced(t, informer)
+	expect(t, "watches with initial events", watches.Load(), 1)
+	expect(t, "lists", lists.Load(), 0)
 }
 
 func TestASharedInformerSyncsAndSeesEveryChange(t *testing.T) {

@@ -205,6 +205,34 @@ func TestACollectionIsDeletedBySelector(t *testing.T) {
 	expect(t, "its bytes", string(list.Items[0].Data["bytes"]), "\x00\xff\n")
 }
 
+func TestWhatIsOwnedIsCollectedOrLeftAlone(t *testing.T) {
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		t.Run(string(policy), func(t *testing.T) {
+			ctx, client := t.Context(), typed(t, runtime.ContentTypeProtobuf).CoreV1().ConfigMaps(namespace(t))
+			owner, err := client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+			must(t, err)
+			block := true
+			reference := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: &block}
+			owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owned", OwnerReferences: []metav1.OwnerReference{reference}}}
+			_, err = client.Create(ctx, owned, metav1.CreateOptions{})
+			must(t, err)
+			must(t, client.Delete(ctx, "owner", metav1.DeleteOptions{PropagationPolicy: &policy}))
+			gone := func(name string) bool {
+				_, err := client.Get(ctx, name, metav1.GetOptions{})
+				return errors.IsNotFound(err)
+			}
+			soon(t, "the owner is gone", func(context.Context) bool { return gone("owner") })
+			if policy != metav1.DeletePropagationOrphan {
+				soon(t, "the owned is gone", func(context.Context) bool { return gone("owned") })
+				return
+			}
+			left, err := client.Get(ctx, "owned", metav1.GetOptions{})
+			must(t, err)
+			expect(t, "its owners", len(left.OwnerReferences), 0)
+		})
+	}
+}
+
 func TestRetryOnConflictCounts(t *testing.T) {
 	ctx, client := t.Context(), typed(t, runtime.ContentTypeJSON).CoreV1().ConfigMaps(namespace(t))
 	_, err := client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "count"}}, metav1.CreateOptions{})

@@ -5,6 +5,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
@@ -437,12 +438,35 @@ def explain_knows_custom_kinds(k):
 # Deleting
 
 
+def a_deployment_with_a_replica_set(k):
+    k.create(DEPLOYMENT)
+    k.create(REPLICA_SET.format(uid=k.path("deployment", "web", ".metadata.uid")))
+
+
 @check
-def delete_ends_with_every_cascade(k):
-    for cascade in ["background", "foreground", "orphan"]:
-        k.create(DEPLOYMENT)
-        expect_in('deployment.apps "web" deleted', k("delete", "deployment", "web", f"--cascade={cascade}", "--timeout=30s"))
-        k.is_gone("deployment", "web")
+def delete_in_the_background_takes_what_is_owned(k):
+    a_deployment_with_a_replica_set(k)
+    expect_in('deployment.apps "web" deleted', k("delete", "deployment", "web", "--timeout=30s"))
+    k.is_gone("replicaset", "web-1")
+
+
+@check
+def delete_in_the_foreground_takes_what_is_owned_first(k):
+    a_deployment_with_a_replica_set(k)
+    k("patch", "replicaset", "web-1", "--type=merge", "-p", '{"metadata":{"finalizers":["interop.k1s.dev/hold"]}}')
+    k("delete", "deployment", "web", "--cascade=foreground", "--wait=false")
+    eventually(lambda: k.path("replicaset", "web-1", ".metadata.deletionTimestamp"), "the ReplicaSet is being deleted")
+    expect_equal(k.path("deployment", "web", ".metadata.finalizers[0]"), "foregroundDeletion")
+    k("patch", "replicaset", "web-1", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    k.is_gone("replicaset", "web-1")
+    k.is_gone("deployment", "web")
+
+
+@check
+def delete_as_orphan_leaves_what_was_owned(k):
+    a_deployment_with_a_replica_set(k)
+    k("delete", "deployment", "web", "--cascade=orphan", "--timeout=30s")
+    expect_equal(k.path("replicaset", "web-1", ".metadata.ownerReferences"), "")
 
 
 @check
@@ -514,7 +538,7 @@ metadata:
   labels: {{app: web}}
   annotations: {{deployment.kubernetes.io/revision: "1", kubernetes.io/change-cause: first}}
   ownerReferences:
-  - {{apiVersion: apps/v1, kind: Deployment, name: web, uid: {uid}, controller: true}}
+  - {{apiVersion: apps/v1, kind: Deployment, name: web, uid: {uid}, controller: true, blockOwnerDeletion: true}}
 spec:
   selector:
     matchLabels: {{app: web}}
@@ -645,8 +669,10 @@ def main():
         first = Kubectl(binary, "default", home)
         minor = int(first.json("version", "--client")["clientVersion"]["gitVersion"].split(".")[1])
 
+        run = f"{int(time.time()):x}"
+
         def in_a_namespace_of_its_own(check_name):
-            namespace = f"{name}-{check_name.replace('_', '-')}"[:50].rstrip("-")
+            namespace = f"{name}-{run}-{check_name.replace('_', '-')}"[:50].rstrip("-")
             first("create", "namespace", namespace)
             kubectl = Kubectl(binary, namespace, home)
             kubectl.minor = minor

@@ -185,13 +185,12 @@ impl ApiServer {
         let verb = match &parsed {
             Path::Resource(resource) => {
                 let verb = request::verb(&parts.method, resource, &query);
-                *labels = Labels {
-                    verb: metric_verb(verb),
-                    group: resource.group.clone(),
-                    version: resource.version.clone(),
-                    resource: resource.resource.clone(),
-                    subresource: resource.subresource.clone(),
-                };
+                labels.verb = metric_verb(verb);
+                if let Some(known) =
+                    shared.catalog.find(&resource.group, &resource.version, &resource.resource)
+                {
+                    label(labels, &known, resource);
+                }
                 verb
             }
             _ => {
@@ -206,6 +205,10 @@ impl ApiServer {
         };
         // A tenant that is not there yet comes into being for those who may do what they want to do in it.
         let found = match &self.tenant {
+            // A handle may outlive its tenant.
+            Some(tenant) if tenant.stop.is_cancelled() && !shared.stop.is_cancelled() => {
+                return Err(Status::not_found("", "clusters", &tenant.name));
+            }
             Some(tenant) => Some(tenant.clone()),
             None => match self.inner.tenant(name, false).await {
                 Ok(tenant) => Some(tenant),
@@ -240,6 +243,7 @@ impl ApiServer {
         if resource.is_custom() && !in_scope(&resource, &resource_path, verb) {
             return Ok(respond::page_not_found());
         }
+        label(labels, &resource, &resource_path);
         check_path(&resource, &resource_path)?;
         let action = choose(&resource, &resource_path, &parts.method, verb)?;
         let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
@@ -389,6 +393,17 @@ impl Inner {
         lifecycle::open(&tenant, create).await?;
         self.tenants.write().insert(name.to_owned(), tenant.clone());
         Ok(tenant)
+    }
+}
+
+/// Names what a request is about in its metrics. Only what is served has a name: clients can make up any number of
+/// others.
+fn label(labels: &mut Labels, resource: &Resource, path: &ResourcePath) {
+    labels.group.clone_from(&path.group);
+    labels.version.clone_from(&path.version);
+    labels.resource.clone_from(&path.resource);
+    if resource.has_subresource(&path.subresource) {
+        labels.subresource.clone_from(&path.subresource);
     }
 }
 
@@ -575,7 +590,8 @@ where
     }
     let read = Limited::new(body, limit).collect();
     let Ok(read) = env.timeout(BODY, read).await else {
-        return Err(Status::new(408, "Timeout", "the body of the request did not arrive in time"));
+        let message = "Timeout: request did not complete within the allotted timeout";
+        return Err(Status::new(504, "Timeout", message));
     };
     match read {
         Ok(collected) => Ok(collected.to_bytes()),

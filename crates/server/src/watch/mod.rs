@@ -112,6 +112,8 @@ struct Watcher {
     encoder: Encoder,
     /// The next event in the ring.
     position: u64,
+    /// The client wants nothing up to here, even if it happens only now: it may have asked for the future.
+    after: Revision,
     /// Events up to here are known to the client.
     revision: Revision,
     initial: Option<Initial>,
@@ -158,6 +160,7 @@ impl Watcher {
             prefix: cx.tenant.keys(&cx.resource, &cx.namespace),
             encoder: Encoder::new(&cx),
             position: 0,
+            after: Revision::default(),
             revision: Revision::default(),
             initial: None,
             history: None,
@@ -212,6 +215,7 @@ impl Watcher {
     /// Begins with the objects of a snapshot.
     fn begin_with(&mut self, snapshot: Arc<Snapshot>, announce_end: bool) {
         let revision = snapshot.revision;
+        self.after = revision;
         self.revision = revision;
         // The ring has everything after a snapshot just taken, unless it overflowed this very moment: then 410.
         self.position = self.cache.ring(|ring| ring.position_after(revision)).unwrap_or_default();
@@ -221,6 +225,7 @@ impl Watcher {
 
     /// Begins with the first event after a revision.
     async fn begin_after(&mut self, revision: Revision) -> Result<(), Status> {
+        self.after = revision;
         self.revision = revision;
         let (position, end, newest) =
             self.cache.ring(|ring| (ring.position_after(revision), ring.end(), ring.newest()));
@@ -245,6 +250,10 @@ impl Watcher {
         loop {
             if let Some(chunk) = self.encoder.take_failure() {
                 return Some((chunk, false));
+            }
+            // Here too, not only while waiting: a client that never catches up has no time to wait.
+            if self.cx.tenant.stop.is_cancelled() || self.cx.tenant.env().now() >= self.deadline {
+                return None;
             }
             if let Some(chunk) = self.next_initial() {
                 return Some((chunk, true));
@@ -383,7 +392,8 @@ impl Watcher {
         let mut out = Vec::new();
         let mut single: Option<Bytes> = None;
         for event in events {
-            if event.revision <= self.revision {
+            // Not the last revision sent: one transaction can change several objects.
+            if event.revision <= self.after {
                 continue;
             }
             self.revision = event.revision;

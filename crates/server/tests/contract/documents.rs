@@ -1,0 +1,193 @@
+//! Discovery, OpenAPI, health and metrics.
+
+use serde_json::json;
+
+use crate::common::{self, config_map};
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+#[tokio::test]
+async fn aggregated_discovery_is_sent_once() {
+    let client = common::client(&common::server().await);
+    for path in ["/api", "/apis"] {
+        let accept = [("accept", AGGREGATED)];
+        let first = client.send("GET", path, &accept, "").await;
+        assert_eq!((first.status, first.header("content-type")), (200, AGGREGATED));
+        assert_eq!(first.header("vary"), "Accept");
+        assert_eq!(first.json()["kind"], "APIGroupDiscoveryList");
+        let tag = first.header("etag").to_owned();
+        assert!(tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"'), "{tag}");
+        let again = client.send("GET", path, &[accept[0], ("if-none-match", &tag)], "").await;
+        assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, &*tag));
+        let other = client.send("GET", path, &[accept[0], ("if-none-match", "\"other\"")], "").await;
+        assert_eq!(other.status, 200);
+    }
+    let before = client.send("GET", "/apis", &[("accept", AGGREGATED)], "").await;
+    client.post(CRDS, common::definition("new.k1s.dev")).await;
+    let after = client
+        .send("GET", "/apis", &[("accept", AGGREGATED), ("if-none-match", before.header("etag"))], "")
+        .await;
+    assert_eq!(after.status, 200);
+    assert!(after.text().contains("new.k1s.dev") && !before.text().contains("new.k1s.dev"));
+    let groups = client.get("/apis").await;
+    let group =
+        groups["groups"].as_array().unwrap().iter().find(|group| group["name"] == "new.k1s.dev").unwrap();
+    assert_eq!(group["preferredVersion"]["groupVersion"], "new.k1s.dev/v1");
+    let list = client.get("/apis/new.k1s.dev/v1").await;
+    assert_eq!(
+        (&list["resources"][0]["singularName"], &list["resources"][0]["namespaced"]),
+        (&json!("thing"), &json!(true))
+    );
+    assert_eq!(client.get("/apis/new.k1s.dev").await["kind"], "APIGroup");
+    assert_eq!(client.send("GET", "/apis/none.k1s.dev", &[], "").await.status, 404);
+    assert_eq!(client.get("/api").await["versions"], json!(["v1"]));
+}
+
+#[tokio::test]
+async fn openapi_documents_are_found_by_their_hash() {
+    let client = common::client(&common::server().await);
+    let index = client.send("GET", "/openapi/v3", &[], "").await.json();
+    let url = |index: &serde_json::Value, name: &str| {
+        index["paths"][name]["serverRelativeURL"].as_str().unwrap_or_default().to_owned()
+    };
+    let core = url(&index, "api/v1");
+    let (path, _) = core.split_once("?hash=").unwrap();
+    let document = client.send("GET", &core, &[], "").await;
+    assert_eq!((document.status, document.header("cache-control")), (200, "public, immutable"));
+    let old = client.send("GET", &format!("{path}?hash=0123"), &[], "").await;
+    assert_eq!((old.status, old.header("location")), (301, &*core));
+    assert_eq!(client.send("GET", path, &[], "").await.body, document.body);
+    let document = document.json();
+    let patch = &document["paths"]["/api/v1/namespaces/{namespace}/configmaps/{name}"]["patch"];
+    assert_eq!(
+        patch["x-kubernetes-group-version-kind"],
+        json!({"group": "", "kind": "ConfigMap", "version": "v1"})
+    );
+    let parameters: Vec<_> = patch["parameters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap_or_default())
+        .collect();
+    assert!(parameters.contains(&"fieldValidation") && parameters.contains(&"dryRun"), "{parameters:?}");
+    assert_eq!(client.send("GET", "/openapi/v3/apis/none/v1", &[], "").await.status, 404);
+
+    client.post(CRDS, common::definition("new.k1s.dev")).await;
+    let index = client.send("GET", "/openapi/v3", &[], "").await.json();
+    let first = url(&index, "apis/new.k1s.dev/v1");
+    assert_eq!(client.send("GET", &first, &[], "").await.status, 200);
+    assert_eq!(url(&index, "api/v1"), core);
+    let patch = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties", "value": {"spec": {"type": "string"}}}]);
+    assert_eq!(client.call("PATCH", &format!("{CRDS}/things.new.k1s.dev"), patch).await.0, 200);
+    let second = url(&client.send("GET", "/openapi/v3", &[], "").await.json(), "apis/new.k1s.dev/v1");
+    assert_ne!(first, second);
+    let moved = client.send("GET", &first, &[], "").await;
+    assert_eq!((moved.status, moved.header("location")), (301, &*second));
+
+    let gnostic = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    assert_eq!(client.send("GET", "/openapi/v2", &[("accept", gnostic)], "").await.status, 200);
+    assert_eq!(client.send("GET", "/openapi/v2", &[("accept", "text/html")], "").await.status, 406);
+}
+
+#[tokio::test]
+async fn health_is_told() {
+    let server = common::server().await;
+    let client = common::client(&server);
+    for endpoint in ["/healthz", "/livez", "/readyz"] {
+        let answer = client.send("GET", endpoint, &[], "").await;
+        assert_eq!((answer.status, &*answer.text()), (200, "ok"));
+        let verbose = client.send("GET", &format!("{endpoint}?verbose"), &[], "").await.text();
+        assert!(verbose.contains("[+]ping ok\n") && verbose.contains("[+]etcd ok\n"), "{verbose}");
+        assert!(verbose.ends_with(&format!("{} check passed\n", &endpoint[1..])), "{verbose}");
+        let without = client.send("GET", &format!("{endpoint}?verbose&exclude=etcd"), &[], "").await.text();
+        assert!(without.contains("[+]etcd excluded: ok\n"), "{without}");
+        assert_eq!(client.send("GET", &format!("{endpoint}/ping"), &[], "").await.text(), "ok");
+        assert_eq!(client.send("GET", &format!("{endpoint}/none"), &[], "").await.status, 404);
+    }
+    let version = client.get("/version").await;
+    assert_eq!((&version["major"], &version["minor"]), (&json!("1"), &json!("37")));
+    // Nobody has to say who they are for these, and nothing else is told to them.
+    let stranger =
+        common::client(&server.as_user(k1s_server::User { name: "x".into(), ..Default::default() }));
+    assert_eq!(stranger.send("GET", "/readyz", &[], "").await.status, 200);
+    assert_eq!(stranger.send("GET", "/version", &[], "").await.status, 200);
+    for path in ["/metrics", "/apis", "/api/v1/namespaces", "/openapi/v3", "/apis/none/v1/none"] {
+        assert_eq!(stranger.send("GET", path, &[], "").await.status, 403, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_closed_is_noticed() {
+    use k1s_store::Store as _;
+    let store = std::sync::Arc::new(k1s_store::MemoryStore::default());
+    let env = k1s_env::Env::system();
+    let client =
+        common::client(&common::server_with(&env, store.clone(), k1s_server::ServerOptions::default()).await);
+    store.close().await.unwrap();
+    let answer = client.send("GET", "/readyz", &[], "").await;
+    assert_eq!(answer.status, 500);
+    assert!(answer.text().contains("[-]etcd failed"), "{}", answer.text());
+    let (status, body) = client.call("GET", "/api/v1/namespaces/default", json!(null)).await;
+    assert_eq!((status, &body["reason"]), (503, &json!("ServiceUnavailable")));
+    let (status, _) = client.call("GET", "/api/v1/namespaces", json!(null)).await;
+    assert_eq!(status, 503);
+}
+
+#[tokio::test]
+async fn requests_watches_and_objects_are_counted() {
+    let client = common::client(&common::server().await);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    client.post(maps, config_map("a")).await;
+    client.post(maps, config_map("b")).await;
+    client.call("POST", maps, config_map("b")).await;
+    let watch = client.watch(maps).await;
+    let metrics = || async {
+        let answer = client.send("GET", "/metrics", &[], "").await;
+        assert_eq!(answer.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+        answer.text()
+    };
+    let text = metrics().await;
+    for line in [
+        r#"apiserver_request_total{code="201",group="",resource="configmaps",subresource="",verb="POST",version="v1"} 2"#,
+        r#"apiserver_request_total{code="409",group="",resource="configmaps",subresource="",verb="POST",version="v1"} 1"#,
+        r#"apiserver_longrunning_requests{group="",resource="configmaps",verb="WATCH",version="v1"} 1"#,
+        r#"apiserver_request_duration_seconds_count{group="",resource="configmaps",subresource="",verb="POST",version="v1"} 3"#,
+        r#"apiserver_storage_objects{resource="configmaps"} 6"#,
+        r#"apiserver_storage_objects{resource="namespaces"} 4"#,
+        "apiserver_current_inflight_requests 0",
+        "# TYPE apiserver_request_total counter",
+        "# TYPE apiserver_request_duration_seconds histogram",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line} is not in\n{text}");
+    }
+    drop(watch);
+    let text = metrics().await;
+    assert!(text.contains(
+        r#"apiserver_longrunning_requests{group="",resource="configmaps",verb="WATCH",version="v1"} 0"#
+    ));
+    // Each line is a comment, or a name with labels and a number.
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        assert!(
+            value.parse::<f64>().is_ok() && name.starts_with(|first: char| first.is_ascii_lowercase()),
+            "{line}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn requests_for_what_is_not_there_do_not_make_metrics_grow() {
+    let client = common::client(&common::server().await);
+    client.send("GET", "/apis/none.k1s.dev/v1/nothing", &[], "").await;
+    let size = || async { client.send("GET", "/metrics", &[], "").await.text().lines().count() };
+    size().await;
+    let before = size().await;
+    for number in 0..50 {
+        client.send("GET", &format!("/apis/none{number}.k1s.dev/v{number}/nothing{number}"), &[], "").await;
+        client.send("GET", &format!("/api/v1/namespaces/default/pods/x/sub{number}"), &[], "").await;
+    }
+    let after = size().await;
+    // A constant number of new series at most: not one for each name that was made up.
+    assert!(after < before + 40, "{before} lines became {after}");
+}

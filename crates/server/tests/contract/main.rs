@@ -1,0 +1,14 @@
+//! The contract that clients of Kubernetes rely on, where recorded conversations cannot show it: time, limits, tenants,
+//! encodings, and the network.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod documents;
+mod encodings;
+mod limits;
+mod network;
+mod tenants;
+mod watches;
