@@ -169,7 +169,8 @@ pub fn violations(policy: LevelVersion, metadata: Option<&Value>, spec: &Value) 
         found.push(pod.host_paths());
     }
     found.extend([pod.host_ports(), pod.probe_hosts(), pod.privileged()]);
-    if !(from(35) || pod.minor >= 35 && pod.has_own_users()) {
+    let relaxed = pod.minor >= 35 && pod.has_own_users();
+    if !relaxed && !from(35) {
         found.push(pod.proc_mount());
     }
     found.push(pod.selinux());
@@ -178,7 +179,6 @@ pub fn violations(policy: LevelVersion, metadata: Option<&Value>, spec: &Value) 
     }
     found.extend([pod.sysctls(), pod.host_process()]);
     if restricted {
-        let relaxed = pod.minor >= 35 && pod.has_own_users();
         let windows = pod.minor >= 25 && text_at(spec, "/os/name") == "windows";
         if pod.minor >= 8 && !windows {
             found.push(pod.privilege_escalation());
