@@ -2,6 +2,8 @@
 
 mod ci;
 mod r#gen;
+mod interop;
+mod oracle;
 mod tidy;
 
 use std::process::ExitCode;
@@ -17,6 +19,11 @@ Commands:
                    (--no-tests: all but the tests, for a script that has run them)
   gen [--check]    write the table of built-in kinds from Kubernetes' published Go packages; needs Go
                    (--check: only say whether the committed files are what it would write)
+  interop          kubectl, client-go, the Python client and kopf against `k1s serve`, over HTTPS; needs Go and
+                   Python 3.11 or later, and the network the first time
+  oracle [--update]
+                   plays the recordings of a real kube-apiserver, if they are beside the workspace, and fails
+                   if a scenario that passed before does not (--update: writes the list of those that pass)
   tidy             the rules about crates and files that the compiler does not know
 ";
 
@@ -27,6 +34,9 @@ fn main() -> ExitCode {
         ["ci", "--no-tests"] => ci::run(false),
         ["gen"] => r#gen::run(false),
         ["gen", "--check"] => r#gen::run(true),
+        ["interop"] => interop::run(),
+        ["oracle"] => oracle::run(false),
+        ["oracle", "--update"] => oracle::run(true),
         ["tidy"] => tidy::run(),
         ["help" | "--help" | "-h"] => {
             print(HELP);

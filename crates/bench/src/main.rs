@@ -6,6 +6,7 @@
 
 mod crash;
 mod report;
+mod server;
 mod store;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -24,6 +25,8 @@ struct Cli {
 enum Suite {
     /// The three stores side by side: writes, reads, watches, opening, memory and disk per object
     Store(store::Options),
+    /// The API server as its clients see it: requests, lists, watches, memory per object, definition and tenant
+    Server(server::Options),
     /// Kills a process that writes to a disk store, over and over, and looks for what was lost
     Crash(crash::Options),
     /// One backend at one size, in a process of its own (used by `store`)
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
     let done = runtime.block_on(async {
         match suite {
             Suite::Store(options) => store::run(options).await,
+            Suite::Server(options) => server::run(options).await,
             Suite::Crash(options) => crash::run(options).await,
             Suite::StorePart(options) => store::run_part(options).await,
             Suite::CrashChild { folder, seed, start } => crash::child(folder, seed, &start).await,

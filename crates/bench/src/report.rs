@@ -8,6 +8,9 @@ pub(crate) struct Measurement {
     pub(crate) name: String,
     pub(crate) value: f64,
     pub(crate) unit: Unit,
+    /// At least this for a rate, at most this for anything else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) expected: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,8 +19,18 @@ pub(crate) enum Unit {
     PerSecond,
     #[serde(rename = "ms")]
     Milliseconds,
+    #[serde(rename = "us")]
+    Microseconds,
     #[serde(rename = "bytes/object")]
     BytesPerObject,
+    #[serde(rename = "KB")]
+    Kilobytes,
+    #[serde(rename = "MB")]
+    Megabytes,
+    #[serde(rename = "MB/s")]
+    MegabytesPerSecond,
+    #[serde(rename = "x JSON")]
+    TimesTheJson,
 }
 
 impl Unit {
@@ -25,16 +38,23 @@ impl Unit {
         match self {
             Self::PerSecond => "ops/s",
             Self::Milliseconds => "ms",
+            Self::Microseconds => "us",
             Self::BytesPerObject => "bytes/object",
+            Self::Kilobytes => "KB",
+            Self::Megabytes => "MB",
+            Self::MegabytesPerSecond => "MB/s",
+            Self::TimesTheJson => "x JSON",
         }
+    }
+
+    /// Whether more is better.
+    fn is_rate(self) -> bool {
+        matches!(self, Self::PerSecond | Self::MegabytesPerSecond)
     }
 
     /// How many times better `value` is than `peer`.
     fn ratio(self, value: f64, peer: f64) -> f64 {
-        match self {
-            Self::PerSecond => value / peer,
-            Self::Milliseconds | Self::BytesPerObject => peer / value,
-        }
+        if self.is_rate() { value / peer } else { peer / value }
     }
 }
 
@@ -44,6 +64,8 @@ struct Line<'a> {
     name: &'a str,
     value: f64,
     unit: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     peer: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,10 +77,16 @@ struct Line<'a> {
 /// Prints all measurements; those of other subjects beside those of `peer`.
 pub(crate) fn show(measurements: &[Measurement], peer: &str, json: bool) {
     let find = |name: &str| measurements.iter().find(|measurement| measurement.name == name);
+    let expectations = measurements.iter().any(|measurement| measurement.expected.is_some());
+    let row = |name: &str, value: &str, unit: &str, expected: &str, peer: &str, ratio: &str| {
+        let expected = if expectations { format!(" {expected:<12}") } else { String::new() };
+        let text = format!("{name:<28} {value:>14} {unit:<13}{expected} {peer:>14} {ratio:>9}");
+        print(text.trim_end());
+    };
     if !json {
-        print(&format!("{:<28} {:>14} {:<13} {:>14} {:>9}", "", "value", "unit", peer, "ratio"));
+        row("", "value", "unit", "expected", peer, "ratio");
     }
-    for Measurement { name, value, unit } in measurements {
+    for Measurement { name, value, unit, expected } in measurements {
         let counterpart = match name.split_once('.') {
             Some((subject, rest)) if subject != peer => find(&format!("{peer}.{rest}")),
             _ => None,
@@ -67,6 +95,7 @@ pub(crate) fn show(measurements: &[Measurement], peer: &str, json: bool) {
             name,
             value: *value,
             unit: unit.text(),
+            expected: *expected,
             peer: counterpart.map(|_| peer),
             peer_value: counterpart.map(|other| other.value),
             ratio: counterpart.map(|other| unit.ratio(*value, other.value)),
@@ -80,13 +109,17 @@ pub(crate) fn show(measurements: &[Measurement], peer: &str, json: bool) {
         }
         let number = |number: Option<f64>| number.map_or(String::new(), readable);
         let ratio = line.ratio.map_or(String::new(), |ratio| format!("{ratio:.1}x"));
-        print(&format!(
-            "{name:<28} {:>14} {:<13} {:>14} {ratio:>9}",
-            readable(*value),
-            line.unit,
-            number(line.peer_value)
-        ));
+        let expected = expected.map_or(String::new(), |expected| expectation(*value, expected, *unit));
+        row(name, &readable(*value), line.unit, &expected, &number(line.peer_value), &ratio);
     }
+}
+
+/// What was expected, with a mark where the value is not that good.
+fn expectation(value: f64, expected: f64, unit: Unit) -> String {
+    let (sign, met) = if unit.is_rate() { ('≥', value >= expected) } else { ('≤', value <= expected) };
+    let number = readable(expected);
+    let number = number.strip_suffix(".00").unwrap_or(&number);
+    format!("{sign} {number}{}", if met { "" } else { " !" })
 }
 
 /// A number with as many digits as it deserves.
@@ -120,6 +153,12 @@ mod tests {
     fn a_ratio_above_one_is_better_whatever_the_unit() {
         assert!((Unit::PerSecond.ratio(300.0, 100.0) - 3.0).abs() < 1e-9);
         assert!((Unit::Milliseconds.ratio(2.0, 8.0) - 4.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_misses_its_expectation_is_marked() {
+        assert_eq!(expectation(9000.0, 10_000.0, Unit::PerSecond), "≥ 10,000 !");
+        assert_eq!(expectation(29.0, 30.0, Unit::Milliseconds), "≤ 30");
     }
 
     #[test]

@@ -51,6 +51,9 @@ pub struct Options {
     /// More users: lines of `token,user,uid,"group1,group2"`.
     #[arg(long, value_name = "FILE")]
     pub token_auth_file: Option<PathBuf>,
+    /// Leaves the dependents of deleted objects alone, as a bare kube-apiserver (an envtest) does.
+    #[arg(long)]
+    pub disable_garbage_collection: bool,
 }
 
 /// Why the server does not start.
@@ -58,7 +61,9 @@ pub struct Options {
 #[non_exhaustive]
 pub enum Error {
     /// Other machines could reach it.
-    #[error("--bind {0} can be reached by other machines, and whoever has the admin token may do everything; say --allow-remote if that is what you want")]
+    #[error(
+        "--bind {0} can be reached by other machines, and whoever has the admin token may do everything; say --allow-remote if that is what you want"
+    )]
     Remote(IpAddr),
     /// A file cannot be read or written.
     #[error("{path}: {error}", path = path.display())]
@@ -112,13 +117,16 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let address = listener.address().map_err(listen)?;
     let mut tokens = match &options.token_auth_file {
         None => Tokens::new(),
-        Some(path) => Tokens::parse(&read(path)?).map_err(|reason| Error::Tokens { path: path.clone(), reason })?,
+        Some(path) => {
+            Tokens::parse(&read(path)?).map_err(|reason| Error::Tokens { path: path.clone(), reason })?
+        }
     };
     let token = random_token(&env);
     tokens.insert(token.clone(), User::admin());
     let (store, kept) = open_store(&env, &options).await?;
     let mut server_options = ServerOptions::default();
     server_options.tokens = tokens;
+    server_options.garbage_collection = !options.disable_garbage_collection;
     server_options.root_ca = tls.as_ref().map(|files| files.authority.clone()).unwrap_or_default();
     let server = ApiServer::new(env.clone(), store.clone(), server_options).await?;
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -156,7 +164,9 @@ fn welcome(url: &str, kept: &str, kubeconfig: &Path) -> String {
 fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
-        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), address.port()),
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), address.port())
+        }
         _ => address,
     }
 }
@@ -187,9 +197,10 @@ fn tls_files(options: &Options) -> Result<TlsFiles, Error> {
         let certificate = read(certificate)?;
         return Ok(TlsFiles { authority: certificate.clone(), certificate, key: read(key)? });
     }
-    let mut names: Vec<String> = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut names: Vec<String> =
+        ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"]
+            .map(str::to_owned)
+            .to_vec();
     if !options.bind.is_unspecified() && !options.bind.is_loopback() {
         names.push(options.bind.to_string());
     }

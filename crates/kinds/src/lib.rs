@@ -6,9 +6,9 @@ pub mod codec;
 #[rustfmt::skip]
 mod generated;
 pub mod openapi;
+pub mod patch;
 pub mod printers;
 pub mod protobuf;
-pub mod patch;
 pub mod rules;
 pub mod table;
 

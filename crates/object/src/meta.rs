@@ -52,6 +52,11 @@ pub fn validate_create(meta: At<'_, '_>, namespaced: bool, name_rule: &dyn Fn(&s
         (false, false) => namespace.forbidden("not allowed on this type"),
         (false, true) => {}
     }
+    validate_common(meta);
+}
+
+/// What holds for metadata after every write.
+pub fn validate_common(meta: At<'_, '_>) {
     validate_nonnegative(meta.get("generation"));
     validate_labels(meta.get("labels"));
     validate_annotations(meta.get("annotations"));

@@ -121,8 +121,8 @@ fn write_text(out: &mut String, text: &str) {
 
 fn is_plain(text: &str) -> bool {
     let starts_wrong = text.starts_with([
-        ' ', '-', '?', ':', ',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', '=', '<', '~',
-        '.', '+',
+        ' ', '-', '?', ':', ',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`',
+        '=', '<', '~', '.', '+',
     ]) || text.starts_with(|c: char| c.is_ascii_digit());
     let word = text.to_ascii_lowercase();
     let reserved = matches!(
@@ -134,7 +134,9 @@ fn is_plain(text: &str) -> bool {
         && !text.ends_with([' ', ':'])
         && !text.contains(": ")
         && !text.contains(" #")
-        && !text.chars().any(|c| c.is_control() || c == '\u{85}' || c == '\u{feff}' || c == '\u{2028}' || c == '\u{2029}')
+        && !text
+            .chars()
+            .any(|c| c.is_control() || c == '\u{85}' || c == '\u{feff}' || c == '\u{2028}' || c == '\u{2029}')
 }
 
 #[cfg(test)]

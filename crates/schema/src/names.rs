@@ -210,6 +210,8 @@ pub fn establish(crd: &mut Value, now: &str) -> bool {
 /// How far the deletion of a definition has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Termination {
+    /// It was asked for.
+    Pending,
     /// Its objects are being deleted.
     InProgress,
     /// They are gone.
@@ -221,6 +223,11 @@ pub enum Termination {
 /// Sets the condition `Terminating`.
 pub fn set_terminating(crd: &mut Value, how: Termination, now: &str) {
     let (status, reason, message) = match how {
+        Termination::Pending => (
+            "True",
+            "InstanceDeletionPending",
+            "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        ),
         Termination::InProgress => {
             ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
         }

@@ -35,7 +35,11 @@ impl Catalog {
     }
 
     /// The resources of a version.
-    pub(crate) fn of<'a>(&'a self, group: &'a str, version: &'a str) -> impl Iterator<Item = &'a Arc<Resource>> {
+    pub(crate) fn of<'a>(
+        &'a self,
+        group: &'a str,
+        version: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Resource>> {
         self.all.iter().filter(move |resource| resource.group == group && resource.version == version)
     }
 

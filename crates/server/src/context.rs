@@ -55,13 +55,18 @@ impl Cx {
         self.resource.not_found(&self.name)
     }
 
-    /// 422 for the object asked for, by its kind.
+    /// 422 for the object asked for, by its kind: the one that is stored.
     pub(crate) fn invalid(&self, name: &str, errors: &[FieldError]) -> Status {
-        Status::invalid(&self.resource.group, &self.resource.kind, name, errors)
+        Status::invalid(self.resource.storage_group(), &self.resource.kind, name, errors)
     }
 
     /// A request of the server itself: for another resource or object, as somebody who may do everything.
-    pub(crate) fn internal(tenant: &Arc<Tenant>, resource: &Arc<Resource>, namespace: &str, name: &str) -> Cx {
+    pub(crate) fn internal(
+        tenant: &Arc<Tenant>,
+        resource: &Arc<Resource>,
+        namespace: &str,
+        name: &str,
+    ) -> Cx {
         Cx {
             tenant: tenant.clone(),
             user: User::admin(),
@@ -97,7 +102,11 @@ impl Cx {
             Some("Strict") => FieldValidation::Strict,
             Some(other) => {
                 if kind != "DeleteOptions" {
-                    errors.push(FieldError::not_supported("fieldValidation", other, &["", "Ignore", "Strict", "Warn"]));
+                    errors.push(FieldError::not_supported(
+                        "fieldValidation",
+                        other,
+                        &["", "Ignore", "Strict", "Warn"],
+                    ));
                 }
                 FieldValidation::Warn
             }

@@ -12,7 +12,9 @@ use bytes::Bytes;
 use k1s_object::{Status, columns::Columns, decode::Duplicate, field::At, field::quote};
 use k1s_schema::{CustomKind, CustomVersion, Structural, names};
 use k1s_store::Revision;
+use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::{
     cache::{Fields, PATIENCE},
@@ -41,7 +43,9 @@ impl Served {
     fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
         self.resources
             .iter()
-            .find(|resource| resource.plural == plural && resource.group == group && resource.version == version)
+            .find(|resource| {
+                resource.plural == plural && resource.group == group && resource.version == version
+            })
             .cloned()
     }
 }
@@ -49,13 +53,21 @@ impl Served {
 /// A definition, compiled.
 struct Definition {
     revision: Revision,
+    /// What its resources follow from, as a hash.
+    identity: u64,
+    group: String,
+    plural: String,
     resources: Vec<Arc<Resource>>,
+    /// Tells watches when it was replaced or deleted.
+    replaced: Arc<watch::Sender<u64>>,
 }
 
 /// The custom resources of a tenant, as they change.
 #[derive(Default)]
 pub(crate) struct Customs {
     served: ArcSwap<Served>,
+    /// One at a time brings `served` up to date.
+    renewing: Mutex<()>,
 }
 
 /// Where definitions are served.
@@ -103,32 +115,57 @@ impl Customs {
             return Ok(self.served.load_full());
         };
         let snapshot = tenant.cache(&definitions).at_least(revision, PATIENCE).await?;
+        let _one = self.renewing.lock();
         let served = self.served.load_full();
         if served.revision >= snapshot.revision {
             return Ok(served);
         }
         let mut next = Served { revision: snapshot.revision, ..Served::default() };
         for (key, entry) in &snapshot.entries {
-            let known = served.definitions.get(key).filter(|known| known.revision == entry.stored.revision);
-            let definition = match known {
+            let known = served.definitions.get(key);
+            let definition = match known.filter(|known| known.revision == entry.stored.revision) {
                 Some(known) => known.clone(),
                 None => {
-                    let crd = definitions.read(&entry.stored)?;
-                    let definition = Definition { revision: entry.stored.revision, resources: compile(&crd) };
-                    let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
-                    // What can be selected on may have changed, and how stored objects are read.
-                    if served.definitions.contains_key(key) {
-                        tenant.forget_caches(group, plural);
-                    }
-                    Arc::new(definition)
+                    Arc::new(Definition::new(&definitions.read(&entry.stored)?, entry.stored.revision, known))
                 }
             };
             next.resources.extend(definition.resources.iter().cloned());
             next.definitions.insert(key.clone(), definition);
         }
         let next = Arc::new(next);
-        self.served.rcu(|current| if current.revision >= next.revision { current.clone() } else { next.clone() });
+        self.served.store(next.clone());
+        for (key, old) in &served.definitions {
+            if next.definitions.get(key).is_none_or(|new| new.identity != old.identity) {
+                // What can be selected on may have changed, and how stored objects are read.
+                tenant.forget_caches(&old.group, &old.plural);
+                old.replaced.send_replace(next.revision.get());
+            }
+        }
         Ok(next)
+    }
+}
+
+impl Definition {
+    /// Compiles a definition, which may be known from before.
+    fn new(crd: &Value, revision: Revision, known: Option<&Arc<Definition>>) -> Definition {
+        let mut hasher = DefaultHasher::new();
+        meta_text(crd, "uid").hash(&mut hasher);
+        crd["spec"].to_string().hash(&mut hasher);
+        crd["status"]["acceptedNames"].to_string().hash(&mut hasher);
+        names::is_true(crd, "Established").hash(&mut hasher);
+        let identity = hasher.finish();
+        let replaced = match known {
+            Some(known) if known.identity == identity => known.replaced.clone(),
+            _ => Arc::new(watch::Sender::new(0)),
+        };
+        Definition {
+            revision,
+            identity,
+            group: text(&crd["spec"]["group"]).to_owned(),
+            plural: text(&crd["spec"]["names"]["plural"]).to_owned(),
+            resources: compile(crd, &replaced),
+            replaced,
+        }
     }
 }
 
@@ -137,7 +174,7 @@ fn text(value: &Value) -> &str {
 }
 
 /// The served versions of a definition that is established.
-fn compile(crd: &Value) -> Vec<Arc<Resource>> {
+fn compile(crd: &Value, replaced: &watch::Sender<u64>) -> Vec<Arc<Resource>> {
     if !names::is_true(crd, "Established") {
         return Vec::new();
     }
@@ -151,7 +188,8 @@ fn compile(crd: &Value) -> Vec<Arc<Resource>> {
     let terminating = !meta_text(crd, "deletionTimestamp").is_empty();
     let stamps: Vec<u64> = kind.versions.iter().map(|version| stamp(crd, &version.name)).collect();
     let storage_place = kind.versions.iter().position(|version| version.storage).unwrap_or_default();
-    let storage_hash = kind.storage().map(|storage| hash(&kind.group, &storage.name, &kind.kind)).unwrap_or_default();
+    let storage_hash =
+        kind.storage().map(|storage| hash(&kind.group, &storage.name, &kind.kind)).unwrap_or_default();
     kind.versions
         .iter()
         .enumerate()
@@ -168,7 +206,16 @@ fn compile(crd: &Value) -> Vec<Arc<Resource>> {
                 namespaced: kind.namespaced,
                 short_names: kind.short_names.iter().map(ToString::to_string).collect(),
                 categories: kind.categories.iter().map(ToString::to_string).collect(),
-                verbs: vec!["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
+                verbs: vec![
+                    "delete",
+                    "deletecollection",
+                    "get",
+                    "list",
+                    "patch",
+                    "create",
+                    "update",
+                    "watch",
+                ],
                 subresources: subresources(&kind, version),
                 storage_hash: storage_hash.clone(),
                 source: Source::Custom(CustomResource {
@@ -178,6 +225,7 @@ fn compile(crd: &Value) -> Vec<Arc<Resource>> {
                     stamp: stamps.get(place).copied().unwrap_or_default(),
                     storage_stamp: stamps.get(storage_place).copied().unwrap_or_default(),
                     terminating,
+                    replaced: replaced.subscribe(),
                     columns: Columns::new(printer_columns(crd, &version.name)),
                 }),
             })
@@ -240,6 +288,8 @@ pub(crate) struct CustomResource {
     stamp: u64,
     storage_stamp: u64,
     terminating: bool,
+    /// Not 0: the revision at which the definition was changed or deleted.
+    replaced: watch::Receiver<u64>,
     columns: Columns,
 }
 
@@ -247,6 +297,26 @@ impl fmt::Debug for CustomResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CustomResource").field("kind", &self.kind.kind).finish_non_exhaustive()
     }
+}
+
+/// Why a document is no custom resource.
+pub(crate) enum Malformed {
+    /// It does not say what it is.
+    NoKind(String),
+    /// What else is wrong with it.
+    Other(String),
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Malformed::NoKind(why) | Malformed::Other(why)) = self;
+        f.write_str(why)
+    }
+}
+
+fn handled(kind: &str, api_version: &str, expected: &str, why: &dyn fmt::Display) -> String {
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    format!("{kind} in version {} cannot be handled as a {expected}: {why}", quote(version))
 }
 
 impl CustomResource {
@@ -278,6 +348,11 @@ impl CustomResource {
         self.storage_stamp
     }
 
+    /// Tells when objects are no longer read as this resource reads them: its value is no longer 0.
+    pub(crate) fn replaced(&self) -> watch::Receiver<u64> {
+        self.replaced.clone()
+    }
+
     pub(crate) fn is_terminating(&self) -> bool {
         self.terminating
     }
@@ -296,99 +371,103 @@ impl CustomResource {
     pub(crate) fn show(&self, object: &mut Value, stored_version: &str) {
         let stored = self.kind.version(stored_version).or_else(|| self.storage());
         if let Some(stored) = stored {
-            stored.schema.prune_stored(object);
+            self.prune_stored(&stored.schema, object);
             stored.schema.default(object);
         }
         if self.version().is_some_and(|version| *version.name != *stored_version)
             && let Some(schema) = self.schema()
         {
-            schema.prune_stored(object);
+            self.prune_stored(schema, object);
         }
     }
 
     /// An object of this version as it is stored.
     pub(crate) fn to_storage(&self, object: &mut Value) {
         if let Some(storage) = self.storage() {
-            storage.schema.prune_stored(object);
+            self.prune_stored(&storage.schema, object);
             storage.schema.default(object);
         }
     }
 
-    /// An object that was sent: checked for its type, pruned, defaulted.
+    fn prune_stored(&self, schema: &Structural, object: &mut Value) {
+        if !self.kind.preserve_unknown {
+            schema.prune_stored(object);
+        }
+    }
+
+    /// An object that was sent: read, pruned, defaulted. Its kind may be another one; validation tells.
     pub(crate) fn decode(
         &self,
         cx: &Cx,
         mut object: Value,
-        duplicates: Vec<Duplicate>,
+        duplicates: &[Duplicate],
         validation: FieldValidation,
     ) -> Result<Value, Status> {
+        let resource = &cx.resource;
+        let api_version = text(&object["apiVersion"]).to_owned();
+        let kind = text(&object["kind"]).to_owned();
         let mut unknown = Vec::new();
-        self.admit(cx, &mut object, Some(&mut unknown))?;
+        self.admit(resource, &mut object, &cx.body, &mut unknown).map_err(|why| {
+            Status::bad_request(match why {
+                Malformed::NoKind(why) => format!(
+                    "the object provided is unrecognized (must be of type {}): {why} ({})",
+                    resource.kind,
+                    input::summary(&cx.body, 30)
+                ),
+                Malformed::Other(why) => handled(&kind, &api_version, &resource.kind, &why),
+            })
+        })?;
         let mut complaints: Vec<String> = Vec::new();
         if validation != FieldValidation::Ignore {
-            complaints.extend(duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))));
+            complaints.extend(
+                duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))),
+            );
             complaints.extend(unknown);
         }
-        let kind = self.kind.kind.clone();
-        let version = self.version().map(|version| version.name.clone()).unwrap_or_default();
         input::report(cx, complaints, validation, &|why| {
-            Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+            Status::bad_request(handled(&kind, &api_version, &resource.kind, why))
         })?;
-        Ok(object)
-    }
-
-    /// Makes a document an object of this version.
-    pub(crate) fn admit(&self, cx: &Cx, object: &mut Value, unknown: Option<&mut Vec<String>>) -> Result<(), Status> {
-        let resource = &cx.resource;
-        if !object.is_object() {
-            let found = k1s_object::decode::type_name(object);
+        if api_version != resource.api_version {
             return Err(Status::bad_request(format!(
-                "the object provided is unrecognized (must be of type {}): a {found} is no object",
-                resource.kind
-            )));
-        }
-        self.check_type(cx, object)?;
-        resource.set_type(object);
-        let mut names = Vec::new();
-        if let Some(metadata) = object.get_mut("metadata") {
-            let mut in_metadata = Vec::new();
-            k1s_schema::meta::coerce(metadata, k1s_schema::meta::Malformed::Refuse, &mut in_metadata)
-                .map_err(|why| Status::bad_request(format!(
-                    "{} in version {:?} cannot be handled as a {}: {why}",
-                    resource.kind, resource.version, resource.kind
-                )))?;
-            names.extend(in_metadata.into_iter().map(|name| format!("metadata.{name}")));
-        }
-        let mut pruned = Vec::new();
-        if let Some(schema) = self.schema() {
-            schema
-                .prune(object, Some(&mut pruned))
-                .map_err(|error| Status::bad_request(error.to_string()))?;
-            schema.default(object);
-        }
-        if let Some(unknown) = unknown {
-            let all = pruned.into_iter().chain(names);
-            unknown.extend(all.map(|name| format!("unknown field {}", quote(&name))));
-        }
-        Ok(())
-    }
-
-    fn check_type(&self, cx: &Cx, object: &Value) -> Result<(), Status> {
-        let resource = &cx.resource;
-        let (kind, version) = (text(&object["kind"]), text(&object["apiVersion"]));
-        if (kind.is_empty() || kind == resource.kind) && (version.is_empty() || version == resource.api_version) {
-            return Ok(());
-        }
-        if !version.is_empty() && version != resource.api_version {
-            return Err(Status::bad_request(format!(
-                "the API version in the data ({version}) does not match the expected API version ({})",
+                "the API version in the data ({api_version}) does not match the expected API version ({})",
                 resource.api_version
             )));
         }
-        Err(Status::bad_request(format!(
-            "{kind} in version {:?} cannot be handled as a {}: unexpected kind",
-            resource.version, resource.kind
-        )))
+        Ok(object)
+    }
+
+    /// Makes a document an object of this version, unless it says that it is of another kind. `body` is what it was
+    /// read from.
+    pub(crate) fn admit(
+        &self,
+        resource: &Resource,
+        object: &mut Value,
+        body: &[u8],
+        unknown: &mut Vec<String>,
+    ) -> Result<(), Malformed> {
+        let (kind, api_version) = (text(&object["kind"]), text(&object["apiVersion"]));
+        if kind.is_empty() || api_version.matches('/').count() > 1 {
+            let body = String::from_utf8_lossy(body);
+            return Err(Malformed::NoKind(format!("Object 'Kind' is missing in '{body}'")));
+        }
+        let own = kind == resource.kind && api_version == resource.api_version;
+        if let Some(metadata) = object.get_mut("metadata") {
+            let mut names = Vec::new();
+            k1s_schema::meta::coerce(metadata, k1s_schema::meta::Malformed::Refuse, &mut names)
+                .map_err(Malformed::Other)?;
+            names.sort();
+            unknown.extend(
+                names.iter().map(|name| format!("unknown field {}", quote(&format!("metadata.{name}")))),
+            );
+        }
+        let Some(schema) = self.schema().filter(|_| own) else { return Ok(()) };
+        if !self.kind.preserve_unknown {
+            let mut names = Vec::new();
+            schema.prune(object, Some(&mut names)).map_err(|error| Malformed::Other(error.to_string()))?;
+            unknown.extend(names.iter().map(|name| format!("unknown field {}", quote(name))));
+        }
+        schema.default(object);
+        Ok(())
     }
 
     pub(crate) fn prepare_create(&self, object: &mut Value) {
@@ -441,7 +520,9 @@ impl CustomResource {
 
     /// `spec.color` of `.spec.color`
     pub(crate) fn selectable_fields(&self) -> impl Iterator<Item = &str> {
-        self.version().into_iter().flat_map(|version| version.selectable.iter().map(|path| path.trim_start_matches('.')))
+        self.version()
+            .into_iter()
+            .flat_map(|version| version.selectable.iter().map(|path| path.trim_start_matches('.')))
     }
 
     pub(crate) fn field_reader(&self) -> Fields {

@@ -2,7 +2,7 @@
 
 use http::Response;
 use k1s_object::{FieldError, Status};
-use k1s_store::{Error, Precondition, Txn};
+use k1s_store::{Error, Precondition, Revision, Txn};
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,9 +17,12 @@ use crate::{
 
 /// What becomes of the dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Policy {
+pub(crate) enum Policy {
+    /// They go after it.
     Background,
+    /// They go before it.
     Foreground,
+    /// They stay.
     Orphan,
 }
 
@@ -41,6 +44,12 @@ impl Options {
 }
 
 impl Options {
+    /// Deletes this very state of an object.
+    pub(crate) fn exactly(policy: Policy, uid: &str, revision: Revision) -> Options {
+        let (uid, revision) = (Some(uid.to_owned()), Some(revision.to_string()));
+        Options { policy: Some(policy), uid, revision, ..Options::default() }
+    }
+
     /// What an eviction says about the deletion.
     pub(crate) fn of(body: &Value, dry_run: bool) -> Options {
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -78,7 +87,8 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
         input::delete_options(cx, ty)?
     };
     let mut errors = Vec::new();
-    let dry_run: Vec<&str> = body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let dry_run: Vec<&str> =
+        body["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     check_dry_run(&dry_run, &mut errors);
     let mut policy = None;
     if let Some(text) = body["propagationPolicy"].as_str() {
@@ -142,7 +152,7 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
             }
             details.insert("kind".into(), resource.plural.as_str().into());
             details.insert("uid".into(), meta_text(&object, "uid").into());
-            Ok(respond::success(cx, Value::Object(details)))
+            Ok(respond::success(cx, &Value::Object(details)))
         }
     }
 }
@@ -162,7 +172,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
                     return Ok(Deleted::Gone(old));
                 }
                 let txn = Txn::new().delete(key.clone(), Precondition::Revision(stored.revision));
-                let txn = admission::release(cx, &old).into_iter().fold(txn, Txn::op);
+                let txn = admission::release(cx, &old).await?.into_iter().fold(txn, Txn::op);
                 cx.tenant.store().txn(txn).await
             }
             Some(object) if *object == old || options.dry_run => return Ok(Deleted::Marked(object.clone())),
@@ -179,6 +189,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
                 crate::lifecycle::after_mark(cx, &object);
+                crate::gc::Collector::after_write(&cx.tenant, &object);
                 return Ok(Deleted::Marked(object));
             }
             (Err(Error::Conflict(_)), _) => {}
@@ -192,7 +203,11 @@ fn gone_view(cx: &Cx, mut object: Value) -> Value {
     if cx.resource.kind == "Pod" && cx.resource.group.is_empty() {
         let now = crate::time::stamp(cx.tenant.env());
         let metadata = metadata_mut(&mut object);
-        metadata.entry("deletionTimestamp").or_insert_with(|| now.into());
+        if !metadata.contains_key("deletionTimestamp") {
+            metadata.insert("deletionTimestamp".into(), now.into());
+            let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or(0) + 1;
+            metadata.insert("generation".into(), generation.into());
+        }
         metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
     }
     object
@@ -240,7 +255,8 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> Option<Value> {
         if !matches!(&*cx.resource.kind, "Namespace" | "CustomResourceDefinition") {
             metadata.insert("deletionGracePeriodSeconds".into(), wait.into());
         }
-        if !marked_before && cx.resource.has_generation() && (wait > 0 || !finalizers_now.is_empty()) {
+        let counts = cx.resource.has_generation() && cx.resource.kind != "CustomResourceDefinition";
+        if !marked_before && counts && (wait > 0 || !finalizers_now.is_empty()) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
             metadata.insert("generation".into(), generation.into());
         }
@@ -254,7 +270,9 @@ fn grace(cx: &Cx, options: &Options, old: &Value) -> i64 {
         return 0;
     }
     let phase = old["status"]["phase"].as_str().unwrap_or_default();
-    if old["spec"]["nodeName"].as_str().unwrap_or_default().is_empty() || matches!(phase, "Succeeded" | "Failed") {
+    if old["spec"]["nodeName"].as_str().unwrap_or_default().is_empty()
+        || matches!(phase, "Succeeded" | "Failed")
+    {
         return 0;
     }
     match options.grace.or_else(|| old["spec"]["terminationGracePeriodSeconds"].as_i64()).unwrap_or(0) {

@@ -53,7 +53,9 @@ fn wanted(headers: &HeaderMap, aggregated_here: bool) -> Result<Wanted, Status> 
             continue;
         }
         match media {
-            "application/json" | "*/*" | "application/*" | "application/vnd.kubernetes.protobuf" => return Ok(Wanted::Json),
+            "application/json" | "*/*" | "application/*" | "application/vnd.kubernetes.protobuf" => {
+                return Ok(Wanted::Json);
+            }
             "application/yaml" => return Ok(Wanted::Yaml),
             _ => {}
         }
@@ -86,8 +88,11 @@ async fn groups(tenant: &Arc<Tenant>) -> Result<Vec<Group>, Status> {
     names.sort_unstable();
     names.dedup();
     for name in names {
-        let mut versions: Vec<&str> =
-            customs.resources().filter(|resource| resource.group == name).map(|resource| &*resource.version).collect();
+        let mut versions: Vec<&str> = customs
+            .resources()
+            .filter(|resource| resource.group == name)
+            .map(|resource| &*resource.version)
+            .collect();
         versions.sort_by(|a, b| k1s_schema::versions::compare(b, a));
         versions.dedup();
         let versions = versions
@@ -111,7 +116,11 @@ async fn groups(tenant: &Arc<Tenant>) -> Result<Vec<Group>, Status> {
 }
 
 /// Answers a discovery path.
-pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &Path, headers: &HeaderMap) -> Result<Response<Body>, Status> {
+pub(crate) async fn handle(
+    tenant: &Arc<Tenant>,
+    path: &Path,
+    headers: &HeaderMap,
+) -> Result<Response<Body>, Status> {
     let aggregated_here = matches!(path, Path::CoreVersions | Path::Groups);
     let wanted = wanted(headers, aggregated_here)?;
     let value = match path {
@@ -122,11 +131,14 @@ pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &Path, headers: &HeaderMa
             };
             return Ok(aggregated(&[core], headers));
         }
-        Path::Groups if wanted == Wanted::Aggregated => return Ok(aggregated(&groups(tenant).await?, headers)),
+        Path::Groups if wanted == Wanted::Aggregated => {
+            return Ok(aggregated(&groups(tenant).await?, headers));
+        }
         Path::CoreVersions => json!({"kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]}),
         Path::Groups => {
-            let groups: Vec<Value> = groups(tenant).await?.iter().map(|group| group_json(group, false)).collect();
+            let groups: Vec<Value> =
+                groups(tenant).await?.iter().map(|group| group_json(group, false)).collect();
             json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         }
         Path::Group(name) => {
@@ -306,6 +318,7 @@ pub(crate) async fn paths(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status
     }
     let others = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"];
     paths.extend(others.map(str::to_owned));
+    paths.extend(["/.well-known/openid-configuration", "/openid/v1/jwks"].map(str::to_owned));
     paths.sort();
     Ok(respond::json(200, &json!({ "paths": paths })))
 }

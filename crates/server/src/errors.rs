@@ -10,7 +10,9 @@ use k1s_store::Error;
 pub(crate) fn store(error: &Error) -> Status {
     match error {
         Error::Compacted { requested, oldest } => too_old_resource_version(requested.get(), oldest.get()),
-        Error::FutureRevision { requested, current } => too_large_resource_version(requested.get(), current.get()),
+        Error::FutureRevision { requested, current } => {
+            too_large_resource_version(requested.get(), current.get())
+        }
         Error::TooLarge { .. } => request_entity_too_large(format!("the object cannot be stored: {error}")),
         Error::Unavailable { .. } => {
             let mut details = Details { retry_after_seconds: 1, ..Details::default() };
@@ -33,7 +35,8 @@ pub(crate) fn too_large_resource_version(requested: u64, current: u64) -> Status
         retry_after_seconds: 1,
         ..Details::default()
     };
-    Status::new(504, "Timeout", format!("Too large resource version: {requested}, current: {current}")).with(details)
+    Status::new(504, "Timeout", format!("Too large resource version: {requested}, current: {current}"))
+        .with(details)
 }
 
 /// 410: a resourceVersion whose moment is forgotten.

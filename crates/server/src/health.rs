@@ -7,15 +7,24 @@ use k1s_object::Status;
 use k1s_store::Range;
 use serde_json::{Value, json};
 
-use crate::{body::Body, errors, options::ServerOptions, request::Query, respond, tenant::Tenant};
+use crate::{
+    body::Body, context::Cx, errors, negotiate::Form, options::ServerOptions, request::Query, respond, table,
+    tenant::Tenant,
+};
 
 /// What `/version` says.
 pub(crate) fn version(options: &ServerOptions) -> Value {
     let number = options.git_version.trim_start_matches('v');
     let mut parts = number.split('.');
+    let (major, minor) = (parts.next().unwrap_or("1"), parts.next().unwrap_or("0"));
+    let before = minor.parse::<u32>().map_or(0, |minor| minor.saturating_sub(1)).to_string();
     json!({
-        "major": parts.next().unwrap_or("1"),
-        "minor": parts.next().unwrap_or("0"),
+        "major": major,
+        "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": before,
         "gitVersion": options.git_version,
         "gitCommit": "",
         "gitTreeState": "clean",
@@ -30,7 +39,11 @@ pub(crate) fn version(options: &ServerOptions) -> Value {
 const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
 
 /// The health endpoints; everything else is not found.
-pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &str, query: &Query) -> Result<Response<Body>, Status> {
+pub(crate) async fn handle(
+    tenant: &Arc<Tenant>,
+    path: &str,
+    query: &Query,
+) -> Result<Response<Body>, Status> {
     let mut words = path.trim_start_matches('/').splitn(2, '/');
     let (endpoint, check) = (words.next().unwrap_or_default(), words.next());
     if !matches!(endpoint, "healthz" | "livez" | "readyz") {
@@ -41,7 +54,11 @@ pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &str, query: &Query) -> R
             return Ok(respond::page_not_found());
         }
         return Ok(match run(tenant, check).await {
-            Ok(()) => respond::text(200, "ok"),
+            Ok(()) => {
+                let mut response = respond::text(200, "ok");
+                response.headers_mut().remove(http::header::X_CONTENT_TYPE_OPTIONS);
+                response
+            }
             Err(why) => respond::text(500, format!("internal server error: {why}\n")),
         });
     }
@@ -64,7 +81,10 @@ pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &str, query: &Query) -> R
     let unknown: Vec<&&str> = excluded.iter().filter(|name| !CHECKS.contains(name)).collect();
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|name| format!("{name:?}")).collect();
-        report.push_str(&format!("warn: some health checks cannot be excluded: no matches for {}\n", names.join(", ")));
+        report.push_str(&format!(
+            "warn: some health checks cannot be excluded: no matches for {}\n",
+            names.join(", ")
+        ));
     }
     if failed {
         report.push_str(&format!("{endpoint} check failed\n"));
@@ -79,7 +99,12 @@ pub(crate) async fn handle(tenant: &Arc<Tenant>, path: &str, query: &Query) -> R
 
 async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
     match check {
-        "etcd" => tenant.store().revision().await.map(|_| ()).map_err(|error| format!("the store does not answer: {error}")),
+        "etcd" => tenant
+            .store()
+            .revision()
+            .await
+            .map(|_| ())
+            .map_err(|error| format!("the store does not answer: {error}")),
         _ => Ok(()),
     }
 }
@@ -105,4 +130,47 @@ pub(crate) async fn metrics(tenant: &Arc<Tenant>) -> Result<Response<Body>, Stat
     let counts: Vec<(String, usize)> = counts.into_iter().collect();
     let text = tenant.shared.metrics.text(&counts, &stats);
     Ok(respond::bytes(200, "text/plain; version=0.0.4; charset=utf-8", text.into_bytes()))
+}
+
+/// `ComponentStatus` is computed, never stored.
+pub(crate) fn is_component_status(cx: &Cx) -> bool {
+    cx.resource.kind == "ComponentStatus" && cx.resource.group.is_empty()
+}
+
+/// The parts of a control plane that there are here: the store.
+async fn components(cx: &Cx) -> Vec<Value> {
+    let (status, detail, text) = match run(&cx.tenant, "etcd").await {
+        Ok(()) => ("True", "message", "ok".to_owned()),
+        Err(why) => ("False", "error", why),
+    };
+    let mut condition = json!({"type": "Healthy", "status": status});
+    condition[detail] = text.into();
+    vec![
+        json!({"kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": "etcd-0"}, "conditions": [condition]}),
+    ]
+}
+
+/// GET of one part.
+pub(crate) async fn component_status(cx: &Cx) -> Result<Response<Body>, Status> {
+    match components(cx).await.iter().find(|component| component["metadata"]["name"] == cx.name.as_str()) {
+        Some(component) => respond::object(cx, 200, component),
+        None => Err(Status::not_found("", "componentstatus", &cx.name)),
+    }
+}
+
+/// GET of all parts.
+pub(crate) async fn component_statuses(cx: &Cx) -> Result<Response<Body>, Status> {
+    let mut items = components(cx).await;
+    if cx.accepted.form == Form::Table {
+        let table = table::build(cx, &json!({}), items.iter(), table::include(cx)?, true);
+        return Ok(respond::json(200, &table));
+    }
+    for item in &mut items {
+        if let Some(item) = item.as_object_mut() {
+            item.shift_remove("kind");
+            item.shift_remove("apiVersion");
+        }
+    }
+    let list = json!({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items});
+    respond::other(cx, 200, &list)
 }

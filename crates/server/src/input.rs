@@ -19,21 +19,21 @@ enum Media {
     Protobuf,
 }
 
-const BUILT_IN_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
-const CUSTOM_TYPES: &str = "application/json, application/yaml";
+const MEDIA_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// The media type of a body, without its parameters.
 pub(crate) fn content_type(cx: &Cx) -> &str {
-    let value = cx.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let value =
+        cx.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim()
 }
 
-fn media(cx: &Cx, protobuf: bool) -> Result<Media, Status> {
+fn media(cx: &Cx) -> Result<Media, Status> {
     match content_type(cx) {
         "" | "application/json" => Ok(Media::Json),
         "application/yaml" => Ok(Media::Yaml),
-        "application/vnd.kubernetes.protobuf" if protobuf => Ok(Media::Protobuf),
-        _ => Err(errors::unsupported_media_type(if protobuf { BUILT_IN_TYPES } else { CUSTOM_TYPES })),
+        "application/vnd.kubernetes.protobuf" => Ok(Media::Protobuf),
+        _ => Err(errors::unsupported_media_type(MEDIA_TYPES)),
     }
 }
 
@@ -54,10 +54,12 @@ fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
         })
     };
     let decoded = match media {
-        Media::Json => decode::json(&cx.body)
-            .map_err(|error| unrecognized(&format!("couldn't get version/kind; json parse error: {error}")))?,
+        Media::Json => decode::json(&cx.body).map_err(|error| {
+            unrecognized(&format!("couldn't get version/kind; json parse error: {error}"))
+        })?,
         Media::Yaml => {
-            let decoded = k1s_object::yaml::decode(&cx.body).map_err(|error| unrecognized(&error.to_string()))?;
+            let decoded =
+                k1s_object::yaml::decode(&cx.body).map_err(|error| unrecognized(&error.to_string()))?;
             let duplicates = decoded.duplicates.into_iter().map(|path| Duplicate { path, position: 0 });
             return Ok(Parsed { value: decoded.value, duplicates: duplicates.collect() });
         }
@@ -66,15 +68,17 @@ fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
                 let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
                 k1s_kinds::body(group, version, kind)
             };
-            let value = k1s_kinds::protobuf::decode(&cx.body, lookup).map_err(|error| unrecognized(&error.to_string()))?;
+            let value = k1s_kinds::protobuf::decode(&cx.body, lookup)
+                .map_err(|error| unrecognized(&error.to_string()))?;
             return Ok(Parsed { value, duplicates: Vec::new() });
         }
     };
+    decode::type_meta(&decoded.value).map_err(|error| unrecognized(&error.to_string()))?;
     Ok(Parsed { value: decoded.value, duplicates: decoded.duplicates })
 }
 
 /// The beginning of a body for an error message, as Kubernetes shows it.
-fn summary(body: &[u8], max: usize) -> String {
+pub(crate) fn summary(body: &[u8], max: usize) -> String {
     let head = body.get(..max).unwrap_or(body);
     let more = if head.len() < body.len() { " ..." } else { "" };
     if body.first() == Some(&b'{') {
@@ -94,7 +98,7 @@ pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Stat
     let resource = &cx.resource;
     match &resource.source {
         Source::BuiltIn(built_in) => {
-            let media = media(cx, true)?;
+            let media = media(cx)?;
             let parsed = parse(cx, media, &resource.kind)?;
             let mut value = typed(
                 cx,
@@ -109,9 +113,9 @@ pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Stat
             Ok(value)
         }
         Source::Custom(custom) => {
-            let media = media(cx, false)?;
-            let parsed = parse(cx, media, "")?;
-            custom.decode(cx, parsed.value, parsed.duplicates, validation)
+            let media = media(cx)?;
+            let parsed = parse(cx, media, &resource.kind)?;
+            custom.decode(cx, parsed.value, &parsed.duplicates, validation)
         }
     }
 }
@@ -123,14 +127,14 @@ pub(crate) fn other(
     expected: (&str, &str, &str),
     validation: FieldValidation,
 ) -> Result<Value, Status> {
-    let media = media(cx, true)?;
+    let media = media(cx)?;
     let parsed = parse(cx, media, expected.2)?;
     typed(cx, parsed, ty, expected, validation, media == Media::Yaml)
 }
 
 /// The DeleteOptions in a body; unknown fields are nobody's concern.
 pub(crate) fn delete_options(cx: &Cx, ty: &'static Type) -> Result<Value, Status> {
-    let media = media(cx, !cx.resource.is_custom())?;
+    let media = media(cx)?;
     let Parsed { mut value, .. } = parse(cx, media, "")?;
     if !value.is_object() && !value.is_null() {
         let found = decode::type_name(&value);
@@ -140,18 +144,16 @@ pub(crate) fn delete_options(cx: &Cx, ty: &'static Type) -> Result<Value, Status
     }
     let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
     if !kind.is_empty() && kind != "DeleteOptions" {
-        return Err(Status::bad_request(format!("decoded object cannot be converted to DeleteOptions: it is a {kind}")));
+        return Err(Status::bad_request(format!(
+            "decoded object cannot be converted to DeleteOptions: it is a {kind}"
+        )));
     }
     k1s_kinds::codec::decode(ty, &mut value, None).map_err(|error| Status::bad_request(error.to_string()))?;
     Ok(value)
 }
 
 /// Checks the kind and apiVersion of a document against what is expected, and fills them in.
-pub(crate) fn check_type(
-    value: &Value,
-    body: &[u8],
-    expected: (&str, &str, &str),
-) -> Result<(), Status> {
+pub(crate) fn check_type(value: &Value, body: &[u8], expected: (&str, &str, &str)) -> Result<(), Status> {
     let (api_version, _, kind) = expected;
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (sent_version, sent_kind) = (text("apiVersion"), text("kind"));
@@ -172,15 +174,20 @@ pub(crate) fn check_type(
             "the API version in the data ({sent_version}) does not match the expected API version ({api_version})"
         )));
     }
-    let package = |group: &str| match group.split('.').next() {
-        None | Some("") => "core".to_owned(),
-        Some(package) => package.to_owned(),
-    };
     let (expected_group, _) = api_version.split_once('/').unwrap_or(("", api_version));
     Err(Status::bad_request(format!(
-        "{sent_kind} in version {version:?} cannot be handled as a {kind}: converting ({version}.{sent_kind}) to ({}.{kind}): unknown conversion",
-        package(expected_group)
+        "{sent_kind} in version {version:?} cannot be handled as a {kind}: {}",
+        unknown_conversion((version, &sent_kind), (expected_group, kind))
     )))
+}
+
+/// Why an object of another kind cannot be taken for one of this group and kind.
+pub(crate) fn unknown_conversion((version, sent_kind): (&str, &str), (group, kind): (&str, &str)) -> String {
+    let package = match group.split('.').next() {
+        None | Some("") => "core",
+        Some(package) => package,
+    };
+    format!("converting ({version}.{sent_kind}) to ({package}.{kind}): unknown conversion")
 }
 
 fn typed(
@@ -200,18 +207,13 @@ fn typed(
     if value.is_null() {
         value = Value::Object(serde_json::Map::new());
     }
-    // Where both unknown and duplicate fields are found, they are told in the document's order.
-    let original = (!duplicates.is_empty() && validation != FieldValidation::Ignore).then(|| value.clone());
-    let mut unknown = Vec::new();
-    let strict = (validation != FieldValidation::Ignore).then_some(&mut unknown);
-    k1s_kinds::codec::decode(ty, &mut value, strict).map_err(|error| handled(&error))?;
-    let mut complaints: Vec<String> = unknown;
-    if validation != FieldValidation::Ignore {
-        complaints.extend(duplicates.iter().map(|duplicate| format!("duplicate field {}", k1s_object::field::quote(&duplicate.path))));
+    let mut complaints = if validation == FieldValidation::Ignore {
+        k1s_kinds::codec::decode(ty, &mut value, None).map(|()| Vec::new())
+    } else {
+        let duplicates = duplicates.iter().map(|duplicate| (&*duplicate.path, duplicate.position));
+        k1s_kinds::codec::decode_strict(ty, &mut value, duplicates)
     }
-    if let Some(original) = original {
-        sort_by_document(&mut complaints, &original);
-    }
+    .map_err(|error| handled(&error))?;
     if yaml {
         complaints.sort();
     }
@@ -239,32 +241,4 @@ pub(crate) fn report(
         }
         FieldValidation::Strict => Err(refuse(&format!("strict decoding error: {}", complaints.join(", ")))),
     }
-}
-
-/// Sorts `unknown field "a.b"` and `duplicate field "a.c"` by where the fields stand in the document.
-pub(crate) fn sort_by_document(complaints: &mut [String], document: &Value) {
-    let mut places = std::collections::HashMap::new();
-    let mut stack = vec![(String::new(), document)];
-    let mut place = 0_usize;
-    while let Some((path, value)) = stack.pop() {
-        places.insert(path.clone(), place);
-        place += 1;
-        match value {
-            Value::Object(map) => {
-                for (key, value) in map.iter().rev() {
-                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                    stack.push((path, value));
-                }
-            }
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate().rev() {
-                    stack.push((format!("{path}[{index}]"), item));
-                }
-            }
-            _ => {}
-        }
-    }
-    complaints.sort_by_key(|complaint| {
-        complaint.split_once('"').and_then(|(_, path)| path.strip_suffix('"')).and_then(|path| places.get(path)).copied()
-    });
 }

@@ -36,6 +36,7 @@ mod custom;
 mod delete;
 mod discovery;
 mod errors;
+mod gc;
 mod health;
 mod input;
 mod lifecycle;

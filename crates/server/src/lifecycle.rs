@@ -6,12 +6,15 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use k1s_object::Status;
-use k1s_store::Range;
+use k1s_schema::names::{Termination, set_terminating};
+use k1s_store::{Precondition, Range, Txn};
 use serde_json::{Value, json};
 
 use crate::{
+    admission,
     context::Cx,
     delete, errors,
+    gc::Collector,
     resource::Resource,
     stored::Stored,
     tenant::Tenant,
@@ -35,11 +38,20 @@ fn is_definition(cx: &Cx) -> bool {
 /// Makes a tenant, or finds it and takes up what was left undone.
 pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Status> {
     let ready = tenant.keys_of("k1s", "ready", "");
-    if tenant.store().get(ready.as_bytes(), None).await.map_err(|error| errors::store(&error))?.entry.is_none() {
+    let mut is_new = false;
+    if tenant
+        .store()
+        .get(ready.as_bytes(), None)
+        .await
+        .map_err(|error| errors::store(&error))?
+        .entry
+        .is_none()
+    {
         if !create {
             return Err(Status::not_found("", "clusters", &tenant.name));
         }
         bootstrap(tenant).await?;
+        is_new = true;
         match tenant.store().create(ready.into(), "1".into()).await {
             Ok(_) | Err(k1s_store::Error::Conflict(_)) => {}
             Err(error) => return Err(errors::store(&error)),
@@ -55,11 +67,15 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
             }
         }
     }
-    Ok(())
+    if is_new { Ok(()) } else { Collector::open(tenant).await }
 }
 
 /// The objects of a resource, read from the store.
-async fn objects(tenant: &Tenant, resource: &Resource, namespace: &str) -> Result<Vec<(Stored, Value)>, Status> {
+async fn objects(
+    tenant: &Tenant,
+    resource: &Resource,
+    namespace: &str,
+) -> Result<Vec<(Stored, Value)>, Status> {
     let range = Range::prefix(tenant.keys(resource, namespace));
     let found = tenant.store().range(range).await.map_err(|error| errors::store(&error))?;
     let mut objects = Vec::with_capacity(found.entries.len());
@@ -72,7 +88,12 @@ async fn objects(tenant: &Tenant, resource: &Resource, namespace: &str) -> Resul
 }
 
 /// Creates an object, as the server itself; one that is there already is fine.
-async fn ensure(tenant: &Arc<Tenant>, path: (&str, &str, &str), namespace: &str, object: Value) -> Result<(), Status> {
+async fn ensure(
+    tenant: &Arc<Tenant>,
+    path: (&str, &str, &str),
+    namespace: &str,
+    object: Value,
+) -> Result<(), Status> {
     let (group, version, plural) = path;
     let Some(resource) = tenant.shared.catalog.find(group, version, plural) else {
         return Err(Status::internal(format!("{plural} are not in the table of kinds")));
@@ -104,8 +125,87 @@ async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}], "type": "ClusterIP"},
     });
     ensure(tenant, ("", "v1", "services"), "default", service).await?;
-    for class in k1s_kinds::rules::cluster::bootstrap::priority_classes() {
-        ensure(tenant, ("scheduling.k8s.io", "v1", "priorityclasses"), "", class).await?;
+    ensure_all(tenant, bootstrap_objects(tenant)).await
+}
+
+/// What a fresh cluster has besides its namespaces.
+fn bootstrap_objects(tenant: &Tenant) -> Vec<Value> {
+    use k1s_kinds::rules::cluster::bootstrap;
+    let now = crate::time::stamp(tenant.env());
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        let mut condition = json!({"type": kind, "status": status, "lastTransitionTime": now});
+        condition["reason"] = reason.into();
+        condition["message"] = message.into();
+        json!({ "conditions": [condition] })
+    };
+    let mut apis = bootstrap::api_services();
+    for api in &mut apis {
+        api["status"] = condition("Available", "True", "Local", "Local APIServices are always available");
+    }
+    let range = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+        "metadata": {"name": "kubernetes", "finalizers": ["networking.k8s.io/service-cidr-finalizer"]},
+        "spec": {"cidrs": [format!("{}/16", tenant.options().service_network)]},
+        "status": condition("Ready", "True", "", "Kubernetes default Service CIDR is ready"),
+    });
+    let (levels, mut flows) = (bootstrap::priority_levels(), bootstrap::flow_schemas());
+    for flow in &mut flows {
+        let level = flow["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
+        let message = format!(
+            "This FlowSchema references the PriorityLevelConfiguration object named {level:?} and it exists"
+        );
+        flow["status"] = condition("Dangling", "False", "Found", &message);
+    }
+    [bootstrap::priority_classes(), levels, flows, apis, vec![range]].concat()
+}
+
+/// The bytes of an object that the server itself creates, complete with its status.
+pub(crate) fn encode_new(
+    tenant: &Tenant,
+    resource: &Resource,
+    mut object: Value,
+) -> Result<bytes::Bytes, Status> {
+    let status = object.get("status").cloned();
+    if let Some(rules) = resource.rules() {
+        (rules.defaults)(&mut object);
+    }
+    let metadata = write::metadata_mut(&mut object);
+    metadata.insert("uid".into(), tenant.env().uuid().to_string().into());
+    metadata.insert("creationTimestamp".into(), crate::time::stamp(tenant.env()).into());
+    if resource.has_generation() {
+        metadata.insert("generation".into(), 1.into());
+    }
+    resource.prepare_create(&mut object);
+    if let Some(status) = status {
+        object["status"] = status;
+    }
+    resource.finish(&mut object);
+    resource.set_type(&mut object);
+    resource.encode(&object)
+}
+
+/// Creates objects of the cluster in few transactions; those that are there already are left as they are.
+async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Status> {
+    let mut txn = Txn::new();
+    for object in objects {
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let found = k1s_kinds::find_kind(group, version, kind)
+            .and_then(|kind| tenant.shared.catalog.find(kind.group, kind.version, kind.plural));
+        let Some(resource) = found else {
+            return Err(Status::internal(format!("{kind} is not in the table of kinds")));
+        };
+        let key = tenant.key(&resource, "", meta_text(&object, "name"));
+        if tenant.get(&key).await?.is_none() {
+            txn = txn.put(key, encode_new(tenant, &resource, object)?, Precondition::Any);
+        }
+        if txn.ops().len() == k1s_store::limits::MAX_OPS {
+            tenant.store().txn(std::mem::take(&mut txn)).await.map_err(|error| errors::store(&error))?;
+        }
+    }
+    if !txn.ops().is_empty() {
+        tenant.store().txn(txn).await.map_err(|error| errors::store(&error))?;
     }
     Ok(())
 }
@@ -136,24 +236,26 @@ pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> R
         let object = written.value(&cx.resource)?;
         settle_definition(cx, meta_text(&object, "name")).await?;
     }
-    Ok(())
+    admission::after_write(cx).await
 }
 
 /// After an object was changed.
 pub(crate) async fn after_update(cx: &Cx, _: &Written, dry_run: bool) -> Result<(), Status> {
-    if !dry_run && is_definition(cx) {
+    if dry_run {
+        return Ok(());
+    }
+    if is_definition(cx) {
         settle_definition(cx, &cx.name).await?;
     }
-    Ok(())
+    admission::after_write(cx).await
 }
 
 /// The marks of its own that an object gets when it is deleted.
 pub(crate) fn mark(cx: &Cx, object: &mut Value) {
     if is(cx, "", "Namespace") {
         object["status"]["phase"] = "Terminating".into();
-    } else if is_definition(cx) {
-        let how = k1s_schema::names::Termination::InProgress;
-        k1s_schema::names::set_terminating(object, how, &crate::time::stamp(cx.tenant.env()));
+    } else if is_definition(cx) && meta_text(object, "deletionTimestamp").is_empty() {
+        set_terminating(object, Termination::Pending, &crate::time::stamp(cx.tenant.env()));
     }
 }
 
@@ -170,6 +272,7 @@ pub(crate) fn after_delete(cx: &Cx, object: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         cx.tenant.forget_caches(&text(&object["spec"]["group"]), &text(&object["spec"]["names"]["plural"]));
     }
+    admission::after_delete(cx);
 }
 
 /// Decides on the names of all definitions of a group, and waits until this server serves what they say.
@@ -177,8 +280,11 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
     let tenant = &cx.tenant;
     let resource = &cx.resource;
     let now = crate::time::stamp(tenant.env());
-    let all: Vec<Value> = objects(tenant, resource, "").await?.into_iter().map(|(_, object)| object).collect();
-    let Some(group) = all.iter().find(|crd| meta_text(crd, "name") == name).map(|crd| crd["spec"]["group"].clone()) else {
+    let all: Vec<Value> =
+        objects(tenant, resource, "").await?.into_iter().map(|(_, object)| object).collect();
+    let Some(group) =
+        all.iter().find(|crd| meta_text(crd, "name") == name).map(|crd| crd["spec"]["group"].clone())
+    else {
         return Ok(());
     };
     for crd in all.iter().filter(|crd| crd["spec"]["group"] == group) {
@@ -195,8 +301,13 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
             new["status"] = status.clone();
             Ok(new)
         };
-        let update =
-            Update { part: Part::Internal, dry_run: false, change: &change, uid_is_precondition: false, create: false };
+        let update = Update {
+            part: Part::Internal,
+            dry_run: false,
+            change: &change,
+            uid_is_precondition: false,
+            create: false,
+        };
         match write::update(&one, &update).await {
             Ok(_) => {}
             Err(error) if error.code == 404 => {}
@@ -243,7 +354,11 @@ async fn finish(tenant: &Arc<Tenant>, resource: &Arc<Resource>, name: &str) -> R
     if meta_text(&object, "deletionTimestamp").is_empty() {
         return Ok(true);
     }
-    if resource.kind == "Namespace" { finish_namespace(&cx, &object).await } else { finish_definition(&cx, &object).await }
+    if resource.kind == "Namespace" {
+        finish_namespace(&cx, &object).await
+    } else {
+        finish_definition(&cx, &object).await
+    }
 }
 
 /// What is left of a resource after its objects were deleted.
@@ -253,7 +368,11 @@ struct Remains {
 }
 
 /// Deletes all objects of a resource, in a namespace or (empty) everywhere; what is left waits for finalizers.
-async fn clear(tenant: &Arc<Tenant>, resource: &Arc<Resource>, namespace: &str) -> Result<Vec<Remains>, Status> {
+async fn clear(
+    tenant: &Arc<Tenant>,
+    resource: &Arc<Resource>,
+    namespace: &str,
+) -> Result<Vec<Remains>, Status> {
     let mut remains = Vec::new();
     for (_, object) in objects(tenant, resource, namespace).await? {
         let one = Cx::internal(tenant, resource, meta_text(&object, "namespace"), meta_text(&object, "name"));
@@ -273,7 +392,9 @@ async fn clear(tenant: &Arc<Tenant>, resource: &Arc<Resource>, namespace: &str) 
 
 async fn finish_namespace(cx: &Cx, namespace: &Value) -> Result<bool, Status> {
     let tenant = &cx.tenant;
-    let held = namespace["spec"]["finalizers"].as_array().is_some_and(|list| list.iter().any(|one| one == "kubernetes"));
+    let held = namespace["spec"]["finalizers"]
+        .as_array()
+        .is_some_and(|list| list.iter().any(|one| one == "kubernetes"));
     if !held {
         return Ok(true);
     }
@@ -295,12 +416,18 @@ async fn finish_namespace(cx: &Cx, namespace: &Value) -> Result<bool, Status> {
                 list.retain(|finalizer| finalizer != "kubernetes");
             }
         } else {
-            new["status"]["conditions"] = conditions(&remains, &old["status"]["conditions"], &crate::time::stamp(tenant.env()));
+            new["status"]["conditions"] =
+                conditions(&remains, &old["status"]["conditions"], &crate::time::stamp(tenant.env()));
         }
         Ok(new)
     };
-    let update =
-        Update { part: Part::Internal, dry_run: false, change: &change, uid_is_precondition: false, create: false };
+    let update = Update {
+        part: Part::Internal,
+        dry_run: false,
+        change: &change,
+        uid_is_precondition: false,
+        create: false,
+    };
     match write::update(cx, &update).await {
         Ok(_) => Ok(remains.is_empty()),
         Err(status) if status.code == 404 => Ok(true),
@@ -320,14 +447,38 @@ fn conditions(remains: &[Remains], before: &Value, now: &str) -> Value {
     let resources = count(remains.iter().map(|remain| &*remain.resource));
     let finalizers = count(remains.iter().flat_map(|remain| remain.finalizers.iter().map(String::as_str)));
     let join = |counts: &BTreeMap<&str, usize>, word: &str| {
-        counts.iter().map(|(name, count)| format!("{name} {word} {count} resource instances")).collect::<Vec<_>>().join(", ")
+        counts
+            .iter()
+            .map(|(name, count)| format!("{name} {word} {count} resource instances"))
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     let waiting = !finalizers.is_empty();
     let conditions = [
-        ("NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered", "All resources successfully discovered".to_owned()),
-        ("NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions", "All legacy kube types successfully parsed".to_owned()),
-        ("NamespaceDeletionContentFailure", false, "ContentDeleted", "All content successfully deleted, may be waiting on finalization".to_owned()),
-        ("NamespaceContentRemaining", true, "SomeResourcesRemain", format!("Some resources are remaining: {}", join(&resources, "has"))),
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            false,
+            "ResourcesDiscovered",
+            "All resources successfully discovered".to_owned(),
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            false,
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed".to_owned(),
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            false,
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization".to_owned(),
+        ),
+        (
+            "NamespaceContentRemaining",
+            true,
+            "SomeResourcesRemain",
+            format!("Some resources are remaining: {}", join(&resources, "has")),
+        ),
         (
             "NamespaceFinalizersRemaining",
             waiting,
@@ -359,23 +510,46 @@ async fn finish_definition(cx: &Cx, definition: &Value) -> Result<bool, Status> 
     tenant.customs.reach(tenant, revision).await?;
     let customs = tenant.customs.current(tenant).await?;
     let (group, plural) = (&definition["spec"]["group"], &definition["spec"]["names"]["plural"]);
-    let resource = customs.resources().find(|one| *group == one.group.as_str() && *plural == one.plural.as_str()).cloned();
-    let remains = match resource {
-        Some(resource) => clear(tenant, &resource, "").await?,
-        None => Vec::new(),
-    };
-    if !remains.is_empty() {
-        return Ok(false);
+    let resource = customs
+        .resources()
+        .find(|one| *group == one.group.as_str() && *plural == one.plural.as_str())
+        .cloned();
+    let now = || crate::time::stamp(tenant.env());
+    let mut how = Termination::NeverEstablished;
+    if let Some(resource) = resource {
+        let begin = |old: &Value| {
+            let mut new = old.clone();
+            set_terminating(&mut new, Termination::InProgress, &now());
+            Ok(new)
+        };
+        let update = Update {
+            part: Part::Internal,
+            dry_run: false,
+            change: &begin,
+            uid_is_precondition: false,
+            create: false,
+        };
+        write::update(cx, &update).await?;
+        if !clear(tenant, &resource, "").await?.is_empty() {
+            return Ok(false);
+        }
+        how = Termination::Completed;
     }
     let change = |old: &Value| {
         let mut new = old.clone();
+        set_terminating(&mut new, how, &now());
         if let Some(list) = new["metadata"]["finalizers"].as_array_mut() {
             list.retain(|finalizer| finalizer != CRD_FINALIZER);
         }
         Ok(new)
     };
-    let update =
-        Update { part: Part::Internal, dry_run: false, change: &change, uid_is_precondition: false, create: false };
+    let update = Update {
+        part: Part::Internal,
+        dry_run: false,
+        change: &change,
+        uid_is_precondition: false,
+        create: false,
+    };
     match write::update(cx, &update).await {
         Ok(_) => {
             let revision = tenant.revision().await?;

@@ -95,7 +95,12 @@ impl Metrics {
         let head = |out: &mut String, name: &str, kind: &str, help: &str| {
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
         };
-        head(&mut out, "apiserver_request_total", "counter", "Requests answered, by verb, resource and code.");
+        head(
+            &mut out,
+            "apiserver_request_total",
+            "counter",
+            "Requests answered, by verb, resource and code.",
+        );
         for ((verb, group, version, resource, subresource, code), count) in &*self.requests.lock() {
             let _ = writeln!(
                 out,
@@ -124,7 +129,8 @@ impl Metrics {
             let _ = writeln!(out, "{name}_count{{{labels}}} {}", histogram.count);
         }
         head(&mut out, "apiserver_current_inflight_requests", "gauge", "Requests under way, watches apart.");
-        let _ = writeln!(out, "apiserver_current_inflight_requests {}", self.in_flight.load(Ordering::Relaxed));
+        let _ =
+            writeln!(out, "apiserver_current_inflight_requests {}", self.in_flight.load(Ordering::Relaxed));
         head(&mut out, "apiserver_longrunning_requests", "gauge", "Open watches.");
         for ((group, version, resource), open) in &*self.watches.lock() {
             let _ = writeln!(

@@ -84,12 +84,17 @@ fn clauses(header: &str) -> Vec<Clause<'_>> {
             let mut parts = clause.split(';').map(str::trim);
             let (kind, subtype) = match parts.next()? {
                 "" => return None,
-                "*" => ("*", "*"),
                 media => media.split_once('/')?,
             };
-            let parameters: Vec<(&str, &str)> =
-                parts.filter_map(|part| part.split_once('=')).map(|(key, value)| (key.trim(), value.trim())).collect();
-            let quality = parameters.iter().find(|(key, _)| *key == "q").and_then(|(_, q)| q.parse().ok()).unwrap_or(1.0);
+            let parameters: Vec<(&str, &str)> = parts
+                .filter_map(|part| part.split_once('='))
+                .map(|(key, value)| (key.trim(), value.trim()))
+                .collect();
+            let quality = parameters
+                .iter()
+                .find(|(key, _)| *key == "q")
+                .and_then(|(_, q)| q.parse().ok())
+                .unwrap_or(1.0);
             Some(Clause { kind: kind.trim(), subtype: subtype.trim(), quality, parameters })
         })
         .collect();
@@ -115,7 +120,9 @@ pub(crate) fn negotiate(headers: &HeaderMap, offer: Offer) -> Result<Accepted, S
         let streams = match (offer.stream, offer.protobuf) {
             (false, _) => "",
             (true, false) => ", application/json;stream=watch",
-            (true, true) => ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+            (true, true) => {
+                ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+            }
         };
         not_acceptable(format!("406: Not Acceptable\n\nAvailable representations: {available}{streams}"))
             .with(Details::default())
@@ -141,7 +148,8 @@ fn accept(clause: &Clause<'_>, offer: Offer) -> Option<Accepted> {
     if (media == Media::Protobuf && !offer.protobuf) || (media == Media::Yaml && offer.stream) {
         return None;
     }
-    let parameter = |name: &str| clause.parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+    let parameter =
+        |name: &str| clause.parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
     let mut form_version = "meta.k8s.io/v1";
     let form = match parameter("as") {
         None => Form::Object,
@@ -191,6 +199,9 @@ mod tests {
         let both = "application/vnd.kubernetes.protobuf,application/json";
         assert_eq!(chosen(both, OFFER).map(|a| a.media), Some(Media::Protobuf));
         assert_eq!(chosen(both, Offer { protobuf: false, ..OFFER }), Some(Accepted::JSON));
-        assert_eq!(chosen("application/json;q=0.1,application/yaml;q=0.9", OFFER).map(|a| a.media), Some(Media::Yaml));
+        assert_eq!(
+            chosen("application/json;q=0.1,application/yaml;q=0.9", OFFER).map(|a| a.media),
+            Some(Media::Yaml)
+        );
     }
 }

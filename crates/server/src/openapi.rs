@@ -11,7 +11,8 @@ use k1s_object::Status;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    body::Body, context::Cx, negotiate::not_acceptable, request::Query, respond, tenant::Tenant, write::meta_text,
+    body::Body, context::Cx, negotiate::not_acceptable, request::Query, respond, tenant::Tenant,
+    write::meta_text,
 };
 
 /// Answers a path under `/openapi/v3`.
@@ -32,15 +33,17 @@ pub(crate) async fn handle(
             part == "*/*" || part.starts_with("application/json") || part == "application/*"
         });
     if !acceptable {
-        return Err(not_acceptable("only application/json is to be had here"));
+        return Ok(respond::nothing(406));
     }
-    let Some(document) = document(tenant, name).await? else { return Ok(respond::page_not_found()) };
+    let Some(document) = document(tenant, name).await? else { return Ok(respond::nothing(404)) };
     let body = document.to_string();
     let hash = hash(&body);
     match query.find("hash") {
         Some(known) if known == hash => {
             let mut response = respond::bytes(200, "application/json", body.into_bytes());
-            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
+            response
+                .headers_mut()
+                .insert(header::CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
             Ok(response)
         }
         Some(_) => {
@@ -94,7 +97,9 @@ async fn document(tenant: &Arc<Tenant>, name: &str) -> Result<Option<Value>, Sta
         return Ok(Some(document));
     }
     let mut words = name.split('/');
-    let (Some("apis"), Some(group), Some(version), None) = (words.next(), words.next(), words.next(), words.next()) else {
+    let (Some("apis"), Some(group), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
         return Ok(None);
     };
     custom_document(tenant, group, version).await
@@ -108,7 +113,9 @@ async fn custom_document(tenant: &Arc<Tenant>, group: &str, version: &str) -> Re
     if resources.is_empty() {
         return Ok(None);
     }
-    let Some(definitions) = tenant.shared.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions") else {
+    let Some(definitions) =
+        tenant.shared.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
+    else {
         return Ok(None);
     };
     let mut document = Document::new(group, version);
@@ -162,7 +169,9 @@ pub(crate) async fn v2(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Resp
     }
     let mut documents = Vec::new();
     let mut names = openapi::documents();
-    names.extend(custom_versions(tenant).await?.into_iter().map(|(group, version)| format!("apis/{group}/{version}")));
+    names.extend(
+        custom_versions(tenant).await?.into_iter().map(|(group, version)| format!("apis/{group}/{version}")),
+    );
     names.sort();
     names.dedup();
     for name in names {

@@ -30,10 +30,15 @@ pub struct ServerOptions {
     pub git_version: String,
     /// The certificate authority that `kube-root-ca.crt` holds, as PEM.
     pub root_ca: String,
+    /// Who tokens of service accounts are issued by and, if they name nobody else, for; a tenant's name is added.
+    pub service_account_issuer: String,
     /// The tenant that paths without `/clusters/{name}` belong to.
     pub default_tenant: String,
     /// Whether a tenant comes into being when it is first asked for (else by [`crate::ApiServer::create_tenant`] only).
     pub create_tenants: bool,
+    /// Whether dependents of deleted objects are deleted too, and what waits for them goes on. Without it objects stay
+    /// as they were written: for those who bring a garbage collector of their own, or none.
+    pub garbage_collection: bool,
 }
 
 impl Default for ServerOptions {
@@ -50,8 +55,10 @@ impl Default for ServerOptions {
             service_network: Ipv4Addr::new(10, 0, 0, 0),
             git_version: "v1.37.0+k1s".into(),
             root_ca: String::new(),
+            service_account_issuer: "https://kubernetes.default.svc.cluster.local".into(),
             default_tenant: "default".into(),
             create_tenants: true,
+            garbage_collection: true,
         }
     }
 }

@@ -21,6 +21,9 @@ use crate::{
 
 /// GET of one object.
 pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Status> {
+    if crate::health::is_component_status(cx) {
+        return crate::health::component_status(cx).await;
+    }
     // Every read is of the newest state, so a revision asked for only has to be there already.
     let wanted = cx.query.get("resourceVersion");
     let wanted: u64 = match wanted {
@@ -47,8 +50,14 @@ async fn wait_for(cx: &Cx, revision: Revision) -> Result<(), Status> {
 /// What Go says of a resourceVersion that is no number: 500 for a GET, 400 for a list.
 fn bad_revision(text: &str, get: bool) -> Status {
     let quoted = quote(text);
-    let message = format!("resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax");
-    if get { Status::new(500, "", message) } else { Status::bad_request(message) }
+    let message = format!(
+        "resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
+    );
+    if get {
+        Status::new(500, "", message)
+    } else {
+        Status::bad_request(format!("invalid resource version: {message}"))
+    }
 }
 
 /// How fresh a list has to be.
@@ -84,23 +93,32 @@ fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
     let (version, matching, token) =
         (query.get("resourceVersion"), query.get("resourceVersionMatch"), query.get("continue"));
     let mut errors = Vec::new();
-    if query.find("sendInitialEvents").is_some() {
-        errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
-    }
     if !matching.is_empty() {
         let field = "resourceVersionMatch";
         if version.is_empty() {
-            errors.push(FieldError::forbidden(field, "resourceVersionMatch is forbidden unless resourceVersion is provided"));
+            errors.push(FieldError::forbidden(
+                field,
+                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+            ));
         }
         if !token.is_empty() {
-            errors.push(FieldError::forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));
+            errors.push(FieldError::forbidden(
+                field,
+                "resourceVersionMatch is forbidden when continue is provided",
+            ));
         }
         if !matches!(matching, "Exact" | "NotOlderThan") {
             errors.push(FieldError::not_supported(field, matching, &["Exact", "NotOlderThan", ""]));
         }
         if matching == "Exact" && version == "0" {
-            errors.push(FieldError::forbidden(field, "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""));
+            errors.push(FieldError::forbidden(
+                field,
+                "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
+            ));
         }
+    }
+    if query.find("sendInitialEvents").is_some() {
+        errors.push(FieldError::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
     }
     if !errors.is_empty() {
         return Err(invalid_options("ListOptions", &errors));
@@ -113,7 +131,9 @@ fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
     if !token.is_empty() {
         let token = Continue::parse(token, prefix)?;
         if number.is_some_and(|number| number.get() != 0) {
-            return Err(Status::bad_request("specifying resource version is not allowed when using continue"));
+            return Err(Status::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
         }
         return Ok(Options {
             moment: token.revision.map_or(Moment::Now, Moment::Exact),
@@ -143,19 +163,25 @@ struct Continue {
 
 impl Continue {
     fn parse(token: &str, prefix: &str) -> Result<Continue, Status> {
-        let bad = |why: String| Status::bad_request(format!("continue key is not valid: {why}"));
+        let bad = |why: String| {
+            Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        };
         let raw = base64::engine::general_purpose::URL_SAFE_NO_PAD
             .decode(token.trim_end_matches('='))
-            .map_err(|error| bad(error.to_string()))?;
+            .map_err(|error| bad(format!("illegal base64 data at input byte {}", offset(&error, token))))?;
         let value: Value = serde_json::from_slice(&raw).map_err(|error| bad(error.to_string()))?;
         if value["v"] != "meta.k8s.io/v1" {
             let shown = value["v"].as_str().unwrap_or_default();
-            return Err(bad(format!("server does not recognize this encoded version {}", quote(shown))));
+            return Err(bad(format!("server does not recognize this encoded version {shown}")));
         }
         let revision = match value["rv"].as_i64() {
-            None | Some(0) => return Err(bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".into())),
+            None | Some(0) => {
+                return Err(bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".into()));
+            }
             Some(-1) => None,
-            Some(number) => Some(Revision::new(u64::try_from(number).map_err(|_| bad("negative revision".into()))?)),
+            Some(number) => {
+                Some(Revision::new(u64::try_from(number).map_err(|_| bad("negative revision".into()))?))
+            }
         };
         let start = value["start"].as_str().unwrap_or_default();
         if start.is_empty() {
@@ -175,8 +201,20 @@ impl Continue {
     }
 }
 
+/// Where base64 goes wrong, as Go counts it.
+fn offset(error: &base64::DecodeError, token: &str) -> usize {
+    match error {
+        base64::DecodeError::InvalidByte(offset, _)
+        | base64::DecodeError::InvalidLastSymbol { offset, .. } => *offset,
+        _ => token.len(),
+    }
+}
+
 /// GET of a list.
 pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
+    if crate::health::is_component_status(cx) {
+        return crate::health::component_statuses(cx).await;
+    }
     let selection = Selection::parse(cx)?;
     if cx.accepted.form == crate::negotiate::Form::Table {
         crate::table::include(cx)?;
@@ -195,7 +233,8 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
         Moment::Any => cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
         Moment::NotOlderThan(revision) => {
             // A revision that the store has reached is only a matter of a moment; a later one may never come.
-            let patience = if cx.tenant.revision().await? >= revision { crate::cache::PATIENCE } else { patience };
+            let patience =
+                if cx.tenant.revision().await? >= revision { crate::cache::PATIENCE } else { patience };
             cache.at_least(revision, patience).await?
         }
         Moment::Exact(revision) => match exact(cx, &cache, revision).await {
@@ -223,9 +262,9 @@ async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapsho
     }
     let range = Range::prefix(cache.prefix().clone()).at(revision);
     let found = cx.tenant.store().range(range).await.map_err(|error| match error {
-        k1s_store::Error::Compacted { .. } => {
-            Status::expired("The provided resource version is too old: the requested state is no longer available")
-        }
+        k1s_store::Error::Compacted { .. } => Status::expired(
+            "The provided resource version is too old: the requested state is no longer available",
+        ),
         other => errors::store(&other),
     })?;
     let mut snapshot = Snapshot { revision, ..Snapshot::default() };
@@ -259,7 +298,12 @@ fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Select
         .filter(|entry| selection.matches(entry));
     let mut items: Vec<Stored> = Vec::new();
     let mut last: Option<&Arc<Entry>> = None;
-    let mut list = List { revision: snapshot.revision.get(), items: Vec::new(), continue_token: String::new(), remaining: None };
+    let mut list = List {
+        revision: snapshot.revision.get(),
+        items: Vec::new(),
+        continue_token: String::new(),
+        remaining: None,
+    };
     while let Some(entry) = rest.next() {
         if options.limit > 0 && items.len() == options.limit {
             let remaining = 1 + if selection.is_everything() { rest.count() } else { 0 };

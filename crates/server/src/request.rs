@@ -38,9 +38,14 @@ impl Query {
     /// A whole number, or what Go says of it.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
         let Some(text) = self.find(name) else { return Ok(None) };
-        text.parse().map(Some).map_err(|_| {
+        text.parse::<i64>().map(Some).map_err(|error| {
+            use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+            let why = match error.kind() {
+                PosOverflow | NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
             Status::bad_request(format!(
-                "strconv.ParseInt: parsing {}: invalid syntax",
+                "strconv.ParseInt: parsing {}: {why}",
                 k1s_object::field::quote(text)
             ))
         })
@@ -120,7 +125,8 @@ fn resource_path(group: &str, version: &str, mut words: &[&str]) -> Path {
     Path::Resource(path)
 }
 
-fn unescape(segment: &str) -> String {
+/// Resolves percent escapes; what is none stays as it is.
+pub(crate) fn unescape(segment: &str) -> String {
     if !segment.contains('%') {
         return segment.to_owned();
     }
@@ -204,7 +210,9 @@ mod tests {
 
     #[test]
     fn verbs() {
-        let verb = |method: Method, path: &str, query: &str| verb(&method, &resource(path), &Query::parse(Some(query)));
+        let verb = |method: Method, path: &str, query: &str| {
+            verb(&method, &resource(path), &Query::parse(Some(query)))
+        };
         assert_eq!(verb(Method::GET, "/api/v1/pods", ""), "list");
         assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=maybe"), "watch");
         assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=false"), "list");

@@ -6,7 +6,7 @@ use k1s_kinds::{
     rules::{FieldLabelError, NameRule, Rules},
     table::Kind,
 };
-use k1s_object::{Status, field::At, names};
+use k1s_object::{FieldError, Status, field::At, names};
 use k1s_schema::crd;
 use serde_json::Value;
 
@@ -78,6 +78,8 @@ static DEFINITION: Rules = Rules {
     validate_update: crd::validate_update,
     validate_status: |new, _| crd::validate_status_update(new),
     warnings: crd::warnings,
+    // The name is made of what the definition says, which its validation knows.
+    name: NameRule::Own(|_, _| Vec::new()),
     generation: true,
     unconditional_update: false,
     delete_answers_object: true,
@@ -143,14 +145,6 @@ impl Resource {
         }
     }
 
-    /// The stamp for objects that are written now; 0 for built-in kinds.
-    pub(crate) fn stamp(&self) -> u64 {
-        match &self.source {
-            Source::BuiltIn(_) => 0,
-            Source::Custom(custom) => custom.storage_stamp(),
-        }
-    }
-
     /// The version that objects are stored in.
     pub(crate) fn storage_version(&self) -> &str {
         match &self.source {
@@ -174,6 +168,7 @@ impl Resource {
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
                 object = (view.from_stored)(&object);
+                self.finish(&mut object);
                 self.set_type(&mut object);
             }
             Source::BuiltIn(_) => {}
@@ -190,7 +185,12 @@ impl Resource {
     pub(crate) fn encode(&self, object: &Value) -> Result<bytes::Bytes, Status> {
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
-                Stored::encode(&(view.to_stored)(object), view.stored.1, 0)
+                let (group, version) = view.stored;
+                let mut stored = (view.to_stored)(object);
+                if let Some(kind) = k1s_kinds::find_kind(group, version, &self.kind) {
+                    k1s_kinds::codec::finish(kind.ty, &mut stored);
+                }
+                Stored::encode(&stored, version, 0)
             }
             Source::BuiltIn(_) => Stored::encode(object, &self.version, 0),
             Source::Custom(custom) => {
@@ -240,6 +240,13 @@ impl Resource {
         }
     }
 
+    /// Whether `metadata.namespace` can be selected on: objects without one mostly say they do not know it.
+    pub(crate) fn selects_on_namespace(&self) -> bool {
+        let own_fields =
+            matches!(self.rules().map(|rules| rules.field_error), None | Some(FieldLabelError::NotSupported));
+        self.namespaced || !own_fields
+    }
+
     /// How the cache reads the selectable fields.
     pub(crate) fn field_reader(&self) -> Fields {
         match &self.source {
@@ -266,7 +273,9 @@ impl Resource {
             Some(FieldLabelError::Quoted(kind)) => {
                 format!("field label {} not supported for {kind}", k1s_object::field::quote(field))
             }
-            Some(FieldLabelError::NotSupportedFor(kind)) => format!("field label not supported for {kind}: {field}"),
+            Some(FieldLabelError::NotSupportedFor(kind)) => {
+                format!("field label not supported for {kind}: {field}")
+            }
             Some(FieldLabelError::OnlyMetadata) => format!(
                 "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
                 k1s_object::field::quote(field)
@@ -342,6 +351,26 @@ impl Resource {
     pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
         if let Source::BuiltIn(built_in) = &self.source {
             (built_in.rules.warnings)(new, old, out);
+        }
+    }
+
+    /// What is wrong with the kind and apiVersion of an object; only custom resources get this far with others.
+    pub(crate) fn type_errors(&self, object: &Value) -> Vec<FieldError> {
+        if !self.is_custom() {
+            return Vec::new();
+        }
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+        let own = [("kind", &self.kind), ("apiVersion", &self.api_version)];
+        own.iter()
+            .filter(|(field, must_be)| text(field) != **must_be)
+            .map(|(field, must_be)| FieldError::invalid(*field, text(field), format!("must be {must_be}")))
+            .collect()
+    }
+
+    /// After validation: numbers as a custom resource is stored with.
+    pub(crate) fn settle(&self, object: &mut Value) {
+        if self.is_custom() {
+            k1s_schema::settle_numbers(object);
         }
     }
 

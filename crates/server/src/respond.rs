@@ -34,6 +34,13 @@ pub(crate) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
     response
 }
 
+/// An answer without a word.
+pub(crate) fn nothing(code: u16) -> Response<Body> {
+    let mut response = bytes(code, "", Body::empty());
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    response
+}
+
 /// `404 page not found`, in plain text.
 pub(crate) fn page_not_found() -> Response<Body> {
     text(404, "404 page not found\n")
@@ -44,7 +51,9 @@ pub(crate) fn status(status: &Status, media: Media) -> Response<Body> {
     let value = status.to_json();
     let mut response = bytes(status.code, media.content_type(), encode_status(&value, media));
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some(seconds) = status.details.as_ref().map(|details| details.retry_after_seconds).filter(|s| *s > 0) {
+    if let Some(seconds) =
+        status.details.as_ref().map(|details| details.retry_after_seconds).filter(|s| *s > 0)
+    {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
@@ -62,7 +71,7 @@ fn encode_status(value: &Value, media: Media) -> Vec<u8> {
 }
 
 /// A success without an object: what a DELETE answers.
-pub(crate) fn success(cx: &Cx, details: Value) -> Response<Body> {
+pub(crate) fn success(cx: &Cx, details: &Value) -> Response<Body> {
     let value = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
     bytes(200, cx.accepted.media.content_type(), encode_status(&value, cx.accepted.media))
 }
@@ -84,7 +93,9 @@ pub(crate) fn object(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>
     let bytes_of = |value: &Value| encode(&cx.resource, value, media);
     match cx.accepted.form {
         Form::Object => Ok(bytes(code, media.content_type(), bytes_of(value)?)),
-        Form::Partial => Ok(bytes(code, media.content_type(), encode_meta(&partial(cx.accepted, value), media)?)),
+        Form::Partial => {
+            Ok(bytes(code, media.content_type(), encode_meta(&partial(cx.accepted, value), media)?))
+        }
         Form::PartialList => Err(not_acceptable(format!(
             "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
             go_type(&cx.resource, false)
@@ -93,7 +104,7 @@ pub(crate) fn object(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>
             let include = table::include(cx)?;
             let revision = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
             let meta = if revision.is_empty() { json!({}) } else { json!({ "resourceVersion": revision }) };
-            let table = table::build(cx, meta, std::iter::once(value), include, true);
+            let table = table::build(cx, &meta, std::iter::once(value), include, true);
             Ok(bytes(code, media.content_type(), encode_meta(&table, media)?))
         }
     }
@@ -118,9 +129,12 @@ pub(crate) fn encode(resource: &Resource, value: &Value, media: Media) -> Result
         Media::Json => Ok(value.to_string().into_bytes()),
         Media::Yaml => Ok(k1s_object::to_yaml(value).into_bytes()),
         Media::Protobuf => match &resource.source {
-            Source::BuiltIn(built_in) => {
-                Ok(k1s_kinds::protobuf::encode(built_in.kind.ty, value, &resource.api_version, &resource.kind))
-            }
+            Source::BuiltIn(built_in) => Ok(k1s_kinds::protobuf::encode(
+                built_in.kind.ty,
+                value,
+                &resource.api_version,
+                &resource.kind,
+            )),
             Source::Custom(_) => Err(not_acceptable("custom resources have no protobuf encoding")),
         },
     }
@@ -150,6 +164,11 @@ fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
         Media::Yaml => Ok(k1s_object::to_yaml(value).into_bytes()),
         Media::Protobuf => {
             let kind = value["kind"].as_str().unwrap_or_default();
+            if kind == "Table" {
+                return Err(not_acceptable(
+                    "object *v1.Table does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message",
+                ));
+            }
             let name = format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}");
             let ty = k1s_kinds::type_by_name(&name)
                 .ok_or_else(|| not_acceptable(format!("{kind} has no protobuf encoding here")))?;
@@ -205,7 +224,8 @@ pub(crate) fn list(cx: &Cx, list: &List) -> Result<Response<Body>, Status> {
             Ok(bytes(200, media.content_type(), out))
         }
         Form::Object => {
-            let items = list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
+            let items =
+                list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
             let value = json!({"kind": resource.list_kind, "apiVersion": resource.api_version,
                 "metadata": list_meta(list, resource.is_custom()), "items": items});
             let list_type = match &resource.source {
@@ -236,8 +256,9 @@ pub(crate) fn list(cx: &Cx, list: &List) -> Result<Response<Body>, Status> {
         }
         Form::Table => {
             let include = table::include(cx)?;
-            let items = list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
-            let table = table::build(cx, list_meta(list, false), items.iter(), include, true);
+            let items =
+                list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
+            let table = table::build(cx, &list_meta(list, false), items.iter(), include, true);
             Ok(bytes(200, media.content_type(), encode_meta(&table, media)?))
         }
     }

@@ -47,7 +47,7 @@ impl Selection {
         for term in fields.requirements() {
             let place = match term.field.as_str() {
                 "metadata.name" => Place::Name,
-                "metadata.namespace" => Place::Namespace,
+                "metadata.namespace" if cx.resource.selects_on_namespace() => Place::Namespace,
                 other => match names.iter().position(|name| *name == other) {
                     Some(place) => Place::Other(place),
                     None => return Err(Status::bad_request(cx.resource.field_error(other))),
@@ -56,6 +56,10 @@ impl Selection {
             terms.push(FieldTerm { place, value: term.value.clone(), equal: !term.negated });
         }
         if !cx.name.is_empty() {
+            let other = |term: &FieldTerm| term.place == Place::Name && term.equal && term.value != cx.name;
+            if terms.iter().any(other) {
+                return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name"));
+            }
             terms.push(FieldTerm { place: Place::Name, value: cx.name.clone(), equal: true });
         }
         Ok(Selection {

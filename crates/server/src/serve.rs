@@ -35,7 +35,8 @@ pub fn certificate(names: &[String]) -> Result<TlsFiles, rcgen::Error> {
     let mut authority = rcgen::CertificateParams::new(Vec::new())?;
     authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     authority.distinguished_name.push(rcgen::DnType::CommonName, "k1s");
-    authority.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign, rcgen::KeyUsagePurpose::DigitalSignature];
+    authority.key_usages =
+        vec![rcgen::KeyUsagePurpose::KeyCertSign, rcgen::KeyUsagePurpose::DigitalSignature];
     let authority_key = rcgen::KeyPair::generate()?;
     let authority_certificate = authority.self_signed(&authority_key)?;
     let issuer = rcgen::Issuer::new(authority, authority_key);
@@ -74,9 +75,10 @@ impl Listener {
         let wrong = |what: &str, error: &dyn std::fmt::Display| {
             io::Error::new(io::ErrorKind::InvalidInput, format!("the {what} cannot be used: {error}"))
         };
-        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(files.certificate.as_bytes())
-            .collect::<Result<_, _>>()
-            .map_err(|error| wrong("certificate", &error))?;
+        let chain: Vec<CertificateDer<'static>> =
+            CertificateDer::pem_slice_iter(files.certificate.as_bytes())
+                .collect::<Result<_, _>>()
+                .map_err(|error| wrong("certificate", &error))?;
         if chain.is_empty() {
             return Err(wrong("certificate", &"there is none in the file"));
         }
@@ -91,7 +93,10 @@ impl Listener {
             .with_single_cert(chain, key)
             .map_err(|error| wrong("certificate", &error))?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Listener { socket: TcpListener::bind(address).await?, tls: Some(TlsAcceptor::from(Arc::new(config))) })
+        Ok(Listener {
+            socket: TcpListener::bind(address).await?,
+            tls: Some(TlsAcceptor::from(Arc::new(config))),
+        })
     }
 
     /// The address it listens at.
@@ -113,7 +118,10 @@ pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
     let graceful = GracefulShutdown::new();
     let mut http = auto::Builder::new(TokioExecutor::new());
     http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
-    http.http2().timer(TokioTimer::new()).max_concurrent_streams(1000).keep_alive_interval(Some(Duration::from_secs(30)));
+    http.http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(1000)
+        .keep_alive_interval(Some(Duration::from_secs(30)));
     let http = Arc::new(http);
     let stopped = server.stopped().clone();
     loop {
@@ -167,4 +175,3 @@ async fn connection<S>(
         tracing::debug!(%error, "a connection ended");
     }
 }
-

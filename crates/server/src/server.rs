@@ -17,13 +17,13 @@ use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, Response, header};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use k1s_env::Env;
-use k1s_object::Status;
+use k1s_object::{Status, names, selector::FieldSelector};
 use k1s_store::Store;
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::{self, Attributes, User},
+    auth::{self, Attributes, Target, User},
     body::Body,
     catalog::Catalog,
     context::Cx,
@@ -66,8 +66,16 @@ impl ApiServer {
     pub async fn new(env: Env, store: Arc<dyn Store>, options: ServerOptions) -> Result<ApiServer, Status> {
         let stop = CancellationToken::new();
         let default = options.default_tenant.clone();
-        let shared =
-            Arc::new(Shared { env, store, options, catalog: Catalog::new(), metrics: Metrics::default(), stop });
+        let shared = Arc::new(Shared {
+            env,
+            store,
+            options,
+            catalog: Catalog::new(),
+            metrics: Metrics::default(),
+            authorizer: Arc::new(auth::Defaults),
+            signer: auth::TokenSigner::default(),
+            stop,
+        });
         let inner = Inner { shared, tenants: RwLock::default(), making: tokio::sync::Mutex::new(()) };
         let server = ApiServer { inner: Arc::new(inner), tenant: None, user: None };
         server.inner.tenant(&default, true).await?;
@@ -135,7 +143,10 @@ impl ApiServer {
         let outcome = AssertUnwindSafe(self.answer(request, &mut labels)).catch_unwind().await;
         let response = outcome.unwrap_or_else(|_| {
             tracing::error!("a request made the server panic; this is a bug");
-            respond::status(&Status::internal("the server panicked while it worked on the request"), Media::Json)
+            respond::status(
+                &Status::internal("the server panicked while it worked on the request"),
+                Media::Json,
+            )
         });
         let took = shared.env.now() - started;
         shared.metrics.answered(labels, response.status().as_u16(), took);
@@ -168,36 +179,52 @@ impl ApiServer {
     {
         let shared = &self.inner.shared;
         let (parts, body) = request.into_parts();
-        let user = self.authenticate(&parts.headers)?;
-        let full_path = parts.uri.path();
-        let (tenant_name, path) = split_tenant(full_path);
+        let (tenant_name, path) = split_tenant(parts.uri.path());
         let query = Query::parse(parts.uri.query());
         let parsed = request::parse_path(path);
         let verb = match &parsed {
             Path::Resource(resource) => {
                 let verb = request::verb(&parts.method, resource, &query);
                 labels.verb = metric_verb(verb);
-                if let Some(known) = shared.catalog.find(&resource.group, &resource.version, &resource.resource) {
+                if let Some(known) =
+                    shared.catalog.find(&resource.group, &resource.version, &resource.resource)
+                {
                     label(labels, &known, resource);
                 }
-                auth::authorize(&user, &attributes(verb, resource))?;
                 verb
             }
             _ => {
                 let verb = path_verb(&parts.method);
                 labels.verb = metric_verb(verb);
-                auth::authorize_path(&user, verb, path)?;
                 verb
             }
         };
-        let tenant = match (&self.tenant, tenant_name) {
+        let (name, create) = match tenant_name {
+            Some(name) => (name, shared.options.create_tenants),
+            None => (&*shared.options.default_tenant, true),
+        };
+        // A tenant that is not there yet comes into being for those who may do what they want to do in it.
+        let found = match &self.tenant {
             // A handle may outlive its tenant.
-            (Some(tenant), _) if tenant.stop.is_cancelled() && !shared.stop.is_cancelled() => {
+            Some(tenant) if tenant.stop.is_cancelled() && !shared.stop.is_cancelled() => {
                 return Err(Status::not_found("", "clusters", &tenant.name));
             }
-            (Some(tenant), _) => tenant.clone(),
-            (None, Some(name)) => self.inner.tenant(name, shared.options.create_tenants).await?,
-            (None, None) => self.inner.tenant(&shared.options.default_tenant, true).await?,
+            Some(tenant) => Some(tenant.clone()),
+            None => match self.inner.tenant(name, false).await {
+                Ok(tenant) => Some(tenant),
+                Err(status) if status.code == 404 => None,
+                Err(status) => return Err(status),
+            },
+        };
+        let selected = selected_name(verb, &query);
+        let wanted = match &parsed {
+            Path::Resource(resource) => attributes(verb, resource, &selected),
+            _ => Attributes { verb, target: Target::Path(path) },
+        };
+        let user = self.admit(found.as_ref(), &parts.headers, &wanted).await?;
+        let tenant = match found {
+            Some(tenant) => tenant,
+            None => self.inner.tenant(name, create).await?,
         };
         let resource_path = match parsed {
             Path::Resource(path) => path,
@@ -208,18 +235,20 @@ impl ApiServer {
         };
         let long_running = verb == "watch";
         let _slot = if long_running { None } else { Some(self.slot()?) };
-        let found = tenant.resource(&resource_path.group, &resource_path.version, &resource_path.resource).await?;
+        let found =
+            tenant.resource(&resource_path.group, &resource_path.version, &resource_path.resource).await?;
         let Some(resource) = found else {
             return discovery::no_resource(&tenant, &resource_path).await;
         };
+        if resource.is_custom() && !in_scope(&resource, &resource_path, verb) {
+            return Ok(respond::page_not_found());
+        }
         label(labels, &resource, &resource_path);
         check_path(&resource, &resource_path)?;
         let action = choose(&resource, &resource_path, &parts.method, verb)?;
         let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
         let accepted = negotiate::negotiate(&parts.headers, offer)?;
-        let body = shared.env.timeout(BODY, read_body(body, shared.options.max_body_bytes)).await.map_err(|_| {
-            Status::new(504, "Timeout", "Timeout: request did not complete within the allotted timeout")
-        })??;
+        let body = read_body(&shared.env, body, shared.options.max_body_bytes).await?;
         let cx = Cx {
             tenant,
             user,
@@ -281,10 +310,19 @@ impl ApiServer {
                 }
             }
             Path::Other(path) => match path.as_str() {
+                "/.well-known/openid-configuration" => {
+                    Ok(public(&auth::configuration(tenant), "application/json"))
+                }
+                "/openid/v1/jwks" => {
+                    let keys = tenant.shared.signer.key_set(&**tenant.store()).await?;
+                    Ok(public(&keys, "application/jwk-set+json"))
+                }
                 "/version" => Ok(respond::json(200, &health::version(tenant.options()))),
                 "/metrics" => health::metrics(tenant).await,
                 "/openapi/v2" => openapi::v2(tenant, headers).await,
-                path if path.starts_with("/openapi/v3") => openapi::handle(tenant, path, query, headers).await,
+                path if path.starts_with("/openapi/v3") => {
+                    openapi::handle(tenant, path, query, headers).await
+                }
                 "/" => discovery::paths(tenant).await,
                 path => health::handle(tenant, path, query).await,
             },
@@ -292,12 +330,26 @@ impl ApiServer {
         }
     }
 
-    fn authenticate(&self, headers: &http::HeaderMap) -> Result<User, Status> {
-        let options = &self.inner.shared.options;
-        match auth::bearer(headers) {
-            Some(token) => options.tokens.find(token).cloned().ok_or_else(Status::unauthorized),
-            None => Ok(self.user.clone().or_else(|| options.default_user.clone()).unwrap_or_else(User::anonymous)),
-        }
+    /// Who sends a request, if they are who they say and may do what they want.
+    async fn admit(
+        &self,
+        tenant: Option<&Arc<Tenant>>,
+        headers: &http::HeaderMap,
+        wanted: &Attributes<'_>,
+    ) -> Result<User, Status> {
+        let shared = &self.inner.shared;
+        let sender = match auth::bearer(headers) {
+            Some(token) => {
+                auth::authenticate(shared, tenant, token, None).await.map_err(auth::Refusal::status)?.0
+            }
+            None => {
+                let known = self.user.clone().or_else(|| shared.options.default_user.clone());
+                known.unwrap_or_else(User::anonymous)
+            }
+        };
+        let user = auth::impersonate(&*shared.authorizer, tenant, sender, headers, wanted).await?;
+        auth::check(&*shared.authorizer, tenant, &user, wanted).await?;
+        Ok(user)
     }
 
     /// A place among the requests that are worked on.
@@ -328,7 +380,10 @@ impl Inner {
         }
         let wrong = k1s_object::names::is_dns1123_label(name);
         if !wrong.is_empty() {
-            return Err(Status::bad_request(format!("the tenant's name {name:?} is invalid: {}", wrong.join("; "))));
+            return Err(Status::bad_request(format!(
+                "the tenant's name {name:?} is invalid: {}",
+                wrong.join("; ")
+            )));
         }
         let _making = self.making.lock().await;
         if let Some(tenant) = self.tenants.read().get(name) {
@@ -340,9 +395,6 @@ impl Inner {
         Ok(tenant)
     }
 }
-
-/// The body of a request has to be there by then: until it is, the request takes a place from others.
-const BODY: Duration = Duration::from_secs(60);
 
 /// Names what a request is about in its metrics. Only what is served has a name: clients can make up any number of
 /// others.
@@ -366,7 +418,8 @@ fn split_tenant(path: &str) -> (Option<&str>, &str) {
 
 /// What an error is encoded as, before it is known what the answer would have been.
 fn preferred_media<B>(request: &Request<B>) -> Media {
-    let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let accept =
+        request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match accept.split([',', ';']).next().map(str::trim) {
         Some("application/vnd.kubernetes.protobuf") => Media::Protobuf,
         Some("application/yaml") => Media::Yaml,
@@ -374,20 +427,37 @@ fn preferred_media<B>(request: &Request<B>) -> Media {
     }
 }
 
-fn attributes<'a>(verb: &'a str, path: &'a ResourcePath) -> Attributes<'a> {
+/// What everybody may know for an hour.
+fn public(value: &serde_json::Value, content_type: &'static str) -> Response<Body> {
+    let mut response = respond::bytes(200, content_type, value.to_string().into_bytes());
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    response
+}
+
+/// The one object that a list or watch is about, if its field selector says so.
+fn selected_name(verb: &str, query: &Query) -> String {
+    if !matches!(verb, "list" | "watch") {
+        return String::new();
+    }
+    let selector = FieldSelector::parse(query.get("fieldSelector")).unwrap_or_default();
+    let name = selector.exact("metadata.name").unwrap_or_default();
+    if names::is_path_segment_name(name).is_empty() { name.to_owned() } else { String::new() }
+}
+
+fn attributes<'a>(verb: &'a str, path: &'a ResourcePath, selected: &'a str) -> Attributes<'a> {
     // A namespace is asked for "in" itself.
     let namespace = match &*path.namespace {
         "" if path.resource == "namespaces" && path.group.is_empty() => &path.name,
         namespace => namespace,
     };
-    Attributes {
-        verb,
+    let target = Target::Resource {
         group: &path.group,
         resource: &path.resource,
         subresource: &path.subresource,
         namespace,
-        name: &path.name,
-    }
+        name: if path.name.is_empty() { selected } else { &path.name },
+    };
+    Attributes { verb, target }
 }
 
 fn path_verb(method: &Method) -> &'static str {
@@ -416,13 +486,24 @@ fn metric_verb(verb: &str) -> &'static str {
     }
 }
 
+/// Whether a custom resource is found at such a path: elsewhere there is no page.
+fn in_scope(resource: &Resource, path: &ResourcePath, verb: &str) -> bool {
+    match (resource.namespaced, path.namespace.is_empty()) {
+        (false, in_cluster) => in_cluster,
+        (true, true) => matches!(verb, "list" | "watch"),
+        (true, false) => true,
+    }
+}
+
 /// Whether the path has the form that the resource's scope asks for.
 fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
     let in_namespace = !path.namespace.is_empty();
-    let wrong_scope = in_namespace && !resource.namespaced
-        || resource.namespaced && !in_namespace && !path.name.is_empty();
+    let wrong_scope =
+        in_namespace && !resource.namespaced || resource.namespaced && !in_namespace && !path.name.is_empty();
     let deep = !path.rest.is_empty() && !matches!(&*path.subresource, "proxy");
-    if wrong_scope || deep || (path.watch && !path.subresource.is_empty()) {
+    // What is only ever created has no name.
+    let named = resource.verbs == ["create"] && !path.name.is_empty();
+    if wrong_scope || deep || named || (path.watch && !path.subresource.is_empty()) {
         return Err(Status::no_such_resource());
     }
     if !path.subresource.is_empty() && !resource.has_subresource(&path.subresource) {
@@ -462,7 +543,8 @@ fn choose(resource: &Resource, path: &ResourcePath, method: &Method, verb: &str)
             "resize" => Part::Resize,
             _ => return Ok(Action::Subresource),
         };
-        let allowed = resource.subresources.iter().any(|sub| sub.name == path.subresource && sub.verbs.contains(&verb));
+        let allowed =
+            resource.subresources.iter().any(|sub| sub.name == path.subresource && sub.verbs.contains(&verb));
         return match verb {
             _ if !allowed => Err(Status::method_not_allowed()),
             "get" => Ok(Action::Get),
@@ -494,7 +576,10 @@ fn choose(resource: &Resource, path: &ResourcePath, method: &Method, verb: &str)
     })
 }
 
-async fn read_body<B>(body: B, limit: usize) -> Result<Bytes, Status>
+/// A body has to be there by then.
+const BODY: Duration = Duration::from_secs(60);
+
+async fn read_body<B>(env: &Env, body: B, limit: usize) -> Result<Bytes, Status>
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -503,7 +588,12 @@ where
     if body.is_end_stream() {
         return Ok(Bytes::new());
     }
-    match Limited::new(body, limit).collect().await {
+    let read = Limited::new(body, limit).collect();
+    let Ok(read) = env.timeout(BODY, read).await else {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        return Err(Status::new(504, "Timeout", message));
+    };
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
             Err(errors::request_entity_too_large(format!("Request entity too large: limit is {limit}")))
@@ -553,4 +643,3 @@ impl fmt::Debug for ApiServer {
             .finish_non_exhaustive()
     }
 }
-

@@ -93,11 +93,6 @@ impl Stored {
         Stored { revision, ..self.clone() }
     }
 
-    /// The same with bytes of its own, for those who keep it long: values of a disk store share its blocks.
-    pub(crate) fn detached(self) -> Stored {
-        Stored { json: Bytes::copy_from_slice(&self.json), version: Bytes::copy_from_slice(&self.version), ..self }
-    }
-
     /// Appends the object as a client sees it. An empty `kind` leaves kind and apiVersion out, as in the items of
     /// built-in lists.
     pub(crate) fn write(&self, out: &mut Vec<u8>, kind: &str, api_version: &str) {
@@ -121,7 +116,9 @@ impl Stored {
     pub(crate) fn to_value(&self, kind: &str, api_version: &str) -> Result<Value, Status> {
         let parsed: Value = serde_json::from_slice(&self.json)
             .map_err(|error| Status::internal(format!("a stored object cannot be read: {error}")))?;
-        let Value::Object(rest) = parsed else { return Err(Status::internal("a stored object is no object")) };
+        let Value::Object(rest) = parsed else {
+            return Err(Status::internal("a stored object is no object"));
+        };
         let mut object = Map::with_capacity(rest.len() + 2);
         object.insert("kind".into(), kind.into());
         object.insert("apiVersion".into(), api_version.into());

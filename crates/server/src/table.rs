@@ -29,7 +29,7 @@ pub(crate) fn include(cx: &Cx) -> Result<Include, Status> {
 /// A table of these objects.
 pub(crate) fn build<'a>(
     cx: &Cx,
-    meta: Value,
+    meta: &Value,
     objects: impl Iterator<Item = &'a Value>,
     include: Include,
     with_columns: bool,
@@ -37,8 +37,13 @@ pub(crate) fn build<'a>(
     let now = crate::time::now(cx.tenant.env());
     let resource = &cx.resource;
     let objects: Vec<&Value> = objects.collect();
+    let mut null_when_empty = false;
     let cells: Vec<Vec<Value>> = match &resource.source {
-        Source::BuiltIn(_) => k1s_kinds::printers::printer(&resource.group, &resource.kind).rows(&objects, now),
+        Source::BuiltIn(_) => {
+            let printer = k1s_kinds::printers::printer(&resource.group, &resource.kind);
+            null_when_empty = printer.null_when_empty;
+            printer.rows(&objects, now)
+        }
         Source::Custom(custom) => {
             let now = k1s_object::time::Time::from_unix(now.as_second(), 0);
             objects.iter().map(|object| custom.cells(object, now)).collect()
@@ -49,6 +54,15 @@ pub(crate) fn build<'a>(
         .zip(cells)
         .map(|(object, cells)| {
             let mut row = json!({ "cells": cells });
+            let conditions = match &resource.source {
+                Source::BuiltIn(_) => {
+                    k1s_kinds::printers::conditions(&resource.group, &resource.kind, object)
+                }
+                Source::Custom(_) => None,
+            };
+            if let Some(conditions) = conditions {
+                row["conditions"] = conditions;
+            }
             row["object"] = match include {
                 Include::None => Value::Null,
                 Include::Metadata => json!({
@@ -60,6 +74,7 @@ pub(crate) fn build<'a>(
             row
         })
         .collect();
+    let rows = if rows.is_empty() && null_when_empty { Value::Null } else { rows.into() };
     let columns = if with_columns { columns(cx) } else { Value::Null };
     json!({"kind": "Table", "apiVersion": cx.accepted.form_version, "metadata": meta,
         "columnDefinitions": columns, "rows": rows})

@@ -8,12 +8,20 @@ use std::{collections::HashMap, sync::Arc};
 use bytes::Bytes;
 use k1s_env::Env;
 use k1s_object::Status;
-use k1s_store::{Range, Revision, Store, Txn, Precondition};
+use k1s_store::{Precondition, Range, Revision, Store, Txn};
 use parking_lot::RwLock;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cache::Cache, catalog::Catalog, custom::Customs, errors, options::ServerOptions, resource::Resource, stored::Stored,
+    auth::{Authorizer, TokenSigner},
+    cache::Cache,
+    catalog::Catalog,
+    custom::Customs,
+    errors,
+    gc::Collector,
+    options::ServerOptions,
+    resource::Resource,
+    stored::Stored,
 };
 
 /// What all tenants of a server share.
@@ -23,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) catalog: Catalog,
     pub(crate) metrics: crate::metrics::Metrics,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) signer: TokenSigner,
     pub(crate) stop: CancellationToken,
 }
 
@@ -34,6 +44,7 @@ pub(crate) struct Tenant {
     prefix: String,
     caches: RwLock<HashMap<(String, String, String), Arc<Cache>>>,
     pub(crate) customs: Customs,
+    pub(crate) collector: Collector,
     /// Ends its watches and tasks.
     pub(crate) stop: CancellationToken,
 }
@@ -47,6 +58,7 @@ impl Tenant {
             shared,
             caches: RwLock::default(),
             customs: Customs::default(),
+            collector: Collector::default(),
             stop,
         })
     }
@@ -70,7 +82,8 @@ impl Tenant {
 
     pub(crate) fn keys_of(&self, group: &str, plural: &str, namespace: &str) -> String {
         let group = if group.is_empty() { "core" } else { group };
-        let mut key = String::with_capacity(self.prefix.len() + group.len() + plural.len() + namespace.len() + 64);
+        let mut key =
+            String::with_capacity(self.prefix.len() + group.len() + plural.len() + namespace.len() + 64);
         key.push_str(&self.prefix);
         key.push_str(group);
         key.push('/');
@@ -99,7 +112,8 @@ impl Tenant {
     /// The cache of a resource; started when it is first asked for.
     pub(crate) fn cache(&self, resource: &Resource) -> Arc<Cache> {
         // Versions that differ in what can be selected on have a cache each; others share one.
-        let version = if resource.field_names().is_empty() { String::new() } else { resource.api_version.clone() };
+        let version =
+            if resource.field_names().is_empty() { String::new() } else { resource.api_version.clone() };
         let key = (resource.storage_group().to_owned(), resource.plural.clone(), version);
         if let Some(cache) = self.caches.read().get(&key) {
             return cache.clone();

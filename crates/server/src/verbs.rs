@@ -1,17 +1,19 @@
 //! POST, PUT and PATCH of a resource or a part of it.
 
 use http::Response;
+use k1s_kinds::table::Type;
 use k1s_object::{
     FieldError, Status, decode,
     field::quote,
     patch::{self, json::JsonPatch},
-    status::{Cause, Details},
+    status::Details,
 };
 use serde_json::Value;
 
 use crate::{
     body::Body,
     context::{Cx, FieldValidation, WriteOptions, invalid_options},
+    custom::CustomResource,
     errors, input,
     resource::Source,
     write::{self, Part, Update, meta_text},
@@ -34,7 +36,8 @@ pub(crate) async fn put(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
     check_identity(cx, &mut object)?;
     let change = |_: &Value| Ok(object.clone());
     let create = part == Part::Main && cx.resource.rules().is_some_and(|rules| rules.create_on_update);
-    let update = Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: true, create };
+    let update =
+        Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: true, create };
     let (written, created) = write::update(cx, &update).await?;
     crate::lifecycle::after_update(cx, &written, options.dry_run).await?;
     written.respond(cx, if created { 201 } else { 200 })
@@ -42,20 +45,22 @@ pub(crate) async fn put(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
 
 /// The name and the namespace of a body must be those of the path.
 fn check_identity(cx: &Cx, object: &mut Value) -> Result<(), Status> {
-    let name = meta_text(object, "name");
-    if name.is_empty() {
-        return Err(Status::bad_request(format!(
-            "the name of the object ({} based on URL) was undeterminable: name must be provided",
-            cx.name
-        )));
-    }
-    if name != cx.name {
-        return Err(Status::bad_request(format!(
+    write::check_namespace(cx, object)?;
+    match meta_text(object, "name") {
+        "" => Err(no_name(cx)),
+        name if name != cx.name => Err(Status::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
             cx.name
-        )));
+        ))),
+        _ => Ok(()),
     }
-    write::check_namespace(cx, object)
+}
+
+fn no_name(cx: &Cx) -> Status {
+    Status::bad_request(format!(
+        "the name of the object ({} based on URL) was undeterminable: name must be provided",
+        cx.name
+    ))
 }
 
 /// A patch, read and ready to be applied.
@@ -68,19 +73,22 @@ pub(crate) enum Patch {
 const PATCH_TYPES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
 
+const CUSTOM_PATCH_TYPES: &str =
+    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+
 /// What kind of patch a request carries, by its content type.
 fn patch_type(cx: &Cx) -> Result<&'static str, Status> {
     let sent = input::content_type(cx);
     let known = PATCH_TYPES.iter().find(|known| **known == sent).copied();
     match known {
-        Some("application/strategic-merge-patch+json") if cx.resource.is_custom() => {
-            Err(errors::unsupported_media_type("application/json-patch+json, application/merge-patch+json"))
+        Some("application/strategic-merge-patch+json") | None if cx.resource.is_custom() => {
+            Err(errors::unsupported_media_type(CUSTOM_PATCH_TYPES))
         }
         Some(known) => Ok(known),
-        None if cx.resource.is_custom() => {
-            Err(errors::unsupported_media_type("application/json-patch+json, application/merge-patch+json"))
+        None => {
+            Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+                .with(Details::default()))
         }
-        None => Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with(Details::default())),
     }
 }
 
@@ -98,7 +106,10 @@ impl Patch {
         let mut complaints = Vec::new();
         if validate {
             complaints.extend(
-                decoded.duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))),
+                decoded
+                    .duplicates
+                    .iter()
+                    .map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))),
             );
         }
         if kind == "application/merge-patch+json" {
@@ -109,20 +120,75 @@ impl Patch {
         }
     }
 
-    /// Applies it to an object of the resource asked for.
-    pub(crate) fn apply(&self, cx: &Cx, object: &mut Value) -> Result<(), Status> {
-        match self {
-            Patch::Json(patch) => patch.apply(object)?,
-            Patch::Merge(patch) => patch::merge::apply(object, patch.clone()),
-            Patch::Strategic(patch) => match &cx.resource.source {
-                Source::BuiltIn(built_in) => {
-                    let schema = k1s_kinds::patch::PatchType::of(built_in.kind.ty);
-                    patch::strategic::apply(object, patch.clone(), schema)?;
-                }
-                Source::Custom(_) => return Err(Status::internal("custom resources have no strategic merge patch")),
-            },
+    /// Applies it to an object of a type of the table, and reads the outcome as one.
+    pub(crate) fn apply_typed(
+        &self,
+        cx: &Cx,
+        ty: &'static Type,
+        expected: (&str, &str, &str),
+        old: &Value,
+        complaints: &[String],
+        validation: FieldValidation,
+    ) -> Result<Value, Status> {
+        self.apply_to(cx, &Target::Typed(ty, expected), old, complaints, validation)
+    }
+
+    fn apply_to(
+        &self,
+        cx: &Cx,
+        target: &Target<'_>,
+        old: &Value,
+        complaints: &[String],
+        validation: FieldValidation,
+    ) -> Result<Value, Status> {
+        let mut object = old.clone();
+        self.apply(target, &mut object)?;
+        let mut found = read_patched(cx, self, target, &mut object, validation);
+        let fine = matches!(&found, Ok(unknown) if unknown.is_empty() && complaints.is_empty());
+        if fine {
+            return Ok(object);
+        }
+        // What there is to complain about is told in the order of the document as the real server holds it.
+        let mut object = old.clone();
+        self.apply(target, &mut object)?;
+        let shown = self.shown(target, old, &mut object);
+        found = read_patched(cx, self, target, &mut object, validation);
+        let unknown = found.map_err(|why| match why {
+            Refused::Patch(why) => invalid_patch(&why, &shown),
+            Refused::Status(status) => status,
+        })?;
+        let complaints = complaints.iter().cloned().chain(unknown).collect();
+        input::report(cx, complaints, validation, &|why| invalid_patch(&why.to_string(), &shown))?;
+        Ok(object)
+    }
+
+    fn apply(&self, target: &Target<'_>, object: &mut Value) -> Result<(), Status> {
+        match (self, target) {
+            (Patch::Json(patch), _) => patch.apply(object)?,
+            (Patch::Merge(patch), _) => patch::merge::apply(object, patch.clone()),
+            (Patch::Strategic(patch), Target::Typed(ty, _)) => {
+                patch::strategic::apply(object, patch.clone(), k1s_kinds::patch::PatchType::of(ty))?;
+            }
+            (Patch::Strategic(_), Target::Custom(_)) => {
+                return Err(Status::internal("custom resources have no strategic merge patch"));
+            }
         }
         Ok(())
+    }
+
+    /// What errors quote: the patched document, or what is left of a strategic merge patch. The document's fields
+    /// are put in the order that the real server finds them in.
+    fn shown(&self, target: &Target<'_>, old: &Value, patched: &mut Value) -> String {
+        match (self, target) {
+            (Patch::Json(patch), _) => patch.sort_touched(patched),
+            (Patch::Merge(patch), _) => patch::merge::sort_touched(patched, patch),
+            (Patch::Strategic(patch), Target::Typed(ty, _)) => {
+                let schema = k1s_kinds::patch::PatchType::of(ty);
+                return patch::printed(&patch::strategic::leftover(old, patch.clone(), schema));
+            }
+            (Patch::Strategic(_), Target::Custom(_)) => {}
+        }
+        patched.to_string()
     }
 }
 
@@ -135,10 +201,9 @@ pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Status> {
     cx.write_options("PatchOptions")
 }
 
-/// PATCH of an object, or of a part of it.
-pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
+/// Reads the patch in a request for an object that is there.
+pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Status> {
     patch_type(cx)?;
-    let options = patch_options(cx)?;
     // The body's syntax comes before the object's existence, its meaning after it.
     if !decode::is_valid_json(&cx.body) {
         return Err(match Patch::read(cx, options) {
@@ -146,57 +211,126 @@ pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Status>
             Ok(_) => Status::bad_request("invalid JSON patch"),
         });
     }
-    let exists = cx.tenant.get(&cx.key()).await?.is_some();
-    if !exists {
+    if cx.tenant.get(&cx.key()).await?.is_none() {
         return Err(cx.not_found());
     }
-    let (patch, complaints) = Patch::read(cx, options)?;
-    let change = |old: &Value| {
-        let mut object = old.clone();
-        patch.apply(cx, &mut object)?;
-        patched(cx, object, &complaints, options.field_validation)
-    };
-    let update = Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: false, create: false };
+    Patch::read(cx, options)
+}
+
+/// PATCH of an object, or of a part of it.
+pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
+    patch_type(cx)?;
+    let options = patch_options(cx)?;
+    let (patch, complaints) = read_patch(cx, options).await?;
+    let change = |old: &Value| patched(cx, &patch, old, &complaints, options.field_validation);
+    let update =
+        Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: false, create: false };
     let (written, _) = write::update(cx, &update).await?;
     crate::lifecycle::after_update(cx, &written, options.dry_run).await?;
     written.respond(cx, 200)
 }
 
-/// A patched document becomes an object again: decoded and defaulted as one that was sent.
-fn patched(cx: &Cx, mut object: Value, complaints: &[String], validation: FieldValidation) -> Result<Value, Status> {
+/// What a patched document must be.
+enum Target<'a> {
+    /// A type of the table, with its apiVersion, version and kind.
+    Typed(&'static Type, (&'a str, &'a str, &'a str)),
+    Custom(&'a CustomResource),
+}
+
+/// A patched object: decoded and defaulted as one that was sent.
+fn patched(
+    cx: &Cx,
+    patch: &Patch,
+    old: &Value,
+    complaints: &[String],
+    validation: FieldValidation,
+) -> Result<Value, Status> {
     let resource = &*cx.resource;
-    let mut complaints = complaints.to_vec();
-    match &resource.source {
+    let mut object = match &resource.source {
         Source::BuiltIn(built_in) => {
             let expected = (&*resource.api_version, &*resource.version, &*resource.kind);
-            input::check_type(&object, object.to_string().as_bytes(), expected)?;
-            let mut unknown = Vec::new();
-            let strict = (validation != FieldValidation::Ignore).then_some(&mut unknown);
-            k1s_kinds::codec::decode(built_in.kind.ty, &mut object, strict).map_err(|error| {
-                invalid_patch("", &format!("unable to decode: {error}"), &object)
-            })?;
-            complaints.extend(unknown);
+            let mut object =
+                patch.apply_typed(cx, built_in.kind.ty, expected, old, complaints, validation)?;
             (built_in.rules.defaults)(&mut object);
+            resource.set_type(&mut object);
+            object
         }
-        Source::Custom(custom) => {
-            let mut unknown = Vec::new();
-            custom.admit(cx, &mut object, Some(&mut unknown))?;
-            if validation != FieldValidation::Ignore {
-                complaints.extend(unknown);
-            }
-        }
-    }
-    let shown = object.clone();
-    input::report(cx, complaints, validation, &|why| invalid_patch("", &why.to_string(), &shown))?;
-    resource.set_type(&mut object);
+        Source::Custom(custom) => patch.apply_to(cx, &Target::Custom(custom), old, complaints, validation)?,
+    };
     check_identity(cx, &mut object)?;
     Ok(object)
 }
 
+/// Why a patched document is not taken.
+enum Refused {
+    /// It is no object of its kind: 422 with the document.
+    Patch(String),
+    /// Another answer.
+    Status(Status),
+}
+
+/// Reads a patched document, and gives the complaints about unknown fields.
+fn read_patched(
+    cx: &Cx,
+    patch: &Patch,
+    target: &Target<'_>,
+    object: &mut Value,
+    validation: FieldValidation,
+) -> Result<Vec<String>, Refused> {
+    let mut unknown = Vec::new();
+    let strict = validation != FieldValidation::Ignore;
+    let refused = |error: k1s_kinds::codec::DecodeError| Refused::Patch(error.to_string());
+    match (target, patch) {
+        (Target::Typed(ty, _), Patch::Strategic(_)) => {
+            k1s_kinds::codec::from_unstructured(ty, object, strict.then_some(&mut unknown))
+                .map_err(refused)?;
+        }
+        (Target::Typed(ty, expected), _) => {
+            check_kind(cx, object, *expected)?;
+            k1s_kinds::codec::decode(ty, object, strict.then_some(&mut unknown)).map_err(refused)?;
+        }
+        (Target::Custom(custom), _) => {
+            let body = object.to_string();
+            custom
+                .admit(&cx.resource, object, body.as_bytes(), &mut unknown)
+                .map_err(|why| Refused::Patch(why.to_string()))?;
+            if !strict {
+                unknown.clear();
+            }
+        }
+    }
+    Ok(unknown)
+}
+
+/// A patch may not make an object one of another kind. Without an apiVersion the real server reads an object of its
+/// own inner form, and finds nothing in it.
+fn check_kind(cx: &Cx, object: &Value, expected: (&str, &str, &str)) -> Result<(), Refused> {
+    let (expected_version, _, expected_kind) = expected;
+    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
+    let api_version = text("apiVersion");
+    let kind = Some(text("kind")).filter(|kind| !kind.is_empty()).unwrap_or(expected_kind);
+    if api_version == expected_version && kind == expected_kind {
+        return Ok(());
+    }
+    if api_version.is_empty() && kind == expected_kind {
+        return Err(Refused::Status(no_name(cx)));
+    }
+    if api_version.matches('/').count() > 1 {
+        return Err(Refused::Patch(format!("unexpected GroupVersion string: {api_version}")));
+    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let (expected_group, _) = expected_version.split_once('/').unwrap_or(("", expected_version));
+    Err(Refused::Patch(match k1s_kinds::find_kind(group, version, kind) {
+        Some(_) => input::unknown_conversion((version, kind), (expected_group, expected_kind)),
+        None => format!(
+            "no kind {} is registered for version {} in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
+            quote(kind),
+            quote(api_version)
+        ),
+    }))
+}
+
 /// 422 for a patch whose outcome is no object of the kind.
-fn invalid_patch(name: &str, why: &str, shown: &Value) -> Status {
-    let body = format!("Invalid value: {}: {why}", quote(&shown.to_string()));
-    let mut details = Details::of("", "", name);
-    details.causes.push(Cause { reason: "FieldValueInvalid".into(), message: body.clone(), field: "patch".into() });
-    Status::new(422, "Invalid", format!(" \"\" is invalid: patch: {body}")).with(details)
+fn invalid_patch(why: &str, shown: &str) -> Status {
+    Status::invalid("", "", "", &[FieldError::invalid("patch", shown, why)])
 }

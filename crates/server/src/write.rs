@@ -5,7 +5,7 @@ use k1s_object::{Check, FieldError, Status, field::quote, meta};
 use k1s_store::{Error, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
-use crate::{admission, context::Cx, errors, resource::Resource, stored::Stored};
+use crate::{admission, context::Cx, errors, gc::Collector, resource::Resource, stored::Stored};
 
 /// Sets the times that are the server's to set.
 fn stamp_times(cx: &Cx, new: &mut Value, old: Option<&Value>) {
@@ -76,7 +76,11 @@ pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
 
 /// A field of an object's metadata, empty when missing.
 pub(crate) fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object.get("metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_str).unwrap_or_default()
+    object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(field))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 /// The finalizers of an object.
@@ -95,6 +99,9 @@ pub(crate) fn check_namespace(cx: &Cx, object: &mut Value) -> Result<(), Status>
         }
         let namespace = cx.namespace.clone();
         metadata_mut(object).insert("namespace".into(), namespace.into());
+    } else if !sent.is_empty() {
+        // Objects of the cluster have none, whatever the body says.
+        metadata_mut(object).shift_remove("namespace");
     }
     Ok(())
 }
@@ -146,39 +153,47 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let uid = cx.tenant.env().uuid().to_string();
     let now = crate::time::stamp(cx.tenant.env());
     let metadata = metadata_mut(&mut object);
-    for field in ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"] {
+    for field in
+        ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"]
+    {
         metadata.shift_remove(field);
     }
     metadata.insert("uid".into(), uid.into());
     metadata.insert("creationTimestamp".into(), now.into());
     if !resource.namespaced {
         // Objects of the cluster have none, whatever the body says; validation tells.
-        metadata.retain(|key, value| key != "namespace" || value.as_str().is_some_and(|text| !text.is_empty()));
+        metadata
+            .retain(|key, value| key != "namespace" || value.as_str().is_some_and(|text| !text.is_empty()));
     }
     dedupe_owners(cx, &mut object);
-    admission::before_create(cx, &mut object).await?;
-    let ops = admission::reserve(cx, &mut object, None).await?;
+    let mut ops = admission::before_create(cx, &mut object).await?;
+    ops.extend(admission::reserve(cx, &mut object, None).await?);
     if resource.has_generation() {
         metadata_mut(&mut object).insert("generation".into(), 1.into());
     }
     resource.prepare_create(&mut object);
+    admission::prepared(cx, &mut object);
     stamp_times(cx, &mut object, None);
     let name = meta_text(&object, "name").to_owned();
+    let wrong_type = resource.type_errors(&object);
+    if !wrong_type.is_empty() {
+        return Err(invalid(cx, &object, &name, wrong_type));
+    }
     let check = Check::new();
     let root = check.root(&object);
-    meta::validate_create(root.get("metadata"), resource.namespaced, &|name, prefix| resource.name_errors(name, prefix));
-    if resource.is_custom() {
-        meta_finalizer_warnings(cx, &object);
-    } else {
-        check_finalizers(root.get("metadata").get("finalizers"));
-    }
+    meta::validate_create(root.get("metadata"), resource.namespaced, &|name, prefix| {
+        resource.name_errors(name, prefix)
+    });
+    check_finalizers(resource, root.get("metadata"));
     resource.validate_create(root);
     let errors = check.take();
     if !errors.is_empty() {
-        return Err(cx.invalid(&name, &errors));
+        return Err(invalid(cx, &object, &name, errors));
     }
     warn(cx, &object, None);
+    ops.extend(admission::check_create(cx, &object).await?);
     resource.finish(&mut object);
+    resource.settle(&mut object);
     resource.set_type(&mut object);
     let key = cx.tenant.key(resource, &cx.namespace, &name);
     if dry_run {
@@ -190,11 +205,16 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let value = resource.encode(&object)?;
     let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.store().txn(with(txn, ops)).await {
-        Ok(revision) => Ok(Written::Stored(Stored::new(&value, revision)?)),
+        Ok(revision) => {
+            Collector::after_write(&cx.tenant, &object);
+            Ok(Written::Stored(Stored::new(&value, revision)?))
+        }
         // Somebody took what this object was to hold: choose again.
         Err(Error::Conflict(conflict)) if conflict.key != key => Err(taken()),
         Err(Error::Conflict(conflict)) => match conflict.current {
-            Some(current) => Err(already_exists(cx, &object, &Stored::new(&current.value, current.revision)?)),
+            Some(current) => {
+                Err(already_exists(cx, &object, &Stored::new(&current.value, current.revision)?))
+            }
             None => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
         },
         Err(error) => Err(errors::store(&error)),
@@ -210,7 +230,8 @@ fn already_exists(cx: &Cx, object: &Value, stored: &Stored) -> Status {
             details.retry_after_seconds = 1;
         }
     }
-    let deleted = cx.resource.read(stored).is_ok_and(|object| !meta_text(&object, "deletionTimestamp").is_empty());
+    let deleted =
+        cx.resource.read(stored).is_ok_and(|object| !meta_text(&object, "deletionTimestamp").is_empty());
     if deleted {
         status.message = format!("object is being deleted: {}", status.message);
     }
@@ -219,7 +240,9 @@ fn already_exists(cx: &Cx, object: &Value, stored: &Stored) -> Status {
 
 /// Owner references that say the same twice are said once, with a warning.
 fn dedupe_owners(cx: &Cx, object: &mut Value) {
-    let Some(owners) = object.get_mut("metadata").and_then(|meta| meta.get_mut("ownerReferences")) else { return };
+    let Some(owners) = object.get_mut("metadata").and_then(|meta| meta.get_mut("ownerReferences")) else {
+        return;
+    };
     let Some(list) = owners.as_array_mut() else { return };
     let mut seen: Vec<Value> = Vec::new();
     let mut twice: Vec<String> = Vec::new();
@@ -241,26 +264,47 @@ fn dedupe_owners(cx: &Cx, object: &mut Value) {
     }
 }
 
-/// Built-in kinds insist on finalizers of a domain, or one of the few well-known names.
-fn check_finalizers(list: k1s_object::At<'_, '_>) {
-    for finalizer in list.items() {
-        let text = finalizer.text();
-        if !text.contains('/') && !matches!(text, "orphan" | "foregroundDeletion" | "kubernetes" | "") {
-            finalizer.invalid("name is neither a standard finalizer name nor is it fully qualified");
-        }
+/// Built-in kinds insist on finalizers of a domain, or one of the few well-known names. Custom resources and what
+/// extends the API do not.
+fn check_finalizers(resource: &Resource, metadata: k1s_object::At<'_, '_>) {
+    if !resource.is_custom() && !matches!(&*resource.group, "apiextensions.k8s.io" | "apiregistration.k8s.io")
+    {
+        meta::validate_kube_finalizers(metadata);
     }
 }
 
-/// Custom resources get a warning where built-in kinds get an error.
-fn meta_finalizer_warnings(cx: &Cx, object: &Value) {
-    for finalizer in finalizers(object).iter().filter_map(Value::as_str) {
+/// Custom resources get a warning where built-in kinds get an error: for finalizers that are new.
+fn finalizer_warnings(cx: &Cx, new: &Value, old: Option<&Value>) {
+    let had = |finalizer: &str| old.is_some_and(|old| finalizers(old).iter().any(|one| one == finalizer));
+    let mut added: Vec<&str> =
+        finalizers(new).iter().filter_map(Value::as_str).filter(|finalizer| !had(finalizer)).collect();
+    added.sort_unstable();
+    for finalizer in added {
         if !finalizer.contains('/') && !matches!(finalizer, "orphan" | "foregroundDeletion" | "kubernetes") {
+            let with_path = if finalizer.contains('.') { " including a path (/)" } else { "" };
             cx.warn(format!(
-                "metadata.finalizers: {}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers",
+                "metadata.finalizers: {}: prefer a domain-qualified finalizer name{with_path} to avoid accidental conflicts with other finalizer writers",
                 quote(finalizer)
             ));
         }
     }
+}
+
+/// 422 by the kind that an object says it is of, which of a custom resource can be a wrong one. What several rules
+/// found is said once, but for custom resources.
+fn invalid(cx: &Cx, object: &Value, name: &str, errors: Vec<FieldError>) -> Status {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    if cx.resource.is_custom() {
+        let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+        return Status::invalid(group, text("kind"), name, &errors);
+    }
+    let mut told: Vec<FieldError> = Vec::with_capacity(errors.len());
+    for error in errors {
+        if !told.contains(&error) {
+            told.push(error);
+        }
+    }
+    cx.invalid(name, &told)
 }
 
 fn warn(cx: &Cx, new: &Value, old: Option<&Value>) {
@@ -268,6 +312,9 @@ fn warn(cx: &Cx, new: &Value, old: Option<&Value>) {
     cx.resource.warnings(new, old, &mut warnings);
     for warning in warnings {
         cx.warn(warning);
+    }
+    if cx.resource.is_custom() {
+        finalizer_warnings(cx, new, old);
     }
 }
 
@@ -334,8 +381,8 @@ async fn update_once(
     mut new: Value,
 ) -> Result<Attempt, Status> {
     let resource = &*cx.resource;
-    let conditional = check_revision(cx, update, &new, stored)?;
     check_uid(cx, update, &new, old)?;
+    let conditional = check_revision(cx, update, &new, stored)?;
     keep_metadata(&mut new, old);
     dedupe_owners(cx, &mut new);
     admission::before_update(cx, update.part, &mut new, old).await?;
@@ -357,6 +404,10 @@ async fn update_once(
         Part::Internal => {}
     }
     stamp_times(cx, &mut new, Some(old));
+    let wrong_type = resource.type_errors(&new);
+    if !wrong_type.is_empty() {
+        return Err(invalid(cx, &new, &cx.name, wrong_type));
+    }
     resource.finish(&mut new);
     resource.set_type(&mut new);
     if counts_generation(update.part) && resource.has_generation() && spec_differs(resource, &new, old) {
@@ -365,8 +416,12 @@ async fn update_once(
     }
     validate_update(cx, update.part, &new, old)?;
     warn(cx, &new, Some(old));
+    resource.settle(&mut new);
     if same(&new, old) {
         return Ok(Attempt::Done(Written::Stored(stored.clone())));
+    }
+    if update.part != Part::Internal {
+        ops.extend(admission::check_update(cx, update.part, &new, old).await?);
     }
     let gone = is_gone(&new);
     if update.dry_run {
@@ -376,7 +431,7 @@ async fn update_once(
     // The last finalizer of a deleted object was removed: so is the object.
     let expected = Precondition::Revision(stored.revision);
     let txn = if gone {
-        ops = admission::release(cx, old);
+        ops = admission::release(cx, old).await?;
         Txn::new().delete(key.clone(), expected)
     } else {
         Txn::new().put(key.clone(), value.clone(), expected)
@@ -386,12 +441,14 @@ async fn update_once(
             if gone {
                 crate::lifecycle::after_delete(cx, &new);
             }
+            Collector::after_write(&cx.tenant, &new);
             Ok(Attempt::Done(Written::Stored(Stored::new(&value, revision)?)))
         }
         Err(Error::Conflict(conflict)) if conflict.key != *key => Ok(Attempt::Again(Some(stored.clone()))),
         Err(Error::Conflict(_)) if conditional => Err(modified(cx)),
         Err(Error::Conflict(conflict)) => {
-            let current = conflict.current.map(|current| Stored::new(&current.value, current.revision)).transpose()?;
+            let current =
+                conflict.current.map(|current| Stored::new(&current.value, current.revision)).transpose()?;
             Ok(Attempt::Again(current))
         }
         Err(error) => Err(errors::store(&error)),
@@ -404,7 +461,10 @@ pub(crate) fn is_gone(object: &Value) -> bool {
     let waits = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
     let spec_finalizers = object["kind"] == "Namespace"
         && object["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
-    !meta_text(object, "deletionTimestamp").is_empty() && finalizers(object).is_empty() && !waits && !spec_finalizers
+    !meta_text(object, "deletionTimestamp").is_empty()
+        && finalizers(object).is_empty()
+        && !waits
+        && !spec_finalizers
 }
 
 /// Compares resourceVersions. `true`: the client named one, so a conflict is theirs to solve.
@@ -417,14 +477,9 @@ fn check_revision(cx: &Cx, update: &Update<'_>, new: &Value, stored: &Stored) ->
         })?,
     };
     if number == 0 {
-        if !cx.resource.unconditional_update() && update.part != Part::Internal && update.uid_is_precondition {
-            let field = "metadata.resourceVersion";
-            let error = if cx.resource.is_custom() {
-                let error = FieldError::invalid(field, 0, "must be specified for an update");
-                return Err(Status::invalid(&cx.resource.group, &cx.resource.plural, &cx.name, &[error]));
-            } else {
-                FieldError::invalid(field, 0, "must be specified for an update")
-            };
+        if !cx.resource.unconditional_update() && update.part != Part::Internal && update.uid_is_precondition
+        {
+            let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
             return Err(Status::invalid(&cx.resource.group, &cx.resource.plural, &cx.name, &[error]));
         }
         return Ok(false);
@@ -438,10 +493,31 @@ fn check_revision(cx: &Cx, update: &Update<'_>, new: &Value, stored: &Stored) ->
 fn check_uid(cx: &Cx, update: &Update<'_>, new: &Value, old: &Value) -> Result<(), Status> {
     let (sent, kept) = (meta_text(new, "uid"), meta_text(old, "uid"));
     if update.uid_is_precondition && !sent.is_empty() && sent != kept {
-        let why = format!("Precondition failed: UID in precondition: {sent}, UID in object meta: {kept}");
-        return Err(Status::conflict(&cx.resource.group, &cx.resource.plural, &cx.name, why));
+        return Err(uid_conflict(cx, sent, kept));
     }
     Ok(())
+}
+
+/// 409: the object is not the one that was meant.
+pub(crate) fn uid_conflict(cx: &Cx, sent: &str, kept: &str) -> Status {
+    let resource = &cx.resource;
+    // Where the real server keeps it.
+    let place = match (&*resource.group, &*resource.plural) {
+        ("", "services") => "services/specs".to_owned(),
+        ("", "endpoints") => "services/endpoints".to_owned(),
+        ("", "nodes") => "minions".to_owned(),
+        ("", "replicationcontrollers") => "controllers".to_owned(),
+        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+        (group @ ("apiextensions.k8s.io" | "apiregistration.k8s.io"), plural) => format!("{group}/{plural}"),
+        (group, plural) if resource.is_custom() => format!("{group}/{plural}"),
+        (_, plural) => plural.to_owned(),
+    };
+    let slash = if cx.namespace.is_empty() { "" } else { "/" };
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{place}/{}{slash}{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {sent}, UID in object meta: {kept}",
+        cx.namespace, cx.name
+    );
+    Status::conflict(&resource.group, &resource.plural, &cx.name, why)
 }
 
 /// What of the metadata a client cannot change by leaving it out.
@@ -469,19 +545,20 @@ fn keep_metadata(new: &mut Value, old: &Value) {
 }
 
 fn counts_generation(part: Part) -> bool {
-    !matches!(part, Part::Status | Part::Approval)
+    !matches!(part, Part::Status | Part::Approval | Part::Internal)
 }
 
 /// Whether anything changed that generation counts.
 fn spec_differs(resource: &Resource, new: &Value, old: &Value) -> bool {
     let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return false };
     let counts_status = resource.is_custom() && !resource.has_subresource("status");
-    let counted = |key: &str| {
-        !matches!(key, "metadata" | "kind" | "apiVersion") && (counts_status || key != "status")
-    };
+    let counted =
+        |key: &str| !matches!(key, "metadata" | "kind" | "apiVersion") && (counts_status || key != "status");
     let differs = new.iter().any(|(key, value)| counted(key) && old.get(key) != Some(value))
         || old.keys().any(|key| counted(key) && !new.contains_key(key));
-    let annotations = |object: &Map<String, Value>| object.get("metadata").and_then(|meta| meta.get("annotations")).cloned();
+    let annotations = |object: &Map<String, Value>| {
+        object.get("metadata").and_then(|meta| meta.get("annotations")).cloned()
+    };
     let counts_annotations = resource.rules().is_some_and(|rules| rules.annotations_in_generation);
     differs || (counts_annotations && annotations(new) != annotations(old))
 }
@@ -490,12 +567,14 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
     let resource = &*cx.resource;
     let check = Check::new();
     let (at, old_at) = (check.root(new), check.root(old));
-    meta::validate_update(at.get("metadata"), old_at.get("metadata"));
+    let (metadata, old_metadata) = (at.get("metadata"), old_at.get("metadata"));
+    meta::validate_common(metadata);
+    meta::validate_update(metadata, old_metadata);
     if resource.is_custom() {
-        meta_finalizer_warnings(cx, new);
-    } else {
-        check_finalizers(at.get("metadata").get("finalizers"));
+        // Custom resources look at it once more, and nobody drops what is said twice.
+        meta::validate_update(metadata, old_metadata);
     }
+    check_finalizers(resource, metadata);
     match part {
         Part::Main => resource.validate_update(at, old_at),
         Part::Status => resource.validate_status(at, old_at),
@@ -505,7 +584,7 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
         Part::Internal => {}
     }
     let errors = check.take();
-    if errors.is_empty() { Ok(()) } else { Err(cx.invalid(&cx.name, &errors)) }
+    if errors.is_empty() { Ok(()) } else { Err(invalid(cx, new, &cx.name, errors)) }
 }
 
 /// Whether two states of an object are the same but for what the server counts.

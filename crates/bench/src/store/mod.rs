@@ -87,7 +87,7 @@ pub(crate) async fn run_part(options: PartOptions) -> Result<(), Failure> {
     let env = Env::system();
     let say = |what: &str, value: f64, unit: Unit| {
         let name = format!("{}.{what}", backend.name());
-        let text = serde_json::to_string(&Measurement { name, value, unit })?;
+        let text = serde_json::to_string(&Measurement { name, value, unit, expected: None })?;
         report::print(&text);
         Ok::<_, Failure>(())
     };

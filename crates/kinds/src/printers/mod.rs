@@ -60,6 +60,8 @@ pub struct Printer {
     cells: Cells,
     /// Storage classes: a list marks the one that is the default.
     marks_default: bool,
+    /// Whether a table without rows shows `null` in their place: how kinds without a printer of their own do it.
+    pub null_when_empty: bool,
 }
 
 impl Printer {
@@ -182,7 +184,12 @@ pub fn printer(group: &str, kind: &str) -> Printer {
         ("apiregistration.k8s.io", "APIService") => (columns::API_SERVICE, cluster::api_service),
         _ => (columns::OTHER, |object| vec![object.name(), object.created_at()]),
     };
-    Printer { columns, cells, marks_default: kind == "StorageClass" && group == "storage.k8s.io" }
+    Printer {
+        columns,
+        cells,
+        marks_default: kind == "StorageClass" && group == "storage.k8s.io",
+        null_when_empty: std::ptr::eq(columns, columns::OTHER) || kind == "CustomResourceDefinition",
+    }
 }
 
 /// The columns of a kind.

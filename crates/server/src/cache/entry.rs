@@ -62,9 +62,15 @@ impl<'de: 'a, 'a> Deserialize<'de> for Labels<'a> {
 }
 
 impl Entry {
-    pub(crate) fn new(key: Bytes, value: &Bytes, revision: Revision, fields: &Fields) -> Result<Entry, Status> {
+    pub(crate) fn new(
+        key: Bytes,
+        value: &Bytes,
+        revision: Revision,
+        fields: &Fields,
+    ) -> Result<Entry, Status> {
         let stored = Stored::new(value, revision)?;
-        let unreadable = |error: serde_json::Error| Status::internal(format!("a stored object cannot be read: {error}"));
+        let unreadable =
+            |error: serde_json::Error| Status::internal(format!("a stored object cannot be read: {error}"));
         let (labels, fields) = match fields {
             // The labels alone: the rest of the object is skipped over.
             None => {
@@ -75,7 +81,8 @@ impl Entry {
             Some(read) => {
                 let object: Value = serde_json::from_slice(stored.json()).map_err(unreadable)?;
                 let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
-                let labels = labels.map(|(key, value)| (key.as_str().into(), value.as_str().unwrap_or_default().into()));
+                let labels = labels
+                    .map(|(key, value)| (key.as_str().into(), value.as_str().unwrap_or_default().into()));
                 (labels.collect(), read(&object).into_iter().map(String::into_boxed_str).collect())
             }
         };

@@ -79,7 +79,11 @@ impl Cache {
     }
 
     /// The objects at `revision` or later; waits for it as long as `patience`.
-    pub(crate) async fn at_least(&self, revision: Revision, patience: Duration) -> Result<Arc<Snapshot>, Status> {
+    pub(crate) async fn at_least(
+        &self,
+        revision: Revision,
+        patience: Duration,
+    ) -> Result<Arc<Snapshot>, Status> {
         let mut reached = self.inner.reached.subscribe();
         if *reached.borrow_and_update() < revision.get().max(1) {
             let wait = async {
@@ -87,7 +91,9 @@ impl Cache {
                     if let Some(progress) = self.inner.progress.lock().clone() {
                         progress.request_progress();
                     }
-                    if reached.changed().await.is_err() || *reached.borrow_and_update() >= revision.get().max(1) {
+                    if reached.changed().await.is_err()
+                        || *reached.borrow_and_update() >= revision.get().max(1)
+                    {
                         break;
                     }
                 }
@@ -131,11 +137,6 @@ impl Cache {
         self.inner.reached.subscribe()
     }
 
-    /// The revision reached.
-    pub(crate) fn reached(&self) -> Revision {
-        Revision::new(*self.inner.reached.borrow())
-    }
-
     /// Makes an entry of a value from the store.
     pub(crate) fn entry(&self, key: Bytes, value: &Bytes, revision: Revision) -> Result<Entry, Status> {
         Entry::new(key, value, revision, &self.inner.fields)
@@ -159,7 +160,9 @@ async fn follow(inner: Arc<Inner>) {
     loop {
         match follow_once(&inner, &mut pause).await {
             Ok(()) | Err(k1s_store::Error::Closed) => return,
-            Err(error) => tracing::warn!(prefix = %inner.prefix.escape_ascii(), %error, "watch cache starts anew"),
+            Err(error) => {
+                tracing::warn!(prefix = %inner.prefix.escape_ascii(), %error, "watch cache starts anew")
+            }
         }
         inner.env.sleep(pause).await;
         pause = (pause * 2).min(Duration::from_secs(5));
@@ -175,7 +178,9 @@ async fn follow_once(inner: &Inner, pause: &mut Duration) -> k1s_store::Result<(
             Ok(entry) => {
                 entries.insert(entry.key.clone(), Arc::new(entry));
             }
-            Err(error) => tracing::error!(key = %kv.key.escape_ascii(), %error, "an object cannot be read and is left out"),
+            Err(error) => {
+                tracing::error!(key = %kv.key.escape_ascii(), %error, "an object cannot be read and is left out")
+            }
         }
     }
     let mut watch = inner.store.watch(WatchRequest::prefix(inner.prefix.clone()).after(revision)).await?;

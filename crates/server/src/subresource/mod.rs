@@ -1,7 +1,9 @@
 //! Subresources with a kind of their own, and kinds that are asked rather than stored.
 
 mod pod;
+mod reviews;
 mod scale;
+mod token;
 
 use http::Response;
 use k1s_kinds::rules::{cluster::csr, core::namespace, workloads::pod as pod_rules};
@@ -45,6 +47,9 @@ pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
         ("Pod", "eviction") => pod::evict(cx).await,
         ("Pod", "log") => pod::log(cx).await,
         ("Pod", "exec" | "attach" | "portforward" | "proxy") => pod::connect(cx).await,
+        ("ServiceAccount", "token") => token::create(cx).await,
+        (_, "") => reviews::create(cx).await,
+        ("Node" | "Service", "proxy") => pod::proxy(cx).await,
         _ => Err(Status::method_not_allowed()),
     }
 }

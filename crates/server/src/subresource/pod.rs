@@ -8,30 +8,39 @@ use serde_json::{Value, json};
 use crate::{
     body::Body,
     context::Cx,
-    delete, input, read, respond,
+    delete, input, read,
     resource::Resource,
+    respond,
     select::Selection,
     write::{self, Part, Update, meta_text},
 };
 
 fn success(cx: &Cx) -> Response<Body> {
-    let value = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
+    let value =
+        json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201});
     respond::other(cx, 201, &value).unwrap_or_else(|status| respond::status(&status, cx.accepted.media))
 }
 
 fn pods(cx: &Cx) -> Result<std::sync::Arc<Resource>, Status> {
-    cx.tenant.shared.catalog.find("", "v1", "pods").ok_or_else(|| Status::internal("pods are not in the table of kinds"))
+    cx.tenant
+        .shared
+        .catalog
+        .find("", "v1", "pods")
+        .ok_or_else(|| Status::internal("pods are not in the table of kinds"))
 }
 
 /// Puts a pod on a node.
 pub(super) async fn bind(cx: &Cx) -> Result<Response<Body>, Status> {
     let options = cx.write_options("CreateOptions")?;
-    let ty = k1s_kinds::body("", "v1", "Binding").ok_or_else(|| Status::internal("Binding is not in the table of types"))?;
+    let ty = k1s_kinds::body("", "v1", "Binding")
+        .ok_or_else(|| Status::internal("Binding is not in the table of types"))?;
     let mut binding = input::other(cx, ty, ("v1", "v1", "Binding"), options.field_validation)?;
     write::check_namespace(cx, &mut binding)?;
     let name = if cx.name.is_empty() { meta_text(&binding, "name") } else { &cx.name };
     if !cx.name.is_empty() && meta_text(&binding, "name") != cx.name {
-        return Err(Status::bad_request(format!("name in URL does not match name in Binding object: {name}")));
+        return Err(Status::bad_request(format!(
+            "name in URL does not match name in Binding object: {name}"
+        )));
     }
     let errors = rules::validate_binding(&binding);
     if !errors.is_empty() {
@@ -62,7 +71,8 @@ async fn update(
 /// Deletes a pod, if the budgets allow it.
 pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Status> {
     let options = cx.write_options("CreateOptions")?;
-    let ty = k1s_kinds::body("policy", "v1", "Eviction").ok_or_else(|| Status::internal("Eviction is not in the table of types"))?;
+    let ty = k1s_kinds::body("policy", "v1", "Eviction")
+        .ok_or_else(|| Status::internal("Eviction is not in the table of types"))?;
     let eviction = input::other(cx, ty, ("policy/v1", "v1", "Eviction"), options.field_validation)?;
     policy::validate_eviction(&eviction, &cx.name)?;
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
@@ -78,7 +88,8 @@ pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Status> {
     let budgets = list.items.iter().map(|stored| budget_kind.read(stored)).collect::<Result<Vec<_>, _>>()?;
     let now = crate::time::stamp(cx.tenant.env());
     let decision = rules::eviction_decision(&pod, &budgets, &now)?;
-    let dry_run = options.dry_run || eviction["deleteOptions"]["dryRun"].as_array().is_some_and(|list| !list.is_empty());
+    let dry_run = options.dry_run
+        || eviction["deleteOptions"]["dryRun"].as_array().is_some_and(|list| !list.is_empty());
     if let rules::Eviction::Spend(budget) = &decision
         && !dry_run
     {
@@ -98,8 +109,12 @@ fn container(cx: &Cx, pod: &Value) -> Result<String, Status> {
         .flat_map(|list| pod["spec"][*list].as_array().into_iter().flatten())
         .filter_map(|container| container["name"].as_str())
         .collect();
-    let main: Vec<&str> =
-        pod["spec"]["containers"].as_array().into_iter().flatten().filter_map(|one| one["name"].as_str()).collect();
+    let main: Vec<&str> = pod["spec"]["containers"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|one| one["name"].as_str())
+        .collect();
     match cx.query.get("container") {
         "" if main.len() == 1 => Ok(main.concat()),
         "" => Err(Status::bad_request(format!(
@@ -155,4 +170,27 @@ pub(super) async fn connect(cx: &Cx) -> Result<Response<Body>, Status> {
         None => Err(Status::bad_request(format!("pod {} does not have a host assigned", cx.name))),
         Some(node) => Err(Status::not_found("", "pods", node)),
     }
+}
+
+/// The proxy of a node or a service: `name`, `name:port` or `scheme:name:port`, and nobody behind it.
+pub(super) async fn proxy(cx: &Cx) -> Result<Response<Body>, Status> {
+    let words: Vec<&str> = cx.name.split(':').collect();
+    let name = match words.as_slice() {
+        [name] | [name, _] | [_, name, _] => *name,
+        _ => {
+            return Err(Status::bad_request(format!(
+                "invalid {} request {:?}",
+                cx.resource.singular, cx.name
+            )));
+        }
+    };
+    let key = cx.tenant.key(&cx.resource, &cx.namespace, name);
+    if cx.tenant.get(&key).await?.is_none() {
+        return Err(cx.resource.not_found(name));
+    }
+    let why = match &*cx.resource.kind {
+        "Service" => format!("no endpoints available for service {}", k1s_object::field::quote(name)),
+        _ => format!("error trying to reach service: dial tcp: lookup {name}: no such host"),
+    };
+    Err(Status::new(503, "ServiceUnavailable", why))
 }

@@ -2,7 +2,7 @@
 
 use http::{Method, Response};
 use k1s_kinds::rules::workloads::scale;
-use k1s_object::{FieldError, Status};
+use k1s_object::{FieldError, Status, field::quote};
 use serde_json::{Value, json};
 
 use crate::{
@@ -10,38 +10,44 @@ use crate::{
     context::{Cx, FieldValidation},
     input,
     resource::Source,
-    respond,
-    verbs::{self, Patch},
+    respond, verbs,
     write::{self, Part, Update, meta_text, metadata_mut},
 };
+
+/// What a custom resource without replicas shows to a patch: if it is still there afterwards, none were set.
+const NO_REPLICAS: i64 = i32::MIN as i64;
 
 pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
     match cx.method {
         Method::GET => {
             let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
-            let scale = scale_of(cx, &cx.resource.read(&stored)?)?;
+            let scale = scale_of(cx, &cx.resource.read(&stored)?, NO_REPLICAS)?;
+            if let (Some(path), true) = (replicas_path(cx), scale["spec"]["replicas"] == NO_REPLICAS) {
+                return Err(Status::internal(format!(
+                    "the spec replicas field {} does not exist",
+                    quote(path)
+                )));
+            }
             respond::other(cx, 200, &scale)
         }
         Method::PUT => {
             let options = cx.write_options("UpdateOptions")?;
             let sent = read(cx, options.field_validation)?;
             let change = |old: &Value| with_scale(cx, old, &sent);
-            store(cx, &change, options.dry_run, true).await
+            store(cx, &change, options.dry_run).await
         }
         _ => {
             let options = verbs::patch_options(cx)?;
-            let exists = cx.tenant.get(&cx.key()).await?.is_some();
-            if !exists {
-                return Err(cx.not_found());
-            }
-            let (patch, _) = Patch::read(cx, options)?;
+            let (patch, complaints) = verbs::read_patch(cx, options).await?;
+            let ty = scale_type()?;
             let change = |old: &Value| {
-                let mut scale = scale_of(cx, old)?;
-                patch.apply(cx, &mut scale)?;
+                let scale = scale_of(cx, old, NO_REPLICAS)?;
+                let scale =
+                    patch.apply_typed(cx, ty, SCALE, &scale, &complaints, options.field_validation)?;
                 check_name(cx, &scale)?;
                 with_scale(cx, old, &scale)
             };
-            store(cx, &change, options.dry_run, false).await
+            store(cx, &change, options.dry_run).await
         }
     }
 }
@@ -50,25 +56,30 @@ async fn store(
     cx: &Cx,
     change: &(dyn Fn(&Value) -> Result<Value, Status> + Sync),
     dry_run: bool,
-    put: bool,
 ) -> Result<Response<Body>, Status> {
     // A Scale may leave out the resourceVersion, whatever its parent's kind says.
-    let conditional = std::sync::atomic::AtomicBool::new(false);
-    let change = |old: &Value| {
-        let new = change(old)?;
-        conditional.store(!meta_text(&new, "resourceVersion").is_empty(), std::sync::atomic::Ordering::Relaxed);
-        Ok(new)
-    };
-    let update = Update { part: Part::Main, dry_run, change: &change, uid_is_precondition: false, create: false };
+    let update = Update { part: Part::Main, dry_run, change, uid_is_precondition: false, create: false };
     let (written, _) = write::update(cx, &update).await?;
-    let _ = put;
-    respond::other(cx, 200, &scale_of(cx, &written.value(&cx.resource)?)?)
+    respond::other(cx, 200, &scale_of(cx, &written.value(&cx.resource)?, 0)?)
+}
+
+/// apiVersion, version and kind of a Scale.
+const SCALE: (&str, &str, &str) = ("autoscaling/v1", "v1", "Scale");
+
+fn scale_type() -> Result<&'static k1s_kinds::table::Type, Status> {
+    k1s_kinds::body("autoscaling", "v1", "Scale")
+        .ok_or_else(|| Status::internal("Scale is not in the table of types"))
+}
+
+fn replicas_path(cx: &Cx) -> Option<&str> {
+    match &cx.resource.source {
+        Source::BuiltIn(_) => None,
+        Source::Custom(custom) => custom.scale().map(|paths| &*paths.spec_replicas),
+    }
 }
 
 fn read(cx: &Cx, validation: FieldValidation) -> Result<Value, Status> {
-    let ty = k1s_kinds::body("autoscaling", "v1", "Scale")
-        .ok_or_else(|| Status::internal("Scale is not in the table of types"))?;
-    let scale = input::other(cx, ty, ("autoscaling/v1", "v1", "Scale"), validation)?;
+    let scale = input::other(cx, scale_type()?, SCALE, validation)?;
     check_name(cx, &scale)?;
     Ok(scale)
 }
@@ -98,8 +109,16 @@ fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Status> {
         Source::Custom(custom) => {
             let Some(paths) = custom.scale() else { return Err(cx.not_found()) };
             let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+            if replicas == NO_REPLICAS {
+                let path = quote(&paths.spec_replicas);
+                return Err(Status::bad_request(format!("the spec replicas field {path} cannot be empty")));
+            }
             if replicas < 0 {
-                let error = FieldError::invalid(paths.spec_replicas.as_str(), replicas, "should be a non-negative integer");
+                let error = FieldError::invalid(
+                    paths.spec_replicas.as_str(),
+                    replicas,
+                    "should be a non-negative integer",
+                );
                 return Err(cx.invalid(&cx.name, &[error]));
             }
             set_path(&mut new, &paths.spec_replicas, replicas.into());
@@ -110,28 +129,26 @@ fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Status> {
     metadata_mut(&mut new).insert("resourceVersion".into(), version.into());
     let uid = meta_text(scale, "uid");
     if !uid.is_empty() && uid != meta_text(old, "uid") {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", meta_text(old, "uid"));
+        let why = format!(
+            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            meta_text(old, "uid")
+        );
         return Err(Status::conflict(&cx.resource.group, &cx.resource.plural, &cx.name, why));
     }
     Ok(new)
 }
 
-/// The Scale of an object.
-fn scale_of(cx: &Cx, object: &Value) -> Result<Value, Status> {
+/// The Scale of an object; `missing` stands for replicas that a custom resource does not have.
+fn scale_of(cx: &Cx, object: &Value, missing: i64) -> Result<Value, Status> {
     match &cx.resource.source {
-        Source::BuiltIn(_) => {
-            scale::scale_of(&cx.resource.kind, object).ok_or_else(|| Status::internal("this kind has no scale"))
-        }
+        Source::BuiltIn(_) => scale::scale_of(&cx.resource.kind, object)
+            .ok_or_else(|| Status::internal("this kind has no scale")),
         Source::Custom(custom) => {
             let Some(paths) = custom.scale() else { return Err(cx.not_found()) };
-            let Some(replicas) = at_path(object, &paths.spec_replicas).and_then(Value::as_i64) else {
-                return Err(Status::internal(format!(
-                    "the spec replicas field {:?} does not exist",
-                    paths.spec_replicas
-                )));
-            };
+            let replicas = at_path(object, &paths.spec_replicas).and_then(Value::as_i64).unwrap_or(missing);
             let mut status = json!({"replicas": at_path(object, &paths.status_replicas).and_then(Value::as_i64).unwrap_or(0)});
-            let selector = paths.label_selector.as_ref().and_then(|path| at_path(object, path)).and_then(Value::as_str);
+            let selector =
+                paths.label_selector.as_ref().and_then(|path| at_path(object, path)).and_then(Value::as_str);
             if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
                 status["selector"] = selector.into();
             }

@@ -89,7 +89,9 @@ impl Encoder {
         }
         match cx.resource.read(stored) {
             Ok(value) => self.write_value(cx, out, kind, &value),
-            Err(status) => self.frame(out, Kind::Error, &status.to_json(), "io.k8s.apimachinery.pkg.apis.meta.v1.Status"),
+            Err(status) => {
+                self.frame(out, Kind::Error, &status.to_json(), "io.k8s.apimachinery.pkg.apis.meta.v1.Status")
+            }
         }
     }
 
@@ -110,7 +112,7 @@ impl Encoder {
                 let include = table::include(cx).unwrap_or(table::Include::Metadata);
                 let meta = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
                 let with_columns = !std::mem::replace(&mut self.columns_sent, true);
-                let value = table::build(cx, meta, std::iter::once(value), include, with_columns);
+                let value = table::build(cx, &meta, std::iter::once(value), include, with_columns);
                 self.frame(out, kind, &value, "io.k8s.apimachinery.pkg.apis.meta.v1.Table");
             }
         }
@@ -135,8 +137,12 @@ impl Encoder {
             && let Some(ty) = k1s_kinds::type_by_name(type_name)
         {
             let (api_version, name) = (object["apiVersion"].as_str(), object["kind"].as_str());
-            let encoded =
-                k1s_kinds::protobuf::encode(ty, object, api_version.unwrap_or_default(), name.unwrap_or_default());
+            let encoded = k1s_kinds::protobuf::encode(
+                ty,
+                object,
+                api_version.unwrap_or_default(),
+                name.unwrap_or_default(),
+            );
             out.extend_from_slice(&k1s_kinds::protobuf::watch_frame(kind.name(), &encoded));
             return;
         }

@@ -20,6 +20,7 @@ use crate::{
     errors,
     metrics::Gauge,
     negotiate::{Form, Media},
+    resource::Source,
     select::Selection,
 };
 use encode::{Encoder, Kind};
@@ -72,10 +73,11 @@ fn options(cx: &Cx) -> Result<Options, Status> {
         })?)),
     };
     let least = cx.tenant.options().min_watch_lifetime;
-    let lifetime = match timeout.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0) {
-        Some(seconds) => Duration::from_secs(seconds.min(365 * 24 * 3600)),
-        None => least.mul_f64(1.0 + cx.tenant.env().random_f64()),
-    };
+    let lifetime =
+        match timeout.and_then(|seconds| u64::try_from(seconds).ok()).filter(|seconds| *seconds > 0) {
+            Some(seconds) => Duration::from_secs(seconds.min(365 * 24 * 3600)),
+            None => least.mul_f64(1.0 + cx.tenant.env().random_f64()),
+        };
     Ok(Options { revision, initial, bookmarks: query.flag("allowWatchBookmarks"), lifetime })
 }
 
@@ -117,6 +119,9 @@ struct Watcher {
     initial: Option<Initial>,
     history: Option<History>,
     reached: tokio::sync::watch::Receiver<u64>,
+    /// Tells when a custom resource is no longer what it was: that ends its watches, as soon as they know all before.
+    replaced: Option<tokio::sync::watch::Receiver<u64>>,
+    ended: bool,
     deadline: Instant,
     /// When the next bookmark is due, for those who asked for them.
     bookmark_at: Option<Instant>,
@@ -160,8 +165,15 @@ impl Watcher {
             initial: None,
             history: None,
             reached: cache.subscribe(),
+            replaced: match &cx.resource.source {
+                Source::BuiltIn(_) => None,
+                Source::Custom(custom) => Some(custom.replaced()),
+            },
+            ended: false,
             deadline: now + options.lifetime,
-            bookmark_at: options.bookmarks.then(|| now + interval.min(options.lifetime.saturating_sub(Duration::from_secs(2)))),
+            bookmark_at: options
+                .bookmarks
+                .then(|| now + interval.min(options.lifetime.saturating_sub(Duration::from_secs(2)))),
             bookmark: None,
             _gauge: gauge,
             cx: cx.clone(),
@@ -270,7 +282,7 @@ impl Watcher {
                         self.revision = self.revision.max(Revision::new(seen));
                         return Some((self.encoder.bookmark(&self.cx, self.revision, false), true));
                     }
-                    if !self.wait().await {
+                    if self.ended || !self.wait().await {
                         return None;
                     }
                 }
@@ -284,6 +296,10 @@ impl Watcher {
         let wake = self.bookmark_at.map_or(self.deadline, |at| at.min(self.deadline));
         tokio::select! {
             changed = self.reached.changed() => changed.is_ok(),
+            revision = replacement(&mut self.replaced) => {
+                self.ended = true;
+                self.cache.at_least(revision, crate::cache::PATIENCE).await.is_ok()
+            }
             () = self.cx.tenant.stop.cancelled() => false,
             () = env.sleep_until(wake) => {
                 let now = env.now();
@@ -311,7 +327,8 @@ impl Watcher {
         };
         let mut out = Vec::new();
         let mut count = 0;
-        let rest = initial.snapshot.entries.range((std::ops::Bound::Included(start), std::ops::Bound::Unbounded));
+        let rest =
+            initial.snapshot.entries.range((std::ops::Bound::Included(start), std::ops::Bound::Unbounded));
         for (key, entry) in rest.take_while(|(key, _)| key.starts_with(self.prefix.as_bytes())) {
             if count == BATCH {
                 initial.next = Some(key.clone());
@@ -349,7 +366,11 @@ impl Watcher {
                         .value
                         .as_ref()
                         .and_then(|value| self.cache.entry(event.key.clone(), value, change.revision()).ok());
-                    events.push(Arc::new(Event::new(change.revision(), old.map(Arc::new), new.map(Arc::new))));
+                    events.push(Arc::new(Event::new(
+                        change.revision(),
+                        old.map(Arc::new),
+                        new.map(Arc::new),
+                    )));
                 }
                 self.encode(&events)
             }
@@ -400,6 +421,16 @@ impl Watcher {
         match single {
             Some(line) => Some(line),
             None => (!out.is_empty()).then(|| out.into()),
+        }
+    }
+}
+
+/// Waits until the resource was replaced, and tells when that was.
+async fn replacement(replaced: &mut Option<tokio::sync::watch::Receiver<u64>>) -> Revision {
+    match replaced {
+        None => std::future::pending().await,
+        Some(replaced) => {
+            Revision::new(replaced.wait_for(|revision| *revision != 0).await.map_or(1, |at| *at))
         }
     }
 }

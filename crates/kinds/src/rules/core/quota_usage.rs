@@ -304,6 +304,42 @@ fn to_json(amounts: &Amounts) -> Value {
     )
 }
 
+/// The new `status.used` of the quotas that an object's coming, changing or going moves. Unlike [`charge`] it also gives
+/// back, and refuses nothing.
+pub fn moved(
+    quotas: &[Value],
+    group: &str,
+    resource: &str,
+    new: Option<&Value>,
+    old: Option<&Value>,
+) -> Vec<Charge> {
+    let mut charges = Vec::new();
+    for (i, quota) in quotas.iter().enumerate() {
+        let counted = |object: Option<&Value>| {
+            let object = object.filter(|object| applies(quota, group, resource, object));
+            object.map(|object| usage(group, resource, object)).unwrap_or_default()
+        };
+        let before = amounts(find(quota, &["status", "used"]));
+        let mut used = before.clone();
+        let (more, less) = (counted(new), counted(old));
+        for (name, amount) in &mut used {
+            let zero = Quantity::from_i64(0);
+            let sum = amount.add(more.get(name).unwrap_or(&zero)).sub(less.get(name).unwrap_or(&zero));
+            *amount = if sum.sign() < 0 { zero } else { sum };
+        }
+        if used != before {
+            charges.push(Charge { quota: i, used: to_json(&used) });
+        }
+    }
+    charges
+}
+
+/// Whether objects of a resource count for a quota.
+pub fn counts(quota: &Value, group: &str, resource: &str) -> bool {
+    let hard = find(quota, &["spec", "hard"]).and_then(Value::as_object);
+    hard.is_some_and(|hard| hard.keys().any(|name| matters(group, resource, name)))
+}
+
 /// The status of a quota, counted from all objects of its namespace: (group, plural, object).
 pub fn status<'a>(quota: &Value, objects: impl Iterator<Item = (&'a str, &'a str, &'a Value)>) -> Value {
     let hard = amounts(find(quota, &["spec", "hard"]));
@@ -395,6 +431,28 @@ mod tests {
             charge(&quotas, "", "services", &service("NodePort"), Some(&service("NodePort"))),
             Ok(vec![])
         );
+    }
+
+    #[test]
+    fn what_goes_is_given_back() {
+        let hard = json!({"pods": "2", "requests.cpu": "2"});
+        let full = [quota(&hard, &json!({"pods": "1", "requests.cpu": "600m"}))];
+        let used = |charges: Vec<Charge>| charges.into_iter().map(|charge| charge.used).collect::<Vec<_>>();
+        assert_eq!(
+            used(moved(&full, "", "pods", None, Some(&pod("600m")))),
+            [json!({"pods": "0", "requests.cpu": "0"})]
+        );
+        let mut ended = pod("600m");
+        ended["status"] = json!({"phase": "Succeeded"});
+        assert_eq!(
+            used(moved(&full, "", "pods", Some(&ended), Some(&pod("600m")))),
+            [json!({"pods": "0", "requests.cpu": "0"})]
+        );
+        assert_eq!(
+            used(moved(&full, "", "pods", Some(&pod("1")), None)),
+            [json!({"pods": "2", "requests.cpu": "1600m"})]
+        );
+        assert!(moved(&full, "", "secrets", None, Some(&json!({}))).is_empty());
     }
 
     #[test]

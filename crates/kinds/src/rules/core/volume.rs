@@ -32,6 +32,7 @@ pub static RULES: Rules = Rules {
     },
     prepare_update: keep_status,
     prepare_status: |new, old| keep(new, old, "spec"),
+    stamp_times: stamp_phase,
     validate: |volume| validate(volume, None),
     validate_update,
     warnings,

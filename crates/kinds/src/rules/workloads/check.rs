@@ -131,7 +131,8 @@ pub(super) fn go_selector(selector: &Value) -> Value {
 /// The selector may not change.
 pub(super) fn immutable_selector(new: At<'_, '_>, old: Option<&Value>) {
     if !super::json::same(new.value(), old) {
-        new.invalid_as(new.value().map_or(Value::Null, go_selector), "field is immutable");
+        let set = new.value().filter(|selector| !selector.is_null());
+        new.invalid_as(set.map_or(Value::Null, go_selector), "field is immutable");
     }
 }
 

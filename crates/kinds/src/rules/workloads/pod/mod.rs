@@ -10,8 +10,10 @@ pub(crate) mod prepare;
 mod probes;
 pub(crate) mod qos;
 pub(crate) mod resources;
+mod runtime_class;
 mod scheduling;
 mod security;
+pub mod security_levels;
 pub(crate) mod spec;
 mod subresources;
 mod update;
@@ -24,6 +26,7 @@ use serde_json::Value;
 pub use connect::{LogOptions, container_name, grace_period, host_of, validate_log_options};
 pub use defaults::admission_defaults;
 pub use prepare::{ephemeral_containers as prepare_ephemeral_containers, resize as prepare_resize};
+pub use runtime_class::{apply_runtime_class, check_overhead};
 pub use subresources::{
     Eviction, apply_binding, eviction_decision, mark_evicted, set_condition, validate_binding,
 };

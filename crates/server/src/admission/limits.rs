@@ -1,0 +1,39 @@
+//! The limit ranges of a namespace.
+
+use k1s_kinds::rules::core::limiter;
+use k1s_object::Status;
+use serde_json::Value;
+
+use super::{kind, others, refused};
+use crate::{context::Cx, write::meta_text};
+
+async fn ranges(cx: &Cx) -> Result<Vec<Value>, Status> {
+    let ranges = kind(&cx.tenant, "", "v1", "limitranges")?;
+    let found = others(&cx.tenant, &ranges, &cx.namespace, "").await?;
+    Ok(found.into_iter().map(|(_, range)| range).collect())
+}
+
+/// Gives a new pod the defaults of the ranges.
+pub(super) async fn apply(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
+    for range in ranges(cx).await? {
+        limiter::apply_defaults(pod, &range);
+    }
+    Ok(())
+}
+
+/// Refuses a pod or a claim that asks for too much or too little.
+pub(super) async fn check(cx: &Cx, object: &Value) -> Result<(), Status> {
+    if !meta_text(object, "deletionTimestamp").is_empty() {
+        return Ok(());
+    }
+    for range in ranges(cx).await? {
+        let wrong = match &*cx.resource.kind {
+            "Pod" => limiter::check_pod(object, &range),
+            _ => limiter::check_claim(object, &range),
+        };
+        if !wrong.is_empty() {
+            return Err(refused(cx, meta_text(object, "name"), limiter::together(&wrong)));
+        }
+    }
+    Ok(())
+}

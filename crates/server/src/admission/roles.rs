@@ -1,0 +1,75 @@
+//! Cluster roles that are the sum of others.
+
+use std::sync::Arc;
+
+use k1s_kinds::rules::cluster::rbac;
+use k1s_object::Status;
+use serde_json::Value;
+
+use super::{kind, others};
+use crate::{
+    context::Cx,
+    tenant::Tenant,
+    write::{self, Part, Update, meta_text},
+};
+
+/// How deep sums of sums may go.
+const ROUNDS: usize = 10;
+
+/// Brings the rules of all such roles up to date. A role may be the sum of sums, so this goes on until nothing changes.
+pub(super) async fn aggregate(tenant: &Arc<Tenant>) -> Result<(), Status> {
+    let resource = kind(tenant, "rbac.authorization.k8s.io", "v1", "clusterroles")?;
+    if others(tenant, &resource, "", "\"aggregationRule\":").await?.is_empty() {
+        return Ok(());
+    }
+    for _ in 0..ROUNDS {
+        let all: Vec<Value> =
+            others(tenant, &resource, "", "").await?.into_iter().map(|(_, role)| role).collect();
+        let changed: Vec<_> = all
+            .iter()
+            .filter_map(|role| {
+                Some((meta_text(role, "name"), role.get("rules"), rbac::aggregated_rules(role, &all)?))
+            })
+            .filter(|(_, known, rules)| match known.and_then(|known| known.as_array()) {
+                Some(known) => known != rules,
+                None => !rules.is_empty(),
+            })
+            .collect();
+        if changed.is_empty() {
+            break;
+        }
+        for (name, _, rules) in changed {
+            let cx = Cx::internal(tenant, &resource, "", name);
+            let change = |old: &Value| {
+                let mut new = old.clone();
+                new["rules"] = rules.clone().into();
+                Ok(new)
+            };
+            let update = Update {
+                part: Part::Internal,
+                dry_run: false,
+                change: &change,
+                uid_is_precondition: false,
+                create: false,
+            };
+            match write::update(&cx, &update).await {
+                Ok(_) => {}
+                Err(status) if status.code == 404 => {}
+                Err(status) => return Err(status),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same, in its own time.
+pub(super) fn aggregate_later(tenant: &Arc<Tenant>) {
+    let tenant = tenant.clone();
+    let env = tenant.env().clone();
+    let task = env.spawn("aggregation of cluster roles", async move {
+        if let Err(error) = aggregate(&tenant).await {
+            tracing::warn!(%error, "cluster roles could not be added up");
+        }
+    });
+    drop(task);
+}

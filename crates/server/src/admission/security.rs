@@ -1,0 +1,116 @@
+//! The pod security standards that a namespace asks for by its labels.
+
+use std::collections::BTreeMap;
+
+use k1s_kinds::rules::workloads::pod::security_levels::{self as levels, Level, Policy};
+use k1s_object::Status;
+use serde_json::Value;
+
+use super::{kind, others, refused};
+use crate::{context::Cx, write::meta_text};
+
+/// What the namespace of the request asks for, if anything.
+async fn policy(cx: &Cx) -> Result<Option<Policy>, Status> {
+    let namespaces = kind(&cx.tenant, "", "v1", "namespaces")?;
+    let Some(stored) = cx.tenant.get(&cx.tenant.key(&namespaces, "", &cx.namespace)).await? else {
+        return Ok(None);
+    };
+    if memchr::memmem::find(stored.json(), levels::LABEL_PREFIX.as_bytes()).is_none() {
+        return Ok(None);
+    }
+    let namespace = namespaces.read(&stored)?;
+    Ok(Some(levels::policy(namespace["metadata"].get("labels")).0))
+}
+
+/// Refuses a pod that is beyond what is enforced, or warns.
+pub(super) async fn check_pod(cx: &Cx, pod: &Value) -> Result<(), Status> {
+    let Some(policy) = policy(cx).await? else { return Ok(()) };
+    let found = levels::violations(policy.enforce, pod.get("metadata"), &pod["spec"]);
+    if !found.is_empty() {
+        let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, levels::together(&found));
+        return Err(refused(cx, meta_text(pod, "name"), why));
+    }
+    warn(cx, policy, pod);
+    Ok(())
+}
+
+fn warn(cx: &Cx, policy: Policy, pod: &Value) {
+    let found = levels::violations(policy.warn, pod.get("metadata"), &pod["spec"]);
+    if !found.is_empty() {
+        cx.warn(format!("would violate PodSecurity \"{}\": {}", policy.warn, levels::together(&found)));
+    }
+}
+
+/// The template of an object whose controller makes pods of it.
+fn template<'a>(cx: &Cx, object: &'a Value) -> Option<&'a Value> {
+    let place = match (&*cx.resource.group, &*cx.resource.kind) {
+        ("", "PodTemplate") => "/template",
+        ("", "ReplicationController")
+        | ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")
+        | ("batch", "Job") => "/spec/template",
+        ("batch", "CronJob") => "/spec/jobTemplate/spec/template",
+        _ => return None,
+    };
+    object.pointer(place)
+}
+
+/// Warns of a template whose pods would be refused, or warned of.
+pub(super) async fn check_template(cx: &Cx, object: &Value) -> Result<(), Status> {
+    let Some(template) = template(cx, object) else { return Ok(()) };
+    if let Some(policy) = policy(cx).await? {
+        warn(cx, policy, template);
+    }
+    Ok(())
+}
+
+/// The labels of a namespace must make sense; pods that a new level would refuse are told of.
+pub(super) async fn check_namespace(cx: &Cx, new: &Value, old: Option<&Value>) -> Result<(), Status> {
+    let (policy, errors) = levels::policy(new["metadata"].get("labels"));
+    let before = old.map(|old| levels::policy(old["metadata"].get("labels")));
+    let texts =
+        |errors: &[k1s_object::FieldError]| errors.iter().map(ToString::to_string).collect::<Vec<_>>();
+    if !errors.is_empty() && before.as_ref().is_none_or(|(_, before)| texts(before) != texts(&errors)) {
+        return Err(cx.invalid(meta_text(new, "name"), &errors));
+    }
+    let Some((before, _)) = before else { return Ok(()) };
+    let (enforce, was) = (policy.enforce, before.enforce);
+    if enforce.level == Level::Privileged
+        || enforce == was
+        || enforce.minor == was.minor && enforce.level <= was.level
+    {
+        return Ok(());
+    }
+    let pods = kind(&cx.tenant, "", "v1", "pods")?;
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (_, pod) in others(&cx.tenant, &pods, meta_text(new, "name"), "").await? {
+        let violations = levels::violations(enforce, pod.get("metadata"), &pod["spec"]);
+        if !violations.is_empty() {
+            let reasons: Vec<&str> = violations.iter().map(|(reason, _)| *reason).collect();
+            found.entry(reasons.join(", ")).or_default().push(meta_text(&pod, "name").to_owned());
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let name = meta_text(new, "name");
+    cx.warn(format!(
+        "existing pods in namespace {name:?} violate the new PodSecurity enforce level \"{enforce}\""
+    ));
+    let mut warnings: Vec<String> = found
+        .into_iter()
+        .map(|(reasons, mut names)| {
+            names.sort();
+            let first = names.first().cloned().unwrap_or_default();
+            match names.len() {
+                1 => format!("{first}: {reasons}"),
+                2 => format!("{first} (and 1 other pod): {reasons}"),
+                several => format!("{first} (and {} other pods): {reasons}", several - 1),
+            }
+        })
+        .collect();
+    warnings.sort();
+    for warning in warnings {
+        cx.warn(warning);
+    }
+    Ok(())
+}

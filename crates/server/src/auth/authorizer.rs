@@ -1,0 +1,240 @@
+//! Whether a user may do something.
+
+use std::{fmt, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use k1s_object::Status;
+use serde_json::{Value, json};
+
+use super::User;
+use crate::tenant::Tenant;
+
+/// What somebody wants to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attributes<'a> {
+    pub(crate) verb: &'a str,
+    pub(crate) target: Target<'a>,
+}
+
+/// What somebody wants to do it with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Target<'a> {
+    /// A resource, or one object of it if it has a name.
+    Resource { group: &'a str, resource: &'a str, subresource: &'a str, namespace: &'a str, name: &'a str },
+    /// A path that is no resource.
+    Path(&'a str),
+}
+
+/// What an authorizer says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Decision {
+    pub(crate) allowed: bool,
+    /// Why, if there is something to say about it.
+    pub(crate) reason: String,
+}
+
+/// What somebody may do in a namespace, as a `SelfSubjectRulesReview` tells it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Rules {
+    pub(crate) resources: Vec<Value>,
+    pub(crate) paths: Vec<Value>,
+    /// Whether there may be more.
+    pub(crate) incomplete: bool,
+}
+
+/// Decides who may do what. `tenant` is the one that is asked, if it is there yet.
+pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
+    /// Whether a user may do this.
+    fn authorize<'a>(
+        &'a self,
+        tenant: Option<&'a Arc<Tenant>>,
+        user: &'a User,
+        wanted: &'a Attributes<'a>,
+    ) -> BoxFuture<'a, Decision>;
+
+    /// What a user may do in a namespace.
+    fn rules<'a>(
+        &'a self,
+        tenant: &'a Arc<Tenant>,
+        user: &'a User,
+        namespace: &'a str,
+    ) -> BoxFuture<'a, Rules>;
+}
+
+/// Refuses what a user may not do.
+pub(crate) async fn check(
+    authorizer: &dyn Authorizer,
+    tenant: Option<&Arc<Tenant>>,
+    user: &User,
+    wanted: &Attributes<'_>,
+) -> Result<(), Status> {
+    let decision = authorizer.authorize(tenant, user, wanted).await;
+    if decision.allowed { Ok(()) } else { Err(forbidden(user, wanted, &decision.reason)) }
+}
+
+/// 403 for what a user may not do.
+pub(crate) fn forbidden(user: &User, wanted: &Attributes<'_>, reason: &str) -> Status {
+    let verb = wanted.verb;
+    let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    match wanted.target {
+        Target::Path(path) => {
+            let why = format!("User {:?} cannot {verb} path {path:?}{because}", user.name);
+            Status::forbidden("", "", "", why)
+        }
+        Target::Resource { group, resource, subresource, namespace, name } => {
+            let full = match subresource {
+                "" => resource.to_owned(),
+                subresource => format!("{resource}/{subresource}"),
+            };
+            let place = match namespace {
+                "" => "at the cluster scope".to_owned(),
+                namespace => format!("in the namespace {namespace:?}"),
+            };
+            let who = &user.name;
+            let why = format!(
+                "User {who:?} cannot {verb} resource {full:?} in API group {group:?} {place}{because}"
+            );
+            Status::forbidden(group, resource, name, why)
+        }
+    }
+}
+
+/// What Kubernetes allows before anybody wrote a rule: everything to administrators, to those it knows discovery and
+/// questions about themselves, and to everybody health and version.
+#[derive(Debug)]
+pub(crate) struct Defaults;
+
+/// The kinds that everybody who is known may create: `(group, resource)`.
+const OWN_REVIEWS: [(&str, &str); 3] = [
+    ("authorization.k8s.io", "selfsubjectaccessreviews"),
+    ("authorization.k8s.io", "selfsubjectrulesreviews"),
+    ("authentication.k8s.io", "selfsubjectreviews"),
+];
+
+/// Whether `path` is `root` or below it.
+fn within(path: &str, root: &str) -> bool {
+    path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+impl Defaults {
+    fn allows(user: &User, wanted: &Attributes<'_>) -> bool {
+        if user.is_admin() {
+            return true;
+        }
+        let known = user.is_in("system:authenticated");
+        match wanted.target {
+            Target::Resource { group, resource, subresource, .. } => {
+                let own = subresource.is_empty() && OWN_REVIEWS.contains(&(group, resource));
+                known && own && wanted.verb == "create"
+            }
+            Target::Path(path) => {
+                let under = |roots: &[&str]| roots.iter().any(|root| within(path, root));
+                let open = under(&["/healthz", "/livez", "/readyz"]) || path == "/version";
+                let discovery = known && under(&["/api", "/apis", "/openapi"]);
+                let issuer = user.is_in("system:serviceaccounts")
+                    && under(&["/.well-known/openid-configuration", "/openid/v1/jwks"]);
+                wanted.verb == "get" && (open || discovery || issuer)
+            }
+        }
+    }
+
+    fn rules_of(user: &User) -> Rules {
+        let mut rules = Rules::default();
+        if user.is_admin() {
+            rules.resources.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
+            rules.paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
+        }
+        if user.is_in("system:authenticated") {
+            rules.resources.push(json!({"verbs": ["create"], "apiGroups": ["authorization.k8s.io"],
+                "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]}));
+            rules.resources.push(json!({"verbs": ["create"], "apiGroups": ["authentication.k8s.io"],
+                "resources": ["selfsubjectreviews"]}));
+            let discovery = [
+                "/api",
+                "/api/*",
+                "/apis",
+                "/apis/*",
+                "/healthz",
+                "/livez",
+                "/openapi",
+                "/openapi/*",
+                "/readyz",
+                "/version",
+            ];
+            rules.paths.push(json!({"verbs": ["get"], "nonResourceURLs": discovery}));
+        }
+        if user.is_in("system:serviceaccounts") {
+            let issuer = ["/.well-known/openid-configuration", "/openid/v1/jwks"];
+            rules.paths.push(json!({"verbs": ["get"], "nonResourceURLs": issuer}));
+        }
+        rules
+    }
+}
+
+impl Authorizer for Defaults {
+    fn authorize<'a>(
+        &'a self,
+        _: Option<&'a Arc<Tenant>>,
+        user: &'a User,
+        wanted: &'a Attributes<'a>,
+    ) -> BoxFuture<'a, Decision> {
+        let decision = Decision { allowed: Defaults::allows(user, wanted), reason: String::new() };
+        Box::pin(std::future::ready(decision))
+    }
+
+    fn rules<'a>(&'a self, _: &'a Arc<Tenant>, user: &'a User, _: &'a str) -> BoxFuture<'a, Rules> {
+        Box::pin(std::future::ready(Defaults::rules_of(user)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path<'a>(verb: &'a str, path: &'a str) -> Attributes<'a> {
+        Attributes { verb, target: Target::Path(path) }
+    }
+
+    fn resource<'a>(verb: &'a str, group: &'a str, resource: &'a str) -> Attributes<'a> {
+        let target = Target::Resource { group, resource, subresource: "", namespace: "", name: "" };
+        Attributes { verb, target }
+    }
+
+    #[test]
+    fn those_who_are_known_may_ask_about_themselves_and_discover() {
+        let alice = User::new("alice", &[]);
+        let robot = User::new("system:serviceaccount:a:b", &["system:serviceaccounts"]);
+        let cases = [
+            (path("get", "/healthz"), [true, true, true]),
+            (path("head", "/healthz"), [false, false, false]),
+            (path("get", "/metrics"), [false, false, false]),
+            (path("get", "/api/v1"), [false, true, true]),
+            (path("get", "/apishelf"), [false, false, false]),
+            (path("get", "/openid/v1/jwks"), [false, false, true]),
+            (resource("create", "authentication.k8s.io", "selfsubjectreviews"), [false, true, true]),
+            (resource("list", "authentication.k8s.io", "selfsubjectreviews"), [false, false, false]),
+            (resource("create", "authentication.k8s.io", "tokenreviews"), [false, false, false]),
+        ];
+        for (wanted, expected) in cases {
+            let allowed = [&User::anonymous(), &alice, &robot].map(|user| Defaults::allows(user, &wanted));
+            assert_eq!(allowed, expected, "{wanted:?}");
+            assert!(Defaults::allows(&User::admin(), &wanted));
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_who_may_not_do_what_and_why() {
+        let target = Target::Resource {
+            group: "apps",
+            resource: "deployments",
+            subresource: "scale",
+            namespace: "web",
+            name: "d",
+        };
+        let wanted = Attributes { verb: "get", target };
+        assert_eq!(
+            forbidden(&User::new("alice", &[]), &wanted, "not today").message,
+            "deployments.apps \"d\" is forbidden: User \"alice\" cannot get resource \"deployments/scale\" in API group \"apps\" in the namespace \"web\": not today"
+        );
+    }
+}

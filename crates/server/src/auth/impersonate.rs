@@ -1,0 +1,293 @@
+//! The `Impersonate-*` headers: a request in somebody else's name.
+//!
+//! There are several ways to be allowed to. The newer ones take two rights, one to be that kind of user and one to do
+//! this as them; the old one takes the right to be that user, for everything.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use http::HeaderMap;
+use k1s_object::Status;
+
+use super::{
+    Attributes, Authorizer, Target, User,
+    authorizer::{check, forbidden},
+    service_accounts::{groups, split_username},
+};
+use crate::tenant::Tenant;
+
+const EXTRA: &str = "impersonate-extra-";
+
+/// The group of the resources that stand for users in the newer ways.
+const AUTHENTICATION: &str = "authentication.k8s.io";
+
+/// Who the sender of a request wants to be, if anybody else.
+fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
+    let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let one = |name: &str| headers.get(name).map(text).unwrap_or_default();
+    let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, value) in headers {
+        if let Some(key) = name.as_str().strip_prefix(EXTRA) {
+            extra.entry(crate::request::unescape(key)).or_default().push(text(value));
+        }
+    }
+    let user = User {
+        name: one("impersonate-user"),
+        uid: one("impersonate-uid"),
+        groups: headers.get_all("impersonate-group").iter().map(text).collect(),
+        extra: extra.into_iter().collect(),
+    };
+    if !user.name.is_empty() {
+        return Ok(Some(user));
+    }
+    if user == User::default() {
+        return Ok(None);
+    }
+    Err(Status::bad_request(format!("requested {} without impersonating a user name", go_user(&user))))
+}
+
+/// As Go prints a user with all that belongs to it.
+fn go_user(user: &User) -> String {
+    let quote = k1s_object::field::quote;
+    let list =
+        |texts: &[String]| -> String { texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(", ") };
+    let groups = match user.groups.as_slice() {
+        [] => "[]string(nil)".to_owned(),
+        groups => format!("[]string{{{}}}", list(groups)),
+    };
+    let extra = match user.extra.as_slice() {
+        [] => "map[string][]string(nil)".to_owned(),
+        extra => {
+            let entries: Vec<String> = extra
+                .iter()
+                .map(|(key, values)| format!("{}:[]string{{{}}}", quote(key), list(values)))
+                .collect();
+            format!("map[string][]string{{{}}}", entries.join(", "))
+        }
+    };
+    let (name, uid) = (quote(&user.name), quote(&user.uid));
+    format!("&user.DefaultInfo{{Name:{name}, UID:{uid}, Groups:{groups}, Extra:{extra}}}")
+}
+
+/// A way to be somebody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// A service account as the node that its pod runs on.
+    AssociatedNode,
+    ArbitraryNode,
+    ServiceAccount,
+    UserInfo,
+    /// The way before there were others.
+    Legacy,
+}
+
+const MODES: [Mode; 5] =
+    [Mode::AssociatedNode, Mode::ArbitraryNode, Mode::ServiceAccount, Mode::UserInfo, Mode::Legacy];
+
+fn node_name(username: &str) -> Option<&str> {
+    username
+        .strip_prefix("system:node:")
+        .filter(|name| k1s_object::names::is_dns1123_subdomain(name).is_empty())
+}
+
+impl Mode {
+    fn name(self) -> &'static str {
+        match self {
+            Mode::AssociatedNode => "associated-node",
+            Mode::ArbitraryNode => "arbitrary-node",
+            Mode::ServiceAccount => "serviceaccount",
+            Mode::UserInfo => "user-info",
+            Mode::Legacy => "",
+        }
+    }
+
+    /// Whether this way can lead to that user at all.
+    fn applies(self, sender: &User, wanted: &User) -> bool {
+        let only_name = wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
+        let node = node_name(&wanted.name);
+        let account = split_username(&wanted.name);
+        match self {
+            Mode::AssociatedNode => {
+                let key = "authentication.kubernetes.io/node-name";
+                let on = sender.extra.iter().find(|(name, _)| name == key).map(|(_, nodes)| nodes.as_slice());
+                let same = matches!((on, node), (Some([on]), Some(node)) if on == node);
+                only_name && same && split_username(&sender.name).is_some()
+            }
+            Mode::ArbitraryNode => only_name && node.is_some(),
+            Mode::ServiceAccount => only_name && account.is_some(),
+            Mode::UserInfo => node.is_none() && account.is_none(),
+            Mode::Legacy => true,
+        }
+    }
+}
+
+/// The one who asks, and whom.
+struct Asking<'a> {
+    authorizer: &'a dyn Authorizer,
+    tenant: Option<&'a Arc<Tenant>>,
+    sender: &'a User,
+}
+
+impl Asking<'_> {
+    async fn may(&self, attributes: &Attributes<'_>) -> Result<(), Status> {
+        check(self.authorizer, self.tenant, self.sender, attributes).await
+    }
+
+    /// Who the sender becomes by one way.
+    async fn become_by(&self, mode: Mode, wanted: &User, request: &Attributes<'_>) -> Result<User, Status> {
+        let constrained = mode != Mode::Legacy;
+        // An associated node is judged without what differs from pod to pod of the same account.
+        let keys = self.sender.extra.iter().map(|(key, _)| key.clone()).collect();
+        let plain = User {
+            extra: vec![("authentication.kubernetes.io/associated-node-keys".into(), keys)],
+            ..self.sender.clone()
+        };
+        let sender = if mode == Mode::AssociatedNode { &plain } else { self.sender };
+        let asking = Asking { sender, ..*self };
+        let verb = if constrained {
+            let on = format!("impersonate-on:{}:{}", mode.name(), request.verb);
+            asking.may(&Attributes { verb: &on, target: request.target }).await?;
+            format!("impersonate:{}", mode.name())
+        } else {
+            "impersonate".to_owned()
+        };
+        let group = if constrained { AUTHENTICATION } else { "" };
+        let target = |group, resource, subresource, namespace, name| Attributes {
+            verb: &verb,
+            target: Target::Resource { group, resource, subresource, namespace, name },
+        };
+        let mut user = wanted.clone();
+        let name = match (node_name(&wanted.name).filter(|_| constrained), split_username(&wanted.name)) {
+            (Some(node), _) => {
+                user.groups = vec!["system:nodes".into()];
+                let node = if mode == Mode::AssociatedNode { "*" } else { node };
+                target(group, "nodes", "", "", node)
+            }
+            (_, Some((namespace, name))) => {
+                if wanted.groups.is_empty() {
+                    user.groups = groups(namespace);
+                }
+                target(group, "serviceaccounts", "", namespace, name)
+            }
+            _ => target(group, "users", "", "", &wanted.name),
+        };
+        asking.may(&name).await?;
+        if !wanted.uid.is_empty() {
+            asking.may(&target(AUTHENTICATION, "uids", "", "", &wanted.uid)).await?;
+        }
+        for (bad, why) in [
+            ("", "impersonating the empty string group is not allowed"),
+            ("system:masters", "impersonating the system:masters group is not allowed"),
+        ] {
+            if constrained && wanted.is_in(bad) {
+                return Err(forbidden(sender, &target(group, "groups", "", "", bad), why));
+            }
+        }
+        for name in &wanted.groups {
+            asking.may(&target(group, "groups", "", "", name)).await?;
+        }
+        for (key, values) in &wanted.extra {
+            for value in values {
+                if constrained && (key.is_empty() || value.is_empty()) {
+                    let part = if key.is_empty() { "key" } else { "value" };
+                    let why = format!("impersonating the empty string {part} in extra is not allowed");
+                    return Err(forbidden(sender, &target(AUTHENTICATION, "userextras", "", "", ""), &why));
+                }
+                asking.may(&target(AUTHENTICATION, "userextras", key, "", value)).await?;
+            }
+        }
+        let group = match &*user.name {
+            "system:anonymous" => "system:unauthenticated",
+            _ if user.is_in("system:unauthenticated") => return Ok(user),
+            _ => "system:authenticated",
+        };
+        if !user.is_in(group) {
+            user.groups.push(group.into());
+        }
+        Ok(user)
+    }
+}
+
+/// Who a request is from, after its `Impersonate-*` headers are followed.
+pub(crate) async fn impersonate(
+    authorizer: &dyn Authorizer,
+    tenant: Option<&Arc<Tenant>>,
+    sender: User,
+    headers: &HeaderMap,
+    request: &Attributes<'_>,
+) -> Result<User, Status> {
+    let Some(wanted) = wanted(headers)? else { return Ok(sender) };
+    let asking = Asking { authorizer, tenant, sender: &sender };
+    let mut refused = None;
+    for mode in MODES {
+        if mode.applies(&sender, &wanted) {
+            match asking.become_by(mode, &wanted, request).await {
+                Ok(user) => return Ok(user),
+                Err(status) => {
+                    refused.get_or_insert(status);
+                }
+            }
+        }
+    }
+    Err(refused.unwrap_or_else(|| Status::internal("all impersonation modes failed")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Defaults, *};
+
+    async fn become_as(sender: User, headers: &[(&'static str, &'static str)]) -> Result<User, Status> {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, http::HeaderValue::from_static(value));
+        }
+        let request = Attributes { verb: "get", target: Target::Path("/version") };
+        impersonate(&Defaults, None, sender, &map, &request).await
+    }
+
+    #[tokio::test]
+    async fn an_administrator_may_be_anybody() {
+        let user = become_as(
+            User::admin(),
+            &[
+                ("Impersonate-User", "bob"),
+                ("Impersonate-Group", "qa"),
+                ("Impersonate-Group", "system:masters"),
+                ("Impersonate-Uid", "u"),
+                ("Impersonate-Extra-Scopes%2fa", "view"),
+            ],
+        );
+        let user = user.await.unwrap();
+        assert_eq!((&*user.name, &*user.uid), ("bob", "u"));
+        assert_eq!(user.groups, ["qa", "system:masters", "system:authenticated"]);
+        assert_eq!(user.extra, [("scopes/a".to_owned(), vec!["view".to_owned()])]);
+    }
+
+    #[tokio::test]
+    async fn groups_follow_from_the_name() {
+        for (name, groups) in [
+            (
+                "system:serviceaccount:ns:a",
+                &["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"][..],
+            ),
+            ("system:node:n1", &["system:nodes", "system:authenticated"]),
+            ("system:anonymous", &["system:unauthenticated"]),
+            ("carol", &["system:authenticated"]),
+        ] {
+            assert_eq!(become_as(User::admin(), &[("Impersonate-User", name)]).await.unwrap().groups, groups);
+        }
+    }
+
+    #[tokio::test]
+    async fn others_may_not_and_nobody_may_be_a_group_without_a_name() {
+        let refused = become_as(User::new("alice", &[]), &[("Impersonate-User", "bob")]).await.unwrap_err();
+        assert_eq!(
+            refused.message,
+            "forbidden: User \"alice\" cannot impersonate-on:user-info:get path \"/version\""
+        );
+        let refused = become_as(User::admin(), &[("Impersonate-Group", "qa")]).await.unwrap_err();
+        assert_eq!(
+            refused.message,
+            "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"qa\"}, Extra:map[string][]string(nil)} without impersonating a user name"
+        );
+    }
+}

@@ -1,0 +1,216 @@
+//! Reviews: kinds that are asked and answered, and never stored.
+
+use http::Response;
+use k1s_kinds::rules::cluster::reviews as rules;
+use k1s_object::{
+    Status,
+    field::Check,
+    selector::{FieldSelector, LabelSelector},
+};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    auth::{self, Attributes, Refusal, Target, User},
+    body::Body,
+    context::Cx,
+    input, respond,
+    write::{self, metadata_mut},
+};
+
+/// Answers a review.
+pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
+    let options = cx.write_options("CreateOptions")?;
+    let mut review = input::object(cx, options.field_validation)?;
+    let metadata = metadata_mut(&mut review);
+    for field in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid", "selfLink"] {
+        metadata.shift_remove(field);
+    }
+    if !cx.resource.namespaced {
+        metadata.shift_remove("namespace");
+    }
+    write::check_namespace(cx, &mut review)?;
+    let status = match &*cx.resource.kind {
+        "TokenReview" => {
+            rules::validate_token_review(&review)?;
+            token(cx, &review["spec"]).await?
+        }
+        "SelfSubjectReview" => {
+            let stamp = crate::time::stamp(cx.tenant.env());
+            review = json!({"metadata": {"creationTimestamp": stamp}});
+            let User { name, uid, groups, extra } = &cx.user;
+            rules::self_subject_review(name, uid, groups, extra)
+        }
+        "SelfSubjectRulesReview" => {
+            rules::validate_self_subject_rules_review(&review)?;
+            let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
+            let allowed = cx.tenant.shared.authorizer.rules(&cx.tenant, &cx.user, namespace).await;
+            review = json!({"metadata": {}, "spec": {}});
+            json!({"resourceRules": allowed.resources, "nonResourceRules": allowed.paths,
+                "incomplete": allowed.incomplete})
+        }
+        "SelfSubjectAccessReview" => {
+            validate(&review, rules::validate_self_subject_access_review)?;
+            access(cx, &cx.user, &review["spec"]).await
+        }
+        "SubjectAccessReview" => {
+            validate(&review, rules::validate_subject_access_review)?;
+            access(cx, &subject(&review["spec"]), &review["spec"]).await
+        }
+        "LocalSubjectAccessReview" => {
+            validate(&review, rules::validate_local_subject_access_review)?;
+            access(cx, &subject(&review["spec"]), &review["spec"]).await
+        }
+        _ => return Err(Status::method_not_allowed()),
+    };
+    let mut answer = Map::new();
+    answer.insert("kind".into(), cx.resource.kind.as_str().into());
+    answer.insert("apiVersion".into(), cx.resource.api_version.as_str().into());
+    if let Value::Object(review) = review {
+        answer.extend(review.into_iter().filter(|(key, _)| !matches!(key.as_str(), "kind" | "apiVersion")));
+    }
+    answer.insert("status".into(), status);
+    respond::object(cx, 201, &Value::Object(answer))
+}
+
+fn validate(review: &Value, rule: fn(k1s_object::field::At<'_, '_>)) -> Result<(), Status> {
+    let check = Check::new();
+    rule(check.root(review));
+    match check.take() {
+        errors if errors.is_empty() => Ok(()),
+        errors => Err(rules::invalid_access_review(&errors)),
+    }
+}
+
+fn text<'a>(of: &'a Value, field: &str) -> &'a str {
+    of.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Whether a token is good, and whose it is.
+async fn token(cx: &Cx, spec: &Value) -> Result<Value, Status> {
+    let wanted = texts(&spec["audiences"]);
+    let header = format!("Bearer {}", text(spec, "token"));
+    let Some(token) = auth::bearer_token(&header) else { return Ok(json!({"user": {}})) };
+    let shared = &cx.tenant.shared;
+    let wanted = (!wanted.is_empty()).then_some(&*wanted);
+    match auth::authenticate(shared, Some(&cx.tenant), token, wanted).await {
+        Ok((user, audiences)) => {
+            let info = rules::self_subject_review(&user.name, &user.uid, &user.groups, &user.extra);
+            Ok(json!({"authenticated": true, "user": info["userInfo"], "audiences": audiences}))
+        }
+        Err(Refusal::Unknown) => Ok(json!({"user": {}, "error": "invalid bearer token"})),
+        Err(Refusal::Wrong(why)) => {
+            Ok(json!({"user": {}, "error": format!("[invalid bearer token, {why}]")}))
+        }
+        Err(Refusal::Failed(status)) => Err(status),
+    }
+}
+
+/// Whom an access review is about.
+fn subject(spec: &Value) -> User {
+    let extra = spec["extra"].as_object().into_iter().flatten();
+    User {
+        name: text(spec, "user").to_owned(),
+        uid: text(spec, "uid").to_owned(),
+        groups: texts(&spec["groups"]),
+        extra: extra.map(|(key, values)| (key.clone(), texts(values))).collect(),
+    }
+}
+
+/// Whether somebody may do something.
+async fn access(cx: &Cx, user: &User, spec: &Value) -> Value {
+    let resource = &spec["resourceAttributes"];
+    let (asked, target) = if resource.is_null() {
+        let path = &spec["nonResourceAttributes"];
+        (path, Target::Path(text(path, "path")))
+    } else {
+        let [group, name, subresource, namespace, object] =
+            ["group", "resource", "subresource", "namespace", "name"].map(|field| text(resource, field));
+        (resource, Target::Resource { group, resource: name, subresource, namespace, name: object })
+    };
+    let wanted = Attributes { verb: text(asked, "verb"), target };
+    let decision = cx.tenant.shared.authorizer.authorize(Some(&cx.tenant), user, &wanted).await;
+    let mut status = json!({"allowed": decision.allowed});
+    for (field, text) in [("reason", decision.reason), ("evaluationError", selector_errors(resource))] {
+        if !text.is_empty() {
+            status[field] = text.into();
+        }
+    }
+    status
+}
+
+/// What is said about selectors that are not understood, and therefore not looked at.
+fn selector_errors(resource: &Value) -> String {
+    let requirements = |selector: &Value| selector["requirements"].as_array().cloned().unwrap_or_default();
+    let fields = &resource["fieldSelector"];
+    let field = |one: &Value| {
+        matches!(text(one, "operator"), "In" | "NotIn")
+            && one["values"].as_array().is_some_and(|all| all.len() == 1)
+    };
+    let labels = &resource["labelSelector"];
+    let label = |one: &Value| {
+        let none = one["values"].as_array().is_none_or(Vec::is_empty);
+        match text(one, "operator") {
+            "In" | "NotIn" => !none,
+            "Exists" | "DoesNotExist" => none,
+            _ => false,
+        }
+    };
+    let said = [
+        (
+            "fieldSelector",
+            FieldSelector::parse(text(fields, "rawSelector")).is_ok(),
+            requirements(fields),
+            &field as &dyn Fn(&Value) -> bool,
+        ),
+        (
+            "labelSelector",
+            LabelSelector::parse(text(labels, "rawSelector")).is_ok(),
+            requirements(labels),
+            &label,
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(name, parses, requirements, understood)| {
+        let good = requirements.iter().filter(|one| understood(one)).count();
+        let how = match good {
+            _ if parses && good == requirements.len() => return None,
+            0 => "ignored",
+            _ => "partially ignored",
+        };
+        Some(format!("spec.resourceAttributes.{name} {how} due to parse error"))
+    });
+    said.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_that_are_not_understood_are_told() {
+        let requirement =
+            |operator: &str, values: &[&str]| json!({"key": "a", "operator": operator, "values": values});
+        let cases = [
+            (
+                json!({"fieldSelector": {"rawSelector": "metadata.name=a"}, "labelSelector": {"rawSelector": "a in (b)"}}),
+                "",
+            ),
+            (
+                json!({"fieldSelector": {"rawSelector": "a"}}),
+                "spec.resourceAttributes.fieldSelector ignored due to parse error",
+            ),
+            (
+                json!({"fieldSelector": {"requirements": [requirement("In", &["b"]), requirement("Exists", &[])]},
+                    "labelSelector": {"requirements": [requirement("Nope", &["b"])]}}),
+                "spec.resourceAttributes.fieldSelector partially ignored due to parse error; spec.resourceAttributes.labelSelector ignored due to parse error",
+            ),
+        ];
+        for (resource, expected) in cases {
+            assert_eq!(selector_errors(&resource), expected, "{resource}");
+        }
+    }
+}

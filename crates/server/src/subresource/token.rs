@@ -1,0 +1,145 @@
+//! `serviceaccounts/{name}/token`: issues a token of a service account.
+
+use http::Response;
+use jiff::SignedDuration;
+use k1s_kinds::rules::cluster::reviews;
+use k1s_object::Status;
+use serde_json::{Value, json};
+
+use crate::{
+    auth::{self, Bound, Grant, Ref},
+    body::Body,
+    context::Cx,
+    input, respond,
+    write::{self, meta_text},
+};
+
+const GROUP: &str = "authentication.k8s.io";
+
+/// What a kubelet asks for when a pod says nothing. Clients that never read a token again would fail after an hour,
+/// so such tokens live longer, and say when they should have been replaced.
+const WARN_ONLY_SECONDS: i64 = 60 * 60 + 7;
+const EXTENDED_SECONDS: i64 = 365 * 24 * 60 * 60;
+
+/// Answers a `TokenRequest`.
+pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
+    let options = cx.write_options("CreateOptions")?;
+    let ty = k1s_kinds::body(GROUP, "v1", "TokenRequest")
+        .ok_or_else(|| Status::internal("TokenRequest is not in the table of types"))?;
+    let expected = ("authentication.k8s.io/v1", "v1", "TokenRequest");
+    let mut request = input::other(cx, ty, expected, options.field_validation)?;
+    (k1s_kinds::rules::rules(GROUP, "v1", "TokenRequest").defaults)(&mut request);
+    write::check_namespace(cx, &mut request)?;
+    reviews::validate_token_request_names(&request, &cx.namespace, &cx.name)?;
+    let account = auth::find(&cx.tenant, "serviceaccounts", &cx.namespace, &cx.name).await?;
+    let account = account.ok_or_else(|| cx.not_found())?;
+    let (sent, uid) = (meta_text(&request, "uid").to_owned(), meta_text(&account, "uid"));
+    if !sent.is_empty() && sent != uid {
+        let why = format!(
+            "the UID in the token request ({sent}) does not match the UID of the service account ({uid})"
+        );
+        return Err(Status::conflict(GROUP, "TokenRequest", &cx.name, why));
+    }
+    reviews::check_token_request(&request)?;
+    let own = auth::audiences(&cx.tenant.shared);
+    let asked: Vec<String> = texts(&request["spec"]["audiences"]);
+    let audiences = if asked.is_empty() { own.clone() } else { asked };
+    let bound = match request["spec"].get("boundObjectRef").filter(|bound| !bound.is_null()) {
+        Some(reference) => Some(bind(cx, reference).await?),
+        None => None,
+    };
+    let seconds = request["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
+    let ours = audiences.iter().all(|audience| own.contains(audience));
+    let extended = matches!(bound, Some(Bound::Pod(..))) && seconds == WARN_ONLY_SECONDS && ours;
+    let now = crate::time::now(cx.tenant.env());
+    let grant = Grant {
+        namespace: &cx.namespace,
+        account: Ref::to(&account),
+        audiences: audiences.clone(),
+        bound,
+        seconds: if extended { EXTENDED_SECONDS } else { seconds },
+        warn_after: extended.then_some(seconds),
+    };
+    let token = auth::issue(&cx.tenant, grant).await?;
+    let expires = now.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(now);
+    let meta = write::metadata_mut(&mut request);
+    meta.insert("name".into(), cx.name.as_str().into());
+    meta.insert("uid".into(), uid.into());
+    meta.insert("creationTimestamp".into(), crate::time::format(now).into());
+    let reference = request["spec"]["boundObjectRef"].take();
+    let answer = json!({
+        "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": request["metadata"].take(),
+        "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference},
+        "status": {"token": token, "expirationTimestamp": crate::time::format(expires)},
+    });
+    respond::other(cx, 201, &answer)
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// What a token shall be bound to; it must be there.
+async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Status> {
+    let text = |name: &str| reference.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (kind, api_version, name) = (text("kind"), text("apiVersion"), text("name"));
+    // What is no group and version counts as none.
+    let (group, version) = match api_version.split_once('/') {
+        Some((_, version)) if version.contains('/') => ("", ""),
+        Some(parts) => parts,
+        None => ("", api_version),
+    };
+    let tenant = &cx.tenant;
+    let get = async |plural: &str, namespace: &str| {
+        let found = auth::find(tenant, plural, namespace, name).await?;
+        found.ok_or_else(|| Status::not_found("", plural, name))
+    };
+    let (object, bound) = match (group, kind) {
+        ("", "Pod") => {
+            let pod = get("pods", &cx.namespace).await?;
+            if pod["spec"]["serviceAccountName"] != *cx.name {
+                return Err(Status::bad_request(format!(
+                    "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.",
+                    cx.name
+                )));
+            }
+            let on = match pod["spec"]["nodeName"].as_str().unwrap_or_default() {
+                "" => None,
+                node => {
+                    let found = auth::find(tenant, "nodes", "", node).await?;
+                    Some(found.map_or_else(|| Ref::named(node), |node| Ref::to(&node)))
+                }
+            };
+            let bound = Bound::Pod(Ref::to(&pod), on);
+            (pod, bound)
+        }
+        ("", "Node") => {
+            let node = get("nodes", "").await?;
+            let bound = Bound::Node(Ref::to(&node));
+            (node, bound)
+        }
+        ("", "Secret") => {
+            let secret = get("secrets", &cx.namespace).await?;
+            let bound = Bound::Secret(Ref::to(&secret));
+            (secret, bound)
+        }
+        _ => {
+            let webhook = matches!(kind, "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration")
+                && api_version == "admissionregistration.k8s.io/v1";
+            let note = match webhook {
+                true => " (feature gate APIServerWebhookAuthenticationToken is disabled)",
+                false => "",
+            };
+            let what = format!("cannot bind token to object of type {group}/{version}, Kind={kind}{note}");
+            return Err(Status::bad_request(what));
+        }
+    };
+    let (sent, uid) = (text("uid"), meta_text(&object, "uid"));
+    if !sent.is_empty() && sent != uid {
+        let why = format!(
+            "the UID in the bound object reference ({sent}) does not match the UID in record. The object might have been deleted and then recreated"
+        );
+        return Err(Status::conflict(group, kind, name, why));
+    }
+    Ok(bound)
+}

@@ -1,0 +1,7 @@
+//! What the server answers to writes of custom resources and to patches, to the word.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod client;
+mod custom_resources;
+mod patches;

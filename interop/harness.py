@@ -1,0 +1,69 @@
+"""Checks and how they are run: a check is a function whose name is a sentence."""
+
+import os
+import sys
+import time
+import traceback
+
+CHECKS = []
+
+
+def check(function):
+    """Marks a function as a check; they run in the order in which they are written."""
+    CHECKS.append(function)
+    return function
+
+
+class Failed(AssertionError):
+    """What was expected is not what is there."""
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failed(message)
+
+
+def expect_in(part, text):
+    expect(part in text, f"expected {part!r} in:\n{text}")
+
+
+def expect_equal(actual, expected):
+    expect(actual == expected, f"expected {expected!r}, not {actual!r}")
+
+
+def eventually(condition, what, seconds=30):
+    """Asks until the answer is true, and returns it."""
+    end = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        expect(time.monotonic() < end, f"not within {seconds} s: {what}")
+        time.sleep(0.05)
+
+
+def run_checks(suite, argument):
+    """Runs every check with `argument(name of the check)`, one line each, and ends the program.
+
+    With INTEROP_ONLY set, only those whose sentence contains it."""
+    failed = 0
+    only = os.environ.get("INTEROP_ONLY", "")
+    for function in CHECKS:
+        sentence = function.__name__.replace("_", " ")
+        if only not in sentence:
+            continue
+        start = time.monotonic()
+        try:
+            function(argument(function.__name__))
+            print(f"ok    {suite}: {sentence} ({time.monotonic() - start:.1f} s)", flush=True)
+        except Failed as problem:
+            failed += 1
+            print(f"FAIL  {suite}: {sentence}\n{indented(str(problem))}", flush=True)
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            print(f"FAIL  {suite}: {sentence}\n{indented(traceback.format_exc())}", flush=True)
+    sys.exit(1 if failed else 0)
+
+
+def indented(text):
+    return "\n".join("      " + line for line in text.splitlines())

@@ -1,0 +1,12 @@
+// kubectl, from its published package.
+package main
+
+import (
+	"k8s.io/component-base/cli"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+func main() {
+	util.CheckErr(cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()))
+}

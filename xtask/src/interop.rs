@@ -1,0 +1,272 @@
+//! `cargo xtask interop`: kubectl, client-go, the Python client and kopf against `k1s serve`, over HTTPS.
+//!
+//! The checks live in `interop/`; what they need is built into `target/interop/`, once.
+
+use std::{
+    env, fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+    thread,
+};
+
+use crate::{print, tidy};
+
+/// The versions of kubectl that are tried, and what they call themselves.
+const KUBECTLS: &[(&str, &str)] = &[("newest", "v1.37.2"), ("oldest", "v1.27.16")];
+
+/// Builds what is missing, and runs every suite on a server in memory and most of them on one with a folder.
+pub(crate) fn run() -> Result<(), String> {
+    let tools = Tools::build()?;
+    let mut failed = Vec::new();
+    tools.in_memory(&mut failed)?;
+    tools.on_disk(&mut failed)?;
+    if failed.is_empty() {
+        print("every client is content");
+        Ok(())
+    } else {
+        Err(format!("failed: {}", failed.join(", ")))
+    }
+}
+
+/// Where everything is.
+struct Tools {
+    sources: PathBuf,
+    built: PathBuf,
+    k1s: PathBuf,
+}
+
+impl Tools {
+    fn build() -> Result<Self, String> {
+        for tool in [["go", "version"], ["python3", "--version"]] {
+            let [program, argument] = tool;
+            finish(Command::new(program).arg(argument).stdout(Stdio::null()))
+                .map_err(|error| format!("{program} is needed: {error}"))?;
+        }
+        let root = tidy::root().canonicalize().map_err(|error| format!("the workspace's folder: {error}"))?;
+        let target =
+            env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
+        let tools = Self {
+            sources: root.join("interop"),
+            built: target.join("interop"),
+            k1s: target.join("debug/k1s"),
+        };
+        fs::create_dir_all(&tools.built).map_err(|error| format!("{}: {error}", tools.built.display()))?;
+        print("== building the clients");
+        // Installing the packages of Python waits for the network while Go compiles.
+        thread::scope(|scope| {
+            let python = scope.spawn(|| tools.build_python());
+            let go = tools.build_go();
+            let python =
+                python.join().unwrap_or_else(|_| Err("installing Python's packages panicked".to_owned()));
+            go.and(python)
+        })?;
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        finish(Command::new(cargo).args(["build", "--quiet", "-p", "k1s"]).current_dir(&root))?;
+        Ok(tools)
+    }
+
+    fn build_go(&self) -> Result<(), String> {
+        for (name, version) in KUBECTLS {
+            let flags = format!(
+                "-s -w -X k8s.io/component-base/version.gitVersion={version} \
+                 -X k8s.io/client-go/pkg/version.gitVersion={version}"
+            );
+            let mut go = Command::new("go");
+            go.args(["build", "-trimpath", "-ldflags", &flags, "-o"]).arg(self.kubectl(name)).arg(".");
+            finish(go.current_dir(self.sources.join("kubectl").join(name)))?;
+        }
+        let mut go = Command::new("go");
+        go.args(["test", "-c", "-vet=off", "-ldflags", "-s -w", "-o"]).arg(self.client_go()).arg(".");
+        finish(go.current_dir(self.sources.join("go")))
+    }
+
+    /// A virtual environment, made anew when the requirements have changed.
+    fn build_python(&self) -> Result<(), String> {
+        let (folder, list) = (self.built.join("python"), self.sources.join("python/requirements.txt"));
+        let wanted = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
+        let installed = folder.join("installed.txt");
+        if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
+            return Ok(());
+        }
+        finish(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+        let mut pip = Command::new(folder.join("bin/pip"));
+        finish(pip.args(["install", "--quiet", "--disable-pip-version-check", "-r"]).arg(&list))?;
+        fs::write(&installed, wanted).map_err(|error| format!("{}: {error}", installed.display()))
+    }
+
+    fn kubectl(&self, name: &str) -> PathBuf {
+        self.built.join(format!("kubectl-{name}"))
+    }
+
+    fn client_go(&self) -> PathBuf {
+        self.built.join("client-go.test")
+    }
+
+    fn in_memory(&self, failed: &mut Vec<String>) -> Result<(), String> {
+        let server = Server::start(self, "memory", &[])?;
+        for (name, _) in KUBECTLS {
+            self.kubectl_suite(name, &server, failed)?;
+        }
+        self.client_go_suite(&server, failed)?;
+        self.python_suite(&server, failed)?;
+        server.stop()
+    }
+
+    /// The same, but for the old kubectl; and what was written is there again after a restart.
+    fn on_disk(&self, failed: &mut Vec<String>) -> Result<(), String> {
+        let folder = self.built.join("data");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
+        let folder = folder.display().to_string();
+        let server = Server::start(self, "disk", &["--data-dir", &folder])?;
+        self.kubectl_suite("newest", &server, failed)?;
+        self.client_go_suite(&server, failed)?;
+        self.python_suite(&server, failed)?;
+        let before = self.everything(&server)?;
+        server.stop()?;
+        let server = Server::start(self, "disk", &["--data-dir", &folder])?;
+        let after = self.everything(&server)?;
+        server.stop()?;
+        if before == after {
+            print(&format!("ok    disk: {} objects are the same after a restart", before.lines().count()));
+        } else {
+            print(&format!(
+                "FAIL  disk: objects are the same after a restart\nbefore:\n{before}\nafter:\n{after}"
+            ));
+            failed.push("a restart of disk".to_owned());
+        }
+        Ok(())
+    }
+
+    fn kubectl_suite(&self, name: &str, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {
+        let mut suite = Command::new("python3");
+        suite.arg(self.sources.join("kubectl/suite.py")).arg(self.kubectl(name)).arg(name);
+        server.run_suite(&format!("kubectl {name}"), &mut suite, failed)
+    }
+
+    fn python_suite(&self, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {
+        let mut suite = Command::new(self.built.join("python/bin/python"));
+        suite.arg(self.sources.join("python/suite.py"));
+        server.run_suite("Python", &mut suite, failed)
+    }
+
+    /// Go's own report is turned into a line for each test; all of it is shown when one fails.
+    fn client_go_suite(&self, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {
+        print(&format!("== client-go, {}", server.name));
+        let output = Command::new(self.client_go())
+            .args(["-test.v", "-test.timeout=5m"])
+            .env("KUBECONFIG", &server.kubeconfig)
+            .output()
+            .map_err(|error| format!("cannot run the tests of client-go: {error}"))?;
+        let (out, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        for line in out.lines() {
+            if let Some(test) = line.strip_prefix("--- PASS: Test") {
+                print(&format!("ok    client-go: {test}"));
+            } else if let Some(test) = line.strip_prefix("--- FAIL: Test") {
+                print(&format!("FAIL  client-go: {test}"));
+            }
+        }
+        if !output.status.success() {
+            let told: Vec<&str> = out.lines().filter(|line| !line.starts_with("=== ")).collect();
+            print(&format!("{}\n{log}", told.join("\n")));
+            failed.push(format!("client-go on {}", server.name));
+        }
+        Ok(())
+    }
+
+    /// The names and versions of what is stored, of some kinds.
+    fn everything(&self, server: &Server) -> Result<String, String> {
+        let columns = "-o=custom-columns=K:.kind,NS:.metadata.namespace,N:.metadata.name,U:.metadata.uid,V:.metadata.resourceVersion";
+        let output = Command::new(self.kubectl("newest"))
+            .args([
+                "get",
+                "--all-namespaces",
+                "namespaces,configmaps,deployments,services,customresourcedefinitions,nodes",
+            ])
+            .arg(columns)
+            .env("KUBECONFIG", &server.kubeconfig)
+            .output()
+            .map_err(|error| format!("cannot run kubectl: {error}"))?;
+        if output.status.success() {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        } else {
+            Err(format!("kubectl get: {}", String::from_utf8_lossy(&output.stderr)))
+        }
+    }
+}
+
+/// A `k1s serve` over HTTPS. It ends with its value.
+struct Server {
+    name: &'static str,
+    process: Child,
+    /// What it says is read no further, but must not be refused either.
+    says: BufReader<ChildStdout>,
+    kubeconfig: PathBuf,
+}
+
+impl Server {
+    fn start(tools: &Tools, name: &'static str, options: &[&str]) -> Result<Self, String> {
+        let kubeconfig = tools.built.join(format!("{name}.kubeconfig"));
+        let mut process = Command::new(&tools.k1s)
+            .args(["serve", "--port=0", "--kubeconfig"])
+            .arg(&kubeconfig)
+            .args(options)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("{}: {error}", tools.k1s.display()))?;
+        let out = process.stdout.take().ok_or("k1s serve has no output")?;
+        let mut server = Self { name, process, says: BufReader::new(out), kubeconfig };
+        // It says where it serves once it does.
+        let mut line = String::new();
+        while !line.contains("serves Kubernetes' API at") {
+            line.clear();
+            let read = server.says.read_line(&mut line).map_err(|error| format!("k1s serve: {error}"))?;
+            if read == 0 {
+                return Err("k1s serve ended before it served".to_owned());
+            }
+        }
+        Ok(server)
+    }
+
+    fn run_suite(&self, suite: &str, command: &mut Command, failed: &mut Vec<String>) -> Result<(), String> {
+        print(&format!("== {suite}, {}", self.name));
+        let status = command
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .status()
+            .map_err(|error| format!("cannot run the checks of {suite}: {error}"))?;
+        if !status.success() {
+            failed.push(format!("{suite} on {}", self.name));
+        }
+        Ok(())
+    }
+
+    /// Asks it to end, as a supervisor would; it must end well.
+    fn stop(mut self) -> Result<(), String> {
+        finish(Command::new("kill").args(["-TERM", &self.process.id().to_string()]))?;
+        let status = self.process.wait().map_err(|error| format!("k1s serve: {error}"))?;
+        if status.success() { Ok(()) } else { Err(format!("k1s serve ended with {status}")) }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Already over, or no longer wanted.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn finish(command: &mut Command) -> Result<(), String> {
+    let status = command.status().map_err(|error| format!("cannot run {}: {error}", shown(command)))?;
+    if status.success() { Ok(()) } else { Err(format!("{} failed ({status})", shown(command))) }
+}
+
+fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program()).display().to_string();
+    let arguments = command.get_args().map(|argument| argument.to_string_lossy().into_owned());
+    std::iter::once(program).chain(arguments).collect::<Vec<_>>().join(" ")
+}
