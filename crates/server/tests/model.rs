@@ -422,8 +422,12 @@ async fn write(world: Arc<World>) -> Check {
         let (namespace, name, color) = (world.pick(&NAMESPACES), world.pick(&NAMES), world.pick(&COLORS));
         let (path, number) = (world.path(namespace), world.dice.random_below(1000));
         let labels = if color.is_empty() { json!({}) } else { json!({"color": color}) };
-        let object = json!({"metadata": {"name": name, "labels": labels}, "spec": {"color": color},
+        let mut object = json!({"metadata": {"name": name, "labels": labels}, "spec": {"color": color},
             "data": {"number": number.to_string()}});
+        if world.setup.plural == "things" {
+            object["apiVersion"] = "model.k1s.dev/v1".into();
+            object["kind"] = "Thing".into();
+        }
         let one = format!("{path}/{name}");
         let (status, body) = match world.below(8) {
             0..3 => client.call("POST", &path, object).await,
