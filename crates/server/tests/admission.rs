@@ -282,3 +282,25 @@ async fn a_fresh_control_plane_has_what_clients_look_for() {
         get(&server, path).await;
     }
 }
+
+#[tokio::test]
+async fn a_namespace_says_how_much_its_pods_may_do() {
+    let server = server().await;
+    let label = |level: &str| json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}});
+    let namespace = "/api/v1/namespaces/default";
+    let (code, answer) = send(&server, "PATCH", namespace, label("odd")).await;
+    assert_eq!(
+        (code, answer["message"].as_str().unwrap()),
+        (
+            422,
+            "Namespace \"default\" is invalid: metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: \
+             \"odd\": must be one of privileged, baseline, restricted"
+        )
+    );
+    assert_eq!(send(&server, "PATCH", namespace, label("baseline")).await.0, 200);
+    create(&server, PODS, pod("plain", &json!({}))).await;
+    assert_eq!(
+        refused(&server, PODS, pod("host", &json!({"hostNetwork": true}))).await,
+        "pods \"host\" is forbidden: violates PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true)"
+    );
+}
