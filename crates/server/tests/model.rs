@@ -164,12 +164,15 @@ fn bare(object: &Value) -> Value {
     object
 }
 
+/// This test's understanding of a selector.
+type Matches = fn(&Value) -> bool;
+
 /// A choice of objects: as the query says it, and as this test understands it.
 #[derive(Clone)]
 struct Filter {
     namespace: &'static str,
     query: &'static str,
-    matches: fn(&Value) -> bool,
+    matches: Matches,
 }
 
 fn color(object: &Value) -> &str {
@@ -182,7 +185,7 @@ fn name(object: &Value) -> &str {
 
 impl Filter {
     fn choose(world: &World) -> Filter {
-        let mut choices: Vec<(&'static str, fn(&Value) -> bool)> = vec![
+        let mut choices: Vec<(&'static str, Matches)> = vec![
             ("", |_| true),
             ("", |_| true),
             ("labelSelector=color%3Dred", |object| color(object) == "red"),

@@ -108,7 +108,7 @@ async fn a_protobuf_watch_is_a_stream_of_frames() {
     assert_eq!(events[2].1["data"], json!({"k": "v"}));
 }
 
-/// A `meta.v1.WatchEvent`: its type, and the object in the bytes of a RawExtension.
+/// A `meta.v1.WatchEvent`: its type, and the object in the bytes of a `RawExtension`.
 fn event(mut bytes: &[u8]) -> (String, Value) {
     fn field<'a>(bytes: &mut &'a [u8]) -> (u8, &'a [u8]) {
         let tag = bytes[0];
