@@ -678,7 +678,7 @@ def main():
             kubectl.minor = minor
             return kubectl
 
-        run_checks(f"kubectl {name}", in_a_namespace_of_its_own)
+        return run_checks(f"kubectl {name}", in_a_namespace_of_its_own)
 
 
-main()
+sys.exit(main())

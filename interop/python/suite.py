@@ -1,6 +1,7 @@
 """What programs do with the official Python client and with kopf. KUBECONFIG names the control plane."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -253,7 +254,10 @@ def main():
     def namespace_of(_):
         return client.CoreV1Api().create_namespace({"metadata": {"generateName": "python-"}}).metadata.name
 
-    run_checks("python", namespace_of)
+    return run_checks("python", namespace_of)
 
 
-main()
+# Not sys.exit: the thread of the leader still runs, and can crash the interpreter while it shuts down.
+code = main()
+sys.stdout.flush()
+os._exit(code)

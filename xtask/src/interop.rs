@@ -77,7 +77,9 @@ impl Tools {
             finish(go.current_dir(self.sources.join("kubectl").join(name)))?;
         }
         let mut go = Command::new("go");
-        go.args(["test", "-c", "-vet=off", "-ldflags", "-s -w", "-o"]).arg(self.client_go()).arg(".");
+        go.args(["test", "-c", "-trimpath", "-vet=off", "-ldflags", "-s -w", "-o"])
+            .arg(self.client_go())
+            .arg(".");
         finish(go.current_dir(self.sources.join("go")))
     }
 
