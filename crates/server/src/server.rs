@@ -175,13 +175,7 @@ impl ApiServer {
         let verb = match &parsed {
             Path::Resource(resource) => {
                 let verb = request::verb(&parts.method, resource, &query);
-                *labels = Labels {
-                    verb: metric_verb(verb),
-                    group: resource.group.clone(),
-                    version: resource.version.clone(),
-                    resource: resource.resource.clone(),
-                    subresource: resource.subresource.clone(),
-                };
+                labels.verb = metric_verb(verb);
                 auth::authorize(&user, &attributes(verb, resource))?;
                 verb
             }
@@ -211,7 +205,16 @@ impl ApiServer {
             return discovery::no_resource(&tenant, &resource_path).await;
         };
         check_path(&resource, &resource_path)?;
-        let action = choose(&resource, &resource_path, &parts.method, verb)?;
+        let action = choose(&resource, &resource_path, &parts.method, verb);
+        // What a request was about is counted once it is known to be there: paths that clients make up are not kept.
+        *labels = Labels {
+            verb: labels.verb,
+            group: resource_path.group,
+            version: resource_path.version,
+            resource: resource_path.resource,
+            subresource: resource_path.subresource.clone(),
+        };
+        let action = action?;
         let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
         let accepted = negotiate::negotiate(&parts.headers, offer)?;
         let body = read_body(body, shared.options.max_body_bytes).await?;

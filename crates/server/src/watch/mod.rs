@@ -110,6 +110,8 @@ struct Watcher {
     encoder: Encoder,
     /// The next event in the ring.
     position: u64,
+    /// The watch is about what happened after this.
+    after: Revision,
     /// Events up to here are known to the client.
     revision: Revision,
     initial: Option<Initial>,
@@ -153,6 +155,7 @@ impl Watcher {
             prefix: cx.tenant.keys(&cx.resource, &cx.namespace),
             encoder: Encoder::new(&cx),
             position: 0,
+            after: Revision::default(),
             revision: Revision::default(),
             initial: None,
             history: None,
@@ -200,7 +203,7 @@ impl Watcher {
     /// Begins with the objects of a snapshot.
     fn begin_with(&mut self, snapshot: Arc<Snapshot>, announce_end: bool) {
         let revision = snapshot.revision;
-        self.revision = revision;
+        (self.after, self.revision) = (revision, revision);
         // The ring has everything after a snapshot just taken, unless it overflowed this very moment: then 410.
         self.position = self.cache.ring(|ring| ring.position_after(revision)).unwrap_or_default();
         let next = Some(Bytes::copy_from_slice(self.prefix.as_bytes()));
@@ -209,7 +212,7 @@ impl Watcher {
 
     /// Begins with the first event after a revision.
     async fn begin_after(&mut self, revision: Revision) -> Result<(), Status> {
-        self.revision = revision;
+        (self.after, self.revision) = (revision, revision);
         let (position, end, newest) =
             self.cache.ring(|ring| (ring.position_after(revision), ring.end(), ring.newest()));
         if let Some(position) = position {
@@ -362,7 +365,8 @@ impl Watcher {
         let mut out = Vec::new();
         let mut single: Option<Bytes> = None;
         for event in events {
-            if event.revision <= self.revision {
+            // One revision may have several events: only those from before the beginning are left out.
+            if event.revision <= self.after {
                 continue;
             }
             self.revision = event.revision;
