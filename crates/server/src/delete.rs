@@ -334,5 +334,5 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status>
             Err(status) => return Err(status),
         }
     }
-    respond::list(cx, &list)
+    respond::list(cx, list)
 }

@@ -17,9 +17,6 @@ use crate::resource::Resource;
 /// The upper bounds of the duration histogram, in seconds.
 const BOUNDS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
-type RequestKey = (&'static str, String, String, String, String, u16);
-type DurationKey = (&'static str, String, String, String, String);
-
 #[derive(Default)]
 struct Histogram {
     buckets: [u64; BOUNDS.len()],
@@ -27,11 +24,18 @@ struct Histogram {
     sum: f64,
 }
 
+/// What was counted of requests with the same labels.
+#[derive(Default)]
+struct Series {
+    /// Answers by their code; there are few.
+    codes: Vec<(u16, u64)>,
+    durations: Histogram,
+}
+
 /// The server's counters. One set per server; nothing is process-wide.
 #[derive(Default)]
 pub(crate) struct Metrics {
-    requests: Mutex<BTreeMap<RequestKey, u64>>,
-    durations: Mutex<BTreeMap<DurationKey, Histogram>>,
+    requests: Mutex<BTreeMap<Labels, Series>>,
     watches: Mutex<BTreeMap<(String, String, String), Arc<AtomicI64>>>,
     /// Requests under way, watches apart.
     pub(crate) in_flight: AtomicU64,
@@ -47,7 +51,7 @@ impl Drop for Gauge {
 }
 
 /// What a request was about, for its counters.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Labels {
     pub(crate) verb: &'static str,
     pub(crate) group: String,
@@ -56,21 +60,37 @@ pub(crate) struct Labels {
     pub(crate) subresource: String,
 }
 
+impl Labels {
+    fn text(&self) -> String {
+        format!(
+            "group=\"{}\",resource=\"{}\",subresource=\"{}\",verb=\"{}\",version=\"{}\"",
+            escape(&self.group),
+            escape(&self.resource),
+            escape(&self.subresource),
+            self.verb,
+            escape(&self.version),
+        )
+    }
+}
+
 impl Metrics {
     /// Counts a request that was answered.
     pub(crate) fn answered(&self, labels: Labels, code: u16, took: Duration) {
-        let Labels { verb, group, version, resource, subresource } = labels;
-        *self
-            .requests
-            .lock()
-            .entry((verb, group.clone(), version.clone(), resource.clone(), subresource.clone(), code))
-            .or_default() += 1;
+        let is_watch = labels.verb == "WATCH";
+        let mut requests = self.requests.lock();
+        let series = match requests.get_mut(&labels) {
+            Some(series) => series,
+            None => requests.entry(labels).or_default(),
+        };
+        match series.codes.iter_mut().find(|(known, _)| *known == code) {
+            Some((_, count)) => *count += 1,
+            None => series.codes.push((code, 1)),
+        }
         // The lifetime of a watch is no latency.
-        if verb == "WATCH" {
+        if is_watch {
             return;
         }
-        let mut durations = self.durations.lock();
-        let histogram = durations.entry((verb, group, version, resource, subresource)).or_default();
+        let histogram = &mut series.durations;
         let seconds = took.as_secs_f64();
         for (bound, bucket) in BOUNDS.iter().zip(&mut histogram.buckets) {
             if seconds <= *bound {
@@ -95,39 +115,33 @@ impl Metrics {
         let head = |out: &mut String, name: &str, kind: &str, help: &str| {
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
         };
+        let requests = self.requests.lock();
         head(
             &mut out,
             "apiserver_request_total",
             "counter",
             "Requests answered, by verb, resource and code.",
         );
-        for ((verb, group, version, resource, subresource, code), count) in &*self.requests.lock() {
-            let _ = writeln!(
-                out,
-                "apiserver_request_total{{code=\"{code}\",group=\"{}\",resource=\"{}\",subresource=\"{}\",verb=\"{verb}\",version=\"{}\"}} {count}",
-                escape(group),
-                escape(resource),
-                escape(subresource),
-                escape(version),
-            );
+        for (labels, series) in &*requests {
+            let labels = labels.text();
+            for (code, count) in &series.codes {
+                let _ = writeln!(out, "apiserver_request_total{{code=\"{code}\",{labels}}} {count}");
+            }
         }
         let name = "apiserver_request_duration_seconds";
         head(&mut out, name, "histogram", "How long requests took, watches apart.");
-        for ((verb, group, version, resource, subresource), histogram) in &*self.durations.lock() {
-            let labels = format!(
-                "group=\"{}\",resource=\"{}\",subresource=\"{}\",verb=\"{verb}\",version=\"{}\"",
-                escape(group),
-                escape(resource),
-                escape(subresource),
-                escape(version),
-            );
-            for (bound, bucket) in BOUNDS.iter().zip(&histogram.buckets) {
+        for (labels, Series { durations, .. }) in
+            requests.iter().filter(|(_, series)| series.durations.count > 0)
+        {
+            let labels = labels.text();
+            for (bound, bucket) in BOUNDS.iter().zip(&durations.buckets) {
                 let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {bucket}");
             }
-            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", histogram.count);
-            let _ = writeln!(out, "{name}_sum{{{labels}}} {}", histogram.sum);
-            let _ = writeln!(out, "{name}_count{{{labels}}} {}", histogram.count);
+            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", durations.count);
+            let _ = writeln!(out, "{name}_sum{{{labels}}} {}", durations.sum);
+            let _ = writeln!(out, "{name}_count{{{labels}}} {}", durations.count);
         }
+        drop(requests);
         head(&mut out, "apiserver_current_inflight_requests", "gauge", "Requests under way, watches apart.");
         let _ =
             writeln!(out, "apiserver_current_inflight_requests {}", self.in_flight.load(Ordering::Relaxed));

@@ -219,7 +219,7 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
     if cx.accepted.form == crate::negotiate::Form::Table {
         crate::table::include(cx)?;
     }
-    respond::list(cx, &collect(cx, &selection).await?)
+    respond::list(cx, collect(cx, &selection).await?)
 }
 
 /// The objects of a list.

@@ -1,5 +1,8 @@
 //! Answers: objects, lists and errors in the form that was asked for.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use k1s_object::Status;
 use serde_json::{Map, Value, json};
@@ -194,23 +197,25 @@ pub(crate) struct List {
 }
 
 /// A list of objects.
-pub(crate) fn list(cx: &Cx, list: &List) -> Result<Response<Body>, Status> {
+pub(crate) fn list(cx: &Cx, list: List) -> Result<Response<Body>, Status> {
     let media = cx.accepted.media;
     let resource = &cx.resource;
     match cx.accepted.form {
         Form::Object if media == Media::Json => {
-            let size: usize = list.items.iter().map(|item| item.len() + 64).sum();
-            let mut out = Vec::with_capacity(size + 256);
-            write_list_head(&mut out, resource, list);
-            // Items of custom resources say what they are; those of built-in kinds leave it to the list.
-            let (kind, api_version) =
-                if resource.is_custom() { (&*resource.kind, &*resource.api_version) } else { ("", "") };
+            let mut out = Vec::with_capacity(
+                CHUNK.min(list.items.iter().map(|item| item.len() + 64).sum::<usize>() + 256),
+            );
+            write_list_head(&mut out, resource, &list);
+            // Objects that are sent as they are stored cannot fail: they are written as the client takes them.
+            if list.items.iter().all(|item| resource.shows_as_stored(item)) {
+                return Ok(bytes(200, media.content_type(), stream_items(resource.clone(), list.items, out)));
+            }
             for (number, item) in list.items.iter().enumerate() {
                 if number > 0 {
                     out.push(b',');
                 }
                 if resource.shows_as_stored(item) {
-                    item.write(&mut out, kind, api_version);
+                    write_item(&mut out, resource, item);
                 } else {
                     let mut value = resource.read(item)?;
                     if let (false, Some(map)) = (resource.is_custom(), value.as_object_mut()) {
@@ -227,7 +232,7 @@ pub(crate) fn list(cx: &Cx, list: &List) -> Result<Response<Body>, Status> {
             let items =
                 list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
             let value = json!({"kind": resource.list_kind, "apiVersion": resource.api_version,
-                "metadata": list_meta(list, resource.is_custom()), "items": items});
+                "metadata": list_meta(&list, resource.is_custom()), "items": items});
             let list_type = match &resource.source {
                 Source::BuiltIn(built_in) => built_in.kind.list_ty,
                 Source::Custom(_) => None,
@@ -251,17 +256,60 @@ pub(crate) fn list(cx: &Cx, list: &List) -> Result<Response<Body>, Status> {
             }
             let items = if items.is_empty() { Value::Null } else { items.into() };
             let value = json!({"kind": "PartialObjectMetadataList", "apiVersion": cx.accepted.form_version,
-                "metadata": list_meta(list, false), "items": items});
+                "metadata": list_meta(&list, false), "items": items});
             Ok(bytes(200, media.content_type(), encode_meta(&value, media)?))
         }
         Form::Table => {
             let include = table::include(cx)?;
             let items =
                 list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
-            let table = table::build(cx, &list_meta(list, false), items.iter(), include, true);
+            let table = table::build(cx, &list_meta(&list, false), items.iter(), include, true);
             Ok(bytes(200, media.content_type(), encode_meta(&table, media)?))
         }
     }
+}
+
+/// A list is written in pieces of this size: as much as is on its way to the client, however long the list is.
+const CHUNK: usize = 64 << 10;
+
+/// The items of a list and its end, behind what has been written of it. Short lists are in one piece.
+fn stream_items(resource: Arc<Resource>, items: Vec<Stored>, head: Vec<u8>) -> Body {
+    let mut items = items.into_iter();
+    let mut first = true;
+    let mut piece = move |mut out: Vec<u8>| {
+        for item in items.by_ref() {
+            if !std::mem::take(&mut first) {
+                out.push(b',');
+            }
+            write_item(&mut out, &resource, &item);
+            if out.len() >= CHUNK {
+                return (out, true);
+            }
+        }
+        out.extend_from_slice(b"]}");
+        (out, false)
+    };
+    let (head, more) = piece(head);
+    if !more {
+        return head.into();
+    }
+    let mut ended = false;
+    let rest = std::iter::from_fn(move || {
+        if ended {
+            return None;
+        }
+        let (out, more) = piece(Vec::with_capacity(CHUNK + CHUNK / 8));
+        ended = !more;
+        Some(Bytes::from(out))
+    });
+    Body::stream(futures_util::stream::iter(std::iter::once(Bytes::from(head)).chain(rest)))
+}
+
+fn write_item(out: &mut Vec<u8>, resource: &Resource, item: &Stored) {
+    // Items of custom resources say what they are; those of built-in kinds leave it to the list.
+    let (kind, api_version) =
+        if resource.is_custom() { (&*resource.kind, &*resource.api_version) } else { ("", "") };
+    item.write(out, kind, api_version);
 }
 
 fn list_meta(list: &List, custom: bool) -> Value {

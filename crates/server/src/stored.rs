@@ -51,7 +51,7 @@ impl Stored {
         let broken = || Status::internal("an object without metadata cannot be stored");
         let map = object.as_object().ok_or_else(broken)?;
         let metadata = map.get("metadata").and_then(Value::as_object).ok_or_else(broken)?;
-        let mut out = Vec::with_capacity(512);
+        let mut out = Vec::with_capacity(2048);
         out.push(8 + u8::try_from(version.len()).map_err(|_| broken())?);
         out.extend_from_slice(&stamp.to_le_bytes());
         out.extend_from_slice(version.as_bytes());
@@ -70,7 +70,8 @@ impl Stored {
             }
         }
         out.push(b'}');
-        Ok(out.into())
+        // No room is left over: the store and the cache keep these very bytes.
+        Ok(out.into_boxed_slice().into())
     }
 
     /// The bytes kept for this object.

@@ -1,5 +1,7 @@
 //! Garbage collection, over the API: what becomes of dependents, by each policy.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 use std::{sync::Arc, time::Duration};
 
 use http::{Method, Request};
