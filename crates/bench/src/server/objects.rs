@@ -70,7 +70,7 @@ pub(crate) fn widget(group: &str, kind: &str, name: &str) -> String {
     let section = json!({"name": "main", "size": 3, "mode": "Fast", "hosts": ["a.example", "b.example"],
         "settings": {"colour": "blue", "depth": "7"}});
     json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": {"name": name},
-        "spec": {"replicas": 2, "section00": section.clone(), "section01": section}})
+        "spec": {"replicas": 2, "section00": section, "section01": section}})
     .to_string()
 }
 
