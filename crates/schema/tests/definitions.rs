@@ -1,5 +1,7 @@
 //! Definitions of custom resources: what is refused, and what is said about what is not.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 use k1s_object::field::Check;
 use k1s_schema::crd;
 use serde_json::{Value, json};
