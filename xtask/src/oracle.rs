@@ -5,7 +5,7 @@ use std::{
     env, fs,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
 use serde_json::Value;
@@ -75,6 +75,8 @@ fn build() -> Result<(), String> {
 struct Server {
     child: Child,
     url: String,
+    /// Kept open for what it says later.
+    _stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
@@ -95,9 +97,10 @@ impl Server {
             .map_err(|error| format!("cannot start k1s: {error}"))?;
         let stdout = child.stdout.take().ok_or("k1s has no output")?;
         let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).map_err(|error| format!("k1s says nothing: {error}"))?;
+        let mut stdout = BufReader::new(stdout);
+        stdout.read_line(&mut line).map_err(|error| format!("k1s says nothing: {error}"))?;
         let url = line.split_whitespace().last().filter(|word| word.starts_with("http")).map(str::to_owned);
-        let mut server = Server { child, url: String::new() };
+        let mut server = Server { child, url: String::new(), _stdout: stdout };
         server.url = url.ok_or_else(|| format!("k1s did not say where it listens: {line:?}"))?;
         Ok(server)
     }
