@@ -132,7 +132,7 @@ impl Child {
         Ok(std::fs::read_to_string(format!("/proc/{}/{file}", self.process.id()))?)
     }
 
-    /// Its memory: VmRSS.
+    /// Its memory: `VmRSS`.
     pub(crate) fn resident_bytes(&self) -> Result<u64, Failure> {
         let status = self.proc("status")?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! What is written: ConfigMaps of 2 KB, custom resources, Deployments, definitions of 20 KB.
+//! What is written: `ConfigMaps` of 2 KB, custom resources, Deployments, definitions of 20 KB.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ pub(crate) fn name(prefix: &str, number: u64) -> String {
     format!("{prefix}-{number:06}")
 }
 
-/// ConfigMaps of about 2 KB. Most of them is made beforehand: the client should have little to do.
+/// `ConfigMaps` of about 2 KB. Most of them is made beforehand: the client should have little to do.
 pub(crate) struct ConfigMaps(Vec<String>);
 
 impl ConfigMaps {
@@ -70,7 +70,7 @@ pub(crate) fn widget(group: &str, kind: &str, name: &str) -> String {
     let section = json!({"name": "main", "size": 3, "mode": "Fast", "hosts": ["a.example", "b.example"],
         "settings": {"colour": "blue", "depth": "7"}});
     json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": {"name": name},
-        "spec": {"replicas": 2, "section00": section.clone(), "section01": section}})
+        "spec": {"replicas": 2, "section00": section, "section01": section}})
     .to_string()
 }
 
