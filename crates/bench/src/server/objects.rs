@@ -103,7 +103,7 @@ pub(crate) fn definition(group: &str, kind: &str) -> String {
     };
     let mut spec = Map::new();
     spec.insert("replicas".into(), json!({"type": "integer", "format": "int32", "minimum": 0}));
-    for number in 0..10 {
+    for number in 0..8 {
         spec.insert(format!("section{number:02}"), section(number));
     }
     let condition = json!({
