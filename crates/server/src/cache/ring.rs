@@ -131,10 +131,11 @@ mod tests {
         ring.push((6..=6 + MAX_EVENTS as u64).map(event).collect());
         assert!(matches!(ring.take(start, 10), Took::TooOld));
         assert_eq!(ring.position_after(Revision::new(5)), None);
-        let Took::Events(events, next) = ring.take(ring.position_after(Revision::new(6)).unwrap(), 2) else { panic!() };
-        assert_eq!(events.iter().map(|event| event.revision.get()).collect::<Vec<_>>(), [7, 8]);
+        let oldest = ring.oldest().get();
+        let Took::Events(events, next) = ring.take(ring.position_after(ring.oldest()).unwrap(), 2) else { panic!() };
+        assert_eq!(events.iter().map(|event| event.revision.get()).collect::<Vec<_>>(), [oldest + 1, oldest + 2]);
         let Took::Events(events, _) = ring.take(next, 1) else { panic!() };
-        assert_eq!(events[0].revision.get(), 9);
+        assert_eq!(events[0].revision.get(), oldest + 3);
         ring.restart(Revision::new(200_000));
         assert!(matches!(ring.take(next, 1), Took::TooOld));
         assert!(matches!(ring.take(ring.end(), 1), Took::Nothing));
