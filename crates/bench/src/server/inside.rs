@@ -42,7 +42,7 @@ impl Inside {
         }
     }
 
-    /// Creates ConfigMaps of 2 KB, one after the other.
+    /// Creates `ConfigMaps` of 2 KB, one after the other.
     pub(crate) async fn create(&mut self, count: u64) -> Result<Done, Failure> {
         let (path, bodies) = (config_maps("default"), ConfigMaps::new());
         let began = self.env.now();

@@ -1,4 +1,4 @@
-//! What is written: ConfigMaps of 2 KB, custom resources, Deployments, definitions of 20 KB.
+//! What is written: `ConfigMaps` of 2 KB, custom resources, Deployments, definitions of 20 KB.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ pub(crate) fn name(prefix: &str, number: u64) -> String {
     format!("{prefix}-{number:06}")
 }
 
-/// ConfigMaps of about 2 KB. Most of them is made beforehand: the client should have little to do.
+/// `ConfigMaps` of about 2 KB. Most of them is made beforehand: the client should have little to do.
 pub(crate) struct ConfigMaps(Vec<String>);
 
 impl ConfigMaps {
@@ -103,7 +103,7 @@ pub(crate) fn definition(group: &str, kind: &str) -> String {
     };
     let mut spec = Map::new();
     spec.insert("replicas".into(), json!({"type": "integer", "format": "int32", "minimum": 0}));
-    for number in 0..10 {
+    for number in 0..8 {
         spec.insert(format!("section{number:02}"), section(number));
     }
     let condition = json!({

@@ -70,12 +70,12 @@ pub(crate) async fn spread(
     Ok(Done { count: done, seconds: (env.now() - began).as_secs_f64() })
 }
 
-/// Where the ConfigMaps of a namespace are.
+/// Where the `ConfigMaps` of a namespace are.
 pub(crate) fn config_maps(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/configmaps")
 }
 
-/// Creates ConfigMaps of 2 KB, which are named by their number.
+/// Creates `ConfigMaps` of 2 KB, which are named by their number.
 pub(crate) async fn create(
     env: &Env,
     target: &Target,
@@ -91,7 +91,7 @@ pub(crate) async fn create(
     .await
 }
 
-/// Reads, or deletes, ConfigMaps 0 to `size`, over and over if `count` is more.
+/// Reads, or deletes, `ConfigMaps` 0 to `size`, over and over if `count` is more.
 pub(crate) async fn by_name(
     env: &Env,
     target: &Target,
