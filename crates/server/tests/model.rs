@@ -710,7 +710,13 @@ fn what_is_forgotten_is_told_and_listing_again_heals() {
         feed: FeedOptions { changes: 4, ..FeedOptions::default() },
         ..MemoryOptions::default()
     };
-    gone += holds(4, small, &Setup { restarts: 2, forgets: true, ..MAPS });
+    // Whether somebody is too late is a matter of luck, which a seed does not fix: a few rounds make it all but sure.
+    for _ in 0..20 {
+        gone += holds(4, small, &Setup { restarts: 2, forgets: true, ..MAPS });
+        if gone > 0 {
+            break;
+        }
+    }
     assert!(gone > 0, "nobody was told 410, so nothing was shown");
 }
 
