@@ -56,7 +56,7 @@ def run_checks(suite, argument):
         if problem:
             # Other people's programs have races of their own: a check that fails is shown, and tried once more.
             print(f"AGAIN {suite}: {sentence}\n{indented(problem)}", flush=True)
-            problem = attempt(function, argument, function.__name__ + "_again")
+            problem = attempt(function, argument, "again_" + function.__name__)
         if problem:
             failed += 1
             print(f"FAIL  {suite}: {sentence}\n{indented(problem)}", flush=True)
