@@ -7,18 +7,17 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use k1s_object::Status;
 use k1s_schema::names::{Termination, set_terminating};
-use k1s_store::{Precondition, Range, Txn};
+use k1s_store::{Precondition, Txn};
 use serde_json::{Value, json};
 
 use crate::{
-    admission,
+    admission::{self, others},
     context::Cx,
     delete, errors,
     gc::Collector,
     resource::Resource,
-    stored::Stored,
     tenant::Tenant,
-    write::{self, Part, Update, Written, finalizers, meta_text},
+    write::{self, Written, finalizers, meta_text},
 };
 
 /// The finalizer that keeps a definition until its objects are gone.
@@ -61,30 +60,13 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
         [("", "v1", "namespaces"), ("apiextensions.k8s.io", "v1", "customresourcedefinitions")]
     {
         let Some(resource) = tenant.shared.catalog.find(group, version, plural) else { continue };
-        for (_, object) in objects(tenant, &resource, "").await? {
+        for (_, object) in others(tenant, &resource, "", "").await? {
             if !meta_text(&object, "deletionTimestamp").is_empty() {
                 finish_later(tenant, &resource, meta_text(&object, "name"));
             }
         }
     }
     if is_new { Ok(()) } else { Collector::open(tenant).await }
-}
-
-/// The objects of a resource, read from the store.
-async fn objects(
-    tenant: &Tenant,
-    resource: &Resource,
-    namespace: &str,
-) -> Result<Vec<(Stored, Value)>, Status> {
-    let range = Range::prefix(tenant.keys(resource, namespace));
-    let found = tenant.store().range(range).await.map_err(|error| errors::store(&error))?;
-    let mut objects = Vec::with_capacity(found.entries.len());
-    for entry in found.entries {
-        let stored = Stored::new(&entry.value, entry.revision)?;
-        let object = resource.read(&stored)?;
-        objects.push((stored, object));
-    }
-    Ok(objects)
 }
 
 /// Creates an object, as the server itself; one that is there already is fine.
@@ -280,13 +262,11 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
     let tenant = &cx.tenant;
     let resource = &cx.resource;
     let now = crate::time::stamp(tenant.env());
+    // A definition is called by its plural and its group, and names are a matter of one group.
+    let Some((_, group)) = name.split_once('.') else { return Ok(()) };
+    let text = format!("\"group\":\"{group}\"");
     let all: Vec<Value> =
-        objects(tenant, resource, "").await?.into_iter().map(|(_, object)| object).collect();
-    let Some(group) =
-        all.iter().find(|crd| meta_text(crd, "name") == name).map(|crd| crd["spec"]["group"].clone())
-    else {
-        return Ok(());
-    };
+        others(tenant, resource, "", &text).await?.into_iter().map(|(_, object)| object).collect();
     for crd in all.iter().filter(|crd| crd["spec"]["group"] == group) {
         let mut settled = crd.clone();
         let others = || all.iter().filter(|other| meta_text(other, "name") != meta_text(crd, "name"));
@@ -301,18 +281,7 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
             new["status"] = status.clone();
             Ok(new)
         };
-        let update = Update {
-            part: Part::Internal,
-            dry_run: false,
-            change: &change,
-            uid_is_precondition: false,
-            create: false,
-        };
-        match write::update(&one, &update).await {
-            Ok(_) => {}
-            Err(error) if error.code == 404 => {}
-            Err(error) => return Err(error),
-        }
+        write::change(&one, &change).await?;
     }
     let revision = tenant.revision().await?;
     tenant.customs.reach(tenant, revision).await
@@ -374,7 +343,7 @@ async fn clear(
     namespace: &str,
 ) -> Result<Vec<Remains>, Status> {
     let mut remains = Vec::new();
-    for (_, object) in objects(tenant, resource, namespace).await? {
+    for (_, object) in others(tenant, resource, namespace, "").await? {
         let one = Cx::internal(tenant, resource, meta_text(&object, "namespace"), meta_text(&object, "name"));
         if meta_text(&object, "deletionTimestamp").is_empty() {
             match delete::delete_object(&one, &delete::Options::at_once()).await {
@@ -421,18 +390,8 @@ async fn finish_namespace(cx: &Cx, namespace: &Value) -> Result<bool, Status> {
         }
         Ok(new)
     };
-    let update = Update {
-        part: Part::Internal,
-        dry_run: false,
-        change: &change,
-        uid_is_precondition: false,
-        create: false,
-    };
-    match write::update(cx, &update).await {
-        Ok(_) => Ok(remains.is_empty()),
-        Err(status) if status.code == 404 => Ok(true),
-        Err(status) => Err(status),
-    }
+    let there = write::change(cx, &change).await?.is_some();
+    Ok(!there || remains.is_empty())
 }
 
 /// The conditions that tell why a namespace is still there.
@@ -522,14 +481,7 @@ async fn finish_definition(cx: &Cx, definition: &Value) -> Result<bool, Status> 
             set_terminating(&mut new, Termination::InProgress, &now());
             Ok(new)
         };
-        let update = Update {
-            part: Part::Internal,
-            dry_run: false,
-            change: &begin,
-            uid_is_precondition: false,
-            create: false,
-        };
-        write::update(cx, &update).await?;
+        write::change(cx, &begin).await?;
         if !clear(tenant, &resource, "").await?.is_empty() {
             return Ok(false);
         }
@@ -543,20 +495,9 @@ async fn finish_definition(cx: &Cx, definition: &Value) -> Result<bool, Status> 
         }
         Ok(new)
     };
-    let update = Update {
-        part: Part::Internal,
-        dry_run: false,
-        change: &change,
-        uid_is_precondition: false,
-        create: false,
-    };
-    match write::update(cx, &update).await {
-        Ok(_) => {
-            let revision = tenant.revision().await?;
-            tenant.customs.reach(tenant, revision).await?;
-            Ok(true)
-        }
-        Err(status) if status.code == 404 => Ok(true),
-        Err(status) => Err(status),
+    if write::change(cx, &change).await?.is_some() {
+        let revision = tenant.revision().await?;
+        tenant.customs.reach(tenant, revision).await?;
     }
+    Ok(true)
 }

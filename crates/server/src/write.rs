@@ -330,6 +330,20 @@ pub(crate) struct Update<'a> {
     pub(crate) create: bool,
 }
 
+/// Changes the object of the request for the server's own purposes; `None` when it is not there (any more).
+pub(crate) async fn change(
+    cx: &Cx,
+    change: &(dyn Fn(&Value) -> Result<Value, Status> + Sync),
+) -> Result<Option<Written>, Status> {
+    let update =
+        Update { part: Part::Internal, dry_run: false, change, uid_is_precondition: false, create: false };
+    match self::update(cx, &update).await {
+        Ok((written, _)) => Ok(Some(written)),
+        Err(status) if status.code == 404 => Ok(None),
+        Err(status) => Err(status),
+    }
+}
+
 /// How often an update without a precondition starts anew when another write came between.
 const UPDATE_ATTEMPTS: usize = 100;
 

@@ -57,7 +57,7 @@ fn kind(tenant: &Tenant, group: &str, version: &str, plural: &str) -> Result<Arc
 
 /// The objects of a kind whose encoding has this text, in a namespace or (empty) of the cluster; all for an empty text.
 /// Looking for the text is quicker than parsing; who asks must look again.
-async fn others(
+pub(crate) async fn others(
     tenant: &Tenant,
     resource: &Resource,
     namespace: &str,

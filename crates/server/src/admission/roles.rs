@@ -10,7 +10,7 @@ use super::{kind, others};
 use crate::{
     context::Cx,
     tenant::Tenant,
-    write::{self, Part, Update, meta_text},
+    write::{self, meta_text},
 };
 
 /// How deep sums of sums may go.
@@ -45,18 +45,7 @@ pub(super) async fn aggregate(tenant: &Arc<Tenant>) -> Result<(), Status> {
                 new["rules"] = rules.clone().into();
                 Ok(new)
             };
-            let update = Update {
-                part: Part::Internal,
-                dry_run: false,
-                change: &change,
-                uid_is_precondition: false,
-                create: false,
-            };
-            match write::update(&cx, &update).await {
-                Ok(_) => {}
-                Err(status) if status.code == 404 => {}
-                Err(status) => return Err(status),
-            }
+            write::change(&cx, &change).await?;
         }
     }
     Ok(())
