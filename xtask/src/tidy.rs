@@ -22,7 +22,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("k1s-store-disk", &["k1s-env", "k1s-store"]),
     ("k1s-store-etcd", &["k1s-env", "k1s-store"]),
     ("k1s-server", &["k1s-env", "k1s-kinds", "k1s-object", "k1s-schema", "k1s-store"]),
-    ("k1s", &["k1s-env", "k1s-server", "k1s-store", "k1s-store-disk", "k1s-store-etcd"]),
+    ("k1s-runtime", &["k1s-env", "k1s-object"]),
+    ("k1s-controllers", &["k1s-env", "k1s-object", "k1s-runtime"]),
+    (
+        "k1s",
+        &[
+            "k1s-controllers",
+            "k1s-env",
+            "k1s-runtime",
+            "k1s-server",
+            "k1s-store",
+            "k1s-store-disk",
+            "k1s-store-etcd",
+        ],
+    ),
     (
         "k1s-bench",
         &[
@@ -30,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "k1s-env",
             "k1s-kinds",
             "k1s-object",
+            "k1s-runtime",
             "k1s-server",
             "k1s-store",
             "k1s-store-disk",

@@ -1,0 +1,1 @@
+//! Reads from the cache, writes to the server.

@@ -1,0 +1,1 @@
+//! The HTTP endpoints of a manager: health, readiness, metrics.

@@ -1,0 +1,1 @@
+//! Events about objects, for people to read.
