@@ -3,6 +3,7 @@
 pub mod cache;
 pub mod client;
 pub mod endpoint;
+pub mod event;
 pub mod key;
 pub mod kind;
 pub mod leader;
@@ -11,6 +12,7 @@ pub mod queue;
 pub mod recorder;
 pub mod webhook;
 
+pub use event::Event;
 pub use key::{ObjectKey, Request};
 pub use kind::{Form, Kind, Object, kind, metadata};
 pub use metrics::Metrics;

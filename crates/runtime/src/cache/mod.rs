@@ -1,1 +1,459 @@
-//! Shared informers.
+//! Shared informers: the objects of a kind, watched once for all who want them.
+//!
+//! A [`Cache`] has one [`Informer`] per kind and form, started by the first who reads or watches it and stopped when
+//! nobody has for a while. Reads hand out shared, immutable objects. They never show less than what was written through
+//! the client of the same cache: an answer of the server is put in at once, and handlers hear of it with its event.
+
+mod any;
+mod codec;
+mod informer;
+mod objects;
+mod options;
+mod reflector;
+mod wire;
+
+use std::{
+    any::{Any, TypeId},
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
+
+use k1s_env::{Env, Task};
+use kube::api::ApiResource;
+use parking_lot::{Mutex, RwLock};
+use prometheus_client::metrics::{counter::Counter, family::Family};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use self::any::AnyInformer;
+pub use self::{
+    codec::Transform,
+    informer::{EventHandler, Informer, Registration},
+    objects::IndexFn,
+    options::{CacheOptions, InformerOptions},
+};
+use crate::{
+    Form, Kind, Metrics, Object, ObjectKey,
+    client::{ListOptions, Written},
+};
+
+/// Why a cache cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CacheError {
+    /// The kind cannot be listed or watched; the cache goes on trying.
+    #[error("{kind} cannot be read from the cache: {problem}")]
+    NotReadable {
+        /// The kind.
+        kind: String,
+        /// What is wrong.
+        problem: Problem,
+    },
+    /// Reads do not start informers here ([`CacheOptions::fail_on_missing_informer`]), and nobody else has.
+    #[error("{kind} is not in the cache, and reading it does not put it there")]
+    NoInformer {
+        /// The kind.
+        kind: String,
+    },
+    /// A field was asked for that there is no index of.
+    #[error("{kind} has no index {field:?}; add it with the field indexer before you list by it")]
+    NoIndex {
+        /// The kind.
+        kind: String,
+        /// The field.
+        field: String,
+    },
+    /// The cache was stopped.
+    #[error("the cache was stopped")]
+    Stopped,
+}
+
+/// What keeps an informer from listing or watching.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The server does not have such a kind (yet).
+    #[error("the server does not serve {resource}")]
+    NotServed {
+        /// The resource.
+        resource: String,
+    },
+    /// Not allowed.
+    #[error("not allowed to {verb} {resource}{}: {message}", in_namespace(namespace))]
+    Forbidden {
+        /// The verb that is missing.
+        verb: &'static str,
+        /// The resource that it is missing on.
+        resource: String,
+        /// The namespace, if only some are watched.
+        namespace: Option<Arc<str>>,
+        /// What the server said.
+        message: String,
+    },
+    /// Anything else; it may pass.
+    #[error("{message}")]
+    Failed {
+        /// What happened.
+        message: String,
+    },
+}
+
+fn in_namespace(namespace: &Option<Arc<str>>) -> String {
+    namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default()
+}
+
+impl Problem {
+    /// Whether only somebody's doing will end it.
+    #[must_use]
+    pub fn is_lasting(&self) -> bool {
+        !matches!(self, Problem::Failed { .. })
+    }
+}
+
+/// Informers, by kind. Clones are the same cache.
+#[derive(Clone)]
+pub struct Cache {
+    shared: Arc<Shared>,
+}
+
+/// What all informers of a cache use.
+struct Core {
+    env: Env,
+    client: kube::Client,
+    settings: CacheOptions,
+    stop: CancellationToken,
+    /// Counts changes, for those who wait for one.
+    changes: watch::Sender<u64>,
+    undecodable: Family<[(&'static str, String); 1], Counter>,
+}
+
+struct Shared {
+    core: Arc<Core>,
+    informers: RwLock<BTreeMap<Id, Arc<dyn AnyInformer>>>,
+    /// Informers by resource, for writes.
+    by_resource: RwLock<HashMap<ApiResource, Vec<Arc<dyn AnyInformer>>>>,
+    /// Indexes that were asked for before their informer is there.
+    indexes: Mutex<HashMap<Id, Vec<Box<dyn Any + Send + Sync>>>>,
+    reaper: Mutex<Option<Task<()>>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Id {
+    group: String,
+    version: String,
+    plural: String,
+    form: Form,
+    object: TypeId,
+}
+
+impl Id {
+    fn of<K: Object>(kind: &Kind<K>) -> Id {
+        let resource = kind.resource();
+        Id {
+            group: resource.group.clone(),
+            version: resource.version.clone(),
+            plural: resource.plural.clone(),
+            form: kind.form(),
+            object: TypeId::of::<K>(),
+        }
+    }
+}
+
+impl Core {
+    /// Something has changed in some informer.
+    fn moved(&self) {
+        self.changes.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    fn undecodable(&self, kind: &str) {
+        self.undecodable.get_or_create(&[("kind", kind.to_owned())]).inc();
+    }
+}
+
+impl Cache {
+    /// A cache that watches what it is asked for.
+    #[must_use]
+    pub fn new(env: &Env, client: kube::Client, options: CacheOptions) -> Cache {
+        Cache::with_metrics(env, client, options, &Metrics::new())
+    }
+
+    /// A cache that counts in a registry.
+    #[must_use]
+    pub fn with_metrics(env: &Env, client: kube::Client, settings: CacheOptions, metrics: &Metrics) -> Cache {
+        let undecodable = Family::default();
+        metrics.register(|registry| {
+            registry.register(
+                "k1s_cache_undecodable_objects",
+                "Objects that were skipped because they could not be decoded",
+                undecodable.clone(),
+            );
+        });
+        Cache {
+            shared: Arc::new(Shared {
+                core: Arc::new(Core {
+                    env: env.clone(),
+                    client,
+                    settings,
+                    stop: CancellationToken::new(),
+                    changes: watch::Sender::new(0),
+                    undecodable,
+                }),
+                informers: RwLock::new(BTreeMap::new()),
+                by_resource: RwLock::new(HashMap::new()),
+                indexes: Mutex::new(HashMap::new()),
+                reaper: Mutex::new(None),
+            }),
+        }
+    }
+
+    // Reading.
+
+    /// An object, or nothing. The first read of a kind starts its informer and waits until it is complete.
+    ///
+    /// # Errors
+    /// If the kind cannot be read.
+    pub async fn get<K: Object>(
+        &self,
+        kind: &Kind<K>,
+        key: &ObjectKey,
+    ) -> Result<Option<Arc<K>>, CacheError> {
+        let informer = self.for_reading(kind)?;
+        informer.readable().await?;
+        Ok(informer.get(key))
+    }
+
+    /// The objects that match, in order of namespace and name.
+    ///
+    /// # Errors
+    /// If the kind cannot be read, or a field is asked for that there is no index of.
+    pub async fn list<K: Object>(
+        &self,
+        kind: &Kind<K>,
+        options: &ListOptions,
+    ) -> Result<Vec<Arc<K>>, CacheError> {
+        let informer = self.for_reading(kind)?;
+        informer.readable().await?;
+        informer.list(options)
+    }
+
+    fn for_reading<K: Object>(&self, kind: &Kind<K>) -> Result<Arc<Informer<K>>, CacheError> {
+        match self.existing(kind) {
+            Some(informer) => Ok(informer),
+            None if self.shared.core.settings.fail_on_missing_informer => {
+                Err(CacheError::NoInformer { kind: kind.to_string() })
+            }
+            None => self.informer(kind),
+        }
+    }
+
+    // Informers.
+
+    fn existing<K: Object>(&self, kind: &Kind<K>) -> Option<Arc<Informer<K>>> {
+        let informer = self.shared.informers.read().get(&Id::of(kind)).cloned()?;
+        informer.any().downcast().ok()
+    }
+
+    /// The informer of a kind, started if it was not there.
+    ///
+    /// # Errors
+    /// If the cache was stopped.
+    pub fn informer<K: Object>(&self, kind: &Kind<K>) -> Result<Arc<Informer<K>>, CacheError> {
+        if let Some(informer) = self.existing(kind) {
+            return Ok(informer);
+        }
+        let id = Id::of(kind);
+        let mut informers = self.shared.informers.write();
+        if let Some(informer) =
+            informers.get(&id).cloned().and_then(|informer| informer.any().downcast().ok())
+        {
+            return Ok(informer);
+        }
+        if self.shared.core.stop.is_cancelled() {
+            return Err(CacheError::Stopped);
+        }
+        let options = self.shared.core.settings.informer_options(kind);
+        let informer = Informer::new(&self.shared.core, kind.clone(), options);
+        if let Some(indexes) = self.shared.indexes.lock().get(&id) {
+            for (name, values) in
+                indexes.iter().filter_map(|index| index.downcast_ref::<(String, IndexFn<K>)>())
+            {
+                informer.add_index(name, values);
+            }
+        }
+        let any: Arc<dyn AnyInformer> = informer.clone();
+        informers.insert(id, Arc::clone(&any));
+        self.shared.by_resource.write().entry(kind.resource().clone()).or_default().push(any);
+        drop(informers);
+        informer.start();
+        self.start_reaper();
+        Ok(informer)
+    }
+
+    /// Makes an index on a kind: lists can ask for `name` as for a field.
+    pub fn index_field<K: Object>(
+        &self,
+        kind: &Kind<K>,
+        name: &str,
+        values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
+    ) {
+        let values: IndexFn<K> = Arc::new(values);
+        let index = Box::new((name.to_owned(), Arc::clone(&values)));
+        self.shared.indexes.lock().entry(Id::of(kind)).or_default().push(index);
+        if let Some(informer) = self.existing(kind) {
+            informer.add_index(name, &values);
+        }
+    }
+
+    /// Stops and forgets the informer of a kind.
+    pub fn remove_informer<K: Object>(&self, kind: &Kind<K>) {
+        self.remove(&Id::of(kind));
+    }
+
+    fn remove(&self, id: &Id) {
+        let Some(informer) = self.shared.informers.write().remove(id) else { return };
+        let mut by_resource = self.shared.by_resource.write();
+        if let Some(all) = by_resource.get_mut(informer.resource()) {
+            all.retain(|other| !Arc::ptr_eq(other, &informer));
+        }
+        by_resource.retain(|_, all| !all.is_empty());
+        drop(by_resource);
+        drop(informer.stop());
+    }
+
+    /// Stops what nobody uses any more.
+    fn start_reaper(&self) {
+        let Some(idle) = self.shared.core.settings.idle_timeout else { return };
+        let mut reaper = self.shared.reaper.lock();
+        if reaper.is_some() {
+            return;
+        }
+        let (shared, env, stop) =
+            (Arc::downgrade(&self.shared), self.shared.core.env.clone(), self.shared.core.stop.clone());
+        *reaper = Some(self.shared.core.env.spawn("cache: unused informers", async move {
+            loop {
+                tokio::select! {
+                    () = stop.cancelled() => return,
+                    () = env.sleep(idle / 2) => {}
+                }
+                let Some(shared) = shared.upgrade() else { return };
+                let cache = Cache { shared };
+                let unused: Vec<Id> = {
+                    let informers = cache.shared.informers.read();
+                    informers
+                        .iter()
+                        .filter(|(_, one)| one.unused_for(idle))
+                        .map(|(id, _)| id.clone())
+                        .collect()
+                };
+                for id in unused {
+                    tracing::debug!(kind = %id.plural, "nobody reads it any more: not watched from now on");
+                    cache.remove(&id);
+                }
+            }
+        }));
+    }
+
+    // Writes.
+
+    /// Takes in what the server has answered to a write, so that the next read shows it.
+    pub fn observe_write(&self, resource: &ApiResource, written: &Written) {
+        let by_resource = self.shared.by_resource.read();
+        let Some(informers) = by_resource.get(resource) else { return };
+        for informer in informers {
+            match written {
+                Written::Stored(raw) => informer.wrote(raw),
+                Written::Deleted { key, uid } => informer.removed(key, uid.as_deref().unwrap_or_default()),
+            }
+        }
+        drop(by_resource);
+        self.shared.core.moved();
+    }
+
+    // As a whole.
+
+    fn all(&self) -> Vec<Arc<dyn AnyInformer>> {
+        self.shared.informers.read().values().cloned().collect()
+    }
+
+    /// Waits until every informer there is now was listed once.
+    pub async fn wait_for_sync(&self) {
+        for informer in self.all() {
+            informer.synced().await;
+        }
+    }
+
+    /// The kinds that are not complete yet, and what is known of the reason.
+    #[must_use]
+    pub fn unsynced(&self) -> Vec<(String, Option<Problem>)> {
+        let all = self.all();
+        let behind = all.iter().filter(|informer| !informer.has_synced());
+        behind.map(|informer| (informer.name(), informer.problem())).collect()
+    }
+
+    /// The kinds that have a problem now.
+    #[must_use]
+    pub fn problems(&self) -> Vec<(String, Problem)> {
+        self.all().iter().filter_map(|informer| Some((informer.name(), informer.problem()?))).collect()
+    }
+
+    /// Counts changes: as long as it does not move, nothing was told to any handler.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.shared.core.changes()
+    }
+
+    /// Waits until handlers were told of everything that is on the server now, by each informer that can. Gives the
+    /// kinds that cannot.
+    pub async fn catch_up(&self) -> Vec<(String, Problem)> {
+        let mut problems = Vec::new();
+        for informer in self.all() {
+            if !informer.has_synced() {
+                if let Some(problem) = informer.problem().filter(Problem::is_lasting) {
+                    problems.push((informer.name(), problem));
+                    continue;
+                }
+                informer.synced().await;
+            }
+            let mut changes = self.changes();
+            while informer.is_ahead() {
+                if changes.changed().await.is_err() {
+                    break;
+                }
+            }
+            if let Err(problem) = informer.catch_up().await {
+                problems.push((informer.name(), problem));
+            }
+        }
+        problems
+    }
+
+    /// Stops all informers, and waits until they have.
+    pub async fn stop(&self) {
+        self.shared.core.stop.cancel();
+        let mut tasks: Vec<Task<()>> = self.all().iter().flat_map(|informer| informer.stop()).collect();
+        tasks.extend(self.shared.reaper.lock().take());
+        for task in tasks {
+            let _ = task.await;
+        }
+        self.shared.informers.write().clear();
+        self.shared.by_resource.write().clear();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.core.stop.cancel();
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.all().iter().map(|informer| informer.name()).collect();
+        f.debug_struct("Cache").field("informers", &names).finish_non_exhaustive()
+    }
+}

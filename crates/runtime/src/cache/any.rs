@@ -1,0 +1,119 @@
+//! Informers of whatever kind, as the cache holds them.
+
+use std::{any::Any, sync::Arc, time::Duration};
+
+use k1s_env::Task;
+use kube::api::ApiResource;
+use serde_json::Value;
+
+use super::{Informer, Problem, reflector, wire};
+use crate::{Object, ObjectKey};
+
+#[async_trait::async_trait]
+pub(super) trait AnyInformer: Send + Sync + 'static {
+    fn any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+    fn resource(&self) -> &ApiResource;
+    fn name(&self) -> String;
+    /// The server has stored this object for us.
+    fn wrote(&self, raw: &[u8]);
+    /// The server has deleted this object for us.
+    fn removed(&self, key: &ObjectKey, uid: &str);
+    fn has_synced(&self) -> bool;
+    async fn synced(&self);
+    fn problem(&self) -> Option<Problem>;
+    /// Whether writes of ours have not come back as events yet.
+    fn is_ahead(&self) -> bool;
+    fn unused_for(&self, idle: Duration) -> bool;
+    fn stop(&self) -> Vec<Task<()>>;
+    /// Asks the server what there is, and waits until all of it was told to the handlers.
+    async fn catch_up(&self) -> Result<(), Problem>;
+}
+
+#[async_trait::async_trait]
+impl<K: Object> AnyInformer for Informer<K> {
+    fn any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn resource(&self) -> &ApiResource {
+        self.codec.kind.resource()
+    }
+
+    fn name(&self) -> String {
+        self.codec.kind.to_string()
+    }
+
+    fn wrote(&self, raw: &[u8]) {
+        let Ok(head) = wire::head(raw) else { return };
+        let key = head.key();
+        let Some(part) = self.part_of(&key) else { return };
+        // The event may have been quicker.
+        if part.objects.read().revision() >= head.revision() {
+            return;
+        }
+        let visible = selected(&self.options.labels, &self.options.fields, &key, raw);
+        // An object that cannot be decoded is reported when its event comes.
+        let Ok((kept, _)) = self.codec.take(raw) else { return };
+        part.objects.write().wrote(&key, head.revision(), &head.uid, kept, visible);
+    }
+
+    fn removed(&self, key: &ObjectKey, uid: &str) {
+        if let Some(part) = self.part_of(key) {
+            part.objects.write().removed(key, uid);
+        }
+    }
+
+    fn has_synced(&self) -> bool {
+        Informer::has_synced(self)
+    }
+
+    async fn synced(&self) {
+        Informer::synced(self).await;
+    }
+
+    fn problem(&self) -> Option<Problem> {
+        Informer::problem(self)
+    }
+
+    fn is_ahead(&self) -> bool {
+        self.parts.iter().any(|part| part.objects.read().is_ahead())
+    }
+
+    fn unused_for(&self, idle: Duration) -> bool {
+        Informer::unused_for(self, idle)
+    }
+
+    fn stop(&self) -> Vec<Task<()>> {
+        self.stop.cancel();
+        std::mem::take(&mut *self.tasks.lock())
+    }
+
+    async fn catch_up(&self) -> Result<(), Problem> {
+        reflector::catch_up(self).await
+    }
+}
+
+/// Whether an object is one of a selection.
+fn selected(
+    labels: &Option<k1s_object::selector::LabelSelector>,
+    fields: &Option<k1s_object::selector::FieldSelector>,
+    key: &ObjectKey,
+    raw: &[u8],
+) -> bool {
+    if labels.is_none() && fields.is_none() {
+        return true;
+    }
+    let Ok(object) = serde_json::from_slice::<Value>(raw) else { return false };
+    labels.as_ref().is_none_or(|labels| labels.matches_labels(object.pointer("/metadata/labels")))
+        && fields.as_ref().is_none_or(|fields| {
+            fields.matches(|field| match field {
+                "metadata.name" => Some(key.name()),
+                "metadata.namespace" => Some(key.namespace().unwrap_or_default()),
+                // The fields that can be selected by are where their names say; one that is not there is empty.
+                other => {
+                    let pointer = format!("/{}", other.replace('.', "/"));
+                    Some(object.pointer(&pointer).and_then(Value::as_str).unwrap_or_default())
+                }
+            })
+        })
+}

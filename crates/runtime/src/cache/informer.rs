@@ -1,0 +1,416 @@
+//! An informer: the objects of one kind, kept up to date, and those who want to hear of their changes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use k1s_env::{Env, Task};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    CacheError, Core, InformerOptions, Problem,
+    codec::{Codec, Kept},
+    objects::{IndexFn, Objects},
+    reflector,
+};
+use crate::{Event, Kind, Object, ObjectKey, client::ListOptions};
+
+/// Hears of every change of an object. It is called in the order of changes and must not wait; it may read the cache.
+pub type EventHandler<K> = Box<dyn Fn(&Event<K>) + Send + Sync>;
+
+/// The objects of one kind that a cache holds. Shared by all who ask a cache for the kind.
+pub struct Informer<K: Object> {
+    pub(super) core: Arc<Core>,
+    pub(super) codec: Arc<Codec<K>>,
+    pub(super) options: InformerOptions<K>,
+    /// One for each namespace that is watched; one for all if there is no such choice.
+    pub(super) parts: Vec<Part<K>>,
+    /// Locked while handlers are called: so they see one change after the other, and one that is added sees each object
+    /// once. Always locked before a part's objects.
+    handlers: Mutex<Handlers<K>>,
+    pub(super) status: watch::Sender<Status>,
+    /// When somebody last read, in milliseconds since `started`.
+    last_read: AtomicU64,
+    started: k1s_env::Instant,
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: Mutex<Vec<Task<()>>>,
+}
+
+pub(super) struct Part<K: Object> {
+    pub(super) namespace: Option<Arc<str>>,
+    pub(super) objects: RwLock<Objects<K>>,
+}
+
+struct Handlers<K> {
+    next_id: u64,
+    all: BTreeMap<u64, EventHandler<K>>,
+}
+
+/// How an informer is doing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Status {
+    /// How many parts have been listed.
+    pub(super) synced: usize,
+    /// What is wrong, by part.
+    pub(super) problems: BTreeMap<usize, Problem>,
+    /// Objects that could not be decoded, and why.
+    pub(super) undecodable: BTreeMap<ObjectKey, String>,
+}
+
+impl<K: Object> Informer<K> {
+    pub(super) fn new(core: &Arc<Core>, kind: Kind<K>, options: InformerOptions<K>) -> Arc<Informer<K>> {
+        let codec = Arc::new(Codec {
+            kind,
+            transform: options.transform.clone(),
+            lean: options.lean,
+            strip_managed_fields: options.strip_managed_fields,
+        });
+        let mut namespaces: Vec<Option<Arc<str>>> = match &options.namespaces {
+            Some(namespaces) if !namespaces.is_empty() => namespaces.iter().cloned().map(Some).collect(),
+            _ => vec![None],
+        };
+        namespaces.sort();
+        namespaces.dedup();
+        let parts = namespaces
+            .into_iter()
+            .map(|namespace| Part { namespace, objects: RwLock::new(Objects::new(Arc::clone(&codec))) })
+            .collect();
+        Arc::new(Informer {
+            core: Arc::clone(core),
+            codec,
+            options,
+            parts,
+            handlers: Mutex::new(Handlers { next_id: 0, all: BTreeMap::new() }),
+            status: watch::Sender::new(Status::default()),
+            last_read: AtomicU64::new(0),
+            started: core.env.now(),
+            stop: core.stop.child_token(),
+            tasks: Mutex::new(Vec::new()),
+        })
+    }
+
+    pub(super) fn start(self: &Arc<Self>) {
+        let env = &self.core.env;
+        let mut tasks = self.tasks.lock();
+        for part in 0..self.parts.len() {
+            let name = format!("informer {}", self.codec.kind);
+            tasks.push(env.spawn(name, reflector::run(Arc::clone(self), part, self.stop.clone())));
+        }
+        if let Some(period) = self.options.resync_period {
+            let resync = Self::resync(Arc::downgrade(self), env.clone(), period, self.stop.clone());
+            tasks.push(env.spawn(format!("resync {}", self.codec.kind), resync));
+        }
+    }
+
+    /// Shows every object to the handlers again, once in a while.
+    async fn resync(informer: Weak<Self>, env: Env, period: Duration, stop: CancellationToken) {
+        loop {
+            // Not everybody at the same time: ± 10 %.
+            let period = period.mul_f64(0.9 + 0.2 * env.random_f64());
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = env.sleep(period) => {}
+            }
+            let Some(informer) = informer.upgrade() else { return };
+            let handlers = informer.handlers.lock();
+            for part in &informer.parts {
+                let told: Vec<Kept<K>> = part.objects.read().told().map(|(_, kept)| kept.clone()).collect();
+                for object in told.iter().filter_map(|kept| informer.codec.open(kept)) {
+                    handlers.call(&[Event::Updated { old: Arc::clone(&object), new: object, resync: true }]);
+                }
+            }
+        }
+    }
+
+    // For readers.
+
+    /// The kind of its objects.
+    #[must_use]
+    pub fn kind(&self) -> &Kind<K> {
+        &self.codec.kind
+    }
+
+    /// Whether everything was listed once.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.status.borrow().synced == self.parts.len()
+    }
+
+    /// Waits until everything was listed once. Does not end before that, whatever is wrong.
+    pub async fn synced(&self) {
+        let mut status = self.status.subscribe();
+        let _ = status.wait_for(|status| status.synced == self.parts.len()).await;
+    }
+
+    /// What keeps it from listing or watching, if something does.
+    #[must_use]
+    pub fn problem(&self) -> Option<Problem> {
+        self.status.borrow().problems.values().next().cloned()
+    }
+
+    /// The objects that could not be decoded, and why. Their last good state, if there was one, is what is read.
+    #[must_use]
+    pub fn undecodable(&self) -> BTreeMap<ObjectKey, String> {
+        self.status.borrow().undecodable.clone()
+    }
+
+    /// Waits until it can be read, or there is a reason why it cannot.
+    pub(super) async fn readable(&self) -> Result<(), CacheError> {
+        if self.has_synced() {
+            return Ok(());
+        }
+        let mut status = self.status.subscribe();
+        let ready = status.wait_for(|status| {
+            status.synced == self.parts.len() || status.problems.values().any(Problem::is_lasting)
+        });
+        let reached = tokio::select! {
+            () = self.stop.cancelled() => return Err(CacheError::Stopped),
+            reached = ready => reached.map_err(|_| CacheError::Stopped)?,
+        };
+        if reached.synced == self.parts.len() {
+            return Ok(());
+        }
+        let problem = reached.problems.values().find(|problem| problem.is_lasting()).cloned();
+        Err(problem.map_or(CacheError::Stopped, |problem| CacheError::NotReadable {
+            kind: self.codec.kind.to_string(),
+            problem,
+        }))
+    }
+
+    fn mark_read(&self) {
+        let now = self.core.env.now() - self.started;
+        self.last_read.store(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(super) fn part_of(&self, key: &ObjectKey) -> Option<&Part<K>> {
+        match &*self.parts {
+            [only] if only.namespace.is_none() => Some(only),
+            parts => parts.iter().find(|part| part.namespace.as_deref() == key.namespace()),
+        }
+    }
+
+    /// An object, if it is there.
+    #[must_use]
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        self.mark_read();
+        let kept = self.part_of(key)?.objects.read().get(key).cloned()?;
+        self.codec.open(&kept)
+    }
+
+    /// How many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.objects.read().len()).sum()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The objects that match, in order of namespace and name.
+    ///
+    /// # Errors
+    /// If a field is asked for that no index was made for.
+    pub fn list(&self, options: &ListOptions) -> Result<Vec<Arc<K>>, CacheError> {
+        self.mark_read();
+        let mut found = Vec::new();
+        let namespace = options.namespace.as_deref();
+        for part in &self.parts {
+            if namespace.is_some() && part.namespace.is_some() && part.namespace.as_deref() != namespace {
+                continue;
+            }
+            self.select(&part.objects.read(), options, &mut found)?;
+        }
+        // Decoding, if it must be, is done when the locks are gone.
+        Ok(found.iter().filter_map(|kept| self.codec.open(kept)).collect())
+    }
+
+    fn select(
+        &self,
+        objects: &Objects<K>,
+        options: &ListOptions,
+        found: &mut Vec<Kept<K>>,
+    ) -> Result<(), CacheError> {
+        let limit = options.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let namespace = options.namespace.as_deref();
+        let fields = options.fields.as_ref().map(|fields| fields.requirements()).unwrap_or_default();
+        let (indexed, plain): (Vec<_>, Vec<_>) = fields.iter().partition(|one| objects.has_index(&one.field));
+        if let Some(one) = plain.iter().find(|one| key_field(&one.field).is_none()) {
+            return Err(CacheError::NoIndex { kind: self.codec.kind.to_string(), field: one.field.clone() });
+        }
+        let by_key = |key: &ObjectKey| {
+            plain.iter().all(|one| {
+                key_field(&one.field).is_some_and(|field| (field(key) == one.value) != one.negated)
+            })
+        };
+        let by_labels = |kept: &Kept<K>| {
+            options.labels.as_ref().is_none_or(|selector| self.codec.labels_match(kept, selector))
+        };
+        let mut take = |kept: &Kept<K>| {
+            let more = found.len() < limit;
+            if more && by_labels(kept) {
+                found.push(kept.clone());
+            }
+            more
+        };
+        // One index gives the keys, the others are looked into; without one that says "is", all objects are looked at.
+        let lead = indexed.iter().position(|one| !one.negated);
+        let others: Vec<(bool, BTreeSet<&ObjectKey>)> = indexed
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != lead)
+            .map(|(_, one)| (one.negated, objects.indexed(&one.field, &one.value).collect()))
+            .collect();
+        let by_index = |key: &ObjectKey| others.iter().all(|(negated, keys)| keys.contains(key) != *negated);
+        if let Some(lead) = lead {
+            let _ = objects
+                .indexed(&indexed[lead].field, &indexed[lead].value)
+                .filter(|key| namespace.is_none_or(|namespace| key.namespace() == Some(namespace)))
+                .filter(|key| by_key(key) && by_index(key))
+                .filter_map(|key| objects.get(key))
+                .all(&mut take);
+        } else {
+            let _ = objects
+                .range(namespace)
+                .filter(|(key, _)| by_key(key) && by_index(key))
+                .all(|(_, kept)| take(kept));
+        }
+        Ok(())
+    }
+
+    /// Makes an index: objects are found by the values that `values` gives for them.
+    pub fn add_index(&self, name: &str, values: &IndexFn<K>) {
+        for part in &self.parts {
+            part.objects.write().add_index(name.to_owned(), Arc::clone(values));
+        }
+    }
+
+    // For handlers.
+
+    /// Calls `handler` for every object there is, then for every change, until the registration is dropped.
+    #[must_use = "a handler is called as long as its registration lives"]
+    pub fn add_handler(self: &Arc<Self>, handler: EventHandler<K>) -> Registration {
+        let mut handlers = self.handlers.lock();
+        for part in &self.parts {
+            let told: Vec<Kept<K>> = part.objects.read().told().map(|(_, kept)| kept.clone()).collect();
+            for object in told.iter().filter_map(|kept| self.codec.open(kept)) {
+                handler(&Event::Created { object, initial: true });
+            }
+        }
+        let id = handlers.next_id;
+        handlers.next_id += 1;
+        handlers.all.insert(id, handler);
+        let informer = Arc::downgrade(self);
+        Registration::new(move || {
+            if let Some(informer) = informer.upgrade() {
+                informer.handlers.lock().all.remove(&id);
+                informer.mark_read();
+            }
+        })
+    }
+
+    /// Whether nobody has handlers here, and nobody has read for so long.
+    pub(super) fn unused_for(&self, idle: Duration) -> bool {
+        let now = self.core.env.now() - self.started;
+        self.handlers.lock().all.is_empty()
+            && now >= Duration::from_millis(self.last_read.load(Ordering::Relaxed)) + idle
+    }
+
+    // For the reflector.
+
+    /// Changes the objects of a part and tells the handlers.
+    pub(super) fn apply(&self, part: usize, change: impl FnOnce(&mut Objects<K>, &mut Vec<Event<K>>)) {
+        let mut events = Vec::new();
+        let handlers = self.handlers.lock();
+        change(&mut self.parts[part].objects.write(), &mut events);
+        handlers.call(&events);
+        drop(handlers);
+        self.core.moved();
+    }
+
+    /// A part has a problem, or has it no more.
+    pub(super) fn report(&self, part: usize, problem: Option<Problem>) {
+        self.status.send_if_modified(|status| match problem {
+            Some(problem) if status.problems.get(&part) != Some(&problem) => {
+                status.problems.insert(part, problem);
+                true
+            }
+            Some(_) => false,
+            None => status.problems.remove(&part).is_some(),
+        });
+    }
+
+    /// An object could not be decoded, or can be again.
+    pub(super) fn report_object(&self, key: &ObjectKey, error: Option<&str>) {
+        if error.is_none() && self.status.borrow().undecodable.is_empty() {
+            return;
+        }
+        self.status.send_if_modified(|status| match error {
+            Some(error) => status.undecodable.insert(key.clone(), error.to_owned()).as_deref() != Some(error),
+            None => status.undecodable.remove(key).is_some(),
+        });
+    }
+}
+
+/// The fields that need no index, because keys have them.
+fn key_field(name: &str) -> Option<fn(&ObjectKey) -> &str> {
+    match name {
+        "metadata.name" => Some(|key| key.name()),
+        "metadata.namespace" => Some(|key| key.namespace().unwrap_or_default()),
+        _ => None,
+    }
+}
+
+impl<K> Handlers<K> {
+    fn call(&self, events: &[Event<K>]) {
+        for event in events {
+            for handler in self.all.values() {
+                handler(event);
+            }
+        }
+    }
+}
+
+/// Keeps a handler registered until it is dropped.
+pub struct Registration {
+    remove: Option<Box<dyn FnOnce() + Send + Sync>>,
+}
+
+impl Registration {
+    fn new(remove: impl FnOnce() + Send + Sync + 'static) -> Registration {
+        Registration { remove: Some(Box::new(remove)) }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if let Some(remove) = self.remove.take() {
+            remove();
+        }
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Registration")
+    }
+}
+
+impl<K: Object> fmt::Debug for Informer<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Informer")
+            .field("kind", &self.codec.kind)
+            .field("status", &*self.status.borrow())
+            .finish_non_exhaustive()
+    }
+}

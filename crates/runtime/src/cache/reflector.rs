@@ -1,0 +1,431 @@
+//! Keeps an informer's objects like the server's: a list, then a watch from where the list was, and again when the watch
+//! cannot go on. Whatever happens, a state is never lost: only looked up again.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use http::{Request, StatusCode, header};
+use http_body_util::BodyExt as _;
+use kube::{client::Body, core::Status};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Informer, Problem,
+    informer::Part,
+    objects::{Incoming, Known},
+    wire::{self, Lines, Page},
+};
+use crate::{Form, Object, ObjectKey};
+
+/// Why a list or a watch has ended.
+enum End {
+    /// The server closed the watch: it can go on from where it was.
+    Closed,
+    /// The server does not know any more what happened since.
+    Expired,
+    Failed(Problem),
+}
+
+/// Runs until it is stopped.
+pub(super) async fn run<K: Object>(informer: Arc<Informer<K>>, part: usize, stop: CancellationToken) {
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = follow(&informer, part) => {}
+    }
+}
+
+async fn follow<K: Object>(informer: &Informer<K>, part: usize) {
+    let env = &informer.core.env;
+    let mut backoff = Backoff::default();
+    let mut listed = false;
+    loop {
+        let mut revision = match list(informer, part, !listed).await {
+            Ok(revision) => {
+                if !listed {
+                    informer.status.send_modify(|status| status.synced += 1);
+                    listed = true;
+                }
+                informer.report(part, None);
+                backoff = Backoff::default();
+                revision
+            }
+            Err(End::Failed(problem)) => {
+                backoff.sleep(informer, part, Some(problem)).await;
+                continue;
+            }
+            // A page's snapshot is gone, or the connection: from the beginning.
+            Err(End::Expired | End::Closed) => {
+                backoff.sleep(informer, part, None).await;
+                continue;
+            }
+        };
+        loop {
+            let began = env.now();
+            let before = revision.clone();
+            match watch(informer, part, &mut revision).await {
+                End::Closed => {}
+                End::Expired => break,
+                End::Failed(problem) => {
+                    backoff.sleep(informer, part, Some(problem)).await;
+                    continue;
+                }
+            }
+            informer.report(part, None);
+            // Watches that end at once, with nothing to tell, are not opened again at once.
+            if revision == before && env.now() - began < Duration::from_secs(1) {
+                backoff.sleep(informer, part, None).await;
+            } else {
+                backoff = Backoff::default();
+            }
+        }
+    }
+}
+
+/// Pauses after failures: longer each time.
+#[derive(Default)]
+struct Backoff {
+    failures: u32,
+}
+
+impl Backoff {
+    async fn sleep<K: Object>(&mut self, informer: &Informer<K>, part: usize, problem: Option<Problem>) {
+        if let Some(problem) = problem {
+            if self.failures == 0 || problem.is_lasting() {
+                tracing::warn!(kind = %informer.kind(), %problem, "cannot watch");
+            }
+            informer.report(part, Some(problem));
+        }
+        let settings = &informer.core.settings;
+        let pause = settings.retry_initial.saturating_mul(1 << self.failures.min(16)).min(settings.retry_max);
+        self.failures += 1;
+        let env = &informer.core.env;
+        env.sleep(pause.mul_f64(1.0 + env.random_f64() * 0.5)).await;
+    }
+}
+
+/// The whole collection; gives the revision that it is of.
+async fn list<K: Object>(informer: &Informer<K>, part: usize, first: bool) -> Result<String, End> {
+    informer.parts[part].objects.write().begin_list();
+    let mut continue_token = String::new();
+    loop {
+        let page = get_page(informer, part, informer.kind().form(), &continue_token).await?;
+        let page: Page<'_> = serde_json::from_slice(&page).map_err(|error| unreadable("list", &error))?;
+        informer.apply(part, |objects, events| {
+            for item in page.items.as_deref().unwrap_or_default() {
+                take(informer, item.get().as_bytes(), first, !first, objects, events);
+            }
+        });
+        if page.metadata.r#continue.is_empty() {
+            let revision = page.metadata.resource_version;
+            informer.apply(part, |objects, events| objects.end_list(wire::revision(&revision), events));
+            return Ok(revision);
+        }
+        continue_token = page.metadata.r#continue;
+    }
+}
+
+/// Takes in one state of an object.
+fn take<K: Object>(
+    informer: &Informer<K>,
+    raw: &[u8],
+    initial: bool,
+    look_first: bool,
+    objects: &mut super::objects::Objects<K>,
+    events: &mut Vec<crate::Event<K>>,
+) -> u64 {
+    // Looking for who it is costs one more pass over the bytes; it pays if decoding can be left out.
+    let mut known = None;
+    if look_first || objects.is_ahead() {
+        if let Ok(head) = wire::head(raw) {
+            let key = head.key();
+            match objects.known(&key, head.revision()) {
+                Known::Same => {
+                    objects.touch(&key);
+                    return head.revision();
+                }
+                Known::Written(kept) => known = informer.codec.open(&kept).map(|object| (kept, object)),
+                Known::New => {}
+            }
+        }
+    }
+    match known.map_or_else(|| informer.codec.take(raw), Ok) {
+        Ok((kept, object)) => {
+            let meta = object.meta();
+            let key = ObjectKey::of(&*object);
+            let revision = wire::revision(meta.resource_version.as_deref().unwrap_or_default());
+            let uid = meta.uid.clone().unwrap_or_default();
+            informer.report_object(&key, None);
+            objects.upsert(Incoming { key, revision, uid, kept, object }, initial, events);
+            revision
+        }
+        Err(error) => {
+            let Ok(head) = wire::head(raw) else {
+                tracing::error!(kind = %informer.kind(), %error, "skipped something that is not an object");
+                return 0;
+            };
+            let key = head.key();
+            tracing::error!(kind = %informer.kind(), object = %key, %error, "skipped an object that cannot be decoded");
+            informer.core.undecodable(&informer.codec.kind.to_string());
+            informer.report_object(&key, Some(&error.to_string()));
+            // The last good state stays; it is not gone.
+            objects.touch(&key);
+            head.revision()
+        }
+    }
+}
+
+/// Watches from a revision, and moves it on.
+async fn watch<K: Object>(informer: &Informer<K>, part: usize, revision: &mut String) -> End {
+    let core = &informer.core;
+    let settings = &core.settings;
+    // Not all watches at the same time: between one and two times the minimum.
+    let lifetime = settings.watch_timeout.mul_f64(1.0 + core.env.random_f64());
+    let seconds = lifetime.as_secs().max(1).to_string();
+    let query = [
+        ("watch", "true"),
+        ("resourceVersion", &**revision),
+        ("allowWatchBookmarks", "true"),
+        ("timeoutSeconds", &*seconds),
+    ];
+    let body = match send(informer, part, "watch", informer.kind().form(), &query).await {
+        Ok(body) => body,
+        Err(end) => return end,
+    };
+    let mut stream = body.into_data_stream();
+    let mut lines = Lines::default();
+    loop {
+        // A connection that is dead but not closed is silent for ever; a server sends bookmarks.
+        let chunk = match core.env.timeout(settings.watch_silence, stream.next()).await {
+            Ok(Some(Ok(chunk))) => chunk,
+            // However it was cut: go on from where it was.
+            Ok(Some(Err(_)) | None) | Err(_) => return End::Closed,
+        };
+        lines.push(&chunk);
+        while let Some(line) = lines.next() {
+            let line: wire::Line<'_> = match serde_json::from_slice(&line) {
+                Ok(line) => line,
+                Err(error) => return unreadable("watch", &error),
+            };
+            let raw = line.object.get().as_bytes();
+            match &*line.r#type {
+                "ADDED" | "MODIFIED" => informer.apply(part, |objects, events| {
+                    let reached = take(informer, raw, false, false, objects, events);
+                    objects.progress(reached);
+                    if reached != 0 {
+                        *revision = reached.to_string();
+                    }
+                }),
+                "DELETED" => informer.apply(part, |objects, events| {
+                    let Ok(head) = wire::head(raw) else { return };
+                    let key = head.key();
+                    informer.report_object(&key, None);
+                    // Its last state, or if that cannot be decoded, the one before.
+                    let object = informer.codec.decode(raw).ok();
+                    objects.delete(&key, head.revision(), object, events);
+                    objects.progress(head.revision());
+                    *revision = head.resource_version.into_owned();
+                }),
+                "BOOKMARK" => {
+                    if let Ok(head) = wire::head(raw) {
+                        informer.apply(part, |objects, _| objects.progress(head.revision()));
+                        *revision = head.resource_version.into_owned();
+                    }
+                }
+                "ERROR" => {
+                    let status: Status = serde_json::from_slice(raw).unwrap_or_default();
+                    return ended("watch", informer, status.code, status);
+                }
+                other => {
+                    tracing::warn!(kind = %informer.kind(), r#type = other, "an event of a type that is not known")
+                }
+            }
+        }
+    }
+}
+
+/// Lists what there is, as metadata, and waits until handlers know all of it.
+pub(super) async fn catch_up<K: Object>(informer: &Informer<K>) -> Result<(), Problem> {
+    for (index, part) in informer.parts.iter().enumerate() {
+        let mut there = BTreeMap::new();
+        let mut continue_token = String::new();
+        let mut snapshot = 0;
+        loop {
+            let page = match get_page(informer, index, Form::Metadata, &continue_token).await {
+                Ok(page) => page,
+                Err(End::Failed(problem)) => return Err(problem),
+                Err(End::Closed | End::Expired) => {
+                    return Err(Problem::Failed { message: "the list did not come to its end".to_owned() });
+                }
+            };
+            let page: Page<'_> = match serde_json::from_slice(&page) {
+                Ok(page) => page,
+                Err(error) => return Err(Problem::Failed { message: error.to_string() }),
+            };
+            for item in page.items.as_deref().unwrap_or_default() {
+                if let Ok(head) = wire::head(item.get().as_bytes()) {
+                    there.insert(head.key(), head.revision());
+                }
+            }
+            snapshot = snapshot.max(wire::revision(&page.metadata.resource_version));
+            if page.metadata.r#continue.is_empty() {
+                break;
+            }
+            continue_token = page.metadata.r#continue;
+        }
+        let mut changes = informer.core.changes();
+        loop {
+            changes.borrow_and_update();
+            let caught_up = is_told(informer, part, &there, snapshot);
+            if caught_up {
+                break;
+            }
+            if changes.changed().await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether handlers know at least these states, and know of the end of what is not among them.
+fn is_told<K: Object>(
+    informer: &Informer<K>,
+    part: &Part<K>,
+    there: &BTreeMap<ObjectKey, u64>,
+    snapshot: u64,
+) -> bool {
+    let objects = part.objects.read();
+    if objects.revision() >= snapshot {
+        return true;
+    }
+    let status = informer.status.borrow();
+    let told = |key: &ObjectKey| objects.told_revision(key);
+    there.iter().all(|(key, revision)| {
+        told(key).is_some_and(|told| told >= *revision) || status.undecodable.contains_key(key)
+    }) && objects
+        .told()
+        .all(|(key, _)| there.contains_key(key) || told(key).is_some_and(|told| told > snapshot))
+}
+
+async fn get_page<K: Object>(
+    informer: &Informer<K>,
+    part: usize,
+    form: Form,
+    continue_token: &str,
+) -> Result<Bytes, End> {
+    let limit = informer.core.settings.page_size.to_string();
+    let mut query = vec![("limit", &*limit)];
+    if !continue_token.is_empty() {
+        query.push(("continue", continue_token));
+    }
+    let body = send(informer, part, "list", form, &query).await?;
+    let collected = informer.core.env.timeout(informer.core.settings.request_timeout, body.collect()).await;
+    match collected {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        // Cut in the middle.
+        Ok(Err(error)) => Err(End::Failed(Problem::Failed { message: error.to_string() })),
+        Err(_) => Err(End::Failed(Problem::Failed {
+            message: "the list did not come to its end in time".to_owned(),
+        })),
+    }
+}
+
+async fn send<K: Object>(
+    informer: &Informer<K>,
+    part: usize,
+    verb: &'static str,
+    form: Form,
+    query: &[(&str, &str)],
+) -> Result<Body, End> {
+    let uri = uri(informer, part, query);
+    let accept = match (form, verb) {
+        (Form::Full, _) => "application/json",
+        (Form::Metadata, "list") => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+        (Form::Metadata, _) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+    };
+    let failed = |message: String| End::Failed(Problem::Failed { message });
+    let request = Request::get(uri)
+        .header(header::ACCEPT, accept)
+        .body(Body::empty())
+        .map_err(|error| failed(error.to_string()))?;
+    let sent =
+        informer.core.env.timeout(informer.core.settings.request_timeout, informer.core.client.send(request));
+    let response = match sent.await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => return Err(failed(error_text(&error))),
+        Err(_) => return Err(failed("no answer in time".to_owned())),
+    };
+    let code = response.status();
+    if code == StatusCode::OK {
+        return Ok(response.into_body());
+    }
+    let body =
+        response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    Err(ended(verb, informer, code.as_u16(), wire::status(code.as_u16(), &body)))
+}
+
+fn uri<K: Object>(informer: &Informer<K>, part: usize, query: &[(&str, &str)]) -> String {
+    let mut uri = informer.kind().path(informer.parts[part].namespace.as_deref());
+    uri.push('?');
+    let at = uri.len();
+    let mut serializer = form_urlencoded::Serializer::for_suffix(uri, at);
+    serializer.extend_pairs(query);
+    if let Some(labels) = &informer.options.labels {
+        serializer.append_pair("labelSelector", &labels.to_string());
+    }
+    if let Some(fields) = &informer.options.fields {
+        serializer.append_pair("fieldSelector", &fields.to_string());
+    }
+    serializer.finish()
+}
+
+/// An error with all that it is about.
+fn error_text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        source = error.source();
+    }
+    text
+}
+
+fn unreadable(what: &str, error: &serde_json::Error) -> End {
+    End::Failed(Problem::Failed { message: format!("the {what} cannot be read: {error}") })
+}
+
+/// What an error of the server means.
+fn ended<K: Object>(verb: &'static str, informer: &Informer<K>, code: u16, status: Status) -> End {
+    let resource = informer.kind().resource();
+    match code {
+        410 => End::Expired,
+        // A server that was set back refuses revisions that it does not have yet.
+        504 if status.details.as_ref().is_some_and(|details| {
+            details.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
+        }) =>
+        {
+            End::Expired
+        }
+        404 => End::Failed(Problem::NotServed { resource: full_name(resource) }),
+        401 | 403 => End::Failed(Problem::Forbidden {
+            verb,
+            resource: full_name(resource),
+            namespace: informer.options.namespaces.as_ref().and_then(|all| all.first().cloned()),
+            message: status.message,
+        }),
+        _ => End::Failed(Problem::Failed { message: format!("{verb}: {} ({code})", status.message) }),
+    }
+}
+
+fn full_name(resource: &kube::api::ApiResource) -> String {
+    if resource.group.is_empty() {
+        format!("{} ({})", resource.plural, resource.version)
+    } else {
+        format!("{}.{} ({})", resource.plural, resource.group, resource.version)
+    }
+}

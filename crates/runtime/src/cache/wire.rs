@@ -1,0 +1,169 @@
+//! Lists and watches as they come from the server, taken apart no further than needed.
+
+use std::borrow::Cow;
+
+use bytes::{Bytes, BytesMut};
+use kube::core::Status;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::ObjectKey;
+
+/// One page of a list.
+#[derive(Debug, Deserialize)]
+pub(super) struct Page<'a> {
+    #[serde(default)]
+    pub(super) metadata: PageMeta,
+    // Go's servers write an empty list as null.
+    #[serde(borrow, default)]
+    pub(super) items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct PageMeta {
+    pub(super) resource_version: String,
+    pub(super) r#continue: String,
+}
+
+/// One line of a watch.
+#[derive(Debug, Deserialize)]
+pub(super) struct Line<'a> {
+    #[serde(borrow)]
+    pub(super) r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) object: &'a RawValue,
+}
+
+/// What identifies an object, and one of its states.
+#[derive(Debug, Deserialize)]
+pub(super) struct Head<'a> {
+    #[serde(borrow, default)]
+    pub(super) metadata: HeadMeta<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct HeadMeta<'a> {
+    #[serde(borrow)]
+    pub(super) name: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) namespace: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) uid: Cow<'a, str>,
+    #[serde(borrow)]
+    pub(super) resource_version: Cow<'a, str>,
+}
+
+impl HeadMeta<'_> {
+    pub(super) fn key(&self) -> ObjectKey {
+        ObjectKey::new(self.namespace.as_deref(), &self.name)
+    }
+
+    pub(super) fn revision(&self) -> u64 {
+        revision(&self.resource_version)
+    }
+}
+
+/// What identifies an object, from its JSON.
+pub(super) fn head(raw: &[u8]) -> Result<HeadMeta<'_>, serde_json::Error> {
+    serde_json::from_slice::<Head<'_>>(raw).map(|head| head.metadata)
+}
+
+/// Resource versions can be compared as numbers (Kubernetes promises it); 0 is one that is not a number.
+pub(super) fn revision(text: &str) -> u64 {
+    text.parse().unwrap_or(0)
+}
+
+/// An error of a server as a Status, whatever its body is.
+pub(super) fn status(code: u16, body: &[u8]) -> Status {
+    serde_json::from_slice::<Status>(body)
+        .ok()
+        .filter(|status| status.code != 0 || !status.message.is_empty())
+        .map_or_else(
+            || {
+                let text = String::from_utf8_lossy(&body[..body.len().min(300)]);
+                Status { code, message: text.trim().to_owned(), ..Status::default() }
+            },
+            |mut status| {
+                if status.code == 0 {
+                    status.code = code;
+                }
+                status
+            },
+        )
+}
+
+/// Cuts a stream of bytes into lines.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    buffer: BytesMut,
+    /// So much of the buffer has no end of line.
+    searched: usize,
+}
+
+impl Lines {
+    /// Takes what has arrived.
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        self.buffer.extend_from_slice(chunk);
+    }
+
+    /// The next complete line that is not empty.
+    pub(super) fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+                self.searched = self.buffer.len();
+                return None;
+            };
+            let line = self.buffer.split_to(self.searched + end + 1).freeze();
+            self.searched = 0;
+            let line = line.slice(..line.len() - 1);
+            if !line.trim_ascii().is_empty() {
+                return Some(line);
+            }
+        }
+    }
+}
+
+/// An object's JSON with its kind in front, if it is not there. Servers leave it out of the items of lists.
+pub(super) fn with_kind<'a>(raw: &'a [u8], api_version: &str, kind: &str) -> Cow<'a, [u8]> {
+    if raw.starts_with(b"{\"apiVersion\"")
+        || raw.starts_with(b"{\"kind\"")
+        || !raw.starts_with(b"{")
+        || raw == b"{}"
+    {
+        return Cow::Borrowed(raw);
+    }
+    let mut out = format!("{{\"apiVersion\":\"{api_version}\",\"kind\":\"{kind}\",").into_bytes();
+    out.extend_from_slice(&raw[1..]);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found_wherever_chunks_are_cut() {
+        let text = b"{\"a\":1}\n\n{\"b\":2}\r\n{\"c\":3}\n{\"rest\"";
+        for cut in 1..text.len() {
+            let mut lines = Lines::default();
+            let mut found = Vec::new();
+            for chunk in text.chunks(cut) {
+                lines.push(chunk);
+                while let Some(line) = lines.next() {
+                    found.push(String::from_utf8(line.trim_ascii().to_vec()).unwrap());
+                }
+            }
+            assert_eq!(found, ["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"], "chunks of {cut}");
+        }
+    }
+
+    #[test]
+    fn an_object_gets_its_kind_unless_it_has_it() {
+        let with =
+            |raw: &str| String::from_utf8(with_kind(raw.as_bytes(), "v1", "Pod").into_owned()).unwrap();
+        assert_eq!(with(r#"{"metadata":{}}"#), r#"{"apiVersion":"v1","kind":"Pod","metadata":{}}"#);
+        assert_eq!(with(r#"{"kind":"X","apiVersion":"y"}"#), r#"{"kind":"X","apiVersion":"y"}"#);
+    }
+}
