@@ -1,7 +1,8 @@
 //! Which kind of object is meant, and in which form: typed, dynamic, or its metadata alone.
 
-use std::{fmt, hash::Hash};
+use std::{any::TypeId, fmt, hash::Hash};
 
+use k8s_openapi::ClusterResourceScope;
 use kube::{
     Resource,
     api::{ApiResource, PartialObjectMeta},
@@ -11,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 /// An object that the runtime can read, write and watch: the types of `k8s-openapi`, of `#[derive(CustomResource)]`,
 /// `DynamicObject`, `PartialObjectMeta`. Implemented for all of them.
 pub trait Object:
-    Resource<DynamicType: Clone + Eq + Hash + fmt::Debug>
+    Resource<DynamicType: Clone + Eq + Hash + fmt::Debug, Scope: 'static>
     + Clone
     + fmt::Debug
     + Serialize
@@ -23,7 +24,7 @@ pub trait Object:
 }
 
 impl<K> Object for K where
-    K: Resource<DynamicType: Clone + Eq + Hash + fmt::Debug>
+    K: Resource<DynamicType: Clone + Eq + Hash + fmt::Debug, Scope: 'static>
         + Clone
         + fmt::Debug
         + Serialize
@@ -107,6 +108,15 @@ impl<K: Resource> Kind<K> {
     #[must_use]
     pub fn form(&self) -> Form {
         self.form
+    }
+
+    /// Whether its objects are in no namespace. Not known, and so `false`, for kinds that are known at run time only.
+    #[must_use]
+    pub fn is_cluster_scoped(&self) -> bool
+    where
+        K::Scope: 'static,
+    {
+        TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>()
     }
 
     /// The path of the collection: of a namespace, or of the whole cluster.

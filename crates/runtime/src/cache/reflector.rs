@@ -67,7 +67,12 @@ async fn follow<K: Object>(informer: &Informer<K>, part: usize) {
                 End::Closed => {}
                 End::Expired => break,
                 End::Failed(problem) => {
+                    let vanished = matches!(problem, Problem::NotServed { .. });
                     backoff.sleep(informer, part, Some(problem)).await;
+                    // A kind that was taken away may come back as another one.
+                    if vanished {
+                        break;
+                    }
                     continue;
                 }
             }

@@ -1,0 +1,437 @@
+//! A controller: sources that queue requests, and workers that reconcile them.
+
+mod builder;
+pub(crate) mod metrics;
+mod options;
+mod worker;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use k1s_env::{Component, Env, Task, WorkTracker};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+pub use self::{
+    builder::{Builder, BuildError},
+    options::ControllerOptions,
+};
+use self::metrics::OfController;
+use crate::{
+    Action, BoxError, Context, Manager, Reconciler, Request,
+    cache::{Cache, Problem},
+    predicate::MetaPredicate,
+    queue::{Key, Queue, QueueState},
+    source::{Source, SourceContext, Started},
+};
+
+/// A controller of a manager. Clones are the same controller.
+pub struct Controller<R: Key = Request> {
+    pub(crate) inner: Arc<Inner<R>>,
+}
+
+impl Controller {
+    /// Begins to describe a controller that a manager will run.
+    #[must_use]
+    pub fn managed_by(manager: &Manager) -> Builder<Request> {
+        Builder::new(manager)
+    }
+}
+
+pub(crate) struct Inner<R: Key> {
+    pub(crate) name: Arc<str>,
+    pub(crate) env: Env,
+    pub(crate) queue: Queue<R>,
+    cache: Cache,
+    options: ControllerOptions<R>,
+    reconciler: Box<dyn DynReconciler<R>>,
+    filters: Vec<MetaPredicate>,
+    metrics: OfController,
+    counts: Counts,
+    /// Reconciles that run.
+    pub(crate) reconciles: Component,
+    /// Events that wait for their mapper.
+    events: Component,
+    /// Ends the runs that are left when a shutdown's time is over.
+    give_up: CancellationToken,
+    sources: Mutex<Sources<R>>,
+}
+
+#[derive(Default)]
+struct Counts {
+    reconciles: AtomicU64,
+    errors: AtomicU64,
+    panics: AtomicU64,
+}
+
+/// What a controller has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ControllerStats {
+    /// Reconciles that have ended.
+    pub reconciles: u64,
+    /// Those of them that failed.
+    pub errors: u64,
+    /// Those of them that panicked.
+    pub panics: u64,
+}
+
+/// Names a watch of a controller, so that it can be taken away again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WatchId(u64);
+
+struct Sources<R: Key> {
+    next: u64,
+    waiting: BTreeMap<WatchId, Box<dyn Source<R>>>,
+    running: BTreeMap<WatchId, Running>,
+    /// Set while the controller runs.
+    stop: Option<CancellationToken>,
+}
+
+struct Running {
+    name: String,
+    stop: CancellationToken,
+    synced: bool,
+    problem: Box<dyn Fn() -> Option<Problem> + Send + Sync>,
+    tasks: Arc<Mutex<Vec<Task<()>>>>,
+    _guard: Box<dyn Send + Sync>,
+}
+
+/// A reconciler of whatever type.
+trait DynReconciler<R>: Send + Sync {
+    fn reconcile<'a>(
+        &'a self,
+        request: R,
+        context: Context,
+    ) -> Pin<Box<dyn Future<Output = Result<Action, BoxError>> + Send + 'a>>;
+}
+
+impl<R: Key, T: Reconciler<R>> DynReconciler<R> for T {
+    fn reconcile<'a>(
+        &'a self,
+        request: R,
+        context: Context,
+    ) -> Pin<Box<dyn Future<Output = Result<Action, BoxError>> + Send + 'a>> {
+        Box::pin(async move { Reconciler::reconcile(self, request, context).await.map_err(Into::into) })
+    }
+}
+
+/// Why a controller could not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControllerError {
+    /// A source could not be started.
+    #[error("controller {controller}: cannot watch {source_name}: {error}")]
+    Source {
+        /// The controller.
+        controller: Arc<str>,
+        /// The source.
+        source_name: String,
+        /// Why.
+        error: BoxError,
+    },
+    /// A source did not become complete in time.
+    #[error("controller {controller}: {source_name} was not complete after {after:?}: {}", reason(problem.as_ref()))]
+    SyncTimeout {
+        /// The controller.
+        controller: Arc<str>,
+        /// The source.
+        source_name: String,
+        /// How long it was waited for.
+        after: std::time::Duration,
+        /// What is known of the reason.
+        problem: Option<Problem>,
+    },
+    /// A reconcile panicked, and panics are not caught here.
+    #[error("controller {controller}: {message}")]
+    Panic {
+        /// The controller.
+        controller: Arc<str>,
+        /// What it said.
+        message: String,
+    },
+}
+
+fn reason(problem: Option<&Problem>) -> String {
+    problem.map_or_else(|| "the reason is not known".to_owned(), ToString::to_string)
+}
+
+impl<R: Key> Controller<R> {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Its queue: to add requests by hand, or to look at it.
+    #[must_use]
+    pub fn queue(&self) -> &Queue<R> {
+        &self.inner.queue
+    }
+
+    /// What it has done so far.
+    #[must_use]
+    pub fn stats(&self) -> ControllerStats {
+        self.inner.stats()
+    }
+
+    /// Adds a source, also while the controller runs.
+    ///
+    /// # Errors
+    /// If the source cannot be started.
+    pub fn watch(&self, source: impl Source<R>) -> Result<WatchId, ControllerError> {
+        self.inner.add_source(Box::new(source))
+    }
+
+    /// Takes a source away again. What it has queued stays; its kind is watched no more if nobody else does.
+    pub fn unwatch(&self, watch: WatchId) {
+        let mut sources = self.inner.sources.lock();
+        sources.waiting.remove(&watch);
+        let running = sources.running.remove(&watch);
+        drop(sources);
+        if let Some(running) = running {
+            running.stop.cancel();
+        }
+    }
+}
+
+impl<R: Key> Inner<R> {
+    fn stats(&self) -> ControllerStats {
+        ControllerStats {
+            reconciles: self.counts.reconciles.load(Ordering::Relaxed),
+            errors: self.counts.errors.load(Ordering::Relaxed),
+            panics: self.counts.panics.load(Ordering::Relaxed),
+        }
+    }
+
+    fn add_source(&self, source: Box<dyn Source<R>>) -> Result<WatchId, ControllerError> {
+        let (id, stop) = {
+            let mut sources = self.sources.lock();
+            let id = WatchId(sources.next);
+            sources.next += 1;
+            let Some(stop) = sources.stop.clone() else {
+                sources.waiting.insert(id, source);
+                return Ok(id);
+            };
+            (id, stop)
+        };
+        // Complete or not: a watch that is added later makes nobody wait.
+        drop(self.start_source(id, source, &stop)?);
+        Ok(id)
+    }
+
+    /// Starts a source; the future ends when it is complete.
+    fn start_source(
+        &self,
+        id: WatchId,
+        source: Box<dyn Source<R>>,
+        stop: &CancellationToken,
+    ) -> Result<Pin<Box<dyn Future<Output = ()> + Send>>, ControllerError> {
+        let name = source.name();
+        let stop = stop.child_token();
+        let tasks = Arc::new(Mutex::new(Vec::new()));
+        let context = SourceContext {
+            env: self.env.clone(),
+            cache: self.cache.clone(),
+            queue: self.queue.clone(),
+            controller: Arc::clone(&self.name),
+            kind: name.clone(),
+            filters: self.filters.clone(),
+            work: self.events.clone(),
+            stop: stop.clone(),
+            tasks: Arc::clone(&tasks),
+        };
+        let Started { synced, problem, guard } = source.start(context).map_err(|error| {
+            ControllerError::Source { controller: Arc::clone(&self.name), source_name: name.clone(), error }
+        })?;
+        let running = Running { name, stop, synced: false, problem, tasks, _guard: guard };
+        self.sources.lock().running.insert(id, running);
+        Ok(synced)
+    }
+
+    /// Starts all sources and waits until they are complete.
+    async fn start_sources(&self, stop: &CancellationToken) -> Result<(), ControllerError> {
+        let waiting = {
+            let mut sources = self.sources.lock();
+            sources.stop = Some(stop.clone());
+            std::mem::take(&mut sources.waiting)
+        };
+        let mut started = Vec::new();
+        for (id, source) in waiting {
+            started.push((id, self.start_source(id, source, stop)?));
+        }
+        for (id, synced) in started {
+            self.wait_for(id, synced).await?;
+        }
+        Ok(())
+    }
+
+    async fn wait_for(
+        &self,
+        id: WatchId,
+        mut synced: Pin<Box<dyn Future<Output = ()> + Send>>,
+    ) -> Result<(), ControllerError> {
+        let limit = self.options.cache_sync_timeout;
+        while self.env.timeout(limit, &mut synced).await.is_err() {
+            let sources = self.sources.lock();
+            let Some(running) = sources.running.get(&id) else { return Ok(()) };
+            let problem = (running.problem)();
+            // A kind may come later; readiness tells that it is missing.
+            if let Some(problem @ Problem::NotServed { .. }) = &problem {
+                tracing::warn!(controller = %self.name, source = %running.name, %problem, "still waiting");
+                continue;
+            }
+            return Err(ControllerError::SyncTimeout {
+                controller: Arc::clone(&self.name),
+                source_name: running.name.clone(),
+                after: limit,
+                problem,
+            });
+        }
+        if let Some(running) = self.sources.lock().running.get_mut(&id) {
+            running.synced = true;
+        }
+        Ok(())
+    }
+
+    async fn stop_sources(&self) {
+        let running = {
+            let mut sources = self.sources.lock();
+            sources.stop = None;
+            std::mem::take(&mut sources.running)
+        };
+        for running in running.into_values() {
+            running.stop.cancel();
+            let tasks = std::mem::take(&mut *running.tasks.lock());
+            for task in tasks {
+                let _ = task.await;
+            }
+        }
+    }
+}
+
+/// A controller of whatever request type, as its manager sees it.
+#[async_trait::async_trait]
+pub(crate) trait AnyController: Send + Sync + 'static {
+    fn name(&self) -> &Arc<str>;
+    fn needs_leader_election(&self) -> bool;
+    fn leader_election(&self) -> Option<crate::leader::LeaderElectionOptions>;
+    fn concurrency(&self) -> usize;
+    /// Runs until it is stopped; what is in flight then goes on.
+    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError>;
+    /// Hands out no more requests.
+    fn stop_accepting(&self);
+    fn reconciles(&self) -> &Component;
+    /// Cancels the reconciles that are in flight.
+    fn give_up(&self);
+    fn state(&self) -> QueueState;
+    fn activity(&self) -> u64;
+    fn events_in_flight(&self) -> usize;
+    async fn idle(&self);
+    fn stats(&self) -> ControllerStats;
+    /// Sources that are not complete, and why.
+    fn waiting_for(&self) -> Vec<(String, Option<Problem>)>;
+    fn is_running(&self) -> bool;
+}
+
+#[async_trait::async_trait]
+impl<R: Key> AnyController for Inner<R> {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn needs_leader_election(&self) -> bool {
+        self.options.needs_leader_election
+    }
+
+    fn leader_election(&self) -> Option<crate::leader::LeaderElectionOptions> {
+        self.options.leader_election.clone()
+    }
+
+    fn concurrency(&self) -> usize {
+        self.options.max_concurrent_reconciles.get()
+    }
+
+    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError> {
+        let started = tokio::select! {
+            () = stop.cancelled() => Ok(()),
+            started = self.start_sources(&stop) => started,
+        };
+        let result = match started {
+            Ok(()) if !stop.is_cancelled() => worker::run(&self, &stop).await,
+            Ok(()) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.stop_sources().await;
+        Ok(result?)
+    }
+
+    fn stop_accepting(&self) {
+        self.reconciles.stop_accepting();
+        self.queue.shut_down();
+    }
+
+    fn reconciles(&self) -> &Component {
+        &self.reconciles
+    }
+
+    fn give_up(&self) {
+        self.give_up.cancel();
+    }
+
+    fn state(&self) -> QueueState {
+        self.queue.state()
+    }
+
+    fn activity(&self) -> u64 {
+        self.queue.activity()
+    }
+
+    fn events_in_flight(&self) -> usize {
+        self.events.stats().in_flight
+    }
+
+    async fn idle(&self) {
+        self.queue.idle().await;
+        self.events.wait_idle_forever().await;
+    }
+
+    fn stats(&self) -> ControllerStats {
+        Inner::stats(self)
+    }
+
+    fn waiting_for(&self) -> Vec<(String, Option<Problem>)> {
+        let sources = self.sources.lock();
+        let behind = sources.running.values().filter(|running| !running.synced);
+        behind.map(|running| (running.name.clone(), (running.problem)())).collect()
+    }
+
+    fn is_running(&self) -> bool {
+        self.sources.lock().stop.is_some()
+    }
+}
+
+/// The component that a controller's reconciles are counted in.
+pub(crate) fn reconcile_component(work: &WorkTracker, name: &str) -> Component {
+    work.component(&format!("reconcile/{name}"))
+}
+
+impl<R: Key> Clone for Controller<R> {
+    fn clone(&self) -> Controller<R> {
+        Controller { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<R: Key> fmt::Debug for Controller<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller").field("name", &self.inner.name).field("queue", &self.inner.queue).finish()
+    }
+}

@@ -1,0 +1,189 @@
+//! Takes requests from the queue and reconciles them.
+
+use std::{
+    any::Any,
+    panic::AssertUnwindSafe,
+    sync::{Arc, atomic::Ordering},
+};
+
+use futures_util::FutureExt as _;
+use k1s_env::WorkGuard;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use super::{ControllerError, Inner};
+use crate::{
+    Action, BoxError, Context, TerminalError,
+    queue::{AddOptions, Cause, CauseEvent, Item, Key},
+    reconcile::Requeue,
+};
+
+/// How a reconcile ended.
+enum Outcome {
+    Finished(Result<Action, BoxError>),
+    Panicked(String),
+    TimedOut,
+    /// At the end of a shutdown's time.
+    GivenUp,
+}
+
+/// Runs the workers until the controller is stopped. Reconciles in flight go on then, until they are given up.
+pub(super) async fn run<R: Key>(
+    controller: &Arc<Inner<R>>,
+    stop: &CancellationToken,
+) -> Result<(), ControllerError> {
+    let count = controller.options.max_concurrent_reconciles.get();
+    tracing::info!(controller = %controller.name, workers = count, "Starting workers");
+    let mut workers = Vec::with_capacity(count);
+    let failed = CancellationToken::new();
+    for _ in 0..count {
+        let (controller, failed) = (Arc::clone(controller), failed.clone());
+        let name = format!("controller {}", controller.name);
+        workers.push(controller.env.clone().spawn(name, async move {
+            let result = work(&controller).await;
+            if result.is_err() {
+                failed.cancel();
+            }
+            result
+        }));
+    }
+    tokio::select! {
+        () = stop.cancelled() => {}
+        () = failed.cancelled() => {}
+    }
+    controller.queue.shut_down();
+    let mut result = Ok(());
+    for worker in workers {
+        if let Ok(ended) = worker.await {
+            result = result.and(ended);
+        }
+    }
+    tracing::info!(controller = %controller.name, "All workers finished");
+    result
+}
+
+async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
+    while let Some(item) = controller.queue.next().await {
+        // From here on it is counted; what is refused is found again at the next start.
+        let Ok(guard) = controller.reconciles.begin(format!("{:?}", item.key())) else { continue };
+        reconcile(controller, item, guard).await?;
+    }
+    Ok(())
+}
+
+async fn reconcile<R: Key>(controller: &Inner<R>, item: Item<R>, guard: WorkGuard) -> Result<(), ControllerError> {
+    let env = &controller.env;
+    let began = env.now();
+    let id = env.uuid();
+    let deadline = controller.options.reconciliation_timeout.map(|limit| began + limit);
+    let cancelled = controller.give_up.child_token();
+    let causes = item.causes().clone();
+    let context = Context::new(id, &controller.name, item.attempt(), item.priority(), causes, deadline, cancelled.clone());
+    let span = tracing::info_span!(
+        "reconcile",
+        controller = %controller.name,
+        object = ?item.key(),
+        reconcile_id = %id,
+    );
+    controller.metrics.active.inc();
+    let outcome = {
+        let run = AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
+        let run = run.instrument(span.clone());
+        tokio::select! {
+            // A run that has ended has ended, however late it was.
+            biased;
+            ended = run => match ended {
+                Ok(result) => Outcome::Finished(result),
+                Err(panic) => Outcome::Panicked(message(&*panic)),
+            },
+            () = async { match deadline { Some(at) => env.sleep_until(at).await, None => std::future::pending().await } } => {
+                cancelled.cancel();
+                Outcome::TimedOut
+            }
+            () = controller.give_up.cancelled() => Outcome::GivenUp,
+        }
+    };
+    let metrics = &controller.metrics;
+    metrics.active.dec();
+    metrics.time.observe((env.now() - began).as_secs_f64());
+    let _entered = span.enter();
+    finish(controller, item, guard, outcome)
+}
+
+fn finish<R: Key>(
+    controller: &Inner<R>,
+    item: Item<R>,
+    guard: WorkGuard,
+    outcome: Outcome,
+) -> Result<(), ControllerError> {
+    let (queue, metrics, counts) = (&controller.queue, &controller.metrics, &controller.counts);
+    let key = item.key().clone();
+    let again = |event: CauseEvent, priority: Option<i32>| AddOptions {
+        priority: Some(priority.unwrap_or_else(|| item.priority())),
+        ..AddOptions::because(Cause::new(event))
+    };
+    let error: BoxError = match outcome {
+        Outcome::Finished(Ok(action)) => {
+            match action.requeue {
+                Requeue::No => {
+                    metrics.success.inc();
+                    queue.forget(&key);
+                }
+                Requeue::After(after) => {
+                    metrics.requeue_after.inc();
+                    // A pause that was asked for is not a failure.
+                    queue.forget(&key);
+                    let options = again(CauseEvent::RequeueAfter, action.priority);
+                    queue.add_with(AddOptions { after: Some(after), ..options }, key);
+                }
+                Requeue::RateLimited => {
+                    metrics.requeue.inc();
+                    let options = again(CauseEvent::Requeue, action.priority);
+                    queue.add_with(AddOptions { rate_limited: true, ..options }, key);
+                }
+            }
+            counts.reconciles.fetch_add(1, Ordering::Relaxed);
+            guard.succeed();
+            return Ok(());
+        }
+        Outcome::Finished(Err(error)) => error,
+        Outcome::Panicked(message) => {
+            metrics.panics.inc();
+            counts.panics.fetch_add(1, Ordering::Relaxed);
+            let message = format!("panic: {message} [recovered]");
+            if !controller.options.recover_panic {
+                return Err(ControllerError::Panic { controller: Arc::clone(&controller.name), message });
+            }
+            message.into()
+        }
+        Outcome::TimedOut => {
+            metrics.timeouts.inc();
+            format!("not done after {:?}", controller.options.reconciliation_timeout.unwrap_or_default()).into()
+        }
+        Outcome::GivenUp => "given up: the time for shutting down is over".into(),
+    };
+    metrics.error.inc();
+    metrics.errors.inc();
+    counts.reconciles.fetch_add(1, Ordering::Relaxed);
+    counts.errors.fetch_add(1, Ordering::Relaxed);
+    if TerminalError::is_in(&error) {
+        metrics.terminal_errors.inc();
+        tracing::error!(%error, "Reconciler error; not tried again until something changes");
+        queue.forget(&key);
+    } else {
+        tracing::error!(%error, attempt = item.attempt(), "Reconciler error");
+        queue.add_with(AddOptions { rate_limited: true, ..again(CauseEvent::Retry, None) }, key);
+    }
+    guard.fail();
+    Ok(())
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    if let Some(text) = panic.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = panic.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "something that is not text".to_owned()
+    }
+}

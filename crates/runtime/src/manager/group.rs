@@ -1,0 +1,92 @@
+//! Runnables that are started and stopped together.
+
+use std::{sync::Arc, time::Duration};
+
+use k1s_env::{Env, Task};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{ManagerError, Runnable};
+
+/// A group of runnables. One that is added while the group runs is started at once.
+pub(super) struct Group {
+    name: &'static str,
+    env: Env,
+    stop: CancellationToken,
+    failures: mpsc::UnboundedSender<ManagerError>,
+    state: Mutex<State>,
+}
+
+enum State {
+    Waiting(Vec<Arc<dyn Runnable>>),
+    Running(Vec<(String, Task<()>)>),
+    Stopped,
+}
+
+impl Group {
+    pub(super) fn new(name: &'static str, env: &Env, failures: mpsc::UnboundedSender<ManagerError>) -> Group {
+        Group {
+            name,
+            env: env.clone(),
+            stop: CancellationToken::new(),
+            failures,
+            state: Mutex::new(State::Waiting(Vec::new())),
+        }
+    }
+
+    pub(super) fn add(&self, runnable: Arc<dyn Runnable>) {
+        match &mut *self.state.lock() {
+            State::Waiting(waiting) => waiting.push(runnable),
+            State::Running(running) => running.push(self.launch(runnable)),
+            // Nobody would stop it any more.
+            State::Stopped => {}
+        }
+    }
+
+    pub(super) fn start(&self) {
+        let mut state = self.state.lock();
+        if let State::Waiting(waiting) = &mut *state {
+            let waiting = std::mem::take(waiting);
+            *state = State::Running(waiting.into_iter().map(|runnable| self.launch(runnable)).collect());
+        }
+    }
+
+    fn launch(&self, runnable: Arc<dyn Runnable>) -> (String, Task<()>) {
+        let (name, stop, failures) = (runnable.name(), self.stop.clone(), self.failures.clone());
+        let known = name.clone();
+        let task = self.env.spawn(format!("{}: {name}", self.name), async move {
+            if let Err(error) = runnable.run(stop).await {
+                let _ = failures.send(ManagerError::Runnable { name, error });
+            }
+        });
+        (known, task)
+    }
+
+    /// Stops all of it, waits for its end for so long (`None`: for ever), and ends the rest by force. Gives the names of
+    /// those.
+    pub(super) async fn stop(&self, limit: Option<Duration>) -> Vec<String> {
+        self.stop.cancel();
+        let state = std::mem::replace(&mut *self.state.lock(), State::Stopped);
+        let State::Running(running) = state else { return Vec::new() };
+        let deadline = limit.map(|limit| self.env.now() + limit);
+        let mut stuck = Vec::new();
+        for (name, mut task) in running {
+            let ended = match deadline {
+                None => {
+                    let _ = (&mut task).await;
+                    true
+                }
+                Some(at) => {
+                    let left = at - self.env.now();
+                    self.env.timeout(left, &mut task).await.is_ok() || task.is_finished()
+                }
+            };
+            if !ended {
+                task.abort();
+                stuck.push(name);
+            }
+        }
+        stuck
+    }
+}

@@ -1,0 +1,411 @@
+//! The manager: what controllers share, and what starts and stops them.
+
+mod group;
+mod idle;
+mod options;
+mod run;
+mod runnable;
+mod signals;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use k1s_env::{Env, WorkTracker};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use self::group::Group;
+pub use self::{
+    idle::{IdleOptions, IdleReport, NotIdle},
+    options::ManagerOptions,
+    runnable::{FnRunnable, Runnable, runnable},
+    signals::{Signals, shutdown_on_signals},
+};
+use crate::{
+    BoxError, Kind, Metrics, Object,
+    cache::Cache,
+    client::{Client, ClientOptions},
+    controller::{AnyController, ControllerStats, metrics::ControllerMetrics},
+    endpoint::Checks,
+    leader::{InvalidOptions, LeaderMetrics},
+    queue::QueueMetrics,
+    recorder::{EventBroadcaster, EventRecorder},
+    webhook::WebhookServer,
+};
+
+/// What a manager can be made for: a `kube::Client`, or a runtime that has one.
+pub trait Connect {
+    /// The client.
+    fn client(&self) -> kube::Client;
+
+    /// Time and tasks of what is behind the client, if it is in this process.
+    fn env(&self) -> Option<Env> {
+        None
+    }
+
+    /// Where its work is counted.
+    fn work(&self) -> Option<WorkTracker> {
+        None
+    }
+}
+
+impl Connect for kube::Client {
+    fn client(&self) -> kube::Client {
+        self.clone()
+    }
+}
+
+impl<T: Connect + ?Sized> Connect for &T {
+    fn client(&self) -> kube::Client {
+        (**self).client()
+    }
+
+    fn env(&self) -> Option<Env> {
+        (**self).env()
+    }
+
+    fn work(&self) -> Option<WorkTracker> {
+        (**self).work()
+    }
+}
+
+/// Why a manager has ended, or could not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManagerError {
+    /// A manager is started once.
+    #[error("manager already started")]
+    AlreadyStarted,
+    /// Another replica leads, or may soon.
+    #[error("leader election lost")]
+    LeaderElectionLost,
+    /// The options of an election cannot work.
+    #[error(transparent)]
+    LeaderElection(#[from] InvalidOptions),
+    /// A controller or another runnable failed.
+    #[error("{name}: {error}")]
+    Runnable {
+        /// Which one.
+        name: String,
+        /// Why.
+        error: BoxError,
+    },
+    /// An address could not be listened on, or a server failed.
+    #[error("{what}: {error}")]
+    Server {
+        /// Which one.
+        what: &'static str,
+        /// Why.
+        error: BoxError,
+    },
+    /// The time for a graceful shutdown was over before all work had ended.
+    #[error("the graceful shutdown did not end in time: {}", .stuck.join(", "))]
+    ShutdownTimeout {
+        /// What was still running: controllers with their keys, and runnables.
+        stuck: Vec<String>,
+    },
+    /// It did not become idle.
+    #[error(transparent)]
+    NotIdle(#[from] NotIdle),
+}
+
+/// Shares a client, a cache, metrics and much else among controllers, and runs them. Clones are the same manager.
+///
+/// ```no_run
+/// use k1s_runtime::{Manager, ManagerOptions, shutdown_on_signals};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = kube::Client::try_default().await?;
+/// let manager = Manager::new(client, ManagerOptions::default())?;
+/// // ... controllers ...
+/// manager.start(shutdown_on_signals(manager.env())).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Manager {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    env: Env,
+    options: ManagerOptions,
+    kube: kube::Client,
+    client: Client,
+    api_reader: Client,
+    cache: Cache,
+    work: WorkTracker,
+    queue_metrics: QueueMetrics,
+    controller_metrics: ControllerMetrics,
+    leader_metrics: LeaderMetrics,
+    events: EventBroadcaster,
+    webhooks: WebhookServer,
+    healthz: Checks,
+    readyz: Checks,
+    controllers: Mutex<BTreeMap<Arc<str>, Arc<dyn AnyController>>>,
+    /// Runnables that need no leader, and those that do.
+    others: Group,
+    elected: Group,
+    failures: Mutex<Option<mpsc::UnboundedReceiver<ManagerError>>>,
+    started: AtomicBool,
+    is_leader: CancellationToken,
+    addresses: Mutex<Addresses>,
+}
+
+/// Where a running manager listens.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Addresses {
+    /// Metrics.
+    pub metrics: Option<std::net::SocketAddr>,
+    /// Health and readiness.
+    pub health: Option<std::net::SocketAddr>,
+    /// Webhooks.
+    pub webhook: Option<std::net::SocketAddr>,
+}
+
+impl Manager {
+    /// A manager for what a client talks to.
+    ///
+    /// # Errors
+    /// If options cannot work.
+    pub fn new(connect: impl Connect, options: ManagerOptions) -> Result<Manager, ManagerError> {
+        if let Some(election) = &options.leader_election {
+            election.validate()?;
+        }
+        let env = options.env.clone().or_else(|| connect.env()).unwrap_or_else(Env::system);
+        let work = options.work.clone().or_else(|| connect.work()).unwrap_or_else(|| WorkTracker::new(env.clone()));
+        let kube = connect.client();
+        let metrics = options.metrics.clone();
+        let mut cache_options = options.cache.clone();
+        cache_options.namespaces = cache_options.namespaces.or_else(|| options.namespaces.clone());
+        let cache = Cache::with_metrics(&env, kube.clone(), cache_options, &metrics);
+        let mut client_options = ClientOptions::default();
+        client_options.metrics = Some(metrics.clone());
+        client_options.work = Some(work.clone());
+        let api_reader = Client::new(kube.clone(), client_options);
+        let client = api_reader.clone().with_cache(cache.clone());
+        let events = EventBroadcaster::new(kube.clone(), env.clone(), &work, options.event_queue);
+        let webhooks = WebhookServer::new(options.webhook.clone(), &metrics, &work);
+        let (sender, failures) = mpsc::unbounded_channel();
+        let manager = Manager {
+            inner: Arc::new(Inner {
+                queue_metrics: QueueMetrics::register(&metrics),
+                controller_metrics: ControllerMetrics::register(&metrics),
+                leader_metrics: LeaderMetrics::register(&metrics),
+                others: Group::new("runnable", &env, sender.clone()),
+                elected: Group::new("leader's runnable", &env, sender),
+                env,
+                options,
+                kube,
+                client,
+                api_reader,
+                cache,
+                work,
+                events,
+                webhooks,
+                healthz: Checks::default(),
+                readyz: Checks::default(),
+                controllers: Mutex::new(BTreeMap::new()),
+                failures: Mutex::new(Some(failures)),
+                started: AtomicBool::new(false),
+                is_leader: CancellationToken::new(),
+                addresses: Mutex::new(Addresses::default()),
+            }),
+        };
+        manager.add_own_checks();
+        Ok(manager)
+    }
+
+    /// Readiness is when every kind that is watched is complete; otherwise it says which one is not, and why.
+    fn add_own_checks(&self) {
+        self.inner.healthz.add("ping", || async { Ok(()) });
+        let weak = Arc::downgrade(&self.inner);
+        self.inner.readyz.add("caches", move || {
+            let weak = weak.clone();
+            async move {
+                let Some(inner) = weak.upgrade() else { return Ok(()) };
+                let mut behind: Vec<String> = inner.cache.unsynced().into_iter().map(describe).collect();
+                let controllers: Vec<_> = inner.controllers.lock().values().cloned().collect();
+                for controller in controllers {
+                    for waiting in controller.waiting_for() {
+                        behind.push(format!("controller {} waits for {}", controller.name(), describe(waiting)));
+                    }
+                }
+                if behind.is_empty() { Ok(()) } else { Err(behind.join("; ")) }
+            }
+        });
+    }
+
+    /// Reads from the cache, writes to the server; reads show what was written.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.inner.client.clone()
+    }
+
+    /// Reads from the server.
+    #[must_use]
+    pub fn api_reader(&self) -> Client {
+        self.inner.api_reader.clone()
+    }
+
+    /// The client of `kube` that everything goes through.
+    #[must_use]
+    pub fn kube_client(&self) -> kube::Client {
+        self.inner.kube.clone()
+    }
+
+    /// The cache.
+    #[must_use]
+    pub fn cache(&self) -> &Cache {
+        &self.inner.cache
+    }
+
+    /// The metrics; a program can add its own.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.inner.options.metrics
+    }
+
+    /// Time, tasks and randomness.
+    #[must_use]
+    pub fn env(&self) -> &Env {
+        &self.inner.env
+    }
+
+    /// What is in flight.
+    #[must_use]
+    pub fn work(&self) -> &WorkTracker {
+        &self.inner.work
+    }
+
+    /// Records events about objects, in the name of a component.
+    #[must_use]
+    pub fn event_recorder_for(&self, component: &str) -> EventRecorder {
+        self.inner.events.recorder(component)
+    }
+
+    /// The webhook server.
+    #[must_use]
+    pub fn webhook_server(&self) -> &WebhookServer {
+        &self.inner.webhooks
+    }
+
+    /// Makes an index on a kind, so that cached lists can ask for it as for a field.
+    pub fn index_field<K: Object>(
+        &self,
+        kind: &Kind<K>,
+        field: &str,
+        values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
+    ) {
+        self.inner.cache.index_field(kind, field, values);
+    }
+
+    /// Adds something to run. If the manager runs already, it is started at once.
+    pub fn add(&self, runnable: impl Runnable) {
+        let group = if runnable.needs_leader_election() { &self.inner.elected } else { &self.inner.others };
+        group.add(Arc::new(runnable));
+    }
+
+    /// Adds a check to `/healthz`.
+    pub fn add_healthz_check<F, Fut>(&self, name: &str, check: F)
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        self.inner.healthz.add(name, check);
+    }
+
+    /// Adds a check to `/readyz`.
+    pub fn add_readyz_check<F, Fut>(&self, name: &str, check: F)
+    where
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), String>> + Send + 'static,
+    {
+        self.inner.readyz.add(name, check);
+    }
+
+    /// The checks of `/healthz`.
+    #[must_use]
+    pub fn healthz(&self) -> &Checks {
+        &self.inner.healthz
+    }
+
+    /// The checks of `/readyz`.
+    #[must_use]
+    pub fn readyz(&self) -> &Checks {
+        &self.inner.readyz
+    }
+
+    /// Ends when this manager is the leader, or has no election and was started.
+    pub async fn elected(&self) {
+        self.inner.is_leader.cancelled().await;
+    }
+
+    /// Where it listens, as far as it does.
+    #[must_use]
+    pub fn addresses(&self) -> Addresses {
+        self.inner.addresses.lock().clone()
+    }
+
+    /// What its controllers have done so far, by name.
+    #[must_use]
+    pub fn stats(&self) -> BTreeMap<String, ControllerStats> {
+        let controllers = self.inner.controllers.lock();
+        controllers.iter().map(|(name, controller)| (name.to_string(), controller.stats())).collect()
+    }
+
+    pub(crate) fn queue_metrics(&self) -> &QueueMetrics {
+        &self.inner.queue_metrics
+    }
+
+    pub(crate) fn controller_metrics(&self) -> &ControllerMetrics {
+        &self.inner.controller_metrics
+    }
+
+    /// Takes a controller; `false` if there is one of that name.
+    pub(crate) fn add_controller(&self, controller: Arc<dyn AnyController>) -> bool {
+        {
+            let mut controllers = self.inner.controllers.lock();
+            if controllers.contains_key(controller.name()) {
+                return false;
+            }
+            controllers.insert(Arc::clone(controller.name()), Arc::clone(&controller));
+        }
+        self.add(run::ControllerRunnable::new(controller, &self.inner));
+        true
+    }
+
+    fn all_controllers(&self) -> Vec<Arc<dyn AnyController>> {
+        self.inner.controllers.lock().values().cloned().collect()
+    }
+
+    /// Whether it was started, be it that it has ended since.
+    #[must_use]
+    pub fn is_started(&self) -> bool {
+        self.inner.started.load(Ordering::Acquire)
+    }
+}
+
+/// A kind that is not complete, and why.
+fn describe((name, problem): (String, Option<crate::cache::Problem>)) -> String {
+    match problem {
+        Some(problem) => format!("{name}: {problem}"),
+        None => format!("{name}: not complete yet"),
+    }
+}
+
+impl fmt::Debug for Manager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<Arc<str>> = self.inner.controllers.lock().keys().cloned().collect();
+        f.debug_struct("Manager").field("controllers", &names).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,65 @@
+//! What a manager can be told.
+
+use std::{sync::Arc, time::Duration};
+
+use k1s_env::{Env, WorkTracker};
+
+use crate::{Metrics, cache::CacheOptions, leader::LeaderElectionOptions, webhook::WebhookOptions};
+
+/// The options of a manager. The defaults are those of Go's controller-runtime.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ManagerOptions {
+    /// Where metrics are served, at `/metrics`: `:8080` by default, `0` for nowhere.
+    pub metrics_address: String,
+    /// Where `/healthz` and `/readyz` are served: `:8081` by default, `0` for nowhere.
+    pub health_probe_address: String,
+    /// Elects a leader, and runs what needs one on the leader only. Off by default.
+    pub leader_election: Option<LeaderElectionOptions>,
+    /// The namespaces that are watched; all by default.
+    pub namespaces: Option<Vec<Arc<str>>>,
+    /// What the cache holds, and how.
+    pub cache: CacheOptions,
+    /// The webhook server; started if a webhook is registered. Port 9443 by default.
+    pub webhook: WebhookOptions,
+    /// For how long a shutdown waits for what is in flight: 30 s by default. Zero is not at all, `None` is for ever.
+    pub graceful_shutdown_timeout: Option<Duration>,
+    /// How many events for people wait for their delivery at most, per manager.
+    pub event_queue: usize,
+    /// The metrics that the manager adds its own to. A new registry by default.
+    pub metrics: Metrics,
+    /// Time, tasks and randomness. Those of what the manager is made for by default.
+    pub env: Option<Env>,
+    /// Where work in flight is counted. That of what the manager is made for by default.
+    pub work: Option<WorkTracker>,
+}
+
+impl Default for ManagerOptions {
+    fn default() -> ManagerOptions {
+        ManagerOptions {
+            metrics_address: ":8080".to_owned(),
+            health_probe_address: ":8081".to_owned(),
+            leader_election: None,
+            namespaces: None,
+            cache: CacheOptions::default(),
+            webhook: WebhookOptions::default(),
+            graceful_shutdown_timeout: Some(Duration::from_secs(30)),
+            event_queue: 1000,
+            metrics: Metrics::new(),
+            env: None,
+            work: None,
+        }
+    }
+}
+
+impl ManagerOptions {
+    /// Without any address to listen on: for tests, and for programs that are not services.
+    #[must_use]
+    pub fn local() -> ManagerOptions {
+        ManagerOptions {
+            metrics_address: "0".to_owned(),
+            health_probe_address: "0".to_owned(),
+            ..ManagerOptions::default()
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The life of a manager: start in order, run until something ends it, stop in the opposite order.
+
+use std::{
+    sync::{Arc, Weak, atomic::Ordering},
+    time::Duration,
+};
+
+use k1s_env::{Instant, Task};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{Inner, Manager, ManagerError, Runnable};
+use crate::{
+    BoxError,
+    controller::AnyController,
+    endpoint,
+    leader::{LeaderElectionOptions, LeaderElector, Leadership},
+};
+
+/// A manager that runs: what has to be stopped.
+pub(super) struct Running {
+    failures: mpsc::UnboundedReceiver<ManagerError>,
+    servers: Vec<(&'static str, Task<Result<(), BoxError>>)>,
+    stop_servers: CancellationToken,
+    stop_webhooks: CancellationToken,
+    election: Option<Election>,
+}
+
+struct Election {
+    stop: CancellationToken,
+    task: Task<Option<Leadership>>,
+    lost: CancellationToken,
+}
+
+impl Manager {
+    /// Runs until `stop` is cancelled, a runnable fails, or leadership is lost; then stops in good order.
+    ///
+    /// Start: HTTP servers, webhooks, caches, runnables that need no leader, then those that do, once this replica leads.
+    /// Stop: the other way round; reconciles in flight are waited for.
+    ///
+    /// # Errors
+    /// What ended it, if it was not `stop`; or what did not end in time.
+    pub async fn start(&self, stop: CancellationToken) -> Result<(), ManagerError> {
+        let mut running = self.launch().await?;
+        let ended = tokio::select! {
+            () = stop.cancelled() => Ok(()),
+            error = running.ended() => Err(error),
+        };
+        self.shut_down(running, ended).await
+    }
+
+    pub(super) async fn launch(&self) -> Result<Running, ManagerError> {
+        let inner = &self.inner;
+        if inner.started.swap(true, Ordering::AcqRel) {
+            return Err(ManagerError::AlreadyStarted);
+        }
+        let failures = inner.failures.lock().take().ok_or(ManagerError::AlreadyStarted)?;
+        let mut running = Running {
+            failures,
+            servers: Vec::new(),
+            stop_servers: CancellationToken::new(),
+            stop_webhooks: CancellationToken::new(),
+            election: None,
+        };
+        if let Err(error) = self.launch_servers(&mut running).await {
+            running.stop_servers.cancel();
+            running.stop_webhooks.cancel();
+            return Err(error);
+        }
+        inner.others.start();
+        match &inner.options.leader_election {
+            None => {
+                inner.is_leader.cancel();
+                inner.elected.start();
+            }
+            Some(options) => running.election = Some(self.stand_for_election(options.clone())?),
+        }
+        Ok(running)
+    }
+
+    async fn launch_servers(&self, running: &mut Running) -> Result<(), ManagerError> {
+        let inner = &self.inner;
+        let failed = |what: &'static str| move |error: endpoint::ServeError| ManagerError::Server { what, error: error.into() };
+        let health = endpoint::health(&inner.env, &inner.options.health_probe_address, &inner.healthz, &inner.readyz)
+            .await
+            .map_err(failed("health probes"))?;
+        let metrics = endpoint::metrics(&inner.env, &inner.options.metrics_address, &inner.options.metrics)
+            .await
+            .map_err(failed("metrics"))?;
+        let mut addresses = inner.addresses.lock();
+        if let Some(server) = health {
+            addresses.health = Some(server.address());
+            running.servers.push(("health probes", server.run(running.stop_servers.clone())));
+        }
+        if let Some(server) = metrics {
+            addresses.metrics = Some(server.address());
+            running.servers.push(("metrics", server.run(running.stop_servers.clone())));
+        }
+        drop(addresses);
+        if !inner.webhooks.is_empty() {
+            let listening = inner
+                .webhooks
+                .listen(&inner.env, running.stop_webhooks.clone())
+                .await
+                .map_err(|error| ManagerError::Server { what: "webhooks", error: error.into() })?;
+            inner.addresses.lock().webhook = Some(listening.address());
+            running.servers.push(("webhooks", listening.task()));
+        }
+        Ok(())
+    }
+
+    fn stand_for_election(&self, options: LeaderElectionOptions) -> Result<Election, ManagerError> {
+        let inner = &self.inner;
+        let elector = LeaderElector::new(inner.kube.clone(), inner.env.clone(), options)?
+            .with_metrics(&inner.leader_metrics);
+        let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
+        let (stopped, tell, weak) = (stop.clone(), lost.clone(), Arc::downgrade(inner));
+        let task = inner.env.spawn("election", async move {
+            let leadership = elector.acquire(&stopped).await?;
+            if let Some(inner) = weak.upgrade() {
+                inner.is_leader.cancel();
+                inner.elected.start();
+            }
+            tokio::select! {
+                () = stopped.cancelled() => Some(leadership),
+                _ = leadership.lost() => {
+                    tell.cancel();
+                    None
+                }
+            }
+        });
+        Ok(Election { stop, task, lost })
+    }
+
+    /// Stops everything in good order.
+    pub(super) async fn shut_down(
+        &self,
+        mut running: Running,
+        ended: Result<(), ManagerError>,
+    ) -> Result<(), ManagerError> {
+        let inner = &self.inner;
+        tracing::info!("Received shutdown signal, initiating graceful shutdown");
+        // Who leads no more must not go on for a moment longer than it takes.
+        let lost = matches!(ended, Err(ManagerError::LeaderElectionLost));
+        let limit = if lost { Some(Duration::ZERO) } else { inner.options.graceful_shutdown_timeout };
+        let deadline = limit.map(|limit| inner.env.now() + limit);
+        let left = || deadline.map(|at: Instant| at - inner.env.now());
+
+        tracing::info!("Phase 1: Stopping acceptance of new reconcile requests");
+        let controllers = self.all_controllers();
+        for controller in &controllers {
+            controller.stop_accepting();
+        }
+        let mut stuck = inner.others.stop(left()).await;
+
+        for controller in &controllers {
+            let in_flight = controller.reconciles().stats().in_flight;
+            if in_flight == 0 {
+                continue;
+            }
+            tracing::info!(
+                controller = %controller.name(),
+                in_flight,
+                remaining = ?left(),
+                "Phase 2: Waiting for active reconciliation to complete"
+            );
+            match left() {
+                None => controller.reconciles().wait_idle_forever().await,
+                Some(left) => {
+                    if let Err(still) = controller.reconciles().wait_idle(left).await {
+                        stuck.extend(still.work.iter().map(ToString::to_string));
+                    }
+                }
+            }
+        }
+        if stuck.is_empty() {
+            tracing::info!("All reconciliation work completed");
+        } else {
+            tracing::error!(?stuck, "The time for shutting down is over");
+        }
+
+        tracing::info!("Phase 3: Force stopping all controllers");
+        for controller in &controllers {
+            controller.give_up();
+        }
+        // Reconciles are over by now, so this is quick, unless a runnable does not listen.
+        let patience = left().map(|left| left.max(Duration::from_millis(100)));
+        stuck.extend(inner.elected.stop(patience).await.into_iter().filter(|name| !is_named(&stuck, name)));
+        inner.cache.stop().await;
+        running.stop_webhooks.cancel();
+        running.stop_servers.cancel();
+        let mut result = ended;
+        for (what, task) in running.servers.drain(..) {
+            if let Ok(Err(error)) = task.await {
+                result = result.and(Err(ManagerError::Server { what, error }));
+            }
+        }
+        if let Some(election) = running.election.take() {
+            election.stop.cancel();
+            if let Ok(Some(leadership)) = election.task.await {
+                if let Err(error) = leadership.release().await {
+                    tracing::warn!(%error, "the lease will run out by itself");
+                }
+            }
+        }
+        inner.events.shut_down(left().unwrap_or(Duration::from_secs(30)).max(Duration::from_millis(100))).await;
+
+        if stuck.is_empty() {
+            tracing::info!("All controllers shut down gracefully");
+        } else if !lost {
+            result = result.and(Err(ManagerError::ShutdownTimeout { stuck }));
+        }
+        // What failed while it was stopping is not lost.
+        while let Ok(error) = running.failures.try_recv() {
+            if result.is_ok() {
+                result = Err(error);
+            } else {
+                tracing::error!(%error, "while shutting down");
+            }
+        }
+        result
+    }
+}
+
+fn is_named(stuck: &[String], name: &str) -> bool {
+    stuck.iter().any(|one| one.contains(name))
+}
+
+impl Running {
+    /// Waits for what ends a manager by itself.
+    pub(super) async fn ended(&mut self) -> ManagerError {
+        let lost = async {
+            match &self.election {
+                Some(election) => election.lost.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            Some(error) = self.failures.recv() => error,
+            () = lost => ManagerError::LeaderElectionLost,
+        }
+    }
+}
+
+/// A controller as a runnable, with an election of its own if it has one.
+pub(super) struct ControllerRunnable {
+    controller: Arc<dyn AnyController>,
+    manager: Weak<Inner>,
+}
+
+impl ControllerRunnable {
+    pub(super) fn new(controller: Arc<dyn AnyController>, manager: &Arc<Inner>) -> ControllerRunnable {
+        ControllerRunnable { controller, manager: Arc::downgrade(manager) }
+    }
+}
+
+#[async_trait::async_trait]
+impl Runnable for ControllerRunnable {
+    fn name(&self) -> String {
+        self.controller.name().to_string()
+    }
+
+    fn needs_leader_election(&self) -> bool {
+        // One with an election of its own does not wait for the manager's.
+        self.controller.needs_leader_election() && self.controller.leader_election().is_none()
+    }
+
+    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError> {
+        let (Some(options), Some(inner)) = (self.controller.leader_election(), self.manager.upgrade()) else {
+            return Arc::clone(&self.controller).run(stop).await;
+        };
+        let elector = LeaderElector::new(inner.kube.clone(), inner.env.clone(), options)?
+            .with_metrics(&inner.leader_metrics);
+        drop(inner);
+        let Some(leadership) = elector.acquire(&stop).await else { return Ok(()) };
+        let result = tokio::select! {
+            result = Arc::clone(&self.controller).run(stop) => result,
+            lost = leadership.lost() => {
+                self.controller.give_up();
+                Err(lost.into())
+            }
+        };
+        if let Err(error) = leadership.release().await {
+            tracing::warn!(%error, "the lease will run out by itself");
+        }
+        result
+    }
+}

@@ -1,0 +1,72 @@
+//! What a manager starts and stops beside its controllers.
+
+use std::{fmt, future::Future, sync::Arc};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::BoxError;
+
+/// Something that runs as long as its manager does: a server, a loop, a controller of another library.
+#[async_trait::async_trait]
+pub trait Runnable: Send + Sync + 'static {
+    /// What it is called in logs and errors.
+    fn name(&self) -> String;
+
+    /// Whether it runs on the leader only. It does, unless told otherwise.
+    fn needs_leader_election(&self) -> bool {
+        true
+    }
+
+    /// Runs until `stop` is cancelled. An error ends the manager.
+    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError>;
+}
+
+/// A runnable that is a function. Made by [`runnable`].
+pub struct FnRunnable<F> {
+    name: String,
+    needs_leader_election: bool,
+    run: F,
+}
+
+/// A runnable from a function that is given a token and runs until that is cancelled.
+pub fn runnable<F, Fut>(name: impl Into<String>, run: F) -> FnRunnable<F>
+where
+    F: Fn(CancellationToken) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), BoxError>> + Send,
+{
+    FnRunnable { name: name.into(), needs_leader_election: true, run }
+}
+
+impl<F> FnRunnable<F> {
+    /// Runs on every replica, not on the leader only.
+    #[must_use]
+    pub fn without_leader_election(mut self) -> FnRunnable<F> {
+        self.needs_leader_election = false;
+        self
+    }
+}
+
+#[async_trait::async_trait]
+impl<F, Fut> Runnable for FnRunnable<F>
+where
+    F: Fn(CancellationToken) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<(), BoxError>> + Send,
+{
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn needs_leader_election(&self) -> bool {
+        self.needs_leader_election
+    }
+
+    async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError> {
+        (self.run)(stop).await
+    }
+}
+
+impl<F> fmt::Debug for FnRunnable<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FnRunnable").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,213 @@
+//! What a controller's user writes: a [`Reconciler`], its result, and what it is told about each run.
+
+use std::{error::Error as _, fmt, future::Future, sync::Arc, time::Duration};
+
+use k1s_env::Instant;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
+
+use crate::{BoxError, Request, queue::Causes};
+
+/// Makes the world what an object asks for. It is told a name, not what changed: it looks, compares and acts, and can be
+/// run at any time, any number of times.
+///
+/// Implement it for a type, or give a function or closure with the same arguments.
+///
+/// ```
+/// use k1s_runtime::{Action, Client, Context, Reconciler, Request};
+/// # type Error = k1s_runtime::BoxError;
+///
+/// struct Widgets {
+///     client: Client,
+/// }
+///
+/// impl Reconciler for Widgets {
+///     type Error = Error;
+///
+///     async fn reconcile(&self, request: Request, _: Context) -> Result<Action, Error> {
+///         tracing::info!(%request, "looked at");
+///         Ok(Action::done())
+///     }
+/// }
+/// ```
+pub trait Reconciler<R = Request>: Send + Sync + 'static {
+    /// Any error: those of libraries, an enum of one's own, `anyhow::Error`, a `String`.
+    type Error: Into<BoxError> + Send;
+
+    /// Looks at one object. An error is counted, logged, and tried again with growing pauses, unless it is a
+    /// [`TerminalError`].
+    fn reconcile(
+        &self,
+        request: R,
+        context: Context,
+    ) -> impl Future<Output = Result<Action, Self::Error>> + Send;
+}
+
+impl<F, Fut, R, E> Reconciler<R> for F
+where
+    F: Fn(R, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Action, E>> + Send,
+    E: Into<BoxError> + Send,
+{
+    type Error = E;
+
+    fn reconcile(&self, request: R, context: Context) -> impl Future<Output = Result<Action, E>> + Send {
+        self(request, context)
+    }
+}
+
+/// What is to happen after a reconcile that went well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub struct Action {
+    pub(crate) requeue: Requeue,
+    pub(crate) priority: Option<i32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Requeue {
+    No,
+    RateLimited,
+    After(Duration),
+}
+
+impl Action {
+    /// Nothing, until an event says otherwise.
+    pub fn done() -> Action {
+        Action { requeue: Requeue::No, priority: None }
+    }
+
+    /// Once more, after a pause that grows each time, as after an error.
+    pub fn requeue() -> Action {
+        Action { requeue: Requeue::RateLimited, priority: None }
+    }
+
+    /// Once more, after a time.
+    pub fn requeue_after(after: Duration) -> Action {
+        Action { requeue: Requeue::After(after), priority: None }
+    }
+
+    /// With a priority other than the one it had this time.
+    pub fn with_priority(mut self, priority: i32) -> Action {
+        self.priority = Some(priority);
+        self
+    }
+}
+
+/// An error that trying again does not mend: counted and logged, not tried again until an event comes.
+///
+/// It may be the cause of another error: the whole chain of sources is looked through.
+#[derive(Debug)]
+pub struct TerminalError(BoxError);
+
+impl TerminalError {
+    /// Makes an error terminal.
+    pub fn new(error: impl Into<BoxError>) -> TerminalError {
+        TerminalError(error.into())
+    }
+
+    /// Whether an error is terminal, or has a terminal one as its cause.
+    #[must_use]
+    pub fn is_in(error: &BoxError) -> bool {
+        let mut error: Option<&(dyn std::error::Error + 'static)> = Some(&**error);
+        while let Some(one) = error {
+            if one.is::<TerminalError>() {
+                return true;
+            }
+            error = one.source();
+        }
+        false
+    }
+}
+
+impl fmt::Display for TerminalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "terminal error: {}", self.0)
+    }
+}
+
+impl std::error::Error for TerminalError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// What a reconciler is told about a run. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Context {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    id: uuid::Uuid,
+    controller: Arc<str>,
+    attempt: u32,
+    priority: i32,
+    causes: Causes,
+    deadline: Option<Instant>,
+    cancelled: CancellationToken,
+}
+
+impl Context {
+    pub(crate) fn new(
+        id: uuid::Uuid,
+        controller: &Arc<str>,
+        attempt: u32,
+        priority: i32,
+        causes: Causes,
+        deadline: Option<Instant>,
+        cancelled: CancellationToken,
+    ) -> Context {
+        let controller = Arc::clone(controller);
+        Context { inner: Arc::new(Inner { id, controller, attempt, priority, causes, deadline, cancelled }) }
+    }
+
+    /// A number of this run, in the logs as `reconcile_id`.
+    #[must_use]
+    pub fn id(&self) -> uuid::Uuid {
+        self.inner.id
+    }
+
+    /// The name of the controller.
+    #[must_use]
+    pub fn controller(&self) -> &str {
+        &self.inner.controller
+    }
+
+    /// 1 for a first try; one more for each failure before.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.inner.attempt
+    }
+
+    /// The priority that the request had.
+    #[must_use]
+    pub fn priority(&self) -> i32 {
+        self.inner.priority
+    }
+
+    /// Why it runs: the events that queued the request. A hint for logs and for choosing what to look at first; the
+    /// state that counts is the one that is read.
+    #[must_use]
+    pub fn causes(&self) -> &Causes {
+        &self.inner.causes
+    }
+
+    /// When the run will be given up, if there is such a time.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.inner.deadline
+    }
+
+    /// Cancelled when the run is given up: at its deadline, or at the end of a shutdown's time. Never before: a
+    /// shutdown lets a run finish.
+    #[must_use]
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.inner.cancelled
+    }
+
+    /// Waits until the run is given up.
+    pub fn cancelled(&self) -> WaitForCancellationFuture<'_> {
+        self.inner.cancelled.cancelled()
+    }
+}

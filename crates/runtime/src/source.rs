@@ -1,0 +1,371 @@
+//! Where a controller's events come from: kinds of the cluster, channels, streams, anything.
+
+use std::{fmt, future::Future, pin::Pin, sync::Arc};
+
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+use k1s_env::{Component, Env, Task};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    BoxError, Event, Kind, Object, Request,
+    cache::{Cache, CacheError, Problem},
+    handler::{Enqueue, Handler},
+    predicate::{MetaEvent, MetaPredicate, Predicate},
+    queue::{AddOptions, Cause, CauseEvent, Key, Queue},
+};
+
+/// So many events wait in a channel's source.
+pub const CHANNEL_BUFFER: usize = 1024;
+
+/// Something that queues requests.
+pub trait Source<R: Key = Request>: Send + 'static {
+    /// What it is called in logs and in readiness.
+    fn name(&self) -> String;
+
+    /// Begins to queue requests, and ends when the context is stopped.
+    ///
+    /// # Errors
+    /// If it cannot begin; the controller does not start then.
+    fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError>;
+}
+
+/// What a source may use.
+pub struct SourceContext<R: Key = Request> {
+    pub(crate) env: Env,
+    pub(crate) cache: Cache,
+    pub(crate) queue: Queue<R>,
+    pub(crate) controller: Arc<str>,
+    pub(crate) kind: String,
+    pub(crate) filters: Vec<MetaPredicate>,
+    pub(crate) work: Component,
+    pub(crate) stop: CancellationToken,
+    pub(crate) tasks: Arc<Mutex<Vec<Task<()>>>>,
+}
+
+impl<R: Key> SourceContext<R> {
+    /// The cache of the controller's manager.
+    #[must_use]
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// The controller's queue.
+    #[must_use]
+    pub fn queue(&self) -> &Queue<R> {
+        &self.queue
+    }
+
+    /// Cancelled when the source has to end.
+    #[must_use]
+    pub fn stopped(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// What is begun here and not ended keeps the controller from being idle.
+    #[must_use]
+    pub fn work(&self) -> &Component {
+        &self.work
+    }
+
+    /// The name that the source gave itself.
+    #[must_use]
+    pub fn kind_name(&self) -> &str {
+        &self.kind
+    }
+
+    /// Runs something until the source is stopped.
+    pub fn spawn(&self, what: &str, future: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        let name = format!("{} {what} {}", self.controller, self.kind);
+        let task = self.env.spawn(name, async move {
+            stop.run_until_cancelled(future).await;
+        });
+        self.tasks.lock().push(task);
+    }
+}
+
+impl<R: Key> Clone for SourceContext<R> {
+    fn clone(&self) -> SourceContext<R> {
+        SourceContext {
+            env: self.env.clone(),
+            cache: self.cache.clone(),
+            queue: self.queue.clone(),
+            controller: Arc::clone(&self.controller),
+            kind: self.kind.clone(),
+            filters: self.filters.clone(),
+            work: self.work.clone(),
+            stop: self.stop.clone(),
+            tasks: Arc::clone(&self.tasks),
+        }
+    }
+}
+
+impl<R: Key> fmt::Debug for SourceContext<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SourceContext").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+/// A source that runs.
+pub struct Started {
+    /// Ends when the source has queued all that there was at its start.
+    pub synced: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// What keeps it from that.
+    pub problem: Box<dyn Fn() -> Option<Problem> + Send + Sync>,
+    /// Held as long as the source is wanted.
+    pub guard: Box<dyn Send + Sync>,
+}
+
+impl Started {
+    /// A source that has nothing to wait for.
+    #[must_use]
+    pub fn at_once() -> Started {
+        Started { synced: Box::pin(std::future::ready(())), problem: Box::new(|| None), guard: Box::new(()) }
+    }
+}
+
+impl fmt::Debug for Started {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Started")
+    }
+}
+
+/// A kind that is watched, and which of its events count. Made from a [`Kind`].
+pub struct Watch<K: Object> {
+    pub(crate) kind: Kind<K>,
+    pub(crate) predicates: Vec<Predicate<K>>,
+    pub(crate) every_owner: bool,
+}
+
+impl<K: Object> From<Kind<K>> for Watch<K> {
+    fn from(kind: Kind<K>) -> Watch<K> {
+        Watch { kind, predicates: Vec::new(), every_owner: false }
+    }
+}
+
+impl<K: Object> Watch<K> {
+    /// Only events that this accepts, too.
+    #[must_use]
+    pub fn with_predicate(mut self, predicate: impl Into<Predicate<K>>) -> Watch<K> {
+        self.predicates.push(predicate.into());
+        self
+    }
+
+    /// For `owns`: every owner is queued, not only the one that controls the object.
+    #[must_use]
+    pub fn match_every_owner(mut self) -> Watch<K> {
+        self.every_owner = true;
+        self
+    }
+}
+
+impl<K: Object> Kind<K> {
+    /// Only events that this accepts.
+    #[must_use]
+    pub fn with_predicate(self, predicate: impl Into<Predicate<K>>) -> Watch<K> {
+        Watch::from(self).with_predicate(predicate)
+    }
+
+    /// For `owns`: every owner is queued, not only the one that controls the object.
+    #[must_use]
+    pub fn match_every_owner(self) -> Watch<K> {
+        Watch::from(self).match_every_owner()
+    }
+}
+
+impl<K: Object> fmt::Debug for Watch<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+/// Events of a kind of the cluster, through the manager's cache.
+#[derive(Debug)]
+pub struct KindSource<K: Object, R: Key = Request> {
+    watch: Watch<K>,
+    handler: Handler<K, R>,
+}
+
+/// Events of a kind of the cluster.
+pub fn kind<K: Object, R: Key>(watch: impl Into<Watch<K>>, handler: Handler<K, R>) -> KindSource<K, R> {
+    KindSource { watch: watch.into(), handler }
+}
+
+impl<K: Object, R: Key> Source<R> for KindSource<K, R> {
+    fn name(&self) -> String {
+        self.watch.kind.to_string()
+    }
+
+    fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
+        let KindSource { watch, handler } = *self;
+        let informer = context.cache.informer(&watch.kind).map_err(|error: CacheError| Box::new(error))?;
+        let handle = dispatcher(&context, watch.predicates, handler);
+        let registration = informer.add_handler(Box::new(handle));
+        let waits = Arc::clone(&informer);
+        Ok(Started {
+            synced: Box::pin(async move { waits.synced().await }),
+            problem: Box::new(move || informer.problem()),
+            guard: Box::new(registration),
+        })
+    }
+}
+
+/// Filters events, and hands them to a handler.
+fn dispatcher<K: Object, R: Key>(
+    context: &SourceContext<R>,
+    predicates: Vec<Predicate<K>>,
+    handler: Handler<K, R>,
+) -> impl Fn(&Event<K>) + Send + Sync + 'static {
+    let handle = handler.make(context);
+    let (queue, filters) = (context.queue.clone(), context.filters.clone());
+    let kind: Arc<str> = context.kind.as_str().into();
+    move |event| {
+        let wanted = filters.iter().all(|filter| filter.accepts(&MetaEvent::of(event)))
+            && predicates.iter().all(|predicate| predicate.accepts(event));
+        if wanted {
+            handle(event, &Enqueue::new(&queue, &kind, event));
+        }
+    }
+}
+
+/// Sends events from outside of the cluster to a controller.
+#[derive(Debug)]
+pub struct EventSender<K> {
+    sender: mpsc::Sender<Arc<K>>,
+}
+
+impl<K> Clone for EventSender<K> {
+    fn clone(&self) -> EventSender<K> {
+        EventSender { sender: self.sender.clone() }
+    }
+}
+
+impl<K: Object> EventSender<K> {
+    /// Tells of something that concerns an object. Waits while too many events are waiting.
+    ///
+    /// # Errors
+    /// If the controller has stopped.
+    pub async fn send(&self, object: impl Into<Arc<K>>) -> Result<(), SendError> {
+        self.sender.send(object.into()).await.map_err(|_| SendError)
+    }
+}
+
+/// The controller that events were sent to has stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the controller has stopped")]
+pub struct SendError;
+
+/// Events that a program sends itself.
+#[derive(Debug)]
+pub struct ChannelSource<K: Object, R: Key = Request> {
+    events: mpsc::Receiver<Arc<K>>,
+    predicates: Vec<Predicate<K>>,
+    handler: Handler<K, R>,
+}
+
+/// A source of events that come from outside of the cluster, and the sender for them.
+#[must_use]
+pub fn channel<K: Object, R: Key>(handler: Handler<K, R>) -> (EventSender<K>, ChannelSource<K, R>) {
+    let (sender, events) = mpsc::channel(CHANNEL_BUFFER);
+    (EventSender { sender }, ChannelSource { events, predicates: Vec::new(), handler })
+}
+
+impl<K: Object, R: Key> ChannelSource<K, R> {
+    /// Only events that this accepts.
+    #[must_use]
+    pub fn with_predicate(mut self, predicate: impl Into<Predicate<K>>) -> ChannelSource<K, R> {
+        self.predicates.push(predicate.into());
+        self
+    }
+}
+
+impl<K: Object, R: Key> Source<R> for ChannelSource<K, R> {
+    fn name(&self) -> String {
+        format!("channel of {}", std::any::type_name::<K>().rsplit("::").next().unwrap_or_default())
+    }
+
+    fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
+        let ChannelSource { mut events, predicates, handler } = *self;
+        let handle = dispatcher(&context, predicates, handler);
+        context.spawn("events", async move {
+            while let Some(object) = events.recv().await {
+                handle(&Event::Generic { object });
+            }
+        });
+        Ok(Started::at_once())
+    }
+}
+
+/// Requests from a stream.
+pub struct StreamSource<S> {
+    name: String,
+    stream: S,
+}
+
+/// A source of requests that a stream gives.
+pub fn stream<S>(name: impl Into<String>, stream: S) -> StreamSource<S> {
+    StreamSource { name: name.into(), stream }
+}
+
+impl<S> fmt::Debug for StreamSource<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamSource").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<R: Key, S: Stream<Item = R> + Send + 'static> Source<R> for StreamSource<S> {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
+        let StreamSource { name, stream } = *self;
+        let queue = context.queue.clone();
+        let kind: Arc<str> = name.into();
+        context.spawn("stream", async move {
+            let mut stream = std::pin::pin!(stream);
+            while let Some(request) = stream.next().await {
+                let cause = Cause { kind: Arc::clone(&kind), ..Cause::new(CauseEvent::Generic) };
+                queue.add_with(AddOptions::because(cause), request);
+            }
+        });
+        Ok(Started::at_once())
+    }
+}
+
+/// A function that queues requests until it is stopped.
+pub struct FuncSource<F> {
+    name: String,
+    run: F,
+}
+
+/// A source that is a function: it is given the queue, and runs until it is stopped.
+pub fn func<F>(name: impl Into<String>, run: F) -> FuncSource<F> {
+    FuncSource { name: name.into(), run }
+}
+
+impl<F> fmt::Debug for FuncSource<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FuncSource").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<R, F, Fut> Source<R> for FuncSource<F>
+where
+    R: Key,
+    F: FnOnce(SourceContext<R>) -> Fut + Send + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
+        let run = (self.run)(context.clone());
+        context.spawn("source", run);
+        Ok(Started::at_once())
+    }
+}
