@@ -1,7 +1,6 @@
 //! A candidate: waits for its turn.
 
 use k1s_env::{Env, Instant};
-use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -9,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Fence, InvalidOptions, LeaderElectionOptions, LeaderMetrics, Leadership, LeadershipLost, identity,
     lock::{CallError, LeaseLock},
-    record::{Observation, Term},
+    record::{Lease, Observation, Term, holder},
 };
 
 /// A candidate for one term. For another one, make another.
@@ -163,8 +162,9 @@ impl LeaderElector {
             Observation::update(&mut self.seen, lease, now);
         }
         self.tell(found.as_ref());
-        let begun =
-            found.as_ref().and_then(|lease| self.uncertain.iter().find(|term| term.is_shown_by(lease)).cloned());
+        let begun = found
+            .as_ref()
+            .and_then(|lease| self.uncertain.iter().find(|term| term.is_shown_by(lease)).cloned());
         if begun.is_none()
             // Also for a Lease that somebody deleted: its holder may not know yet.
             && let Some(until) = self.seen.as_ref().and_then(|seen| seen.held_until(options.lease_duration))
@@ -172,10 +172,11 @@ impl LeaderElector {
         {
             return Attempt::HeldUntil(until);
         }
-        let term = begun.unwrap_or_else(|| Term::after(found.as_ref(), &self.identity, env.wall()));
+        let term =
+            begun.unwrap_or_else(|| Term::after(found.as_ref(), &self.identity, env.wall(), env.now()));
         let exists = found.is_some();
         let mut lease = found.unwrap_or_else(|| self.lock.blank());
-        term.renew(&mut lease, options.lease_seconds(), env.wall());
+        term.renew(&mut lease, options.lease_seconds(), env.now());
         let sent = env.now();
         let answer = if exists { self.lock.update(&lease).await } else { self.lock.create(&lease).await };
         match answer {
@@ -205,8 +206,7 @@ impl LeaderElector {
     }
 
     fn tell(&self, found: Option<&Lease>) {
-        let holder = found.and_then(|lease| lease.spec.as_ref()?.holder_identity.as_deref());
-        let holder = holder.filter(|holder| !holder.is_empty());
+        let holder = found.and_then(holder);
         self.leader.send_if_modified(|known| {
             let changed = known.as_deref() != holder;
             if changed {

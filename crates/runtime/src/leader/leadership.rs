@@ -9,7 +9,6 @@ use std::{
 };
 
 use k1s_env::{Env, Instant, Task};
-use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::ObjectMeta;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     LeaderMetrics,
     lock::{CallError, LeaseLock},
-    record::{self, Term},
+    record::{self, Lease, Term},
 };
 
 /// A term in office, from the election to its end. It renews its Lease by itself.
@@ -47,7 +46,7 @@ struct Shared {
     until: AtomicU64,
     over: CancellationToken,
     reason: OnceLock<Arc<str>>,
-    transitions: i32,
+    transitions: i64,
 }
 
 /// Somebody else leads, or may soon.
@@ -110,7 +109,7 @@ impl Fence {
 
     /// How often the Lease has changed hands: later leaders have higher numbers, unless somebody deletes the Lease.
     #[must_use]
-    pub fn transitions(&self) -> i32 {
+    pub fn transitions(&self) -> i64 {
         self.shared.transitions
     }
 }
@@ -304,7 +303,8 @@ impl Renewal {
     /// Renews until it is told to stop or all is over, and gives back the Lease as it last saw it.
     async fn run(mut self, sent: Instant, stop: CancellationToken) -> Lease {
         let env = self.lock.env.clone();
-        let (renew_deadline, retry_period) = (self.lock.options.renew_deadline, self.lock.options.retry_period);
+        let (renew_deadline, retry_period) =
+            (self.lock.options.renew_deadline, self.lock.options.retry_period);
         let mut next = sent + retry_period;
         let mut last_failure = String::from("there was no answer");
         loop {
@@ -367,32 +367,34 @@ impl Renewal {
                     ..self.lock.blank().metadata
                 };
             }
-            self.term.renew(&mut lease, self.lock.options.lease_seconds(), self.lock.env.wall());
+            self.term.renew(&mut lease, self.lock.options.lease_seconds(), self.lock.env.now());
             // Before it is sent: others count from when they see it, which is later.
             let sent = self.lock.env.now();
-            let answer =
-                if exists { self.lock.update(&lease).await } else { self.lock.create(&lease).await };
-            match answer {
+            let answer = if exists { self.lock.update(&lease).await } else { self.lock.create(&lease).await };
+            let failure = match answer {
                 Ok(lease) => {
                     self.held = lease;
                     return Ok(sent);
                 }
-                Err(CallError::Missing | CallError::Conflict) => {}
-                // It may have been done: then the next one meets a conflict, and finds its own.
-                Err(failed) => return Err(Failed::Call(failed)),
-            }
-            match self.lock.get().await.map_err(Failed::Call)? {
-                None => exists = false,
-                Some(lease) if self.term.is_shown_by(&lease) => {
+                Err(failure) => failure,
+            };
+            // What is there tells more than the failure does. (Leases can be created by an update, so a server that has
+            // none left complains of other things first.)
+            match self.lock.get().await {
+                Ok(None) => exists = false,
+                Ok(Some(lease)) if self.term.is_shown_by(&lease) => {
                     exists = true;
                     self.held = lease;
+                    if !matches!(failure, CallError::Conflict | CallError::Missing) {
+                        return Err(Failed::Call(failure));
+                    }
                 }
-                Some(lease) => {
-                    let holder = lease.spec.and_then(|spec| spec.holder_identity);
-                    let holder = holder.filter(|holder| !holder.is_empty());
+                Ok(Some(lease)) => {
+                    let holder = record::holder(&lease).map(str::to_owned);
                     self.leader.send_replace(holder.clone());
                     return Err(Failed::Taken(holder));
                 }
+                Err(_) => return Err(Failed::Call(failure)),
             }
         }
         Err(Failed::Call(CallError::Conflict))

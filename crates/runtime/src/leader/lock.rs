@@ -3,13 +3,13 @@
 use std::{future::Future, time::Duration};
 
 use k1s_env::Env;
-use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::coordination::v1;
 use kube::{
     Api, Client,
-    api::{ObjectMeta, PostParams},
+    api::{ApiResource, PostParams},
 };
 
-use super::LeaderElectionOptions;
+use super::{LeaderElectionOptions, record::Lease};
 
 pub(super) struct LeaseLock {
     pub(super) env: Env,
@@ -36,7 +36,7 @@ pub(super) enum CallError {
 
 impl LeaseLock {
     pub(super) fn new(client: Client, env: Env, options: LeaderElectionOptions) -> LeaseLock {
-        let api = Api::namespaced(client, &options.namespace);
+        let api = Api::namespaced_with(client, &options.namespace, &resource());
         LeaseLock { env, options, api }
     }
 
@@ -47,12 +47,7 @@ impl LeaseLock {
 
     /// A Lease that is not there yet.
     pub(super) fn blank(&self) -> Lease {
-        let metadata = ObjectMeta {
-            name: Some(self.options.id.clone()),
-            namespace: Some(self.options.namespace.clone()),
-            ..ObjectMeta::default()
-        };
-        Lease { metadata, spec: None }
+        Lease::new(&self.options.id, &resource()).within(&self.options.namespace)
     }
 
     pub(super) async fn get(&self) -> Result<Option<Lease>, CallError> {
@@ -84,6 +79,10 @@ impl LeaseLock {
             Err(elapsed) => Err(CallError::Uncertain(format!("no answer: {elapsed}"))),
         }
     }
+}
+
+fn resource() -> ApiResource {
+    ApiResource::erase::<v1::Lease>(&())
 }
 
 impl From<kube::Error> for CallError {

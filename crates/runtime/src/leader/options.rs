@@ -169,7 +169,9 @@ mod tests {
         assert!(refused(|o| o.id.clear()).contains("needs an id"));
         assert!(refused(|o| o.namespace.clear()).contains("needs a namespace"));
         assert!(refused(|o| o.identity = Some(String::new())).contains("identity"));
-        assert!(refused(|o| o.retry_period = Duration::ZERO).contains("retry_period must be greater than zero"));
+        assert!(
+            refused(|o| o.retry_period = Duration::ZERO).contains("retry_period must be greater than zero")
+        );
         assert!(refused(|o| o.renew_deadline = 15 * second).contains("lease_duration (15s) must be greater"));
         assert!(refused(|o| o.retry_period = 9 * second).contains("renew_deadline (10s) must be greater"));
         assert!(refused(|o| o.jitter = f64::NAN).contains("jitter"));
