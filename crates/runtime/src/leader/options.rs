@@ -1,0 +1,186 @@
+//! What an election can be told.
+
+use std::time::Duration;
+
+/// How a leader is elected. The defaults are those of Go's controller-runtime.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LeaderElectionOptions {
+    /// The name of the Lease: who has the same one stands for the same election.
+    pub id: String,
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// What the Lease shows as its holder; `host_uuid` if not given. Two candidates of one name are still two.
+    pub identity: Option<String>,
+    /// For how long others leave a Lease alone after they saw it renewed. Leases count whole seconds; a part of one is
+    /// rounded up.
+    pub lease_duration: Duration,
+    /// For how long a leader goes on without a successful renewal. Less than the lease duration: the difference is what
+    /// keeps two leaders apart.
+    pub renew_deadline: Duration,
+    /// The time between two attempts.
+    pub retry_period: Duration,
+    /// Candidates wait for up to this many retry periods more, each for another time.
+    pub jitter: f64,
+    /// Whether [`Leadership::release`](super::Leadership::release) gives the Lease back, so that another one need not wait
+    /// for its end.
+    pub release_on_cancel: bool,
+}
+
+impl Default for LeaderElectionOptions {
+    fn default() -> LeaderElectionOptions {
+        LeaderElectionOptions {
+            id: String::new(),
+            namespace: "default".to_owned(),
+            identity: None,
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            jitter: 1.2,
+            release_on_cancel: true,
+        }
+    }
+}
+
+/// Options that cannot work.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidOptions {
+    /// The Lease has no name.
+    #[error("leader election needs an id: the name of its Lease")]
+    NoId,
+    /// The Lease has no namespace.
+    #[error("leader election needs a namespace for its Lease {id:?}")]
+    NoNamespace {
+        /// The name of the Lease.
+        id: String,
+    },
+    /// The identity is empty.
+    #[error("the identity of a candidate must not be empty; leave it out for `host_uuid`")]
+    EmptyIdentity,
+    /// A duration is zero.
+    #[error("{field} must be greater than zero")]
+    Zero {
+        /// Which one.
+        field: &'static str,
+    },
+    /// The leader would go on while others take over.
+    #[error("lease_duration ({lease_duration:?}) must be greater than renew_deadline ({renew_deadline:?})")]
+    LeaseTooShort {
+        /// The lease duration.
+        lease_duration: Duration,
+        /// The renew deadline.
+        renew_deadline: Duration,
+    },
+    /// The leader would have no second try.
+    #[error(
+        "renew_deadline ({renew_deadline:?}) must be greater than retry_period ({retry_period:?}) times jitter ({jitter})"
+    )]
+    DeadlineTooShort {
+        /// The renew deadline.
+        renew_deadline: Duration,
+        /// The retry period.
+        retry_period: Duration,
+        /// The jitter.
+        jitter: f64,
+    },
+    /// The jitter is negative or no number.
+    #[error("jitter must be a number from 0 on, and is {0}")]
+    Jitter(f64),
+}
+
+impl LeaderElectionOptions {
+    /// The election over the Lease of this name and namespace.
+    pub fn new(id: impl Into<String>, namespace: impl Into<String>) -> LeaderElectionOptions {
+        LeaderElectionOptions {
+            id: id.into(),
+            namespace: namespace.into(),
+            ..LeaderElectionOptions::default()
+        }
+    }
+
+    /// Whether this can work.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn validate(&self) -> Result<(), InvalidOptions> {
+        if self.id.is_empty() {
+            return Err(InvalidOptions::NoId);
+        }
+        if self.namespace.is_empty() {
+            return Err(InvalidOptions::NoNamespace { id: self.id.clone() });
+        }
+        if self.identity.as_deref() == Some("") {
+            return Err(InvalidOptions::EmptyIdentity);
+        }
+        if !self.jitter.is_finite() || self.jitter < 0.0 {
+            return Err(InvalidOptions::Jitter(self.jitter));
+        }
+        for (field, duration) in [
+            ("lease_duration", self.lease_duration),
+            ("renew_deadline", self.renew_deadline),
+            ("retry_period", self.retry_period),
+        ] {
+            if duration.is_zero() {
+                return Err(InvalidOptions::Zero { field });
+            }
+        }
+        let (lease_duration, renew_deadline) = (self.lease_duration, self.renew_deadline);
+        if lease_duration <= renew_deadline {
+            return Err(InvalidOptions::LeaseTooShort { lease_duration, renew_deadline });
+        }
+        let (retry_period, jitter) = (self.retry_period, self.jitter);
+        let longest_retry = retry_period.as_secs_f64() * jitter.max(1.0);
+        if renew_deadline.as_secs_f64() <= longest_retry {
+            return Err(InvalidOptions::DeadlineTooShort { renew_deadline, retry_period, jitter });
+        }
+        Ok(())
+    }
+
+    /// The lease duration as a Lease has it: whole seconds, rounded up.
+    pub(super) fn lease_seconds(&self) -> i32 {
+        let part = u64::from(self.lease_duration.subsec_nanos() > 0);
+        i32::try_from(self.lease_duration.as_secs().saturating_add(part)).unwrap_or(i32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(change: impl FnOnce(&mut LeaderElectionOptions)) -> String {
+        let mut options = LeaderElectionOptions::new("test", "default");
+        change(&mut options);
+        options.validate().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_controller_runtime() {
+        let options = LeaderElectionOptions::new("test", "default");
+        assert_eq!(options.validate(), Ok(()));
+        let durations = [options.lease_duration, options.renew_deadline, options.retry_period];
+        assert_eq!(durations.map(|d| d.as_secs()), [15, 10, 2]);
+        assert_eq!(options.lease_seconds(), 15);
+    }
+
+    #[test]
+    fn options_that_cannot_work_are_refused() {
+        let second = Duration::from_secs(1);
+        assert!(refused(|o| o.id.clear()).contains("needs an id"));
+        assert!(refused(|o| o.namespace.clear()).contains("needs a namespace"));
+        assert!(refused(|o| o.identity = Some(String::new())).contains("identity"));
+        assert!(
+            refused(|o| o.retry_period = Duration::ZERO).contains("retry_period must be greater than zero")
+        );
+        assert!(refused(|o| o.renew_deadline = 15 * second).contains("lease_duration (15s) must be greater"));
+        assert!(refused(|o| o.retry_period = 9 * second).contains("renew_deadline (10s) must be greater"));
+        assert!(refused(|o| o.jitter = f64::NAN).contains("jitter"));
+    }
+
+    #[test]
+    fn a_part_of_a_second_counts_as_a_whole_one() {
+        let mut options = LeaderElectionOptions::new("test", "default");
+        options.lease_duration = Duration::from_millis(1500);
+        assert_eq!(options.lease_seconds(), 2);
+    }
+}

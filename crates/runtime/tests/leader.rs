@@ -1,0 +1,628 @@
+//! Leader election in virtual time, against a server in this process.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{Request, Response};
+use k1s_env::{Env, Instant, VirtualClock};
+use k1s_runtime::{
+    Metrics,
+    leader::{Fence, LeaderElectionOptions, LeaderElector, LeaderMetrics, Leadership},
+};
+use k1s_server::{ApiServer, Body, ServerOptions, User};
+use k1s_store::MemoryStore;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
+};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+const SECOND: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(15);
+const RENEW: Duration = Duration::from_secs(10);
+const RETRY: Duration = Duration::from_secs(2);
+
+/// What happens to requests on their way.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Network {
+    Fine,
+    /// The server says 500, and does nothing.
+    Fails,
+    /// Requests go nowhere.
+    Hangs,
+    /// Changes are made, and the answer is lost.
+    LosesAnswers,
+}
+
+/// The way to the server of one candidate.
+#[derive(Clone)]
+struct Line {
+    server: ApiServer,
+    network: Arc<Mutex<Network>>,
+}
+
+impl Line {
+    fn set(&self, network: Network) {
+        *self.network.lock() = network;
+    }
+
+    fn client(&self) -> Client {
+        Client::new(self.clone(), "default")
+    }
+}
+
+impl<B> tower::Service<Request<B>> for Line
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let network = *self.network.lock();
+        let mut server = self.server.clone();
+        let writes = request.method() != http::Method::GET;
+        if network == Network::Fails {
+            // A path that is not served: any failure of the server will do.
+            *request.uri_mut() = "/apis/none.k1s.dev/v1/none".parse().unwrap();
+        }
+        Box::pin(async move {
+            match network {
+                Network::Hangs => std::future::pending().await,
+                Network::LosesAnswers if writes => {
+                    let _ = server.call(request).await;
+                    std::future::pending().await
+                }
+                Network::Fails => {
+                    let mut answer = server.call(request).await?;
+                    *answer.status_mut() = http::StatusCode::INTERNAL_SERVER_ERROR;
+                    Ok(answer)
+                }
+                _ => server.call(request).await,
+            }
+        })
+    }
+}
+
+struct World {
+    env: Env,
+    clock: VirtualClock,
+    server: ApiServer,
+    leases: Api<Lease>,
+}
+
+impl World {
+    async fn new(seed: u64) -> World {
+        let (env, clock) = Env::simulated(seed);
+        // The server lives in another world; its time is not what is looked at.
+        let server =
+            ApiServer::new(Env::system(), Arc::new(MemoryStore::default()), ServerOptions::default())
+                .await
+                .unwrap()
+                .as_user(User::admin());
+        let leases = Api::namespaced(Client::new(server.clone(), "default"), "default");
+        World { env, clock, server, leases }
+    }
+
+    fn line(&self) -> Line {
+        Line { server: self.server.clone(), network: Arc::new(Mutex::new(Network::Fine)) }
+    }
+
+    fn candidate(&self, identity: &str, client: Client) -> LeaderElector {
+        let mut options = LeaderElectionOptions::new("test", "default");
+        options.identity = Some(identity.to_owned());
+        LeaderElector::new(client, self.env.clone(), options).unwrap()
+    }
+
+    /// Starts a candidate, which leads as soon as it can.
+    fn stand(&self, identity: &str, line: &Line) -> k1s_env::Task<Option<Leadership>> {
+        let candidate = self.candidate(identity, line.client());
+        self.env.spawn("candidate", async move { candidate.acquire(&CancellationToken::new()).await })
+    }
+
+    /// Elects the first one.
+    async fn elect(&self, identity: &str, line: &Line) -> Leadership {
+        self.until(self.stand(identity, line)).await.unwrap().unwrap()
+    }
+
+    /// All that can happen now has happened. The client's tasks are not the environment's, so it cannot tell by itself.
+    async fn settle(&self) {
+        for _ in 0..20 {
+            for _ in 0..20 {
+                self.env.yield_now().await;
+            }
+            self.clock.settle().await;
+        }
+    }
+
+    /// Lets time pass, deadline by deadline, until something is done.
+    async fn until<T>(&self, done: impl Future<Output = T>) -> T {
+        let mut done = pin!(done);
+        let limit = self.env.now() + Duration::from_secs(600);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut done => return done,
+                () = self.settle() => {}
+            }
+            assert!(self.env.now() < limit, "still not done");
+            assert!(self.clock.advance_to_next(), "nobody waits for anything any more");
+        }
+    }
+
+    /// Lets so much time pass.
+    async fn pass(&self, d: Duration) {
+        let target = self.env.now() + d;
+        self.settle().await;
+        while let Some(next) = self.clock.next_deadline().filter(|next| *next <= target) {
+            self.clock.advance(next - self.env.now());
+            self.settle().await;
+        }
+        self.clock.advance(target - self.env.now());
+        self.settle().await;
+    }
+
+    async fn spec(&self) -> LeaseSpec {
+        self.leases.get("test").await.unwrap().spec.unwrap()
+    }
+
+    /// Creates a Lease that the client's own type may not understand.
+    async fn create(&self, lease: Value) {
+        let kind = ApiResource::erase::<Lease>(&());
+        let client = Client::new(self.server.clone(), "default");
+        let api: Api<DynamicObject> = Api::default_namespaced_with(client, &kind);
+        let mut object = DynamicObject::new("test", &kind);
+        object.data = json!({"spec": lease["spec"]});
+        api.create(&PostParams::default(), &object).await.unwrap();
+    }
+
+    async fn patch(&self, patch: Value) {
+        self.leases.patch("test", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_first_candidate_is_elected_at_once_and_its_lease_reads_as_client_gos() {
+    let world = World::new(1).await;
+    let metrics = Metrics::new();
+    let shown = LeaderMetrics::register(&metrics);
+    let candidate = world.candidate("me", world.line().client()).with_metrics(&shown);
+    assert!(metrics.encode().contains("leader_election_master_status{name=\"test\"} 0\n"));
+    let leader = candidate.leader();
+    let leadership = world.until(candidate.acquire(&CancellationToken::new())).await.unwrap();
+    assert_eq!(world.clock.now(), Env::simulated(1).0.now(), "no time has passed");
+    assert!(leadership.is_valid());
+    assert_eq!(leadership.fence().valid_for(), RENEW);
+    assert_eq!(leader.borrow().as_deref(), Some("me"));
+    let spec = world.spec().await;
+    assert_eq!(spec.holder_identity.as_deref(), Some("me"));
+    assert_eq!((spec.lease_duration_seconds, spec.lease_transitions), (Some(15), Some(0)));
+    assert_eq!(spec.acquire_time, spec.renew_time);
+    assert!(metrics.encode().contains("leader_election_master_status{name=\"test\"} 1\n"));
+    world.until(leadership.release()).await.unwrap();
+    assert!(metrics.encode().contains("leader_election_master_status{name=\"test\"} 0\n"));
+    assert!(world.env.tasks().is_empty());
+}
+
+#[tokio::test]
+async fn a_leader_renews_and_stays() {
+    let world = World::new(2).await;
+    let leadership = world.elect("me", &world.line()).await;
+    let before = world.spec().await;
+    world.pass(Duration::from_secs(3600)).await;
+    assert!(leadership.is_valid());
+    let after = world.spec().await;
+    assert_eq!(after.acquire_time, before.acquire_time);
+    assert_eq!(after.lease_transitions, Some(0));
+    assert!(after.renew_time > before.renew_time);
+}
+
+#[tokio::test]
+async fn a_released_lease_is_taken_without_waiting_for_its_end() {
+    let world = World::new(3).await;
+    let first = world.elect("first", &world.line()).await;
+    let second = world.stand("second", &world.line());
+    world.pass(20 * SECOND).await;
+    assert!(!second.is_finished());
+    let fence = first.fence();
+    world.until(first.release()).await.unwrap();
+    assert!(!fence.is_valid());
+    assert_eq!(&*fence.lost().await.reason, "it was released");
+    let spec = world.spec().await;
+    assert_eq!(spec.holder_identity.as_deref(), Some(""));
+    assert_eq!((spec.lease_duration_seconds, spec.lease_transitions), (Some(1), Some(0)));
+    let released = world.env.now();
+    let second = world.until(second).await.unwrap().unwrap();
+    assert!(world.env.now() - released <= RETRY.mul_f64(2.2));
+    assert_eq!(second.fence().transitions(), 1);
+    assert_eq!(world.spec().await.lease_transitions, Some(1));
+}
+
+#[tokio::test]
+async fn a_lease_that_is_not_to_be_released_is_left_to_its_end() {
+    let world = World::new(4).await;
+    let mut options = LeaderElectionOptions::new("test", "default");
+    options.release_on_cancel = false;
+    options.identity = Some("me".to_owned());
+    let candidate = LeaderElector::new(world.line().client(), world.env.clone(), options).unwrap();
+    let leadership = world.until(candidate.acquire(&CancellationToken::new())).await.unwrap();
+    let fence = leadership.fence();
+    world.until(leadership.release()).await.unwrap();
+    assert!(!fence.is_valid());
+    assert_eq!(world.spec().await.holder_identity.as_deref(), Some("me"));
+}
+
+#[tokio::test]
+async fn a_dead_leader_is_followed_after_the_lease_time_and_not_before() {
+    let world = World::new(5).await;
+    let first = world.elect("first", &world.line()).await;
+    let second = world.stand("second", &world.line());
+    world.pass(60 * SECOND).await;
+    let died = world.env.now();
+    let claimed = died + first.fence().valid_for();
+    drop(first); // as good as dead: it renews no more, and gives nothing back
+    let second = world.until(second).await.unwrap().unwrap();
+    let took = world.env.now() - died;
+    assert!(world.env.now() > claimed, "the dead one's claim was over");
+    // It was renewed up to a retry period before its death, and seen up to a retry period and its jitter after that.
+    assert!(took > LEASE - RETRY && took <= LEASE + RETRY.mul_f64(2.2), "{took:?}");
+    assert_eq!(second.fence().transitions(), 1);
+}
+
+async fn loses_office_at_its_deadline(network: Network) {
+    let world = World::new(6).await;
+    let line = world.line();
+    let leadership = world.elect("me", &line).await;
+    let other = world.stand("other", &world.line());
+    world.pass(60 * SECOND).await;
+    let certain_until = world.env.now() + leadership.fence().valid_for();
+    line.set(network);
+    let lost = world.until(leadership.lost()).await;
+    assert_eq!(world.env.now(), certain_until, "neither earlier nor later");
+    assert!(!leadership.is_valid());
+    assert_eq!(lost.to_string(), "leader election lost");
+    assert!(
+        lost.reason.starts_with("the lease default/test was not renewed within 10s: "),
+        "{}",
+        lost.reason
+    );
+    assert!(!other.is_finished(), "there is a while without a leader");
+    world.until(other).await.unwrap().unwrap();
+    line.set(Network::Fine);
+    // A lost leadership leaves the Lease of its follower alone.
+    world.until(leadership.release()).await.unwrap();
+    assert_eq!(world.spec().await.holder_identity.as_deref(), Some("other"));
+}
+
+#[tokio::test]
+async fn a_leader_whose_renewals_fail_loses_office_at_its_deadline() {
+    loses_office_at_its_deadline(Network::Fails).await;
+}
+
+#[tokio::test]
+async fn hung_requests_do_not_keep_a_leader_in_office() {
+    loses_office_at_its_deadline(Network::Hangs).await;
+}
+
+#[tokio::test]
+async fn a_short_outage_is_survived() {
+    let world = World::new(7).await;
+    let line = world.line();
+    let leadership = world.elect("me", &line).await;
+    let other = world.stand("other", &world.line());
+    for network in [Network::Fails, Network::Hangs, Network::LosesAnswers] {
+        line.set(network);
+        world.pass(7 * SECOND).await;
+        line.set(Network::Fine);
+        world.pass(20 * SECOND).await;
+        assert!(leadership.is_valid(), "{network:?}");
+    }
+    assert!(!other.is_finished());
+    assert_eq!(world.spec().await.lease_transitions, Some(0));
+}
+
+#[tokio::test]
+async fn jumps_of_the_wall_clock_change_nothing() {
+    let world = World::new(8).await;
+    let leadership = world.elect("me", &world.line()).await;
+    let other = world.stand("other", &world.line());
+    let day = Duration::from_secs(86_400);
+    for jump in 0..10 {
+        let wall = world.env.wall();
+        world.clock.set_wall(if jump % 2 == 0 { wall + 3 * day } else { wall - 5 * day });
+        world.pass(7 * SECOND).await;
+        assert!(leadership.is_valid());
+        assert!(!other.is_finished());
+    }
+}
+
+#[tokio::test]
+async fn a_wall_clock_that_stands_still_does_not_hide_renewals() {
+    let world = World::new(9).await;
+    let leadership = world.elect("me", &world.line()).await;
+    let other = world.stand("other", &world.line());
+    let stands = world.env.wall();
+    for _ in 0..60 {
+        world.pass(SECOND).await;
+        world.clock.set_wall(stands);
+    }
+    assert!(leadership.is_valid());
+    assert!(!other.is_finished());
+}
+
+#[tokio::test]
+async fn a_leader_puts_back_a_lease_that_somebody_deleted_and_nobody_gets_in_between() {
+    let world = World::new(10).await;
+    let leadership = world.elect("me", &world.line()).await;
+    let other = world.stand("other", &world.line());
+    world.pass(10 * SECOND).await;
+    for _ in 0..20 {
+        world.leases.delete("test", &DeleteParams::default()).await.unwrap();
+        world.pass(Duration::from_millis(2_300)).await;
+        assert!(leadership.is_valid());
+        assert_eq!(world.spec().await.holder_identity.as_deref(), Some("me"));
+    }
+    assert!(!other.is_finished());
+    // And if the leader is gone as well, somebody follows.
+    drop(leadership);
+    world.leases.delete("test", &DeleteParams::default()).await.unwrap();
+    world.until(other).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn somebody_who_changes_something_else_of_the_lease_disturbs_nobody() {
+    let world = World::new(11).await;
+    let leadership = world.elect("me", &world.line()).await;
+    for i in 0..20 {
+        world.patch(json!({"metadata": {"annotations": {"touched": i.to_string()}}})).await;
+        world.pass(3 * SECOND).await;
+        assert!(leadership.is_valid());
+    }
+    let lease = world.leases.get("test").await.unwrap();
+    assert_eq!(lease.metadata.annotations.unwrap()["touched"], "19");
+    assert_eq!(lease.spec.unwrap().holder_identity.as_deref(), Some("me"));
+    world.patch(json!({"metadata": {"annotations": {"touched": "last"}}})).await;
+    world.until(leadership.release()).await.unwrap();
+    assert_eq!(world.spec().await.holder_identity.as_deref(), Some(""));
+}
+
+#[tokio::test]
+async fn a_leader_whose_lease_was_given_to_another_is_out_at_its_next_renewal() {
+    let world = World::new(12).await;
+    let leadership = world.elect("me", &world.line()).await;
+    world.patch(json!({"spec": {"holderIdentity": "usurper"}})).await;
+    let changed = world.env.now();
+    let lost = world.until(leadership.lost()).await;
+    assert!(world.env.now() - changed <= RETRY);
+    assert_eq!(&*lost.reason, "the lease default/test is held by usurper");
+    assert!(!leadership.is_valid());
+    assert!(leadership.fence().check().is_err());
+}
+
+#[tokio::test]
+async fn a_process_that_was_stopped_knows_before_any_task_has_run() {
+    let world = World::new(13).await;
+    let leadership = world.elect("me", &world.line()).await;
+    world.pass(5 * SECOND).await;
+    let rest = leadership.fence().valid_for();
+    world.clock.advance(rest - Duration::from_nanos(1)); // nothing runs meanwhile
+    assert!(leadership.is_valid());
+    world.clock.advance(Duration::from_nanos(1));
+    assert!(!leadership.is_valid());
+    assert!(leadership.fence().check().is_err());
+    // Once it runs again it does not renew what is over, though the Lease is still its own.
+    world.until(leadership.lost()).await;
+    world.pass(SECOND).await;
+    assert!(!leadership.is_valid());
+}
+
+#[tokio::test]
+async fn an_election_whose_answer_was_lost_is_found_out() {
+    let world = World::new(14).await;
+    let line = world.line();
+    line.set(Network::LosesAnswers);
+    let candidate = world.stand("me", &line);
+    world.pass(SECOND).await;
+    assert_eq!(world.spec().await.holder_identity.as_deref(), Some("me"), "the server knows");
+    line.set(Network::Fine);
+    let started = world.env.now();
+    let leadership = world.until(candidate).await.unwrap().unwrap();
+    assert!(world.env.now() - started < LEASE, "it did not wait for the end of its own lease");
+    assert!(leadership.is_valid());
+    assert_eq!(world.spec().await.lease_transitions, Some(0));
+}
+
+#[tokio::test]
+async fn two_candidates_of_one_name_are_still_two() {
+    let world = World::new(15).await;
+    let leadership = world.elect("same", &world.line()).await;
+    let other = world.stand("same", &world.line());
+    world.pass(60 * SECOND).await;
+    assert!(leadership.is_valid());
+    assert!(!other.is_finished());
+    drop(leadership);
+    world.until(other).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn strange_leases_are_waited_for_or_taken() {
+    for (spec, waits) in [
+        (Value::Null, Duration::ZERO),
+        (json!({}), Duration::ZERO),
+        (json!({"holderIdentity": ""}), Duration::ZERO),
+        (json!({"holderIdentity": "", "leaseDurationSeconds": 100, "leaseTransitions": 3}), Duration::ZERO),
+        (json!({"holderIdentity": "ghost"}), LEASE),
+        (json!({"holderIdentity": "ghost", "leaseDurationSeconds": 40}), 40 * SECOND),
+        (
+            json!({"holderIdentity": "ghost", "leaseDurationSeconds": 5, "renewTime": "9999-12-31T23:59:59.000000Z"}),
+            5 * SECOND,
+        ),
+        (
+            json!({"holderIdentity": "ghost", "leaseDurationSeconds": 5, "renewTime": "1970-01-01T00:00:00.000000Z"}),
+            5 * SECOND,
+        ),
+    ] {
+        let world = World::new(16).await;
+        let strange = json!({"metadata": {"name": "test"}, "spec": spec});
+        world.create(strange).await;
+        let started = world.env.now();
+        let leadership = world.elect("me", &world.line()).await;
+        assert_eq!(world.env.now() - started, waits, "{spec}");
+        assert!(leadership.is_valid());
+    }
+}
+
+#[tokio::test]
+async fn a_candidate_that_is_cancelled_holds_nothing() {
+    let world = World::new(17).await;
+    let first = world.elect("first", &world.line()).await;
+    let cancel = CancellationToken::new();
+    let candidate = world.candidate("second", world.line().client());
+    let second = world.env.spawn("candidate", {
+        let cancel = cancel.clone();
+        async move { candidate.acquire(&cancel).await }
+    });
+    world.pass(30 * SECOND).await;
+    cancel.cancel();
+    let now = world.env.now();
+    assert!(world.until(second).await.unwrap().is_none());
+    assert_eq!(world.env.now(), now, "it did not wait");
+    assert!(first.is_valid());
+    assert_eq!(world.spec().await.holder_identity.as_deref(), Some("first"));
+}
+
+#[tokio::test]
+async fn run_leads_and_gives_back_or_says_that_it_lost() {
+    let world = World::new(18).await;
+    let (cancel, line) = (CancellationToken::new(), world.line());
+    let env = world.env.clone();
+    let lead = |fence: Fence| async move {
+        env.sleep(60 * SECOND).await;
+        fence.is_valid()
+    };
+    let led = world.until(world.candidate("me", line.client()).run(&cancel, lead.clone())).await;
+    assert_eq!(led, Ok(Some(true)));
+    assert_eq!(world.spec().await.holder_identity.as_deref(), Some(""));
+
+    let losing = world.env.spawn("lead", {
+        let (candidate, cancel) = (world.candidate("me", line.client()), cancel.clone());
+        async move { candidate.run(&cancel, lead).await }
+    });
+    world.pass(10 * SECOND).await;
+    line.set(Network::Fails);
+    let lost = world.until(losing).await.unwrap();
+    assert_eq!(lost.unwrap_err().to_string(), "leader election lost");
+    cancel.cancel();
+    let led = world.until(world.candidate("me", line.client()).run(&cancel, |_| async {})).await;
+    assert_eq!(led, Ok(None));
+}
+
+#[tokio::test]
+async fn elections_of_different_names_do_not_meet() {
+    let world = World::new(19).await;
+    let metrics = Metrics::new();
+    let shown = LeaderMetrics::register(&metrics);
+    let mut leaders = Vec::new();
+    for id in ["widgets", "gadgets"] {
+        let options = LeaderElectionOptions::new(id, "default");
+        let candidate = LeaderElector::new(world.line().client(), world.env.clone(), options).unwrap();
+        let candidate = candidate.with_metrics(&shown);
+        leaders.push(world.until(candidate.acquire(&CancellationToken::new())).await.unwrap());
+    }
+    assert!(leaders.iter().all(Leadership::is_valid));
+    let text = metrics.encode();
+    assert!(text.contains("{name=\"widgets\"} 1") && text.contains("{name=\"gadgets\"} 1"), "{text}");
+    assert_eq!(text.matches("# TYPE leader_election_master_status").count(), 1);
+}
+
+/// Candidates come and go, their networks break, hang and lose answers, others touch and delete the Lease; at each
+/// moment at most one may believe in itself.
+#[tokio::test]
+async fn there_are_never_two_leaders_whatever_happens() {
+    for seed in 0..40 {
+        chaos(seed).await;
+    }
+}
+
+async fn chaos(seed: u64) {
+    let world = World::new(seed).await;
+    let (dice, _) = Env::simulated(seed ^ 0xc4a0);
+    let fences: Arc<Mutex<Vec<(usize, Fence)>>> = Arc::default();
+    let lines: Vec<Line> = (0..4).map(|_| world.line()).collect();
+    let start = |i: usize| {
+        let (candidate, fences) = (world.candidate(&format!("c{i}"), lines[i].client()), fences.clone());
+        world.env.spawn("candidate", async move {
+            let leadership = candidate.acquire(&CancellationToken::new()).await.unwrap();
+            fences.lock().push((i, leadership.fence()));
+            leadership.lost().await;
+        })
+    };
+    let mut candidates: Vec<_> = (0..lines.len()).map(&start).collect();
+    let mut terms = 0;
+    let mut seen_at = Instant::clone(&world.env.now());
+    for step in 0..150 {
+        world.settle().await;
+        let valid: Vec<usize> = {
+            let mut fences = fences.lock();
+            terms += fences.len();
+            fences.retain(|(_, fence)| fence.is_valid());
+            terms -= fences.len();
+            fences.iter().map(|(i, _)| *i).collect()
+        };
+        assert!(valid.len() <= 1, "seed {seed}, step {step}: {valid:?} lead at the same time");
+        if !valid.is_empty() {
+            seen_at = world.env.now();
+        }
+        let i = usize::try_from(dice.random_below(4)).unwrap();
+        match dice.random_below(12) {
+            0 => {
+                // It dies; another one starts in its place.
+                candidates[i].abort();
+                candidates[i] = start(i);
+            }
+            1 => lines[i].set(Network::Fails),
+            2 => lines[i].set(Network::Hangs),
+            3 => lines[i].set(Network::LosesAnswers),
+            4 | 5 => lines[i].set(Network::Fine),
+            6 if world.leases.get_opt("test").await.unwrap().is_some() => {
+                world.patch(json!({"metadata": {"labels": {"step": step.to_string()}}})).await;
+            }
+            // A stop of all of them: time passes, and nothing runs.
+            7 => world.clock.advance(Duration::from_millis(dice.random_below(12_000))),
+            _ => {}
+        }
+        if candidates[i].is_finished() {
+            candidates[i] = start(i);
+        }
+        world.pass(Duration::from_millis(dice.random_below(3_000))).await;
+    }
+    assert!(terms > 0, "seed {seed}: nobody ever led");
+    // Once all is well again, there is a leader in no time.
+    for (i, line) in lines.iter().enumerate() {
+        line.set(Network::Fine);
+        candidates[i].abort();
+        candidates[i] = start(i);
+    }
+    let _ = seen_at;
+    world.pass(2 * LEASE).await;
+    let leading = fences.lock().iter().filter(|(_, fence)| fence.is_valid()).count();
+    assert_eq!(leading, 1, "seed {seed}: one leads in the end");
+}
