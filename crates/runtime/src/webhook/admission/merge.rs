@@ -1,0 +1,175 @@
+//! What a defaulter changed, put into the object as it was sent.
+//!
+//! A type knows some fields of an object and writes them in its own way. Comparing what was sent with what the type writes
+//! after defaulting would show as changes what nobody changed: unknown fields dropped, empty ones added, values spelled
+//! differently. So three values are compared: what was sent, what the type made of it *before*, and what it makes of it
+//! *after*. Only differences between the last two are changes, and they are made to the first.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+/// `sent` with the changes that lead from `before` to `after`.
+///
+/// A `null` in `after` is the same as no field at all: it is how many types write an `Option` that is empty.
+pub(super) fn merge(sent: &Value, before: &Value, after: Value) -> Value {
+    if *before == after {
+        return sent.clone();
+    }
+    match (sent, before, after) {
+        (Value::Object(sent), Value::Object(before), Value::Object(after)) => {
+            Value::Object(merge_objects(sent, before, after))
+        }
+        (Value::Array(sent), Value::Array(before), Value::Array(after)) if sent.len() == before.len() => {
+            Value::Array(merge_lists(sent, before, after))
+        }
+        (_, _, after) => without_nulls(after),
+    }
+}
+
+fn merge_objects(
+    sent: &Map<String, Value>,
+    before: &Map<String, Value>,
+    mut after: Map<String, Value>,
+) -> Map<String, Value> {
+    let mut merged = Map::with_capacity(sent.len().max(after.len()));
+    for (key, sent) in sent {
+        let was = before.get(key).unwrap_or(&Value::Null);
+        let is = after.remove(key).unwrap_or(Value::Null);
+        if *was == is {
+            merged.insert(key.clone(), sent.clone());
+        } else if !is.is_null() {
+            merged.insert(key.clone(), merge(sent, was, is));
+        }
+    }
+    for (key, is) in after {
+        let was = before.get(&key).unwrap_or(&Value::Null);
+        if *was != is && !is.is_null() {
+            merged.insert(key, without_nulls(is));
+        }
+    }
+    merged
+}
+
+/// Items are followed as they move: equal ones at either end, then those that have a name, then, if the number of items is
+/// the same, those at the same place. `sent` and `before` have the same items in the same order.
+fn merge_lists(sent: &[Value], before: &[Value], after: Vec<Value>) -> Vec<Value> {
+    let shorter = before.len().min(after.len());
+    let head = before.iter().zip(&after).take_while(|(was, is)| was == is).count();
+    let tail = before.iter().rev().zip(after.iter().rev()).take_while(|(was, is)| was == is).count();
+    let tail = tail.min(shorter - head);
+    let names: HashMap<(&str, &str), usize> = (head..before.len() - tail)
+        .rev() // of several with one name, the first counts
+        .filter_map(|index| Some((name(&before[index])?, index)))
+        .collect();
+    let (same_length, after_tail) = (before.len() == after.len(), after.len() - tail);
+    let merge_item = |(index, is): (usize, Value)| {
+        if index < head {
+            return sent[index].clone();
+        }
+        if index >= after_tail {
+            return sent[index - after_tail + before.len() - tail].clone();
+        }
+        let origin = match name(&is) {
+            Some(name) => names.get(&name).copied(),
+            None => same_length.then_some(index).filter(|index| name(&before[*index]).is_none()),
+        };
+        match origin {
+            Some(origin) => merge(&sent[origin], &before[origin], is),
+            None => without_nulls(is),
+        }
+    };
+    after.into_iter().enumerate().map(merge_item).collect()
+}
+
+/// What items of Kubernetes' lists are told apart by.
+fn name(item: &Value) -> Option<(&'static str, &str)> {
+    let keys = ["name", "key", "type", "id", "uid", "mountPath"];
+    keys.into_iter().find_map(|key| Some((key, item.get(key)?.as_str()?)))
+}
+
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(map) => Value::Object(
+            map.into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| (key, without_nulls(value)))
+                .collect(),
+        ),
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_type_does_not_know_stays() {
+        let sent = json!({"a": 1, "unknown": {"x": null}, "b": {"c": 1, "d": 2}});
+        let before = json!({"a": 1, "b": {"c": 1}});
+        let after = json!({"a": 2, "b": {"c": 1, "e": 3}});
+        assert_eq!(
+            merge(&sent, &before, after),
+            json!({"a": 2, "unknown": {"x": null}, "b": {"c": 1, "d": 2, "e": 3}})
+        );
+    }
+
+    #[test]
+    fn what_the_type_writes_by_itself_is_not_added() {
+        let sent = json!({"a": 1, "time": "2024-01-01T00:00:00+00:00"});
+        let before = json!({"a": 1, "status": {}, "none": null, "time": "2024-01-01T00:00:00Z"});
+        let after = json!({"a": 2, "status": {}, "none": null, "time": "2024-01-01T00:00:00Z"});
+        assert_eq!(merge(&sent, &before, after), json!({"a": 2, "time": "2024-01-01T00:00:00+00:00"}));
+    }
+
+    #[test]
+    fn what_was_removed_is_removed_whether_it_is_absent_or_null() {
+        let sent = json!({"a": 1, "b": 2, "c": null});
+        let before = json!({"a": 1, "b": 2});
+        assert_eq!(merge(&sent, &before, json!({"a": null})), json!({"c": null}));
+    }
+
+    #[test]
+    fn items_are_followed_as_they_move() {
+        let sent = json!([{"name": "a", "x": 1}, {"name": "b", "x": 2}, {"name": "c", "x": 3}]);
+        let before = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
+        let after = json!([{"name": "new", "v": null}, {"name": "a"}, {"name": "c", "set": true}]);
+        assert_eq!(
+            merge(&sent, &before, after),
+            json!([{"name": "new"}, {"name": "a", "x": 1}, {"name": "c", "x": 3, "set": true}])
+        );
+    }
+
+    #[test]
+    fn items_without_a_name_are_those_at_the_same_place() {
+        let sent = json!([{"v": 1, "x": 1}, {"v": 2, "x": 2}]);
+        let before = json!([{"v": 1}, {"v": 2}]);
+        assert_eq!(
+            merge(&sent, &before, json!([{"v": 1}, {"v": 3}])),
+            json!([{"v": 1, "x": 1}, {"v": 3, "x": 2}])
+        );
+        assert_eq!(merge(&sent, &before, json!([{"v": 2}])), json!([{"v": 2, "x": 2}]));
+        assert_eq!(
+            merge(&sent, &before, json!([{"v": 1}, {"v": 9}, {"v": 2}])),
+            json!([{"v": 1, "x": 1}, {"v": 9}, {"v": 2, "x": 2}])
+        );
+        assert_eq!(merge(&json!([1, 1]), &json!([1, 1]), json!([1, 1, 1])), json!([1, 1, 1]));
+    }
+
+    #[test]
+    fn the_patch_leads_to_what_is_wanted() {
+        let sent = json!({"l": [{"name": "a", "x": 1}, {"name": "b"}], "m/n": 1, "keep": [1, 2]});
+        let before = json!({"l": [{"name": "a"}, {"name": "b"}], "m/n": 1});
+        let after = json!({"l": [{"name": "b"}, {"name": "a"}], "m/n": 2});
+        let wanted = merge(&sent, &before, after);
+        let mut patched = sent.clone();
+        json_patch::patch(&mut patched, &json_patch::diff(&sent, &wanted)).unwrap();
+        assert_eq!(patched, wanted);
+        assert_eq!(patched["l"], json!([{"name": "b"}, {"name": "a", "x": 1}]));
+        assert_eq!(patched["keep"], json!([1, 2]));
+    }
+}

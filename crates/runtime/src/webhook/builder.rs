@@ -1,0 +1,175 @@
+//! The builder that puts defaulters and validators of a kind where the API server will look for them.
+
+use std::fmt;
+
+use super::{
+    RegisterError, WebhookServer,
+    admission::{
+        AdmissionHook, AdmissionRequest, Defaulter, DefaulterFn, Rejection, Validation, Validator,
+        ValidatorFn, Warnings,
+    },
+    configuration::{Registration, WebhookRules, WebhookType},
+    paths,
+};
+use crate::{Kind, Object, kind};
+
+/// The webhooks of one kind.
+///
+/// ```
+/// use k1s_env::Env;
+/// use k1s_runtime::webhook::{Webhook, WebhookServer};
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// let server = WebhookServer::new(&Env::system(), Default::default());
+/// Webhook::for_::<ConfigMap>()
+///     .default_with(|object, _| {
+///         object.data.get_or_insert_default().entry("colour".into()).or_insert("red".into());
+///         Ok(())
+///     })
+///     .validate_with(|validation, request| match validation.object() {
+///         Some(object) if object.data.is_none() => Err(format!("{} needs data", request.key()).into()),
+///         _ => Ok(vec![]),
+///     })
+///     .complete(&server)?;
+/// assert_eq!(server.paths(), ["/mutate--v1-configmap", "/validate--v1-configmap"]);
+/// # Ok::<(), k1s_runtime::webhook::RegisterError>(())
+/// ```
+#[must_use = "nothing is registered before `complete`"]
+pub struct Webhook<K: Object> {
+    kind: Kind<K>,
+    defaulting: Option<Defaulting>,
+    validating: Option<AdmissionHook>,
+    defaulter_path: Option<String>,
+    validator_path: Option<String>,
+    remove_unknown_fields: bool,
+    recover_panic: bool,
+    defaulter_rules: WebhookRules,
+    validator_rules: WebhookRules,
+}
+
+/// Waits for what is said about unknown fields later.
+type Defaulting = Box<dyn FnOnce(bool) -> AdmissionHook + Send>;
+
+// Of one kind alone, so that `Webhook::for_::<K>()` says the kind once.
+impl Webhook<k8s_openapi::api::core::v1::Pod> {
+    /// The webhooks of `K`.
+    pub fn for_<K: Object<DynamicType: Default>>() -> Webhook<K> {
+        Webhook::for_kind(kind::<K>())
+    }
+}
+
+impl<K: Object> Webhook<K> {
+    /// The webhooks of a kind that may be known at run time only.
+    pub fn for_kind(kind: Kind<K>) -> Webhook<K> {
+        Webhook {
+            kind,
+            defaulting: None,
+            validating: None,
+            defaulter_path: None,
+            validator_path: None,
+            remove_unknown_fields: false,
+            recover_panic: true,
+            defaulter_rules: WebhookRules::default(),
+            validator_rules: WebhookRules::default(),
+        }
+    }
+
+    /// Fills in objects.
+    pub fn defaulter(mut self, defaulter: impl Defaulter<K>) -> Webhook<K> {
+        self.defaulting = Some(Box::new(move |remove| AdmissionHook::defaulting(defaulter, remove)));
+        self
+    }
+
+    /// Fills in objects, by a closure.
+    pub fn default_with<F>(self, default: F) -> Webhook<K>
+    where
+        F: Fn(&mut K, &AdmissionRequest) -> Result<(), Rejection> + Send + Sync + 'static,
+    {
+        self.defaulter(DefaulterFn(default))
+    }
+
+    /// Looks at objects.
+    pub fn validator(mut self, validator: impl Validator<K>) -> Webhook<K> {
+        self.validating = Some(AdmissionHook::validating(validator));
+        self
+    }
+
+    /// Looks at objects, by a closure.
+    pub fn validate_with<F>(self, validate: F) -> Webhook<K>
+    where
+        F: Fn(Validation<'_, K>, &AdmissionRequest) -> Result<Warnings, Rejection> + Send + Sync + 'static,
+    {
+        self.validator(ValidatorFn(validate))
+    }
+
+    /// Puts the defaulter at another path.
+    pub fn defaulter_path(mut self, path: impl Into<String>) -> Webhook<K> {
+        self.defaulter_path = Some(path.into());
+        self
+    }
+
+    /// Puts the validator at another path.
+    pub fn validator_path(mut self, path: impl Into<String>) -> Webhook<K> {
+        self.validator_path = Some(path.into());
+        self
+    }
+
+    /// Whether the defaulter removes what `K` does not know from objects. It does not, unless told to.
+    pub fn remove_unknown_fields(mut self, remove: bool) -> Webhook<K> {
+        self.remove_unknown_fields = remove;
+        self
+    }
+
+    /// Whether panics become answers. They do, unless told otherwise.
+    pub fn recover_panic(mut self, recover: bool) -> Webhook<K> {
+        self.recover_panic = recover;
+        self
+    }
+
+    /// When the API server is to call the defaulter, and what if it cannot.
+    pub fn defaulter_rules(mut self, rules: WebhookRules) -> Webhook<K> {
+        self.defaulter_rules = rules;
+        self
+    }
+
+    /// When the API server is to call the validator, and what if it cannot.
+    pub fn validator_rules(mut self, rules: WebhookRules) -> Webhook<K> {
+        self.validator_rules = rules;
+        self
+    }
+
+    /// Registers them.
+    ///
+    /// # Errors
+    /// A path is taken, or is none.
+    pub fn complete(self, server: &WebhookServer) -> Result<(), RegisterError> {
+        let register = |hook: AdmissionHook, path: String, webhook_type, rules| {
+            let registration = Registration {
+                webhook_type,
+                path: path.clone(),
+                resource: self.kind.resource().clone(),
+                rules,
+            };
+            server.register_as(&path, hook.recover_panic(self.recover_panic).into(), Some(registration))
+        };
+        if let Some(hook) = self.defaulting {
+            let path = self.defaulter_path.unwrap_or_else(|| paths::mutate_kind(&self.kind));
+            register(hook(self.remove_unknown_fields), path, WebhookType::Mutating, self.defaulter_rules)?;
+        }
+        if let Some(hook) = self.validating {
+            let path = self.validator_path.unwrap_or_else(|| paths::validate_kind(&self.kind));
+            register(hook, path, WebhookType::Validating, self.validator_rules)?;
+        }
+        Ok(())
+    }
+}
+
+impl<K: Object> fmt::Debug for Webhook<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Webhook")
+            .field("kind", &self.kind)
+            .field("defaulting", &self.defaulting.is_some())
+            .field("validating", &self.validating.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,247 @@
+//! Certificates from files, read again when they change. Go's `certwatcher`.
+
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use k1s_env::Env;
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
+use rustls::{
+    RootCertStore, ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    server::WebPkiClientVerifier,
+};
+use tokio_util::sync::CancellationToken;
+
+/// Why certificates cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A file cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{} is not usable: {why}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Certificate and key are not usable together.
+    #[error("the certificate {} and its key cannot be used: {source}", path.display())]
+    Pair {
+        /// The file of the certificate.
+        path: PathBuf,
+        /// Why.
+        source: rustls::Error,
+    },
+}
+
+/// Which files to watch.
+#[derive(Debug, Clone)]
+pub struct CertFiles {
+    /// The certificate, followed by those that lead to its authority; PEM.
+    pub certificate: PathBuf,
+    /// Its key; PEM.
+    pub key: PathBuf,
+    /// The authorities of clients, if those have to show a certificate; PEM.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// The TLS configuration that files describe, kept up to date.
+///
+/// [`current`](Self::current) looks whether the files have changed, so a handshake that begins after a change sees it. Files
+/// that cannot be used (half written, say) leave what was there before; it is logged once for each change.
+#[derive(Clone)]
+pub struct CertWatcher {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    files: CertFiles,
+    loaded: Mutex<Loaded>,
+    reads: Counter,
+    errors: Counter,
+}
+
+struct Loaded {
+    config: Arc<ServerConfig>,
+    contents: Contents,
+    /// What the files looked like when they were last read, whether or not they could be used.
+    seen: Vec<Stamp>,
+}
+
+/// What can be seen of a file without reading it; none, if there is no such file.
+type Stamp = Option<(Option<SystemTime>, u64, u64)>;
+
+#[derive(PartialEq)]
+struct Contents {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+    client_ca: Option<Vec<u8>>,
+}
+
+impl CertWatcher {
+    /// Reads the files for the first time.
+    ///
+    /// # Errors
+    /// They cannot be read or used.
+    pub fn new(files: CertFiles) -> Result<CertWatcher, CertificateError> {
+        CertWatcher::counted(files, Counter::default(), Counter::default())
+    }
+
+    pub(super) fn counted(
+        files: CertFiles,
+        reads: Counter,
+        errors: Counter,
+    ) -> Result<CertWatcher, CertificateError> {
+        // Stamps first: what changes while it is read is read again.
+        let seen = files.stamps();
+        reads.inc();
+        let loaded = files.read().and_then(|contents| Ok((files.config(&contents)?, contents)));
+        let (config, contents) = loaded.inspect_err(|_| {
+            errors.inc();
+        })?;
+        let loaded = Mutex::new(Loaded { config, contents, seen });
+        Ok(CertWatcher { inner: Arc::new(Inner { files, loaded, reads, errors }) })
+    }
+
+    /// The configuration for the next handshake. It looks at the files, which takes some microseconds, and reads them if
+    /// they have changed.
+    #[must_use]
+    pub fn current(&self) -> Arc<ServerConfig> {
+        let seen = self.inner.files.stamps();
+        let mut loaded = self.inner.loaded.lock();
+        if loaded.seen != seen {
+            self.inner.reload(&mut loaded, seen);
+        }
+        Arc::clone(&loaded.config)
+    }
+
+    /// Reads the files now, whether or not they seem to have changed.
+    pub fn reload(&self) {
+        let seen = self.inner.files.stamps();
+        self.inner.reload(&mut self.inner.loaded.lock(), seen);
+    }
+
+    /// Reads the files every `period`, for changes that cannot be seen from outside, until it is cancelled.
+    pub async fn run(&self, env: &Env, period: Duration, cancel: CancellationToken) {
+        while cancel.run_until_cancelled(env.sleep(period)).await.is_some() {
+            let watcher = self.clone();
+            // It cannot fail: the closure does not panic, and is not cancelled while this runs.
+            let _ = env.spawn_blocking("webhook-certificates", move || watcher.reload()).await;
+        }
+    }
+}
+
+impl Inner {
+    fn reload(&self, loaded: &mut Loaded, seen: Vec<Stamp>) {
+        self.reads.inc();
+        let read = self.files.read();
+        let changed = match read {
+            Ok(contents) if contents == loaded.contents => Ok(None),
+            Ok(contents) => self.files.config(&contents).map(|config| Some((config, contents))),
+            Err(error) => Err(error),
+        };
+        match changed {
+            Ok(None) => {}
+            Ok(Some((config, contents))) => {
+                tracing::info!(certificate = %self.files.certificate.display(), "updated current TLS certificate");
+                (loaded.config, loaded.contents) = (config, contents);
+            }
+            Err(error) => {
+                self.errors.inc();
+                if loaded.seen != seen {
+                    tracing::error!(%error, "the new certificate cannot be used, the old one stays");
+                }
+            }
+        }
+        loaded.seen = seen;
+    }
+}
+
+impl CertFiles {
+    fn stamps(&self) -> Vec<Stamp> {
+        let stamp = |path: &Path| {
+            let metadata = std::fs::metadata(path).ok()?;
+            Some((metadata.modified().ok(), metadata.len(), inode(&metadata)))
+        };
+        [Some(&self.certificate), Some(&self.key), self.client_ca.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|path| stamp(path))
+            .collect()
+    }
+
+    fn read(&self) -> Result<Contents, CertificateError> {
+        let read = |path: &PathBuf| {
+            std::fs::read(path).map_err(|source| CertificateError::Read { path: path.clone(), source })
+        };
+        Ok(Contents {
+            certificate: read(&self.certificate)?,
+            key: read(&self.key)?,
+            client_ca: self.client_ca.as_ref().map(read).transpose()?,
+        })
+    }
+
+    fn config(&self, contents: &Contents) -> Result<Arc<ServerConfig>, CertificateError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let pair = |source| CertificateError::Pair { path: self.certificate.clone(), source };
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(pair)?;
+        let builder = match (&self.client_ca, &contents.client_ca) {
+            (Some(path), Some(pem)) => {
+                let unusable = |why: String| CertificateError::Content { path: path.clone(), why };
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates(path, pem)? {
+                    roots.add(certificate).map_err(|error| unusable(error.to_string()))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .build()
+                    .map_err(|error| unusable(error.to_string()))?;
+                builder.with_client_cert_verifier(verifier)
+            }
+            _ => builder.with_no_client_auth(),
+        };
+        let chain = certificates(&self.certificate, &contents.certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(&contents.key)
+            .map_err(|error| CertificateError::Content { path: self.key.clone(), why: error.to_string() })?;
+        let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Arc::new(config))
+    }
+}
+
+fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
+    let unusable = |why: String| CertificateError::Content { path: path.to_owned(), why };
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<_, _>>()
+        .map_err(|error| unusable(error.to_string()))?;
+    if chain.is_empty() { Err(unusable("there is no certificate in it".into())) } else { Ok(chain) }
+}
+
+#[cfg(unix)]
+fn inode(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &std::fs::Metadata) -> u64 {
+    0
+}
+
+impl fmt::Debug for CertWatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CertWatcher").field("files", &self.inner.files).finish_non_exhaustive()
+    }
+}
