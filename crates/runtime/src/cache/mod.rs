@@ -23,7 +23,11 @@ pub struct Cache {
 
 impl Cache {
     /// Reads an object.
-    pub async fn get<K: Object>(&self, kind: &Kind<K>, key: &ObjectKey) -> Result<Option<Arc<K>>, CacheError> {
+    pub async fn get<K: Object>(
+        &self,
+        kind: &Kind<K>,
+        key: &ObjectKey,
+    ) -> Result<Option<Arc<K>>, CacheError> {
         for (resource, written) in self.seen.lock().iter().rev().filter(|(r, _)| r == kind.resource()) {
             match written {
                 Written::Stored(bytes) => {
@@ -41,7 +45,11 @@ impl Cache {
     }
 
     /// Reads many.
-    pub async fn list<K: Object>(&self, kind: &Kind<K>, options: &ListOptions) -> Result<Vec<Arc<K>>, CacheError> {
+    pub async fn list<K: Object>(
+        &self,
+        kind: &Kind<K>,
+        options: &ListOptions,
+    ) -> Result<Vec<Arc<K>>, CacheError> {
         let keys: std::collections::BTreeSet<ObjectKey> = self
             .seen
             .lock()
