@@ -10,6 +10,7 @@ pub mod leader;
 pub mod metrics;
 pub mod queue;
 pub mod recorder;
+pub mod util;
 pub mod webhook;
 
 pub use event::Event;

@@ -1,1 +1,55 @@
 //! Reads from the cache, writes to the server.
+//!
+//! - [`Client`]: the verbs, for types that know their kind; [`KindClient`] for one kind, which may be known at run time
+//!   only. Wrappers of a client: in one namespace, dry run, field owner, field validation, interceptors.
+//! - [`Reader`], [`KindReader`]: reads that always ask the server, pages and watches.
+//! - [`SubResourceClient`]: status, scale, eviction and the like.
+//! - [`Patch`], and the options of each verb.
+//! - [`Error`]: what was asked, and why it failed.
+//! - [`RestMapper`]: which kinds the server has.
+//!
+//! Requests are plain HTTP requests, sent by a `kube::Client`. The bytes of an answer are read once: decoded for the
+//! caller, and handed to the cache, so that the next read sees the write.
+//!
+//! Helpers for reconcilers (create or update, owners, finalizers, conditions, retries) are in [`util`](crate::util).
+
+mod call;
+#[expect(clippy::module_inception, reason = "the client of the client module")]
+mod client;
+mod decode;
+mod delete_all;
+mod error;
+mod exchange;
+mod intercept;
+mod kind_client;
+mod metrics;
+mod object_ref;
+mod options;
+mod patch;
+mod reader;
+mod rest_mapper;
+mod strategic;
+mod sub_resource;
+mod transport;
+mod watch;
+mod written;
+
+pub use call::{Call, Target, Verb};
+pub use client::{Client, ClientOptions};
+pub use decode::{List, RawList};
+pub use error::{ApiError, Error, MissingPermission, ignore_already_exists, ignore_not_found};
+pub use intercept::Interceptor;
+pub use kind_client::{Deleted, KindClient};
+pub use metrics::RestMetrics;
+pub use object_ref::ObjectRef;
+pub use options::{
+    ApplyOptions, CreateOptions, DeleteAllOfOptions, DeleteOptions, FieldValidation, ListOptions,
+    PatchOptions, Preconditions, PropagationPolicy, SelectorError, UpdateOptions, VersionMatch, WatchOptions,
+    WriteOptions,
+};
+pub use patch::{Patch, PatchType};
+pub use reader::{KindReader, Pages, Reader};
+pub use rest_mapper::{RestMapper, RestMapping};
+pub use sub_resource::SubResourceClient;
+pub use watch::{EventType, RawEvent, RawWatchStream, WatchEvent, WatchStream};
+pub use written::Written;

@@ -1,0 +1,325 @@
+//! What can go wrong with a call, and the questions that are asked about it.
+
+use std::{error::Error as StdError, fmt, io, time::Duration};
+
+use kube::core::{Status, response::reason};
+
+use super::{Target, Verb};
+use crate::{BoxError, cache::CacheError};
+
+/// Why a call of a client failed. Messages begin with the call: `update deployments.apps default/web: …`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server said no. A cached read that finds nothing is this, too, with the server's words.
+    #[error(transparent)]
+    Api(#[from] Box<ApiError>),
+    /// The server was not reached, or its answer not received. A write may or may not have happened.
+    #[error("{target}: {source}")]
+    Transport {
+        /// What was asked.
+        target: Box<Target>,
+        /// Why it failed.
+        source: Box<kube::Error>,
+    },
+    /// The answer is not what the type expects.
+    #[error("{target}: cannot decode {object}: {source}")]
+    Decode {
+        /// What was asked.
+        target: Box<Target>,
+        /// Which object of the answer.
+        object: Box<str>,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// The object cannot be written as JSON.
+    #[error("{target}: cannot encode the object: {source}")]
+    Encode {
+        /// What was asked.
+        target: Box<Target>,
+        /// Why not.
+        source: serde_json::Error,
+    },
+    /// The request makes no sense, and was not sent.
+    #[error("{target}: {message}")]
+    InvalidRequest {
+        /// What was asked.
+        target: Box<Target>,
+        /// What is wrong with it, and what would be right.
+        message: Box<str>,
+    },
+    /// The cache could not answer.
+    #[error("{target}: {source}")]
+    Cache {
+        /// What was asked.
+        target: Box<Target>,
+        /// Why not.
+        source: Box<CacheError>,
+    },
+    /// No more work is taken on: the program is shutting down.
+    #[error("{target}: {source}")]
+    Refused {
+        /// What was asked.
+        target: Box<Target>,
+        /// Who refuses.
+        source: k1s_env::Refused,
+    },
+    /// The server has no such kind (now).
+    #[error("no matches for kind {kind:?} in version {api_version:?}")]
+    NoKindMatch {
+        /// `apps/v1`
+        api_version: Box<str>,
+        /// `Deployment`
+        kind: Box<str>,
+    },
+    /// A selector is not one.
+    #[error(transparent)]
+    Selector(#[from] super::SelectorError),
+    /// The function that should change the object failed.
+    #[error("cannot change {object}: {source}")]
+    Mutate {
+        /// Which object.
+        object: Box<str>,
+        /// The function's error.
+        source: BoxError,
+    },
+    /// Anything else: what interceptors return.
+    #[error(transparent)]
+    Other(#[from] BoxError),
+}
+
+/// A server's refusal, and what was asked of it.
+#[derive(Debug)]
+pub struct ApiError {
+    /// What was asked.
+    pub target: Target,
+    /// The server's answer.
+    pub status: Status,
+    /// When the server would like to be asked again.
+    pub retry_after: Option<Duration>,
+}
+
+/// The permission that a call lacked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingPermission {
+    /// As in a role: `deletecollection`.
+    pub verb: &'static str,
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The resource, with the subresource if there is one: `deployments/status`.
+    pub resource: String,
+    /// Where; everywhere, if there is none.
+    pub namespace: Option<String>,
+}
+
+impl fmt::Display for MissingPermission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} on {:?} in API group {:?}", self.verb, self.resource, self.group)?;
+        match &self.namespace {
+            Some(namespace) => write!(f, " in namespace {namespace:?}"),
+            None => f.write_str(" at the cluster scope"),
+        }
+    }
+}
+
+impl ApiError {
+    /// The permission that is missing, if that is the reason. An admission plugin's refusal has the same code, and is
+    /// not a matter of permissions.
+    #[must_use]
+    pub fn missing_permission(&self) -> Option<MissingPermission> {
+        // What the API server says for every authorizer, and for no admission plugin.
+        if !self.status.is_forbidden() || !self.status.message.contains(" cannot ") {
+            return None;
+        }
+        let target = &self.target;
+        let resource = match target.subresource() {
+            Some(subresource) => format!("{}/{subresource}", target.plural()),
+            None => target.plural().to_owned(),
+        };
+        // Applying an object that is not there needs a second permission.
+        let creates = target.verb() == Verb::Apply && self.status.message.contains(" cannot create ");
+        Some(MissingPermission {
+            verb: if creates { "create" } else { target.verb().permission() },
+            group: target.group().to_owned(),
+            resource,
+            namespace: target.namespace().map(str::to_owned),
+        })
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Status { code, reason, message, .. } = &self.status;
+        write!(f, "{}: ", self.target)?;
+        f.write_str(if message.is_empty() { "the server refused" } else { message })?;
+        match (*code, reason.as_str()) {
+            (0, "") => {}
+            (0, reason) => write!(f, " ({reason})")?,
+            (code, "") => write!(f, " ({code})")?,
+            (code, reason) => write!(f, " ({code} {reason})")?,
+        }
+        if let Some(missing) = self.missing_permission() {
+            write!(f, "; missing permission: {missing}")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for ApiError {}
+
+impl Error {
+    pub(crate) fn api(target: Target, status: Status, retry_after: Option<Duration>) -> Error {
+        Error::Api(Box::new(ApiError { target, status, retry_after }))
+    }
+
+    pub(crate) fn invalid(target: Target, message: impl Into<Box<str>>) -> Error {
+        Error::InvalidRequest { target: Box::new(target), message: message.into() }
+    }
+
+    /// The server's answer, if it gave one.
+    #[must_use]
+    pub fn status(&self) -> Option<&Status> {
+        match self {
+            Error::Api(error) => Some(&error.status),
+            _ => None,
+        }
+    }
+
+    fn has(&self, reason: &str) -> bool {
+        self.status().is_some_and(|status| status.reason == reason)
+    }
+
+    /// By reason, or by code where the reason is unknown: a proxy has no Status to give.
+    fn is(&self, reason: &str, code: u16) -> bool {
+        self.status().is_some_and(|status| {
+            status.reason == reason || (!is_known(&status.reason) && status.code == code)
+        })
+    }
+
+    /// There is no such object, or no such resource.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.is(reason::NOT_FOUND, 404)
+    }
+
+    /// An object of that name is there already.
+    #[must_use]
+    pub fn is_already_exists(&self) -> bool {
+        self.has(reason::ALREADY_EXISTS)
+    }
+
+    /// The object has changed in the meantime: read it again and try again.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        self.is(reason::CONFLICT, 409)
+    }
+
+    /// Not allowed, by authorization or by admission.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        self.is(reason::FORBIDDEN, 403)
+    }
+
+    /// Nobody knows who asks.
+    #[must_use]
+    pub fn is_unauthorized(&self) -> bool {
+        self.is(reason::UNAUTHORIZED, 401)
+    }
+
+    /// The object breaks the rules of its kind.
+    #[must_use]
+    pub fn is_invalid(&self) -> bool {
+        self.is(reason::INVALID, 422)
+    }
+
+    /// The request was malformed.
+    #[must_use]
+    pub fn is_bad_request(&self) -> bool {
+        self.is(reason::BAD_REQUEST, 400)
+    }
+
+    /// The revision is too old, or the continue token has expired: list again.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.has(reason::EXPIRED) || self.is(reason::GONE, 410)
+    }
+
+    /// The server has too much to do; see [`retry_after`](Error::retry_after).
+    #[must_use]
+    pub fn is_too_many_requests(&self) -> bool {
+        self.is(reason::TOO_MANY_REQUESTS, 429)
+    }
+
+    /// The server, or the way there, took too long.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        match self {
+            Error::Transport { source, .. } => chain_has_timeout(&**source),
+            _ => self.has(reason::SERVER_TIMEOUT) || self.is(reason::TIMEOUT, 504),
+        }
+    }
+
+    /// The server has no such kind: its definition is not there (yet).
+    #[must_use]
+    pub fn is_no_match(&self) -> bool {
+        matches!(self, Error::NoKindMatch { .. })
+    }
+
+    /// When the server would like to be asked again.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Error::Api(error) => error.retry_after,
+            _ => None,
+        }
+    }
+
+    /// The permission that is missing, if that is the reason.
+    #[must_use]
+    pub fn missing_permission(&self) -> Option<MissingPermission> {
+        match self {
+            Error::Api(error) => error.missing_permission(),
+            _ => None,
+        }
+    }
+}
+
+fn is_known(reason: &str) -> bool {
+    !reason.is_empty() && reason::is_known(reason)
+}
+
+fn chain_has_timeout(error: &(dyn StdError + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let io = error.downcast_ref::<io::Error>();
+        if io.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// A result in which "there is no such object" is `None`, not an error.
+///
+/// # Errors
+/// All others.
+pub fn ignore_not_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    ignore(result, Error::is_not_found)
+}
+
+/// A result in which "it is there already" is `None`, not an error.
+///
+/// # Errors
+/// All others.
+pub fn ignore_already_exists<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    ignore(result, Error::is_already_exists)
+}
+
+fn ignore<T>(result: Result<T, Error>, ignored: fn(&Error) -> bool) -> Result<Option<T>, Error> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if ignored(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,44 @@
+//! An object, or its key.
+
+use std::sync::Arc;
+
+use crate::{Object, ObjectKey};
+
+/// What names an object of kind `K`: its key, or itself.
+pub trait ObjectRef<K>: Sync {
+    /// Its name.
+    fn key(&self) -> ObjectKey;
+
+    /// The object, if this is more than a name.
+    fn object(&self) -> Option<&K>;
+}
+
+impl<K: Object> ObjectRef<K> for K {
+    fn key(&self) -> ObjectKey {
+        ObjectKey::of(self)
+    }
+
+    fn object(&self) -> Option<&K> {
+        Some(self)
+    }
+}
+
+impl<K: Object> ObjectRef<K> for Arc<K> {
+    fn key(&self) -> ObjectKey {
+        ObjectKey::of(&**self)
+    }
+
+    fn object(&self) -> Option<&K> {
+        Some(self)
+    }
+}
+
+impl<K: Object> ObjectRef<K> for ObjectKey {
+    fn key(&self) -> ObjectKey {
+        self.clone()
+    }
+
+    fn object(&self) -> Option<&K> {
+        None
+    }
+}

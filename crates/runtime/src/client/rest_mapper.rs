@@ -1,0 +1,311 @@
+//! Which kinds the server has, under which names, and where their objects live.
+
+use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use k1s_env::Instant;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList, APIVersions};
+use kube::{
+    api::ApiResource,
+    core::{GroupVersionKind, discovery::v2},
+    discovery::Scope,
+};
+use parking_lot::RwLock;
+use serde::de::DeserializeOwned;
+use tokio::sync::Mutex;
+
+use super::{
+    Call, Error, Verb, decode,
+    transport::{JSON, Outgoing, Transport},
+};
+
+/// After a kind was not found, its group and version are not asked for again for so long.
+const MISS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A kind that the server has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestMapping {
+    /// Group, version, kind and plural.
+    pub resource: ApiResource,
+    /// Where its objects live.
+    pub scope: Scope,
+    /// What can be done to them: `get`, `deletecollection`.
+    pub verbs: Vec<String>,
+    /// Their parts: `status`, `scale`.
+    pub subresources: Vec<String>,
+}
+
+impl RestMapping {
+    /// Whether its objects are in namespaces.
+    #[must_use]
+    pub fn is_namespaced(&self) -> bool {
+        self.scope == Scope::Namespaced
+    }
+
+    /// Whether this can be done to its objects.
+    #[must_use]
+    pub fn has_verb(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|known| known == verb)
+    }
+}
+
+/// What the server's discovery says, remembered. Cheap to clone.
+///
+/// All is asked for at the first use. A kind that is not known is looked for again, once per second at most: definitions
+/// come and go.
+#[derive(Clone)]
+pub struct RestMapper {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    transport: Arc<Transport>,
+    known: RwLock<Option<Arc<Known>>>,
+    /// Held while the server is asked: who else wants to know waits for the same answer.
+    asking: Mutex<HashMap<String, Instant>>,
+}
+
+/// In the server's order: groups by priority, the preferred version first.
+#[derive(Default)]
+struct Known {
+    all: Vec<Arc<RestMapping>>,
+    by_kind: HashMap<GroupVersionKind, Arc<RestMapping>>,
+}
+
+impl Known {
+    fn new(all: Vec<Arc<RestMapping>>) -> Known {
+        let mut by_kind = HashMap::with_capacity(all.len());
+        for mapping in &all {
+            let ApiResource { group, version, kind, .. } = &mapping.resource;
+            by_kind.entry(GroupVersionKind::gvk(group, version, kind)).or_insert_with(|| Arc::clone(mapping));
+        }
+        Known { all, by_kind }
+    }
+}
+
+impl RestMapper {
+    pub(super) fn new(transport: Arc<Transport>) -> RestMapper {
+        RestMapper {
+            inner: Arc::new(Inner { transport, known: RwLock::default(), asking: Mutex::default() }),
+        }
+    }
+
+    /// What the server has under this group, version and kind.
+    ///
+    /// # Errors
+    /// If it has nothing (see [`Error::is_no_match`]), or cannot be asked.
+    pub async fn mapping(&self, gvk: &GroupVersionKind) -> Result<Arc<RestMapping>, Error> {
+        let find = |known: &Known| known.by_kind.get(gvk).cloned();
+        if let Some(found) = self.known().as_deref().and_then(find) {
+            return Ok(found);
+        }
+        self.look_for(&gvk.api_version(), find).await?.ok_or_else(|| Error::NoKindMatch {
+            api_version: gvk.api_version().into(),
+            kind: gvk.kind.as_str().into(),
+        })
+    }
+
+    /// The preferred version of a kind.
+    ///
+    /// # Errors
+    /// If the server has no such kind (see [`Error::is_no_match`]), or cannot be asked.
+    pub async fn preferred(&self, group: &str, kind: &str) -> Result<Arc<RestMapping>, Error> {
+        let matches = |resource: &ApiResource| resource.group == group && resource.kind == kind;
+        let find = |known: &Known| known.all.iter().find(|mapping| matches(&mapping.resource)).cloned();
+        if let Some(found) = self.known().as_deref().and_then(find) {
+            return Ok(found);
+        }
+        self.refresh().await?;
+        let found = self.known().as_deref().and_then(find);
+        found.ok_or_else(|| Error::NoKindMatch { api_version: group.into(), kind: kind.into() })
+    }
+
+    /// Whether objects of this kind are in namespaces.
+    ///
+    /// # Errors
+    /// As [`mapping`](RestMapper::mapping).
+    pub async fn is_namespaced(&self, gvk: &GroupVersionKind) -> Result<bool, Error> {
+        Ok(self.mapping(gvk).await?.is_namespaced())
+    }
+
+    /// All that the server has, every version, as it was known last.
+    ///
+    /// # Errors
+    /// If nothing is known yet and the server cannot be asked.
+    pub async fn mappings(&self) -> Result<Vec<Arc<RestMapping>>, Error> {
+        if self.known().is_none() {
+            self.refresh().await?;
+        }
+        Ok(self.known().map(|known| known.all.clone()).unwrap_or_default())
+    }
+
+    /// Asks the server for all of it again.
+    ///
+    /// # Errors
+    /// If the server cannot be asked.
+    pub async fn refresh(&self) -> Result<(), Error> {
+        let mut misses = self.inner.asking.lock().await;
+        self.ask_all(&mut misses).await
+    }
+
+    fn known(&self) -> Option<Arc<Known>> {
+        self.inner.known.read().clone()
+    }
+
+    async fn look_for(
+        &self,
+        api_version: &str,
+        find: impl Fn(&Known) -> Option<Arc<RestMapping>>,
+    ) -> Result<Option<Arc<RestMapping>>, Error> {
+        let mut misses = self.inner.asking.lock().await;
+        // Another may have found it while this one waited.
+        let Some(known) = self.known() else {
+            self.ask_all(&mut misses).await?;
+            let found = self.known().as_deref().and_then(find);
+            if found.is_none() {
+                misses.insert(api_version.to_owned(), self.inner.transport.env.now());
+            }
+            return Ok(found);
+        };
+        if let Some(found) = find(&known) {
+            return Ok(Some(found));
+        }
+        let now = self.inner.transport.env.now();
+        if misses.get(api_version).is_some_and(|missed| now - *missed < MISS_INTERVAL) {
+            return Ok(None);
+        }
+        let fresh = self.ask_version(api_version).await?;
+        let is_other = |mapping: &&Arc<RestMapping>| mapping.resource.api_version != api_version;
+        let mut all: Vec<_> = known.all.iter().filter(is_other).cloned().collect();
+        all.extend(fresh);
+        let known = Known::new(all);
+        let found = find(&known);
+        *self.inner.known.write() = Some(Arc::new(known));
+        match found {
+            Some(_) => misses.remove(api_version),
+            None => misses.insert(api_version.to_owned(), now),
+        };
+        Ok(found)
+    }
+
+    async fn ask_all(&self, misses: &mut HashMap<String, Instant>) -> Result<(), Error> {
+        let mut all = Vec::new();
+        for path in ["/api", "/apis"] {
+            let answer = self.ask(path, v2::ACCEPT_AGGREGATED_DISCOVERY_V2).await?;
+            let kind: serde_json::Value = self.read(path, &answer)?;
+            if kind["kind"] == "APIGroupDiscoveryList" {
+                let groups: v2::APIGroupDiscoveryList = self.read(path, &answer)?;
+                all.extend(groups.items.into_iter().flat_map(aggregated));
+            } else if path == "/api" {
+                let versions: APIVersions = self.read(path, &answer)?;
+                for version in versions.versions {
+                    all.extend(self.ask_version(&version).await?);
+                }
+            } else {
+                let groups: APIGroupList = self.read(path, &answer)?;
+                for group in groups.groups {
+                    let preferred = group.preferred_version.map(|version| version.group_version);
+                    let mut versions: Vec<_> =
+                        group.versions.into_iter().map(|version| version.group_version).collect();
+                    versions.sort_by_key(|version| Some(version) != preferred.as_ref());
+                    for version in versions {
+                        // One group that cannot answer, of an extension server that is away, is not the end of all.
+                        match self.ask_version(&version).await {
+                            Ok(kinds) => all.extend(kinds),
+                            Err(error) => tracing::warn!(%version, %error, "a group does not tell its kinds"),
+                        }
+                    }
+                }
+            }
+        }
+        misses.clear();
+        *self.inner.known.write() = Some(Arc::new(Known::new(all)));
+        Ok(())
+    }
+
+    /// The kinds of one version; none, if there is no such version.
+    async fn ask_version(&self, api_version: &str) -> Result<Vec<Arc<RestMapping>>, Error> {
+        let root = if api_version.contains('/') { "/apis" } else { "/api" };
+        let path = format!("{root}/{api_version}");
+        match self.ask(&path, JSON).await {
+            Ok(answer) => Ok(listed(api_version, &self.read(&path, &answer)?)),
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn ask(&self, path: &str, accept: &'static str) -> Result<Bytes, Error> {
+        let resource = discovery();
+        let outgoing = Outgoing::get(path.to_owned(), accept);
+        self.inner.transport.exchange(&discovery_call(&resource, path), &outgoing).await
+    }
+
+    fn read<T: DeserializeOwned>(&self, path: &str, answer: &[u8]) -> Result<T, Error> {
+        decode::any(&discovery_call(&discovery(), path), answer)
+    }
+}
+
+/// What discovery is called in errors.
+fn discovery() -> ApiResource {
+    ApiResource {
+        group: String::new(),
+        version: String::new(),
+        api_version: String::new(),
+        kind: String::new(),
+        plural: "discovery".into(),
+    }
+}
+
+fn discovery_call<'a>(resource: &'a ApiResource, path: &'a str) -> Call<'a> {
+    let mut call = Call::new(Verb::Get, resource, None);
+    call.name = Some(path);
+    call
+}
+
+fn aggregated(group: v2::APIGroupDiscovery) -> Vec<Arc<RestMapping>> {
+    let name = group.metadata.and_then(|meta| meta.name).unwrap_or_default();
+    let mut all = Vec::new();
+    for version in group.versions {
+        let version_name = version.version.unwrap_or_default();
+        for found in version.resources {
+            let Some(kind) = found.response_kind.and_then(|kind| kind.kind) else { continue };
+            let gvk = GroupVersionKind::gvk(&name, &version_name, &kind);
+            let namespaced = found.scope.as_deref() == Some("Namespaced");
+            let subresources = found.subresources.into_iter().filter_map(|part| part.subresource).collect();
+            all.push(Arc::new(RestMapping {
+                resource: ApiResource::from_gvk_with_plural(&gvk, &found.resource.unwrap_or_default()),
+                scope: if namespaced { Scope::Namespaced } else { Scope::Cluster },
+                verbs: found.verbs,
+                subresources,
+            }));
+        }
+    }
+    all
+}
+
+fn listed(api_version: &str, list: &APIResourceList) -> Vec<Arc<RestMapping>> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let mut all: Vec<RestMapping> = Vec::new();
+    for found in list.resources.iter().filter(|found| !found.name.contains('/')) {
+        let gvk = GroupVersionKind::gvk(group, version, &found.kind);
+        all.push(RestMapping {
+            resource: ApiResource::from_gvk_with_plural(&gvk, &found.name),
+            scope: if found.namespaced { Scope::Namespaced } else { Scope::Cluster },
+            verbs: found.verbs.clone(),
+            subresources: Vec::new(),
+        });
+    }
+    for (owner, part) in list.resources.iter().filter_map(|found| found.name.split_once('/')) {
+        if let Some(mapping) = all.iter_mut().find(|mapping| mapping.resource.plural == owner) {
+            mapping.subresources.push(part.to_owned());
+        }
+    }
+    all.into_iter().map(Arc::new).collect()
+}
+
+impl fmt::Debug for RestMapper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known().map(|known| known.all.len());
+        f.debug_struct("RestMapper").field("known", &known).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! Parts of objects with a path of their own: status, scale, eviction, token.
+
+use std::{fmt, sync::Arc};
+
+use bytes::Bytes;
+use http::Method;
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{
+    ApplyOptions, Call, CreateOptions, Error, KindClient, ObjectRef, Patch, PatchOptions, UpdateOptions,
+    Verb, decode,
+    kind_client::Write,
+    transport::{JSON, Outgoing},
+};
+use crate::{Object, ObjectKey};
+
+/// Reads and writes one part of objects. Made by [`Client::status`](super::Client::status) and
+/// [`Client::sub_resource`](super::Client::sub_resource).
+///
+/// `update`, `patch` and `apply` are for parts that are written as the whole object, like the status. Those with a type of
+/// their own, like a scale, have `_as` in their names.
+pub struct SubResourceClient<K: Object> {
+    inner: KindClient<K>,
+    name: Arc<str>,
+}
+
+impl<K: Object> SubResourceClient<K> {
+    pub(super) fn new(inner: KindClient<K>, name: Arc<str>) -> SubResourceClient<K> {
+        SubResourceClient { inner, name }
+    }
+
+    /// Replaces this part of an object, and nothing else of it.
+    ///
+    /// # Errors
+    /// If the object has changed in the meantime (see [`Error::is_conflict`]), or the server refuses it.
+    pub async fn update(&self, object: &K) -> Result<K, Error> {
+        self.update_with(object, UpdateOptions::default()).await
+    }
+
+    /// Replaces this part of an object.
+    ///
+    /// # Errors
+    /// As [`update`](SubResourceClient::update).
+    pub async fn update_with(&self, object: &K, options: UpdateOptions) -> Result<K, Error> {
+        self.inner.put(Verb::Update, object, options, Some(&self.name)).await
+    }
+
+    /// Changes this part of an object, and nothing else of it.
+    ///
+    /// # Errors
+    /// If there is no such object, or the server refuses the change.
+    pub async fn patch(&self, target: &(impl ObjectRef<K> + ?Sized), patch: Patch) -> Result<K, Error> {
+        self.patch_with(target, patch, PatchOptions::default()).await
+    }
+
+    /// Changes this part of an object.
+    ///
+    /// # Errors
+    /// As [`patch`](SubResourceClient::patch).
+    pub async fn patch_with(
+        &self,
+        target: &(impl ObjectRef<K> + ?Sized),
+        patch: Patch,
+        options: PatchOptions,
+    ) -> Result<K, Error> {
+        self.inner.send_patch(target, patch, options, Some(&self.name)).await
+    }
+
+    /// Server-side apply of this part. The options may be the field manager's name.
+    ///
+    /// # Errors
+    /// If others own the fields and it is not forced (see [`Error::is_conflict`]), or the server refuses it.
+    pub async fn apply(&self, object: &K, options: impl Into<ApplyOptions>) -> Result<K, Error> {
+        self.inner.send_apply(object, options.into(), Some(&self.name)).await
+    }
+
+    /// Reads this part of an object, always from the server.
+    ///
+    /// # Errors
+    /// If there is no such object or part, or it cannot be read as a `T`.
+    pub async fn get<T: DeserializeOwned>(&self, target: &(impl ObjectRef<K> + ?Sized)) -> Result<T, Error> {
+        let inner = &self.inner;
+        let key = target.key();
+        let namespace = inner.namespace(Verb::Get, key.namespace(), Some(key.name())).await?;
+        let mut call = Call::new(Verb::Get, inner.resource(), namespace);
+        call.name = Some(key.name());
+        call.subresource = Some(&self.name);
+        let answer = inner.client.call(&call, &Outgoing::get(inner.path(&call, true)?, JSON)).await?;
+        decode::any(&call, &answer)
+    }
+
+    /// Makes something of this part: an eviction, a token, a binding. The answer is often of the type of the body.
+    ///
+    /// # Errors
+    /// If there is no such object or part, or the server refuses it.
+    pub async fn create<T: DeserializeOwned>(
+        &self,
+        target: &(impl ObjectRef<K> + ?Sized),
+        body: &impl Serialize,
+    ) -> Result<T, Error> {
+        self.create_with(target, body, CreateOptions::default()).await
+    }
+
+    /// Makes something of this part.
+    ///
+    /// # Errors
+    /// As [`create`](SubResourceClient::create).
+    pub async fn create_with<T: DeserializeOwned>(
+        &self,
+        target: &(impl ObjectRef<K> + ?Sized),
+        body: &impl Serialize,
+        options: CreateOptions,
+    ) -> Result<T, Error> {
+        self.send((Verb::Create, Method::POST), &target.key(), body, options).await
+    }
+
+    /// Replaces this part with a body of its own type: a scale.
+    ///
+    /// # Errors
+    /// As [`update`](SubResourceClient::update).
+    pub async fn update_as<T: Serialize + DeserializeOwned>(
+        &self,
+        target: &(impl ObjectRef<K> + ?Sized),
+        body: &T,
+    ) -> Result<T, Error> {
+        self.send((Verb::Update, Method::PUT), &target.key(), body, UpdateOptions::default()).await
+    }
+
+    /// Changes this part with a patch of its own type: a scale. The patch is one that is written out.
+    ///
+    /// # Errors
+    /// As [`patch`](SubResourceClient::patch).
+    pub async fn patch_as<T: DeserializeOwned>(
+        &self,
+        target: &(impl ObjectRef<K> + ?Sized),
+        patch: Patch,
+        options: PatchOptions,
+    ) -> Result<T, Error> {
+        let (inner, key) = (&self.inner, target.key());
+        let kind = patch.patch_type();
+        let body = patch.into_body::<K>(inner.resource(), None);
+        let body = body.map_err(|message| inner.refuse(Verb::Patch, &key, Some(&self.name), &message))?;
+        let options = inner.client.patch_options(options);
+        let write = Write {
+            verb: Verb::Patch,
+            method: Method::PATCH,
+            key: &key,
+            subresource: Some(&self.name),
+            content_type: kind.content_type(),
+            body,
+            dry_run: options.dry_run,
+        };
+        let answer = inner.write(write, |query| options.query(query)).await?;
+        self.decoded(Verb::Patch, &key, &answer)
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        (verb, method): (Verb, Method),
+        key: &ObjectKey,
+        body: &impl Serialize,
+        options: CreateOptions,
+    ) -> Result<T, Error> {
+        let inner = &self.inner;
+        let encoded = serde_json::to_vec(body);
+        let encoded = encoded.map_err(|source| {
+            inner.refuse(verb, key, Some(&self.name), &format!("the body is not JSON: {source}"))
+        })?;
+        let options = inner.client.write_options(options);
+        let write = Write {
+            verb,
+            method,
+            key,
+            subresource: Some(&self.name),
+            content_type: JSON,
+            body: encoded.into(),
+            dry_run: options.dry_run,
+        };
+        let answer = inner.write(write, |query| options.query(query)).await?;
+        self.decoded(verb, key, &answer)
+    }
+
+    fn decoded<T: DeserializeOwned>(&self, verb: Verb, key: &ObjectKey, answer: &Bytes) -> Result<T, Error> {
+        let mut call = Call::new(verb, self.inner.resource(), key.namespace());
+        call.name = Some(key.name());
+        call.subresource = Some(&self.name);
+        decode::any(&call, answer)
+    }
+}
+
+impl<K: Object> Clone for SubResourceClient<K> {
+    fn clone(&self) -> SubResourceClient<K> {
+        SubResourceClient { inner: self.inner.clone(), name: Arc::clone(&self.name) }
+    }
+}
+
+impl<K: Object> fmt::Debug for SubResourceClient<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SubResourceClient").field("name", &self.name).field("of", &self.inner).finish()
+    }
+}

@@ -1,0 +1,150 @@
+//! From a request to the bytes of its answer: counted, tracked, and sent again when the server asks for it.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::BodyExt as _;
+use k1s_env::{Component, Env, WorkGuard};
+use kube::{client::Body, core::Status};
+
+use super::{Call, Error, RestMetrics};
+
+pub(super) const JSON: &str = "application/json";
+pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+pub(super) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+/// A request, before it is one: it may have to be sent more than once.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) method: Method,
+    /// Path and query.
+    pub(super) uri: String,
+    pub(super) accept: &'static str,
+    pub(super) content_type: &'static str,
+    pub(super) body: Bytes,
+}
+
+impl Outgoing {
+    pub(super) fn get(uri: String, accept: &'static str) -> Outgoing {
+        Outgoing { method: Method::GET, uri, accept, content_type: JSON, body: Bytes::new() }
+    }
+
+    fn request(&self, streaming: bool) -> Result<Request<Body>, http::Error> {
+        let mut request =
+            Request::builder().method(self.method.clone()).uri(&self.uri).header(header::ACCEPT, self.accept);
+        if streaming {
+            // A compressed stream holds events back until a block is full, or ends with its first member.
+            request = request.header(header::ACCEPT_ENCODING, "identity");
+        }
+        if !self.body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, self.content_type);
+        }
+        request.body(Body::from(self.body.clone()))
+    }
+}
+
+pub(super) struct Transport {
+    pub(super) client: kube::Client,
+    pub(super) env: Env,
+    pub(super) metrics: Option<RestMetrics>,
+    pub(super) host: Arc<str>,
+    pub(super) tracked: Option<Component>,
+    pub(super) retries: u32,
+}
+
+impl Transport {
+    /// Sends a request and reads the whole answer; one that says no is an error.
+    pub(super) async fn exchange(&self, call: &Call<'_>, outgoing: &Outgoing) -> Result<Bytes, Error> {
+        let guard = self.begin(call)?;
+        let response = self.send(call, outgoing, false).await?;
+        let body = response.into_body().collect().await;
+        let bytes = body.map_err(|error| lost(call, error))?.to_bytes();
+        if let Some(guard) = guard {
+            guard.succeed();
+        }
+        Ok(bytes)
+    }
+
+    /// Sends a request and gives the answer's body as it comes. Tracked until it begins: a watch is not work.
+    pub(super) async fn open(&self, call: &Call<'_>, outgoing: &Outgoing) -> Result<Body, Error> {
+        let guard = self.begin(call)?;
+        let response = self.send(call, outgoing, true).await?;
+        if let Some(guard) = guard {
+            guard.succeed();
+        }
+        Ok(response.into_body())
+    }
+
+    fn begin(&self, call: &Call<'_>) -> Result<Option<WorkGuard>, Error> {
+        let Some(tracked) = &self.tracked else { return Ok(None) };
+        let guard = tracked.begin(call.to_string());
+        guard.map(Some).map_err(|source| Error::Refused { target: Box::new(call.target()), source })
+    }
+
+    async fn send(
+        &self,
+        call: &Call<'_>,
+        outgoing: &Outgoing,
+        streaming: bool,
+    ) -> Result<Response<Body>, Error> {
+        let mut retries = self.retries;
+        loop {
+            let request = outgoing.request(streaming).map_err(|error| {
+                Error::invalid(call.target(), format!("{:?} is not a path: {error}", outgoing.uri))
+            })?;
+            let answer = self.client.send(request).await;
+            if let Some(metrics) = &self.metrics {
+                metrics.count(answer.as_ref().ok().map(Response::status), &outgoing.method, &self.host);
+            }
+            let response = answer.map_err(|error| lost(call, error))?;
+            let status = response.status();
+            if status.is_success() {
+                return Ok(response);
+            }
+            let wait = retry_after(&response);
+            // A server that gives a time has not done anything yet, whatever was asked.
+            let asks_again = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+            if let Some(wait) = wait.filter(|_| asks_again && retries > 0) {
+                retries -= 1;
+                drop(response);
+                self.env.sleep(wait).await;
+                continue;
+            }
+            return Err(refusal(call, response, wait).await);
+        }
+    }
+}
+
+/// The seconds of a `Retry-After`; servers of this API give no dates.
+fn retry_after(response: &Response<Body>) -> Option<Duration> {
+    let text = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
+    text.trim().parse().ok().map(Duration::from_secs)
+}
+
+async fn refusal(call: &Call<'_>, response: Response<Body>, wait: Option<Duration>) -> Error {
+    let code = response.status();
+    let body = match response.into_body().collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) => return lost(call, error),
+    };
+    status_error(call, code.as_u16(), &body, wait)
+}
+
+/// The error of a `Status`, or of whatever else stands in its place: proxies answer with pages of their own.
+pub(super) fn status_error(call: &Call<'_>, code: u16, body: &[u8], wait: Option<Duration>) -> Error {
+    let mut status = serde_json::from_slice::<Status>(body).ok().filter(|status| status.status.is_some());
+    let status = status.take().unwrap_or_else(|| {
+        let text = String::from_utf8_lossy(body);
+        let text: String = text.trim().chars().take(1024).collect();
+        Status::failure(&text, "").with_code(code)
+    });
+    let status = if status.code == 0 { status.with_code(code) } else { status };
+    let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    let told = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
+    Error::api(call.target(), status, wait.or(told))
+}
+
+fn lost(call: &Call<'_>, error: kube::Error) -> Error {
+    Error::Transport { target: Box::new(call.target()), source: Box::new(error) }
+}
