@@ -1,0 +1,480 @@
+//! The queue without clocks, locks and wakers: what is where, and what follows from an add, a handout, a done, and time.
+//!
+//! Every operation is given the time, and first makes ready what is due by then. So it does not matter when somebody gets
+//! around to looking at due times: the outcome is the same as if each key had become ready at its moment.
+
+use std::collections::BTreeMap;
+
+use k1s_env::Instant;
+
+use super::{
+    Causes, Fairness, Key, QueueState,
+    list::{Chain, List},
+    metrics::{Counters, Snapshot},
+    slots::{Again, Entry, Links, Place, Processing, Slot, Slots},
+};
+
+/// So many priorities keep their list when it is empty: the few that a program uses come again and again.
+const IDLE_BANDS: usize = 8;
+
+#[derive(Debug)]
+pub(super) struct Core<R> {
+    slots: Slots<R>,
+    /// The ready keys by priority; in each, first in, first out.
+    bands: BTreeMap<i32, List>,
+    /// All ready keys, in the order in which they became ready.
+    age: List,
+    /// The delayed keys by due time, and by number where that is the same.
+    delayed: BTreeMap<(Instant, u64), Slot>,
+    /// How many of the delayed ones wait for the rate limiter.
+    retrying: usize,
+    processing: Vec<Slot>,
+    fairness: Fairness,
+    /// Handouts in a row that passed over the oldest key.
+    passed_over: u32,
+    next_number: u64,
+    activity: u64,
+    /// How many keys came into the lists of ready ones, ever.
+    became_ready: u64,
+    closed: Closed,
+    counters: Counters,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Closed {
+    No,
+    /// What is ready is still handed out.
+    Draining,
+    Yes,
+}
+
+/// When an added key is to be ready.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Due {
+    /// None is now.
+    pub(super) at: Option<Instant>,
+    /// The rate limiter said so.
+    pub(super) retry: bool,
+}
+
+/// A key that was handed out.
+#[derive(Debug)]
+pub(super) struct Taken<R> {
+    pub(super) slot: Slot,
+    pub(super) key: R,
+    pub(super) priority: i32,
+    pub(super) causes: Causes,
+    pub(super) since: Instant,
+}
+
+#[derive(Debug)]
+pub(super) enum Take<R> {
+    Key(Taken<R>),
+    /// None is ready.
+    Empty,
+    /// None is ready, and none will be.
+    Closed,
+}
+
+/// What [`Core::retain`] did.
+#[derive(Debug)]
+pub(super) struct Retained<R> {
+    /// How many keys were dropped, or their next run.
+    pub(super) dropped: usize,
+    /// All keys that were not to be kept.
+    pub(super) forgotten: Vec<R>,
+}
+
+impl<R: Key> Core<R> {
+    pub(super) fn new(fairness: Fairness) -> Core<R> {
+        Core {
+            slots: Slots::new(),
+            bands: BTreeMap::new(),
+            age: List::default(),
+            delayed: BTreeMap::new(),
+            retrying: 0,
+            processing: Vec::new(),
+            fairness,
+            passed_over: 0,
+            next_number: 0,
+            activity: 0,
+            became_ready: 0,
+            closed: Closed::No,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Makes ready what is due.
+    pub(super) fn promote(&mut self, now: Instant) {
+        while let Some(first) = self.delayed.first_entry() {
+            if first.key().0 > now {
+                break;
+            }
+            let slot = first.remove();
+            self.retrying -= usize::from(self.slots.entry(slot).retry);
+            self.counters.adds += 1;
+            self.activity += 1;
+            self.push_ready(slot);
+        }
+    }
+
+    pub(super) fn add(&mut self, now: Instant, due: Due, priority: i32, causes: Causes, key: R) {
+        self.promote(now);
+        if self.closed != Closed::No {
+            return;
+        }
+        self.activity += 1;
+        let at = due.at.filter(|at| *at > now);
+        self.counters.retries += u64::from(at.is_some());
+        let hash = self.slots.hash(&key);
+        match self.slots.find(hash, &key) {
+            None => {
+                let since = at.unwrap_or(now);
+                let place = Place::Ready(Links::NONE);
+                let entry = Entry { key, since, causes, priority, retry: due.retry, place };
+                let slot = self.slots.insert(hash, entry);
+                if at.is_some() {
+                    self.push_delayed(slot);
+                } else {
+                    self.counters.adds += 1;
+                    self.push_ready(slot);
+                }
+            }
+            Some(slot) => {
+                self.slots.entry_mut(slot).causes.merge(causes);
+                self.merge(now, slot, priority, at, due.retry);
+            }
+        }
+    }
+
+    /// Adds a key that is there.
+    fn merge(&mut self, now: Instant, slot: Slot, priority: i32, at: Option<Instant>, retry: bool) {
+        let entry = self.slots.entry_mut(slot);
+        match &mut entry.place {
+            Place::Ready(_) => {
+                if priority > entry.priority {
+                    let before = entry.priority;
+                    entry.priority = priority;
+                    self.move_band(slot, before, priority);
+                }
+            }
+            Place::Delayed { number } => {
+                let place = (entry.since, *number);
+                let was_retry = entry.retry;
+                entry.priority = entry.priority.max(priority);
+                entry.retry |= retry;
+                match at {
+                    None => {
+                        entry.since = now;
+                        self.delayed.remove(&place);
+                        self.retrying -= usize::from(was_retry);
+                        self.counters.adds += 1;
+                        self.push_ready(slot);
+                    }
+                    Some(at) if at < entry.since => {
+                        entry.since = at;
+                        self.delayed.remove(&place);
+                        self.retrying -= usize::from(was_retry);
+                        self.push_delayed(slot);
+                    }
+                    Some(_) => self.retrying += usize::from(retry && !was_retry),
+                }
+            }
+            Place::Processing(processing) => {
+                let again = processing.again;
+                processing.again =
+                    if at.is_none() || again == Again::Ready { Again::Ready } else { Again::Delayed };
+                self.counters.adds += u64::from(again != Again::Ready && at.is_none());
+                if again == Again::No {
+                    (entry.priority, entry.since, entry.retry) = (priority, at.unwrap_or(now), retry);
+                } else {
+                    entry.priority = entry.priority.max(priority);
+                    entry.retry |= retry;
+                    entry.since = entry.since.min(at.unwrap_or(now));
+                }
+            }
+        }
+    }
+
+    /// Hands out the next key.
+    pub(super) fn take(&mut self, now: Instant) -> Take<R> {
+        self.promote(now);
+        let Some(slot) = self.choose() else {
+            return if self.is_exhausted() { Take::Closed } else { Take::Empty };
+        };
+        self.unlink_ready(slot);
+        let position = self.processing.len() as u32;
+        self.processing.push(slot);
+        self.activity += 1;
+        let entry = self.slots.entry_mut(slot);
+        entry.retry = false;
+        entry.place =
+            Place::Processing(Processing { started: now, position, again: Again::No, removed: false });
+        self.counters.queued.observe(now - entry.since);
+        Take::Key(Taken {
+            slot,
+            key: entry.key.clone(),
+            priority: entry.priority,
+            causes: std::mem::take(&mut entry.causes),
+            since: entry.since,
+        })
+    }
+
+    /// The key whose turn it is.
+    fn choose(&mut self) -> Option<Slot> {
+        let oldest = self.age.head;
+        let (_, band) = self.bands.iter().rev().find(|(_, band)| band.len > 0)?;
+        if band.head == oldest {
+            self.passed_over = 0;
+            return Some(oldest);
+        }
+        self.passed_over = self.passed_over.saturating_add(1);
+        match self.fairness {
+            Fairness::OldestEvery(turns) if self.passed_over >= turns.get() => {
+                self.passed_over = 0;
+                Some(oldest)
+            }
+            Fairness::OldestEvery(_) | Fairness::Strict => Some(band.head),
+        }
+    }
+
+    /// A key that was handed out is done.
+    pub(super) fn done(&mut self, now: Instant, slot: Slot) {
+        self.promote(now);
+        let entry = self.slots.entry(slot);
+        let Place::Processing(processing) = entry.place else {
+            unreachable!("slot {slot} was handed out and is not processed")
+        };
+        let since = entry.since;
+        self.activity += 1;
+        self.counters.worked.observe(now - processing.started);
+        self.processing.swap_remove(processing.position as usize);
+        if let Some(moved) = self.processing.get(processing.position as usize)
+            && let Place::Processing(moved) = &mut self.slots.entry_mut(*moved).place
+        {
+            moved.position = processing.position;
+        }
+        match processing.again {
+            Again::No => drop(self.slots.free(slot)),
+            Again::Ready => self.push_ready(slot),
+            Again::Delayed if since > now => self.push_delayed(slot),
+            Again::Delayed => {
+                self.counters.adds += 1;
+                self.push_ready(slot);
+            }
+        }
+    }
+
+    /// Drops a key, or its next run if it is being processed. Says whether there was one.
+    pub(super) fn remove(&mut self, key: &R) -> bool {
+        let hash = self.slots.hash(key);
+        self.slots.find(hash, key).is_some_and(|slot| self.remove_slot(slot))
+    }
+
+    fn remove_slot(&mut self, slot: Slot) -> bool {
+        self.activity += 1;
+        let entry = self.slots.entry_mut(slot);
+        match &mut entry.place {
+            Place::Ready(_) => self.unlink_ready(slot),
+            Place::Delayed { number } => {
+                let place = (entry.since, *number);
+                self.retrying -= usize::from(entry.retry);
+                self.delayed.remove(&place);
+            }
+            Place::Processing(processing) => {
+                let was = std::mem::replace(&mut processing.again, Again::No);
+                processing.removed = true;
+                entry.causes = Causes::none();
+                return was != Again::No;
+            }
+        }
+        self.slots.free(slot);
+        true
+    }
+
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&R) -> bool) -> Retained<R> {
+        let mut retained = Retained { dropped: 0, forgotten: Vec::new() };
+        for slot in 0..self.slots.capacity() {
+            let Some(entry) = self.slots.get(slot) else { continue };
+            if keep(&entry.key) {
+                continue;
+            }
+            retained.forgotten.push(entry.key.clone());
+            retained.dropped += usize::from(self.remove_slot(slot));
+        }
+        retained
+    }
+
+    /// Takes no more adds, and drops what is delayed; what is ready as well, unless it is to be drained. Gives back what
+    /// takes a while to drop.
+    pub(super) fn close(&mut self, drain: bool) -> Vec<Entry<R>> {
+        self.activity += 1;
+        self.closed = if drain && self.closed != Closed::Yes { Closed::Draining } else { Closed::Yes };
+        let mut dropped = Vec::new();
+        for slot in 0..self.slots.capacity() {
+            let Some(entry) = self.slots.get(slot) else { continue };
+            match entry.place {
+                Place::Ready(_) if drain => continue,
+                Place::Processing(processing) if drain && processing.again == Again::Ready => continue,
+                Place::Processing(_) => {
+                    let entry = self.slots.entry_mut(slot);
+                    entry.causes = Causes::none();
+                    if let Place::Processing(processing) = &mut entry.place {
+                        processing.again = Again::No;
+                    }
+                }
+                Place::Ready(_) => {
+                    self.unlink_ready(slot);
+                    dropped.push(self.slots.free(slot));
+                }
+                Place::Delayed { .. } => dropped.push(self.slots.free(slot)),
+            }
+        }
+        self.delayed = BTreeMap::new();
+        self.retrying = 0;
+        dropped
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed != Closed::No
+    }
+
+    /// Nothing will ever be handed out any more.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.is_closed() && self.age.len == 0 && self.ready_again().next().is_none()
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.age.len == 0 && self.processing.is_empty() && self.retrying == 0
+    }
+
+    /// How many keys could be handed out now.
+    pub(super) fn available(&self) -> usize {
+        self.age.len
+    }
+
+    /// How many keys came to be available, ever.
+    pub(super) fn became_ready(&self) -> u64 {
+        self.became_ready
+    }
+
+    /// When time alone will make a key available.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.delayed.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    pub(super) fn activity(&self) -> u64 {
+        self.activity
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.age.len + self.ready_again().count()
+    }
+
+    /// The highest priority first. Priorities that were used lately are there, even if they have no key now.
+    pub(super) fn depth(&self) -> Vec<(i32, usize)> {
+        let mut depth: BTreeMap<i32, usize> =
+            self.bands.iter().map(|(priority, band)| (*priority, band.len)).collect();
+        for entry in self.ready_again() {
+            *depth.entry(entry.priority).or_default() += 1;
+        }
+        depth.into_iter().rev().collect()
+    }
+
+    pub(super) fn state(&self) -> QueueState {
+        let later = || self.again(Again::Delayed);
+        let retrying = self.retrying + later().filter(|entry| entry.retry).count();
+        QueueState {
+            ready: self.len(),
+            processing: self.processing.len(),
+            retrying,
+            delayed: self.delayed.len() + later().count() - retrying,
+            next_due: later().map(|entry| entry.since).chain(self.next_due()).min(),
+        }
+    }
+
+    pub(super) fn processing(&self) -> Vec<(R, Instant)> {
+        let mut all: Vec<_> =
+            self.running().map(|(entry, processing)| (entry.key.clone(), processing.started)).collect();
+        all.sort_by_key(|(_, started)| *started);
+        all
+    }
+
+    /// Whether a key that is being processed was removed meanwhile.
+    pub(super) fn is_removed(&self, slot: Slot) -> bool {
+        matches!(self.slots.entry(slot).place, Place::Processing(Processing { removed: true, .. }))
+    }
+
+    /// What metrics show.
+    pub(super) fn snapshot(&self, now: Instant) -> Snapshot {
+        let ages = || self.running().map(|(_, processing)| now - processing.started);
+        Snapshot {
+            counters: self.counters.clone(),
+            depth: self.depth(),
+            unfinished: ages().sum(),
+            longest: ages().max().unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    fn running(&self) -> impl Iterator<Item = (&Entry<R>, &Processing)> {
+        self.processing.iter().filter_map(|slot| {
+            let entry = self.slots.entry(*slot);
+            match &entry.place {
+                Place::Processing(processing) => Some((entry, processing)),
+                Place::Ready(_) | Place::Delayed { .. } => None,
+            }
+        })
+    }
+
+    fn again(&self, again: Again) -> impl Iterator<Item = &Entry<R>> {
+        self.running().filter(move |(_, processing)| processing.again == again).map(|(entry, _)| entry)
+    }
+
+    fn ready_again(&self) -> impl Iterator<Item = &Entry<R>> {
+        self.again(Again::Ready)
+    }
+
+    /// Puts a key that is in no list into those of the ready ones.
+    fn push_ready(&mut self, slot: Slot) {
+        let entry = self.slots.entry_mut(slot);
+        entry.place = Place::Ready(Links::NONE);
+        let band = self.bands.entry(entry.priority).or_default();
+        band.push_back(&mut self.slots, Chain::Band, slot);
+        self.age.push_back(&mut self.slots, Chain::Age, slot);
+        self.became_ready += 1;
+    }
+
+    fn push_delayed(&mut self, slot: Slot) {
+        let number = self.next_number;
+        self.next_number += 1;
+        let entry = self.slots.entry_mut(slot);
+        entry.place = Place::Delayed { number };
+        self.retrying += usize::from(entry.retry);
+        self.delayed.insert((entry.since, number), slot);
+    }
+
+    fn unlink_ready(&mut self, slot: Slot) {
+        let priority = self.slots.entry(slot).priority;
+        self.age.unlink(&mut self.slots, Chain::Age, slot);
+        self.unlink_band(slot, priority);
+    }
+
+    fn unlink_band(&mut self, slot: Slot, priority: i32) {
+        if let Some(band) = self.bands.get_mut(&priority) {
+            band.unlink(&mut self.slots, Chain::Band, slot);
+            if band.len == 0 && self.bands.len() > IDLE_BANDS {
+                self.bands.remove(&priority);
+            }
+        }
+    }
+
+    /// To the end of those with the new priority, but still as old as it is.
+    fn move_band(&mut self, slot: Slot, from: i32, to: i32) {
+        self.unlink_band(slot, from);
+        self.bands.entry(to).or_default().push_back(&mut self.slots, Chain::Band, slot);
+    }
+}

@@ -1,0 +1,86 @@
+//! A key in a worker's hands.
+
+use std::{fmt, sync::Arc};
+
+use k1s_env::Instant;
+
+use super::{Causes, Key, core::Taken, shared::Shared};
+
+/// A key that was handed out. As long as this is there, the key is not handed out again.
+///
+/// Dropping it means that the run is over, whether it returned, failed, panicked or was cancelled.
+pub struct Item<R: Key> {
+    shared: Arc<Shared<R>>,
+    taken: Taken<R>,
+    attempt: u32,
+}
+
+impl<R: Key> Item<R> {
+    pub(super) fn new(shared: Arc<Shared<R>>, taken: Taken<R>) -> Item<R> {
+        let attempt = shared.limiter().retries(&taken.key).saturating_add(1);
+        Item { shared, taken, attempt }
+    }
+
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &R {
+        &self.taken.key
+    }
+
+    /// The highest priority it was added with.
+    #[must_use]
+    pub fn priority(&self) -> i32 {
+        self.taken.priority
+    }
+
+    /// Why it was queued.
+    #[must_use]
+    pub fn causes(&self) -> &Causes {
+        &self.taken.causes
+    }
+
+    /// Why it was queued, taken out of the item: to be given to the run, or to the next add of the key.
+    #[must_use]
+    pub fn take_causes(&mut self) -> Causes {
+        std::mem::take(&mut self.taken.causes)
+    }
+
+    /// Which try this is: 1, and one more for each time the key went through the rate limiter since it was last forgotten.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// Since when it waited for a worker: when it was added, or was due. Not the time it was handed out.
+    #[must_use]
+    pub fn queued_at(&self) -> Instant {
+        self.taken.since
+    }
+
+    /// Whether the key was removed from the queue since it was handed out, by [`remove`](super::Queue::remove) or
+    /// [`retain`](super::Queue::retain): whoever works on it should not add it again of its own accord.
+    #[must_use]
+    pub fn is_removed(&self) -> bool {
+        self.shared.read(|core| core.is_removed(self.taken.slot))
+    }
+
+    /// The run is over. The same as dropping it.
+    pub fn done(self) {}
+}
+
+impl<R: Key> Drop for Item<R> {
+    fn drop(&mut self) {
+        self.shared.change(|core, now| core.done(now, self.taken.slot));
+    }
+}
+
+impl<R: Key> fmt::Debug for Item<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Item")
+            .field("key", self.key())
+            .field("priority", &self.priority())
+            .field("attempt", &self.attempt)
+            .field("causes", self.causes())
+            .finish_non_exhaustive()
+    }
+}

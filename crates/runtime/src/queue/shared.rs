@@ -1,0 +1,274 @@
+//! The queue with its lock, its clock and those who wait for it.
+//!
+//! Nobody is needed to make due keys ready: whoever looks next does it. Only if all workers wait does somebody have to
+//! wake up at a due time, and that is one of them, the timekeeper. When it leaves, with a key or because its wait was
+//! cancelled, it wakes another one to follow it.
+
+use std::{pin::pin, sync::Arc};
+
+use k1s_env::{Env, Instant};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::{
+    AddOptions, Item, Key, QueueOptions, RateLimiter,
+    core::{Core, Due, Take, Taken},
+    metrics::{Slot as MetricsSlot, Snapshot, Source},
+};
+
+pub(super) struct Shared<R: Key> {
+    env: Env,
+    name: Arc<str>,
+    limiter: Arc<dyn RateLimiter<R>>,
+    metrics: Option<Arc<MetricsSlot>>,
+    state: Mutex<State<R>>,
+    /// For those who wait for a key.
+    available: Notify,
+    /// For the timekeeper: the first due time is earlier than it was.
+    earlier: Notify,
+    /// For those who wait until nothing is left to do.
+    idle: Notify,
+}
+
+struct State<R> {
+    core: Core<R>,
+    /// How many wait for a key.
+    waiting: usize,
+    /// Whether one of them watches the clock.
+    timekeeper: bool,
+}
+
+/// What others may have to be told of, if it changes.
+struct Marks {
+    became_ready: u64,
+    due: Option<Instant>,
+    idle: bool,
+    exhausted: bool,
+}
+
+impl Marks {
+    fn of<R: Key>(core: &Core<R>) -> Marks {
+        Marks {
+            became_ready: core.became_ready(),
+            due: core.next_due(),
+            idle: core.is_idle(),
+            exhausted: core.is_exhausted(),
+        }
+    }
+}
+
+impl<R: Key> Shared<R> {
+    pub(super) fn new(env: &Env, options: QueueOptions<R>) -> Arc<Shared<R>> {
+        let QueueOptions { name, rate_limiter, metrics, fairness } = options;
+        let metrics = metrics.map(|metrics| metrics.queue(&name));
+        let state = State { core: Core::new(fairness), waiting: 0, timekeeper: false };
+        let shared = Arc::new(Shared {
+            env: env.clone(),
+            name,
+            limiter: rate_limiter,
+            metrics,
+            state: Mutex::new(state),
+            available: Notify::new(),
+            earlier: Notify::new(),
+            idle: Notify::new(),
+        });
+        if let Some(metrics) = &shared.metrics {
+            let source: Arc<dyn Source> = shared.clone();
+            metrics.attach(Arc::downgrade(&source));
+        }
+        shared
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn limiter(&self) -> &dyn RateLimiter<R> {
+        self.limiter.as_ref()
+    }
+
+    pub(super) fn add(&self, options: AddOptions, key: R) {
+        let AddOptions { priority, after, rate_limited, causes } = options;
+        // A limiter is foreign code: it is asked outside of the lock.
+        let limited = rate_limited.then(|| self.limiter.when(&key));
+        let after = after.filter(|after| !after.is_zero());
+        let after = after.into_iter().chain(limited).min();
+        self.change(|core, now| {
+            let due = Due { at: after.map(|after| now + after), retry: rate_limited };
+            core.add(now, due, priority.unwrap_or(0), causes, key);
+        });
+    }
+
+    /// Looks at the queue as it is now.
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Core<R>) -> T) -> T {
+        self.change(|core, now| {
+            core.promote(now);
+            read(core)
+        })
+    }
+
+    /// Changes the queue, and tells those who wait for it.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Core<R>, Instant) -> T) -> T {
+        self.change_state(|state, now| change(&mut state.core, now))
+    }
+
+    fn change_state<T>(&self, change: impl FnOnce(&mut State<R>, Instant) -> T) -> T {
+        let mut state = self.state.lock();
+        // Under the lock: time does not go backwards from one change to the next.
+        let now = self.env.now();
+        let before = Marks::of(&state.core);
+        let result = change(&mut state, now);
+        let after = Marks::of(&state.core);
+
+        let became_ready = usize::try_from(after.became_ready - before.became_ready).unwrap_or(usize::MAX);
+        let mut wake = became_ready.min(state.core.available()).min(state.waiting);
+        let earlier = after.due.is_some_and(|due| before.due.is_none_or(|before| due < before));
+        let timekeeper = state.timekeeper;
+        if !timekeeper && after.due.is_some() && state.waiting > 0 {
+            wake += 1; // who becomes the timekeeper
+        }
+        drop(state);
+
+        for _ in 0..wake {
+            self.available.notify_one();
+        }
+        if earlier && timekeeper {
+            self.earlier.notify_one();
+        }
+        if after.exhausted && !before.exhausted {
+            self.available.notify_waiters();
+        }
+        if after.idle && !before.idle {
+            self.idle.notify_waiters();
+        }
+        result
+    }
+
+    pub(super) fn try_next(shared: &Arc<Shared<R>>) -> Option<Item<R>> {
+        match shared.change(Core::take) {
+            Take::Key(taken) => Some(Item::new(Arc::clone(shared), taken)),
+            Take::Empty | Take::Closed => None,
+        }
+    }
+
+    pub(super) async fn next(shared: &Arc<Shared<R>>) -> Option<Item<R>> {
+        let taken = match shared.change(Core::take) {
+            Take::Key(taken) => taken,
+            Take::Closed => return None,
+            Take::Empty => Waiter::new(shared).taken().await?,
+        };
+        Some(Item::new(Arc::clone(shared), taken))
+    }
+
+    pub(super) async fn idle(&self) {
+        loop {
+            // Before the look: what happens after it is heard.
+            let told = self.idle.notified();
+            if self.read(|core| core.is_idle()) {
+                return;
+            }
+            told.await;
+        }
+    }
+
+    pub(super) fn shut_down(&self, drain: bool) {
+        let dropped = self.change(|core, now| {
+            core.promote(now);
+            core.close(drain)
+        });
+        drop(dropped); // outside of the lock: there may be a million of them
+    }
+}
+
+impl<R: Key> Source for Shared<R> {
+    fn snapshot(&self) -> Snapshot {
+        self.change(|core, now| {
+            core.promote(now);
+            core.snapshot(now)
+        })
+    }
+}
+
+impl<R: Key> Drop for Shared<R> {
+    fn drop(&mut self) {
+        if let Some(metrics) = &self.metrics {
+            metrics.detach(self.state.get_mut().core.counters());
+        }
+    }
+}
+
+/// Somebody who waits for a key. Dropped, it no longer does.
+struct Waiter<'a, R: Key> {
+    shared: &'a Shared<R>,
+    waiting: bool,
+    timekeeper: bool,
+}
+
+impl<'a, R: Key> Waiter<'a, R> {
+    fn new(shared: &'a Shared<R>) -> Waiter<'a, R> {
+        Waiter { shared, waiting: false, timekeeper: false }
+    }
+
+    async fn taken(mut self) -> Option<Taken<R>> {
+        let shared = self.shared;
+        loop {
+            // Before the look: a key that comes after it wakes this one, or another that waits.
+            let mut available = pin!(shared.available.notified());
+            available.as_mut().enable();
+            let (take, due) = self.take();
+            match take {
+                Take::Key(taken) => return Some(taken),
+                Take::Closed => return None,
+                Take::Empty => {}
+            }
+            let Some(due) = due else {
+                available.await;
+                continue;
+            };
+            tokio::select! {
+                biased;
+                () = available => {}
+                () = shared.earlier.notified() => {}
+                () = shared.env.sleep_until(due) => {}
+            }
+        }
+    }
+
+    /// Takes a key, or waits: with a due time, as the timekeeper.
+    fn take(&mut self) -> (Take<R>, Option<Instant>) {
+        self.shared.change_state(|state, now| {
+            let take = state.core.take(now);
+            if !matches!(take, Take::Empty) {
+                self.leave(state);
+                return (take, None);
+            }
+            if !self.waiting {
+                self.waiting = true;
+                state.waiting += 1;
+            }
+            let due = state.core.next_due().filter(|_| self.timekeeper || !state.timekeeper);
+            if self.timekeeper || due.is_some() {
+                self.timekeeper = due.is_some();
+                state.timekeeper = due.is_some();
+            }
+            (take, due)
+        })
+    }
+
+    fn leave(&mut self, state: &mut State<R>) {
+        if std::mem::take(&mut self.waiting) {
+            state.waiting -= 1;
+        }
+        if std::mem::take(&mut self.timekeeper) {
+            state.timekeeper = false;
+        }
+    }
+}
+
+impl<R: Key> Drop for Waiter<'_, R> {
+    fn drop(&mut self) {
+        if self.waiting {
+            self.shared.change_state(|state, _| self.leave(state));
+        }
+    }
+}
