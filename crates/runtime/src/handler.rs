@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Turns events of a kind into requests.
-pub struct Handler<K, R = Request> {
+pub struct Handler<K, R: Key = Request> {
     make: Box<dyn FnOnce(&SourceContext<R>) -> HandleFn<K, R> + Send>,
 }
 
@@ -143,7 +143,7 @@ impl<K: Object, R: Key + From<ObjectKey>> Handler<K, R> {
 
     pub(crate) fn owner_of(group: &str, kind: &str, cluster: bool, every: bool) -> Handler<K, R> {
         let owner = Owner { group: group.to_owned(), kind: kind.to_owned(), cluster, every };
-        Handler::new(move |event, queue| {
+        Handler::new(move |event: &Event<K>, queue| {
             if let Some(old) = event.old() {
                 let new = event.object().meta();
                 // What did not change is queued once.
@@ -182,7 +182,7 @@ impl Owner {
     }
 }
 
-impl<K, R> fmt::Debug for Handler<K, R> {
+impl<K, R: Key> fmt::Debug for Handler<K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Handler")
     }

@@ -1,6 +1,6 @@
 //! What a controller's user writes: a [`Reconciler`], its result, and what it is told about each run.
 
-use std::{error::Error as _, fmt, future::Future, sync::Arc, time::Duration};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use k1s_env::Instant;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};

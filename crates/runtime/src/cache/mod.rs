@@ -16,7 +16,10 @@ use std::{
     any::{Any, TypeId},
     collections::{BTreeMap, HashMap},
     fmt,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use k1s_env::{Env, Task};
@@ -136,6 +139,8 @@ struct Shared {
     /// Indexes that were asked for before their informer is there.
     indexes: Mutex<HashMap<Id, Vec<Box<dyn Any + Send + Sync>>>>,
     reaper: Mutex<Option<Task<()>>>,
+    /// Writes that it was told of.
+    writes: AtomicU64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -207,6 +212,7 @@ impl Cache {
                 by_resource: RwLock::new(HashMap::new()),
                 indexes: Mutex::new(HashMap::new()),
                 reaper: Mutex::new(None),
+                writes: AtomicU64::new(0),
             }),
         }
     }
@@ -361,17 +367,24 @@ impl Cache {
     // Writes.
 
     /// Takes in what the server has answered to a write, so that the next read shows it.
-    pub fn observe_write(&self, resource: &ApiResource, written: &Written) {
+    pub fn observe_write(&self, resource: &ApiResource, written: Written) {
+        self.shared.writes.fetch_add(1, Ordering::Relaxed);
         let by_resource = self.shared.by_resource.read();
         let Some(informers) = by_resource.get(resource) else { return };
         for informer in informers {
-            match written {
+            match &written {
                 Written::Stored(raw) => informer.wrote(raw),
                 Written::Deleted { key, uid } => informer.removed(key, uid.as_deref().unwrap_or_default()),
             }
         }
         drop(by_resource);
         self.shared.core.moved();
+    }
+
+    /// How many writes it was told of.
+    #[must_use]
+    pub fn writes(&self) -> u64 {
+        self.shared.writes.load(Ordering::Relaxed)
     }
 
     // As a whole.

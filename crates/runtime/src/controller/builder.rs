@@ -176,6 +176,7 @@ impl<R: Key> Builder<R> {
             reconciles: super::reconcile_component(manager.work(), &name),
             events: manager.work().component(&format!("events/{name}")),
             give_up: CancellationToken::new(),
+            working: CancellationToken::new(),
             sources: Mutex::new(Sources {
                 next: 0,
                 waiting: BTreeMap::new(),

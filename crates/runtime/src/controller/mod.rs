@@ -63,6 +63,8 @@ pub(crate) struct Inner<R: Key> {
     /// Ends the runs that are left when a shutdown's time is over.
     give_up: CancellationToken,
     sources: Mutex<Sources<R>>,
+    /// Cancelled when its workers begin.
+    working: CancellationToken,
 }
 
 #[derive(Default)]
@@ -324,7 +326,6 @@ pub(crate) trait AnyController: Send + Sync + 'static {
     fn name(&self) -> &Arc<str>;
     fn needs_leader_election(&self) -> bool;
     fn leader_election(&self) -> Option<crate::leader::LeaderElectionOptions>;
-    fn concurrency(&self) -> usize;
     /// Runs until it is stopped; what is in flight then goes on.
     async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError>;
     /// Hands out no more requests.
@@ -335,11 +336,12 @@ pub(crate) trait AnyController: Send + Sync + 'static {
     fn state(&self) -> QueueState;
     fn activity(&self) -> u64;
     fn events_in_flight(&self) -> usize;
+    /// Waits until its workers have begun.
+    async fn started(&self);
     async fn idle(&self);
     fn stats(&self) -> ControllerStats;
     /// Sources that are not complete, and why.
     fn waiting_for(&self) -> Vec<(String, Option<Problem>)>;
-    fn is_running(&self) -> bool;
 }
 
 #[async_trait::async_trait]
@@ -354,10 +356,6 @@ impl<R: Key> AnyController for Inner<R> {
 
     fn leader_election(&self) -> Option<crate::leader::LeaderElectionOptions> {
         self.options.leader_election.clone()
-    }
-
-    fn concurrency(&self) -> usize {
-        self.options.max_concurrent_reconciles.get()
     }
 
     async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError> {
@@ -399,6 +397,10 @@ impl<R: Key> AnyController for Inner<R> {
         self.events.stats().in_flight
     }
 
+    async fn started(&self) {
+        self.working.cancelled().await;
+    }
+
     async fn idle(&self) {
         self.queue.idle().await;
         self.events.wait_idle_forever().await;
@@ -412,10 +414,6 @@ impl<R: Key> AnyController for Inner<R> {
         let sources = self.sources.lock();
         let behind = sources.running.values().filter(|running| !running.synced);
         behind.map(|running| (running.name.clone(), (running.problem)())).collect()
-    }
-
-    fn is_running(&self) -> bool {
-        self.sources.lock().stop.is_some()
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) async fn run<R: Key>(
             result
         }));
     }
+    controller.working.cancel();
     tokio::select! {
         () = stop.cancelled() => {}
         () = failed.cancelled() => {}

@@ -32,13 +32,13 @@ pub use self::{
 use crate::{
     BoxError, Kind, Metrics, Object,
     cache::Cache,
-    client::{Client, ClientOptions},
+    client::{Client, ClientOptions, Reader, RestMapper, RestMetrics},
     controller::{AnyController, ControllerStats, metrics::ControllerMetrics},
     endpoint::Checks,
     leader::{InvalidOptions, LeaderMetrics},
     queue::QueueMetrics,
     recorder::{EventBroadcaster, EventRecorder},
-    webhook::WebhookServer,
+    webhook::{WebhookOptions, WebhookServer},
 };
 
 /// What a manager can be made for: a `kube::Client`, or a runtime that has one.
@@ -140,7 +140,6 @@ struct Inner {
     options: ManagerOptions,
     kube: kube::Client,
     client: Client,
-    api_reader: Client,
     cache: Cache,
     work: WorkTracker,
     queue_metrics: QueueMetrics,
@@ -188,13 +187,18 @@ impl Manager {
         let mut cache_options = options.cache.clone();
         cache_options.namespaces = cache_options.namespaces.or_else(|| options.namespaces.clone());
         let cache = Cache::with_metrics(&env, kube.clone(), cache_options, &metrics);
-        let mut client_options = ClientOptions::default();
-        client_options.metrics = Some(metrics.clone());
-        client_options.work = Some(work.clone());
-        let api_reader = Client::new(kube.clone(), client_options);
-        let client = api_reader.clone().with_cache(cache.clone());
-        let events = EventBroadcaster::new(kube.clone(), env.clone(), &work, options.event_queue);
-        let webhooks = WebhookServer::new(options.webhook.clone(), &metrics, &work);
+        let client_options = ClientOptions {
+            env: env.clone(),
+            metrics: Some(RestMetrics::new(&metrics)),
+            tracker: Some(work.clone()),
+            ..ClientOptions::default()
+        };
+        let client = Client::new(kube.clone(), client_options).with_cache(cache.clone());
+        let events = EventBroadcaster::start(kube.clone(), env.clone(), &work, options.events.clone());
+        let webhooks = WebhookServer::new(
+            &env,
+            WebhookOptions { metrics: metrics.clone(), tracker: Some(work.clone()), ..options.webhook.clone() },
+        );
         let (sender, failures) = mpsc::unbounded_channel();
         let manager = Manager {
             inner: Arc::new(Inner {
@@ -207,7 +211,6 @@ impl Manager {
                 options,
                 kube,
                 client,
-                api_reader,
                 cache,
                 work,
                 events,
@@ -253,8 +256,14 @@ impl Manager {
 
     /// Reads from the server.
     #[must_use]
-    pub fn api_reader(&self) -> Client {
-        self.inner.api_reader.clone()
+    pub fn api_reader(&self) -> Reader {
+        self.inner.client.live()
+    }
+
+    /// Which kinds the server has.
+    #[must_use]
+    pub fn rest_mapper(&self) -> RestMapper {
+        self.inner.client.rest_mapper().clone()
     }
 
     /// The client of `kube` that everything goes through.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use k1s_env::{Env, WorkTracker};
 
-use crate::{Metrics, cache::CacheOptions, leader::LeaderElectionOptions, webhook::WebhookOptions};
+use crate::{Metrics, cache::CacheOptions, leader::LeaderElectionOptions, recorder::EventOptions, webhook::WebhookOptions};
 
 /// The options of a manager. The defaults are those of Go's controller-runtime.
 #[derive(Debug, Clone)]
@@ -24,8 +24,8 @@ pub struct ManagerOptions {
     pub webhook: WebhookOptions,
     /// For how long a shutdown waits for what is in flight: 30 s by default. Zero is not at all, `None` is for ever.
     pub graceful_shutdown_timeout: Option<Duration>,
-    /// How many events for people wait for their delivery at most, per manager.
-    pub event_queue: usize,
+    /// How events for people are recorded.
+    pub events: EventOptions,
     /// The metrics that the manager adds its own to. A new registry by default.
     pub metrics: Metrics,
     /// Time, tasks and randomness. Those of what the manager is made for by default.
@@ -44,7 +44,7 @@ impl Default for ManagerOptions {
             cache: CacheOptions::default(),
             webhook: WebhookOptions::default(),
             graceful_shutdown_timeout: Some(Duration::from_secs(30)),
-            event_queue: 1000,
+            events: EventOptions::default(),
             metrics: Metrics::new(),
             env: None,
             work: None,

@@ -97,14 +97,23 @@ impl Manager {
             running.servers.push(("metrics", server.run(running.stop_servers.clone())));
         }
         drop(addresses);
-        if !inner.webhooks.is_empty() {
-            let listening = inner
-                .webhooks
-                .listen(&inner.env, running.stop_webhooks.clone())
-                .await
-                .map_err(|error| ManagerError::Server { what: "webhooks", error: error.into() })?;
-            inner.addresses.lock().webhook = Some(listening.address());
-            running.servers.push(("webhooks", listening.task()));
+        if !inner.webhooks.paths().is_empty() {
+            let (webhooks, stop) = (inner.webhooks.clone(), running.stop_webhooks.clone());
+            let mut task =
+                inner.env.spawn("webhooks", async move { webhooks.run(stop).await.map_err(BoxError::from) });
+            tokio::select! {
+                biased;
+                address = inner.webhooks.bound() => inner.addresses.lock().webhook = Some(address),
+                ended = &mut task => {
+                    let error: BoxError = match ended {
+                        Ok(Err(error)) => error,
+                        Ok(Ok(())) => "it ended at once".into(),
+                        Err(error) => error.into(),
+                    };
+                    return Err(ManagerError::Server { what: "webhooks", error });
+                }
+            }
+            running.servers.push(("webhooks", task));
         }
         Ok(())
     }
@@ -185,7 +194,11 @@ impl Manager {
         }
         // Reconciles are over by now, so this is quick, unless a runnable does not listen.
         let patience = left().map(|left| left.max(Duration::from_millis(100)));
-        stuck.extend(inner.elected.stop(patience).await.into_iter().filter(|name| !is_named(&stuck, name)));
+        for name in inner.elected.stop(patience).await {
+            if !is_named(&stuck, &name) {
+                stuck.push(name);
+            }
+        }
         inner.cache.stop().await;
         running.stop_webhooks.cancel();
         running.stop_servers.cancel();
@@ -203,7 +216,10 @@ impl Manager {
                 }
             }
         }
-        inner.events.shut_down(left().unwrap_or(Duration::from_secs(30)).max(Duration::from_millis(100))).await;
+        let patience = left().unwrap_or(Duration::from_secs(30)).max(Duration::from_millis(100));
+        if let Err(error) = inner.events.shutdown(patience).await {
+            tracing::warn!(%error, "events for people were lost");
+        }
 
         if stuck.is_empty() {
             tracing::info!("All controllers shut down gracefully");
