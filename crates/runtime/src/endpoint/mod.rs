@@ -1,1 +1,32 @@
 //! The HTTP endpoints of a manager: health, readiness, metrics.
+//!
+//! - [`Checks`] are what `/healthz` and `/readyz` ask; they can be added while all runs.
+//! - [`Routes`] are what an endpoint answers; [`Endpoint`] is a socket that does.
+//! - Addresses are written as in Go: `:8080`, `127.0.0.1:0`, `0` for none.
+//!
+//! ```
+//! # async fn example(stop: tokio_util::sync::CancellationToken) -> Result<(), Box<dyn std::error::Error>> {
+//! use k1s_env::Env;
+//! use k1s_runtime::endpoint::{Checks, Endpoint, Routes};
+//!
+//! let (healthz, readyz) = (Checks::new(), Checks::new());
+//! healthz.add("ping", || async { Ok(()) });
+//! let routes = Routes::new().checks("/healthz", &healthz).checks("/readyz", &readyz);
+//! if let Some(endpoint) = Endpoint::bind("127.0.0.1:0", "health probes").await? {
+//!     println!("healthy? http://{}/healthz", endpoint.address());
+//!     endpoint.serve(Env::system(), routes, stop).await;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod address;
+mod checks;
+mod exposition;
+mod routes;
+mod server;
+
+pub use address::InvalidAddress;
+pub use checks::Checks;
+pub use routes::Routes;
+pub use server::{BindError, Endpoint};
