@@ -1,29 +1,32 @@
-//! Stub until the real one is merged.
-use std::{future::Future, net::SocketAddr};
-use k1s_env::{Env, Task};
-use tokio_util::sync::CancellationToken;
-use crate::{BoxError, Metrics};
-/// x
-#[derive(Default, Debug, Clone)]
-pub struct Checks;
-impl Checks {
-    /// x
-    pub fn add<F, Fut>(&self, _: &str, _: F) where F: Fn() -> Fut + Send + Sync + 'static, Fut: Future<Output = Result<(), String>> + Send + 'static {}
-}
-/// x
-#[derive(Debug, thiserror::Error)]
-#[error("x")]
-pub struct ServeError;
-/// x
-#[derive(Debug)]
-pub struct Server;
-impl Server {
-    /// x
-    pub fn address(&self) -> SocketAddr { SocketAddr::from(([0,0,0,0],0)) }
-    /// x
-    pub fn run(self, _: CancellationToken) -> Task<Result<(), BoxError>> { Env::system().spawn("x", async { Ok(()) }) }
-}
-/// x
-pub async fn health(_: &Env, _: &str, _: &Checks, _: &Checks) -> Result<Option<Server>, ServeError> { Ok(None) }
-/// x
-pub async fn metrics(_: &Env, _: &str, _: &Metrics) -> Result<Option<Server>, ServeError> { Ok(None) }
+//! The HTTP endpoints of a manager: health, readiness, metrics.
+//!
+//! - [`Checks`] are what `/healthz` and `/readyz` ask; they can be added while all runs.
+//! - [`Routes`] are what an endpoint answers; [`Endpoint`] is a socket that does.
+//! - Addresses are written as in Go: `:8080`, `127.0.0.1:0`, `0` for none.
+//!
+//! ```
+//! # async fn example(stop: tokio_util::sync::CancellationToken) -> Result<(), Box<dyn std::error::Error>> {
+//! use k1s_env::Env;
+//! use k1s_runtime::endpoint::{Checks, Endpoint, Routes};
+//!
+//! let (healthz, readyz) = (Checks::new(), Checks::new());
+//! healthz.add("ping", || async { Ok(()) });
+//! let routes = Routes::new().checks("/healthz", &healthz).checks("/readyz", &readyz);
+//! if let Some(endpoint) = Endpoint::bind("127.0.0.1:0", "health probes").await? {
+//!     println!("healthy? http://{}/healthz", endpoint.address());
+//!     endpoint.serve(Env::system(), routes, stop).await;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod address;
+mod checks;
+mod exposition;
+mod routes;
+mod server;
+
+pub use address::InvalidAddress;
+pub use checks::Checks;
+pub use routes::Routes;
+pub use server::{BindError, Endpoint};

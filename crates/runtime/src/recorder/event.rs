@@ -221,8 +221,8 @@ mod tests {
         let (env, _) = Env::simulated(1);
         let at = Timestamp::try_from(env.wall()).unwrap();
         let mut names = Names::default();
-        assert_eq!(names.name(&env, "web-0", at), "web-0.18166a1e54320000");
-        assert_eq!(names.name(&env, "web-0", at), "web-0.18166a1e54320001");
+        assert_eq!(names.name(&env, "web-0", at), "web-0.1816687ec0570000");
+        assert_eq!(names.name(&env, "web-0", at), "web-0.1816687ec0570001");
     }
 
     #[test]

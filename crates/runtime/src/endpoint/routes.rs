@@ -1,0 +1,138 @@
+//! What an endpoint answers to which path.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+
+use super::{
+    Checks,
+    exposition::{OPENMETRICS, PLAIN, plain, wants_openmetrics},
+};
+use crate::Metrics;
+
+/// An answer, whole.
+pub(super) type Answer = Response<Full<Bytes>>;
+
+/// Paths, and what is there.
+#[derive(Debug, Clone, Default)]
+pub struct Routes {
+    checks: BTreeMap<String, Checks>,
+    metrics: BTreeMap<String, Metrics>,
+}
+
+impl Routes {
+    /// Nothing.
+    #[must_use]
+    pub fn new() -> Routes {
+        Routes::default()
+    }
+
+    /// Checks at a path, `/healthz` for example: all of them there, each under its name below it. `?verbose` shows each of
+    /// them, `?exclude=NAME` leaves one out.
+    #[must_use]
+    pub fn checks(mut self, path: &str, checks: &Checks) -> Routes {
+        self.checks.insert(clean(path), checks.clone());
+        self
+    }
+
+    /// Metrics at a path, `/metrics` for example: as OpenMetrics for those who accept that, as plain text for others.
+    #[must_use]
+    pub fn metrics(mut self, path: &str, metrics: &Metrics) -> Routes {
+        self.metrics.insert(clean(path), metrics.clone());
+        self
+    }
+
+    pub(super) async fn answer<B>(&self, request: &Request<B>) -> Answer {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
+            answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return answer;
+        }
+        let path = clean(request.uri().path());
+        if let Some(metrics) = self.metrics.get(&path) {
+            return exposed(metrics, request);
+        }
+        if let Some(checks) = self.checks.get(&path) {
+            return all(checks, request.uri().query().unwrap_or_default()).await;
+        }
+        // The longest one that fits, so that one below another is found.
+        for (prefix, checks) in self.checks.iter().rev() {
+            let rest = path.strip_prefix(prefix.as_str());
+            let name = rest.and_then(|rest| if prefix == "/" { Some(rest) } else { rest.strip_prefix('/') });
+            if let Some(name) = name {
+                return one(checks, name).await;
+            }
+        }
+        not_found()
+    }
+}
+
+async fn all(checks: &Checks, query: &str) -> Answer {
+    let (mut verbose, mut exclude) = (false, Vec::new());
+    for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*key {
+            "verbose" => verbose = true,
+            "exclude" => exclude.push(value.into_owned()),
+            _ => {}
+        }
+    }
+    let report = checks.report(&exclude, verbose).await;
+    text(if report.healthy { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR }, report.text)
+}
+
+async fn one(checks: &Checks, name: &str) -> Answer {
+    match checks.run(name).await {
+        None => not_found(),
+        Some(Ok(())) => text(StatusCode::OK, "ok"),
+        Some(Err(reason)) => {
+            text(StatusCode::INTERNAL_SERVER_ERROR, format!("internal server error: {reason}\n"))
+        }
+    }
+}
+
+fn exposed<B>(metrics: &Metrics, request: &Request<B>) -> Answer {
+    let accept = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    let (body, kind) = if wants_openmetrics(accept) {
+        (metrics.encode(), OPENMETRICS)
+    } else {
+        (plain(&metrics.encode()), PLAIN)
+    };
+    answer(StatusCode::OK, body, kind)
+}
+
+fn not_found() -> Answer {
+    text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
+    answer(status, body, "text/plain; charset=utf-8")
+}
+
+fn answer(status: StatusCode, body: impl Into<Bytes>, kind: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    answer
+}
+
+/// A path with one slash before each part and none at its end.
+fn clean(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    format!("/{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_cleaned() {
+        assert_eq!(clean(""), "/");
+        assert_eq!(clean("healthz"), "/healthz");
+        assert_eq!(clean("//healthz//ping/"), "/healthz/ping");
+    }
+}

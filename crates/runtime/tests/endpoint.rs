@@ -1,0 +1,231 @@
+//! The endpoints of a manager over real sockets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use k1s_env::{Env, Task};
+use k1s_runtime::{
+    Metrics,
+    endpoint::{Checks, Endpoint, Routes},
+};
+use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    sync::Notify,
+};
+use tokio_util::sync::CancellationToken;
+
+struct Served {
+    env: Env,
+    address: SocketAddr,
+    cancel: CancellationToken,
+    task: Task<()>,
+}
+
+/// An answer: status, headers in lower case, body.
+struct Answer {
+    status: u16,
+    headers: String,
+    body: String,
+}
+
+impl Served {
+    async fn start(routes: Routes) -> Served {
+        let env = Env::system();
+        let endpoint = Endpoint::bind("127.0.0.1:0", "test").await.unwrap().unwrap();
+        let (address, cancel) = (endpoint.address(), CancellationToken::new());
+        let task = env.spawn("endpoint", endpoint.serve(env.clone(), routes, cancel.clone()));
+        Served { env, address, cancel, task }
+    }
+
+    async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, "").await
+    }
+
+    async fn send(&self, method: &str, path: &str, headers: &str) -> Answer {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let request = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{headers}\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, headers: head.to_lowercase(), body: body.to_owned() }
+    }
+}
+
+fn well() -> std::future::Ready<Result<(), String>> {
+    std::future::ready(Ok(()))
+}
+
+#[tokio::test]
+async fn without_checks_all_is_well() {
+    let served = Served::start(Routes::new().checks("/healthz", &Checks::new())).await;
+    let answer = served.get("/healthz").await;
+    assert_eq!((answer.status, &*answer.body), (200, "ok"));
+    assert!(answer.headers.contains("content-type: text/plain; charset=utf-8"), "{}", answer.headers);
+    assert!(answer.headers.contains("x-content-type-options: nosniff"), "{}", answer.headers);
+    let answer = served.get("/healthz/?verbose").await;
+    assert_eq!((answer.status, &*answer.body), (200, "[+]ping ok\nhealthz check passed\n"));
+    assert_eq!(served.get("/healthz/ping").await.body, "ok");
+    assert_eq!(served.get("/healthz/other").await.status, 404);
+    assert_eq!(served.get("/").await.status, 404);
+    assert_eq!(served.get("/readyz").await.status, 404);
+}
+
+#[tokio::test]
+async fn checks_are_told_as_kubernetes_tells_them() {
+    let (healthz, readyz) = (Checks::new(), Checks::new());
+    let served = Served::start(Routes::new().checks("/healthz", &healthz).checks("/readyz", &readyz)).await;
+    // Added while it runs.
+    readyz.add("webhook", well);
+    readyz.add("cache", || async { Err("widgets are not synced".to_owned()) });
+    assert_eq!(served.get("/healthz").await.status, 200);
+
+    let answer = served.get("/readyz").await;
+    assert_eq!(answer.status, 500);
+    assert_eq!(answer.body, "[-]cache failed: reason withheld\n[+]webhook ok\nhealthz check failed\n");
+    let answer = served.get("/readyz/cache").await;
+    assert_eq!((answer.status, &*answer.body), (500, "internal server error: widgets are not synced\n"));
+    assert_eq!(served.get("/readyz/webhook").await.body, "ok");
+    assert_eq!(served.get("/readyz/ping").await.status, 404, "only where there is nothing else");
+
+    assert_eq!(served.get("/readyz?exclude=cache").await.body, "ok");
+    let answer = served.get("/readyz?verbose&exclude=cache&exclude=nothing&exclude=no%22body").await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(
+        answer.body,
+        "[+]cache excluded: ok\n[+]webhook ok\n\
+         warn: some health checks cannot be excluded: no matches for \"no\\\"body\",\"nothing\"\n\
+         healthz check passed\n"
+    );
+    assert_eq!(readyz.failures().await, [("cache".into(), "widgets are not synced".to_owned())]);
+
+    assert!(readyz.remove("cache"));
+    assert_eq!(served.get("/readyz").await.body, "ok");
+}
+
+#[tokio::test]
+async fn a_check_that_panics_has_failed() {
+    let checks = Checks::new();
+    checks.add("bad", || async { panic!("this one is meant to") });
+    checks.add("worse", || -> std::future::Ready<Result<(), String>> { panic!("this one as well") });
+    let served = Served::start(Routes::new().checks("/healthz", &checks)).await;
+    let answer = served.get("/healthz").await;
+    assert_eq!(answer.status, 500);
+    assert!(
+        answer.body.contains("[-]bad failed") && answer.body.contains("[-]worse failed"),
+        "{}",
+        answer.body
+    );
+    assert!(served.get("/healthz/bad").await.body.contains("panicked"));
+}
+
+#[tokio::test]
+async fn metrics_come_in_the_form_that_was_asked_for() {
+    let metrics = Metrics::new();
+    let (reconciles, depth) = (Counter::<u64>::default(), Gauge::<i64>::default());
+    metrics.register(|registry| {
+        registry.register("reconciles", "All of them", reconciles.clone());
+        registry.register("depth", "How deep", depth.clone());
+    });
+    reconciles.inc_by(7);
+    depth.set(3);
+    let served = Served::start(Routes::new().metrics("/metrics", &metrics)).await;
+    let answer =
+        served.send("GET", "/metrics", "accept: application/openmetrics-text;version=1.0.0\r\n").await;
+    assert_eq!((answer.status, &answer.body), (200, &metrics.encode()));
+    assert!(answer.headers.contains("content-type: application/openmetrics-text; version=1.0.0"));
+    let answer = served.get("/metrics").await;
+    assert!(answer.headers.contains("content-type: text/plain; version=0.0.4"));
+    assert_eq!(
+        answer.body,
+        "# HELP reconciles_total All of them.\n# TYPE reconciles_total counter\nreconciles_total 7\n\
+         # HELP depth How deep.\n# TYPE depth gauge\ndepth 3\n"
+    );
+}
+
+#[tokio::test]
+async fn endpoints_are_for_reading() {
+    let served = Served::start(Routes::new().checks("/healthz", &Checks::new())).await;
+    let answer = served.send("HEAD", "/healthz", "").await;
+    assert_eq!((answer.status, &*answer.body), (200, ""));
+    let answer = served.send("POST", "/healthz", "content-length: 0\r\n").await;
+    assert_eq!(answer.status, 405);
+    assert!(answer.headers.contains("allow: get, head"));
+}
+
+#[tokio::test]
+async fn a_stop_lets_requests_under_way_end_and_takes_no_more() {
+    let checks = Checks::new();
+    let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    checks.add("slow", {
+        let (asked, go_on) = (asked.clone(), go_on.clone());
+        move || {
+            let (asked, go_on) = (asked.clone(), go_on.clone());
+            async move {
+                asked.notify_one();
+                go_on.notified().await;
+                Ok(())
+            }
+        }
+    });
+    let served = Served::start(Routes::new().checks("/healthz", &checks)).await;
+    // A connection that is kept open without a request does not hold it up.
+    let idle = TcpStream::connect(served.address).await.unwrap();
+    let under_way = served.get("/healthz");
+    let stopping = async {
+        asked.notified().await;
+        served.cancel.cancel();
+        // Once it takes no more, the request goes on.
+        while TcpStream::connect(served.address).await.is_ok() {
+            served.env.yield_now().await;
+        }
+        go_on.notify_one();
+    };
+    let (answer, ()) = tokio::join!(under_way, stopping);
+    assert_eq!((answer.status, &*answer.body), (200, "ok"));
+    served.env.timeout(Duration::from_secs(60), served.task).await.unwrap().unwrap();
+    served.env.tasks_ended().await;
+    drop(idle);
+}
+
+#[tokio::test]
+async fn an_address_that_is_off_is_no_endpoint() {
+    assert!(Endpoint::bind("0", "metrics").await.unwrap().is_none());
+    assert!(Endpoint::bind("", "metrics").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn any_port_will_do_and_is_told() {
+    for address in [":0", "127.0.0.1:0", "localhost:0"] {
+        let endpoint = Endpoint::bind(address, "metrics").await.unwrap().unwrap();
+        assert_ne!(endpoint.address().port(), 0);
+        let port = endpoint.address().port();
+        let env = Env::system();
+        let cancel = CancellationToken::new();
+        let task = env.spawn("endpoint", endpoint.serve(env.clone(), Routes::new(), cancel.clone()));
+        TcpStream::connect(("localhost", port)).await.unwrap();
+        cancel.cancel();
+        task.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_port_in_use_and_an_address_that_is_none_are_told_plainly() {
+    let first = Endpoint::bind("127.0.0.1:0", "metrics").await.unwrap().unwrap();
+    let address = first.address().to_string();
+    let error = Endpoint::bind(&address, "health probes").await.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!(
+            "health probes: the port of {address:?} is in use by another program; choose another one, \":0\" for any, or \"0\" for none"
+        )
+    );
+    let error = Endpoint::bind("8080", "metrics").await.unwrap_err().to_string();
+    assert!(error.starts_with("metrics: \"8080\" is no address to listen at: it has no port"), "{error}");
+    let error = Endpoint::bind("192.0.2.1:0", "metrics").await.unwrap_err().to_string();
+    assert!(error.starts_with("metrics: cannot listen at \"192.0.2.1:0\": "), "{error}");
+}
