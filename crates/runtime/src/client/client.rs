@@ -256,7 +256,8 @@ impl Client {
         self.typed().create_with(object, options).await
     }
 
-    /// Replaces an object. Its resource version says which state is replaced; without one, any is.
+    /// Replaces an object. Its resource version says which state is replaced; without one, which many built-in kinds allow,
+    /// any is.
     ///
     /// # Errors
     /// If it has changed in the meantime (see [`Error::is_conflict`]), or the server refuses it.

@@ -1,5 +1,7 @@
 //! Seeing, refusing and failing calls: for tests, audits and quotas.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 
@@ -21,5 +23,17 @@ pub trait Interceptor: Send + Sync + 'static {
     async fn after(&self, call: &Call<'_>, outcome: Result<&Bytes, &Error>) -> Result<(), Error> {
         let _ = (call, outcome);
         Ok(())
+    }
+}
+
+/// For who wants to keep a hand on it.
+#[async_trait]
+impl<T: Interceptor + ?Sized> Interceptor for Arc<T> {
+    async fn before(&self, call: &Call<'_>) -> Result<(), Error> {
+        (**self).before(call).await
+    }
+
+    async fn after(&self, call: &Call<'_>, outcome: Result<&Bytes, &Error>) -> Result<(), Error> {
+        (**self).after(call, outcome).await
     }
 }

@@ -184,7 +184,8 @@ impl<K: Object> KindClient<K> {
         self.put(Verb::Create, object, options, None).await
     }
 
-    /// Replaces an object. Its resource version says which state is replaced; without one, any is.
+    /// Replaces an object. Its resource version says which state is replaced; without one, which many built-in kinds allow,
+    /// any is.
     ///
     /// # Errors
     /// If it has changed in the meantime (see [`Error::is_conflict`]), or the server refuses it.

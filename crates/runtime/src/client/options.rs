@@ -1,10 +1,8 @@
 //! The options of calls. Each has defaults; `..Default::default()` takes the rest.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use std::time::Duration;
-
-use form_urlencoded::Serializer;
+use form_urlencoded::byte_serialize;
 use k1s_object::selector::{FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, Operator};
 use serde::Serialize;
 
@@ -392,22 +390,24 @@ impl From<ListOptions> for DeleteAllOfOptions {
     }
 }
 
-/// The query of a request.
+/// The path and query of a request.
 pub(super) struct Query {
-    serializer: Serializer<'static, String>,
+    // Not a `Serializer`: that is not `Send`.
+    uri: String,
+    separator: char,
 }
 
 impl Query {
-    /// A query for a path; the path comes first.
+    /// A path without a query.
     pub(super) fn of(path: String) -> Query {
-        let start = path.len() + 1;
-        let mut uri = path;
-        uri.push('?');
-        Query { serializer: Serializer::for_suffix(uri, start) }
+        Query { uri: path, separator: '?' }
     }
 
     pub(super) fn add(&mut self, name: &str, value: &str) {
-        self.serializer.append_pair(name, value);
+        self.uri.push(std::mem::replace(&mut self.separator, '&'));
+        self.uri.push_str(name);
+        self.uri.push('=');
+        self.uri.extend(byte_serialize(value.as_bytes()));
     }
 
     pub(super) fn add_opt(&mut self, name: &str, value: Option<&str>) {
@@ -417,12 +417,8 @@ impl Query {
     }
 
     /// Path and query.
-    pub(super) fn into_uri(mut self) -> String {
-        let mut uri = self.serializer.finish();
-        if uri.ends_with('?') {
-            uri.pop();
-        }
-        uri
+    pub(super) fn into_uri(self) -> String {
+        self.uri
     }
 }
 

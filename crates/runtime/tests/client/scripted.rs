@@ -1,0 +1,290 @@
+//! A client against servers that answer from a script: what is sent, and what odd answers become.
+
+use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
+use k1s_env::{Env, VirtualClock};
+use k1s_runtime::{
+    client::{ApplyOptions, Client, ClientOptions, Error, ListOptions, WatchEvent},
+    metadata,
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::{config_map, key};
+
+type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+
+/// What was sent: method, path and query, content type, accept, body.
+type Sent = Arc<Mutex<Vec<(String, String, String, String, Value)>>>;
+
+fn chunks(chunks: Vec<Result<&'static str, std::io::ErrorKind>>) -> Body {
+    let frames = chunks.into_iter().map(|chunk| match chunk {
+        Ok(text) => Ok(Frame::data(Bytes::from_static(text.as_bytes()))),
+        Err(kind) => Err(std::io::Error::from(kind)),
+    });
+    StreamBody::new(stream::iter(frames.collect::<Vec<_>>())).boxed_unsync()
+}
+
+fn answer(code: u16, text: &'static str) -> Response<Body> {
+    Response::builder().status(code).body(chunks(vec![Ok(text)])).unwrap()
+}
+
+fn script(answers: Vec<Response<Body>>) -> (Client, Sent, VirtualClock) {
+    let sent = Sent::default();
+    let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
+    let service = {
+        let sent = Arc::clone(&sent);
+        tower::service_fn(move |request: Request<kube::client::Body>| {
+            let (sent, answers) = (Arc::clone(&sent), Arc::clone(&answers));
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await.unwrap().to_bytes();
+                let header = |name: &str| {
+                    parts.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned()
+                };
+                sent.lock().push((
+                    parts.method.to_string(),
+                    parts.uri.to_string(),
+                    header("content-type"),
+                    header("accept"),
+                    serde_json::from_slice(&body).unwrap_or_default(),
+                ));
+                Ok::<_, Infallible>(answers.lock().pop_front().expect("an answer"))
+            }
+        })
+    };
+    let (env, clock) = Env::simulated(5);
+    let options = ClientOptions { env, ..ClientOptions::default() };
+    (Client::new(kube::Client::new(service, "default"), options), sent, clock)
+}
+
+const CONFIG_MAP: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"default","resourceVersion":"3"}}"#;
+
+#[tokio::test]
+async fn apply_sends_the_object_without_managed_fields_for_a_field_manager() {
+    let (client, sent, _) = script((0..4).map(|_| answer(200, CONFIG_MAP)).collect());
+    let mut object = config_map("a");
+    object.metadata.managed_fields = Some(vec![Default::default()]);
+    client.apply(&object, "me").await.unwrap();
+    client.with_field_owner("wrapper").apply(&object, ApplyOptions::default()).await.unwrap();
+    client.with_field_owner("wrapper").apply(&object, ApplyOptions::owner("me").force()).await.unwrap();
+    client.dry_run().status().apply(&object, "me").await.unwrap();
+    let sent = sent.lock();
+    let paths: Vec<&str> = sent.iter().map(|sent| sent.1.as_str()).collect();
+    let path = "/api/v1/namespaces/default/configmaps/a";
+    assert_eq!(
+        paths,
+        [
+            format!("{path}?fieldManager=me"),
+            format!("{path}?fieldManager=wrapper"),
+            format!("{path}?fieldManager=me&force=true"),
+            format!("{path}/status?dryRun=All&fieldManager=me"),
+        ]
+    );
+    let (method, _, content_type, _, body) = &sent[0];
+    assert_eq!((method.as_str(), content_type.as_str()), ("PATCH", "application/apply-patch+yaml"));
+    assert_eq!(
+        *body,
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "1"},
+            "metadata": {"name": "a", "namespace": "default", "labels": {"app": "a"}},
+        })
+    );
+}
+
+#[tokio::test]
+async fn the_field_owner_is_sent_with_every_write() {
+    let (client, sent, _) = script((0..3).map(|_| answer(200, CONFIG_MAP)).collect());
+    let client = client.with_field_owner("me");
+    let object = config_map("a");
+    client.create(&object).await.unwrap();
+    client.update(&object).await.unwrap();
+    client.patch(&object, k1s_runtime::client::Patch::merge_from(&object)).await.unwrap();
+    assert!(sent.lock().iter().all(|sent| sent.1.ends_with("?fieldManager=me")), "{sent:?}");
+}
+
+#[tokio::test]
+async fn metadata_is_asked_for_as_such() {
+    let list =
+        r#"{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[]}"#;
+    let (client, sent, _) = script(vec![answer(200, CONFIG_MAP), answer(200, list)]);
+    let configs = client.kind(metadata::<ConfigMap>());
+    configs.get(&key("a")).await.unwrap();
+    configs.list(ListOptions::default()).await.unwrap();
+    let accepts: Vec<_> = sent.lock().iter().map(|sent| sent.3.clone()).collect();
+    assert_eq!(
+        accepts,
+        [
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+            "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+        ]
+    );
+}
+
+fn busy(seconds: &str) -> Response<Body> {
+    let text = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too many requests",
+        "reason":"TooManyRequests","code":429}"#;
+    let mut response = answer(429, text);
+    response.headers_mut().insert("retry-after", seconds.parse().unwrap());
+    response
+}
+
+#[tokio::test]
+async fn a_busy_server_is_asked_again_when_it_says_so() {
+    let (client, sent, clock) = script(vec![busy("3"), busy("2"), answer(200, CONFIG_MAP)]);
+    let env = client.env().clone();
+    let got = env.spawn("get", async move { client.get::<ConfigMap>(&key("a")).await.map(|_| ()) });
+    clock.settle().await;
+    assert_eq!(sent.lock().len(), 1);
+    clock.advance_and_settle(Duration::from_millis(2900)).await;
+    assert_eq!(sent.lock().len(), 1);
+    clock.advance_and_settle(Duration::from_millis(100)).await;
+    assert_eq!(sent.lock().len(), 2);
+    clock.advance_and_settle(Duration::from_secs(2)).await;
+    got.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_stays_busy_is_an_error_that_says_when_to_come_back() {
+    let (client, sent, _) = script((0..11).map(|_| busy("0")).collect());
+    let error = client.create(&config_map("a")).await.unwrap_err();
+    assert_eq!(sent.lock().len(), 11);
+    assert!(error.is_too_many_requests());
+    assert_eq!(error.retry_after(), Some(Duration::ZERO));
+    let details = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServerTimeout","code":500,
+        "message":"slow","details":{"retryAfterSeconds":4}}"#;
+    let (client, _, _) = script(vec![answer(500, details)]);
+    let error = client.create(&config_map("a")).await.unwrap_err();
+    assert!(error.is_timeout());
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(4)));
+}
+
+#[tokio::test]
+async fn answers_of_proxies_are_understood_by_their_code() {
+    let (client, _, _) = script(vec![answer(404, "<html>no such page</html>\n"), answer(502, "bad gateway")]);
+    let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
+    assert!(error.is_not_found());
+    assert_eq!(error.to_string(), "get configmaps default/a: <html>no such page</html> (404)");
+    let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
+    assert_eq!(error.to_string(), "get configmaps default/a: bad gateway (502)");
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_decoded_is_named() {
+    let list = r#"{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"good","namespace":"n"}},
+        {"metadata":{"name":"bad","namespace":"n"},"data":{"a":1}}]}"#;
+    let (client, _, _) = script(vec![answer(200, list), answer(200, "nonsense")]);
+    let error = client.list::<ConfigMap>(ListOptions::default()).await.unwrap_err();
+    assert!(error.to_string().starts_with("list configmaps: cannot decode n/bad: "), "{error}");
+    let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
+    assert!(error.to_string().starts_with("get configmaps default/a: cannot decode the answer: "), "{error}");
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_told_from_a_refusal() {
+    let broken = Response::new(chunks(vec![Ok("{\"kind\":"), Err(std::io::ErrorKind::ConnectionReset)]));
+    let slow = Response::new(chunks(vec![Err(std::io::ErrorKind::TimedOut)]));
+    let (client, _, _) = script(vec![broken, slow]);
+    let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
+    assert!(matches!(error, Error::Transport { .. }) && !error.is_timeout(), "{error:?}");
+    assert!(error.to_string().starts_with("get configmaps default/a: "), "{error}");
+    assert!(client.get::<ConfigMap>(&key("a")).await.unwrap_err().is_timeout());
+}
+
+#[tokio::test]
+async fn a_watch_survives_odd_chunks_and_bad_objects() {
+    let body = chunks(vec![
+        Ok(r#"{"type":"ADDED","object":{"metadata":{"name":"a"#),
+        Ok(
+            "\"}}}\n{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"bad\",\"namespace\":\"n\"},\"data\":7}}",
+        ),
+        Ok("\n\n"),
+        Ok(r#"{"type":"DELETED","object":{"metadata":{"name":"a"}}}"#),
+        Ok("\n"),
+        Ok(r#"{"type":"BOOKMARK","object":{"kind":"ConfigMap","metadata":{"resourceVersion":"12"}}}"#),
+    ]);
+    let (client, sent, _) = script(vec![Response::new(body)]);
+    let mut watch = client.live().watch::<ConfigMap>(Default::default()).await.unwrap();
+    assert_eq!(sent.lock()[0].1, "/api/v1/configmaps?watch=true&allowWatchBookmarks=true");
+    let Some(Ok(WatchEvent::Added(added))) = watch.next().await else { panic!("not added") };
+    assert_eq!(added.metadata.name.as_deref(), Some("a"));
+    let error = watch.next().await.unwrap().unwrap_err();
+    assert!(error.to_string().starts_with("watch configmaps: cannot decode n/bad: "), "{error}");
+    assert!(matches!(watch.next().await, Some(Ok(WatchEvent::Deleted(_)))));
+    let bookmark = WatchEvent::Bookmark { resource_version: "12".into(), initial_events_end: false };
+    assert_eq!(watch.next().await.unwrap().unwrap(), bookmark, "the last line lacks its end");
+    assert!(watch.next().await.is_none());
+}
+
+#[tokio::test]
+async fn an_error_event_ends_a_watch() {
+    let gone = "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\
+        \"message\":\"too old resource version: 1 (2)\",\"reason\":\"Expired\",\"code\":410}}\n";
+    let rest = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\"}}}\n";
+    let (client, _, _) = script(vec![Response::new(chunks(vec![Ok(gone), Ok(rest)]))]);
+    let mut watch = client.live().watch::<ConfigMap>(Default::default()).await.unwrap();
+    let error = watch.next().await.unwrap().unwrap_err();
+    assert!(error.is_gone());
+    assert_eq!(error.to_string(), "watch configmaps: too old resource version: 1 (2) (410 Expired)");
+    assert!(watch.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_watch_that_is_cut_ends_with_an_error_and_without_half_an_event() {
+    let half = r#"{"type":"ADDED","object":{"metadata":{"na"#;
+    let cut = chunks(vec![Ok(half), Err(std::io::ErrorKind::ConnectionReset)]);
+    let (client, _, _) = script(vec![Response::new(cut), Response::new(chunks(vec![Ok(half)]))]);
+    let mut watch = client.live().watch::<ConfigMap>(Default::default()).await.unwrap();
+    assert!(matches!(watch.next().await, Some(Err(Error::Transport { .. }))));
+    assert!(watch.next().await.is_none());
+    let mut watch = client.live().watch::<ConfigMap>(Default::default()).await.unwrap();
+    assert!(watch.next().await.is_none(), "a server that goes away leaves half a line");
+}
+
+#[tokio::test]
+async fn an_old_servers_discovery_is_read_group_by_group() {
+    let (client, sent, clock) = script(vec![
+        answer(200, r#"{"kind":"APIVersions","versions":["v1"],"serverAddressByClientCIDRs":[]}"#),
+        answer(
+            200,
+            r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[
+                {"name":"pods","singularName":"","namespaced":true,"kind":"Pod","verbs":["get"]},
+                {"name":"pods/status","singularName":"","namespaced":true,"kind":"Pod","verbs":["get"]},
+                {"name":"nodes","singularName":"","namespaced":false,"kind":"Node","verbs":["get"]}]}"#,
+        ),
+        answer(
+            200,
+            r#"{"kind":"APIGroupList","apiVersion":"v1","groups":[
+                {"name":"a.dev","versions":[{"groupVersion":"a.dev/v1","version":"v1"},
+                 {"groupVersion":"a.dev/v2","version":"v2"}],"preferredVersion":{"groupVersion":"a.dev/v2","version":"v2"}}]}"#,
+        ),
+        answer(503, "away"),
+        answer(
+            200,
+            r#"{"kind":"APIResourceList","groupVersion":"a.dev/v1","resources":[
+                {"name":"gizmos","singularName":"","namespaced":true,"kind":"Gizmo","verbs":["get"]}]}"#,
+        ),
+        answer(
+            200,
+            r#"{"kind":"APIResourceList","groupVersion":"a.dev/v2","resources":[
+                {"name":"gizmos","singularName":"","namespaced":true,"kind":"Gizmo","verbs":["get"]}]}"#,
+        ),
+    ]);
+    let mapper = client.rest_mapper();
+    let gvk = kube::api::GroupVersionKind::gvk;
+    let pod = mapper.mapping(&gvk("", "v1", "Pod")).await.unwrap();
+    assert_eq!((pod.resource.plural.as_str(), &pod.subresources[..]), ("pods", &["status".to_owned()][..]));
+    assert!(!mapper.is_namespaced(&gvk("", "v1", "Node")).await.unwrap());
+    assert_eq!(mapper.preferred("a.dev", "Gizmo").await.unwrap().resource.version, "v1", "v2 was away");
+    assert_eq!(sent.lock().len(), 5);
+    // What was away is looked for when it is wanted.
+    clock.advance(Duration::from_secs(2));
+    mapper.mapping(&gvk("a.dev", "v2", "Gizmo")).await.unwrap();
+    assert_eq!(sent.lock().len(), 6);
+}
