@@ -157,6 +157,13 @@ async fn a_server_that_stays_busy_is_an_error_that_says_when_to_come_back() {
     assert_eq!(sent.lock().len(), 11);
     assert!(error.is_too_many_requests());
     assert_eq!(error.retry_after(), Some(Duration::ZERO));
+    let (client, sent, _) = script(vec![busy("31")]);
+    let error = client.create(&config_map("a")).await.unwrap_err();
+    assert_eq!(
+        (sent.lock().len(), error.retry_after()),
+        (1, Some(Duration::from_secs(31))),
+        "too long to wait here"
+    );
     let details = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServerTimeout","code":500,
         "message":"slow","details":{"retryAfterSeconds":4}}"#;
     let (client, _, _) = script(vec![answer(500, details)]);
@@ -169,7 +176,7 @@ async fn a_server_that_stays_busy_is_an_error_that_says_when_to_come_back() {
 async fn answers_of_proxies_are_understood_by_their_code() {
     let (client, _, _) = script(vec![answer(404, "<html>no such page</html>\n"), answer(502, "bad gateway")]);
     let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
-    assert!(error.is_not_found());
+    assert!(error.is_not_found() && error.is_no_match());
     assert_eq!(error.to_string(), "get configmaps default/a: <html>no such page</html> (404)");
     let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
     assert_eq!(error.to_string(), "get configmaps default/a: bad gateway (502)");
