@@ -316,6 +316,7 @@ impl Renewal {
                 () = env.sleep_until(deadline) => return self.lose(&last_failure),
                 () = env.sleep_until(next) => {}
             }
+            let tried = env.now();
             let renewed = tokio::select! {
                 biased;
                 () = stop.cancelled() => None,
@@ -337,7 +338,8 @@ impl Renewal {
                 Some(Err(Failed::Call(error))) => {
                     tracing::warn!(lease = %self.lock.name(), %error, "the leader lease was not renewed; trying again");
                     last_failure = error.to_string();
-                    next = env.now() + retry_period;
+                    // At once, if this one took longer than that.
+                    next = tried + retry_period;
                 }
             }
         }
@@ -376,6 +378,8 @@ impl Renewal {
                     self.held = lease;
                     return Ok(sent);
                 }
+                // Nor is there one to the next question. If it was done, the next renewal meets a conflict.
+                Err(failure @ CallError::NoAnswer(_)) => return Err(Failed::Call(failure)),
                 Err(failure) => failure,
             };
             // What is there tells more than the failure does. (Leases can be created by an update, so a server that has
