@@ -204,6 +204,7 @@ impl<R: Key> Core<R> {
         let Some(slot) = self.choose() else {
             return if self.is_exhausted() { Take::Closed } else { Take::Empty };
         };
+        let key = self.slots.entry(slot).key.clone();
         self.unlink_ready(slot);
         let position = self.processing.len() as u32;
         self.processing.push((slot, now));
@@ -214,7 +215,7 @@ impl<R: Key> Core<R> {
         self.counters.queued.observe(now - entry.since);
         Take::Key(Taken {
             slot,
-            key: entry.key.clone(),
+            key,
             priority: entry.priority,
             causes: std::mem::take(&mut entry.causes),
             since: entry.since,
