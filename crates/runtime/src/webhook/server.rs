@@ -4,12 +4,14 @@ use std::{
     collections::{BTreeMap, btree_map::Entry},
     fmt,
     net::{IpAddr, SocketAddr},
+    panic::AssertUnwindSafe,
     path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::{HeaderMap, Request, Response, StatusCode};
 use k1s_env::{Component, Env, WorkTracker};
 use parking_lot::RwLock;
@@ -21,7 +23,7 @@ use super::{
     conversion::{Converter, ConverterError, Converters},
     metrics::{PathMetrics, WebhookMetrics},
     paths,
-    wire::{HttpHandler, TooLarge, text},
+    wire::{HttpHandler, TooLarge, panic_message, text},
 };
 use crate::{BoxError, Metrics, Object};
 
@@ -301,7 +303,17 @@ impl WebhookServer {
             HookKind::Admission(hook) => hook.call(parts.uri.path(), headers, body, &metrics.panics).await,
             HookKind::Conversion(converters) => converters.call(body, &metrics.conversion_panics),
             HookKind::Http(handler) => match body {
-                Ok(body) => handler.call(Request::from_parts(parts, body)).await,
+                Ok(body) => {
+                    let path = parts.uri.path().to_owned();
+                    let request = Request::from_parts(parts, body);
+                    let called = AssertUnwindSafe(async { handler.call(request).await }).catch_unwind().await;
+                    called.unwrap_or_else(|panic| {
+                        metrics.panics.inc();
+                        let message = panic_message(panic.as_ref());
+                        tracing::error!(path, message, "recovered a panic in a webhook");
+                        text(StatusCode::INTERNAL_SERVER_ERROR, format!("panic: {message} [recovered]"))
+                    })
+                }
                 Err(error) => text(StatusCode::PAYLOAD_TOO_LARGE, error.to_string()),
             },
         }
