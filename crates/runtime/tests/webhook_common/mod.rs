@@ -28,15 +28,15 @@ pub struct Part {
 
 /// A creation as a kube-apiserver sends it: `creationTimestamp` in place, managed fields, and fields that `Widget` does not know.
 pub fn create(spec: &Value) -> Value {
-    review("CREATE", Some(widget(spec)), None, "CreateOptions")
+    review("CREATE", Some(&widget(spec)), None, "CreateOptions")
 }
 
 pub fn update(old: &Value, new: &Value) -> Value {
-    review("UPDATE", Some(widget(new)), Some(widget(old)), "UpdateOptions")
+    review("UPDATE", Some(&widget(new)), Some(&widget(old)), "UpdateOptions")
 }
 
 pub fn delete(spec: &Value) -> Value {
-    review("DELETE", None, Some(widget(spec)), "DeleteOptions")
+    review("DELETE", None, Some(&widget(spec)), "DeleteOptions")
 }
 
 pub fn widget(spec: &Value) -> Value {
@@ -55,7 +55,7 @@ pub fn widget(spec: &Value) -> Value {
     })
 }
 
-pub fn review(operation: &str, object: Option<Value>, old: Option<Value>, options: &str) -> Value {
+pub fn review(operation: &str, object: Option<&Value>, old: Option<&Value>, options: &str) -> Value {
     json!({
         "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
         "request": {
