@@ -418,6 +418,10 @@ async fn paths_are_taken_once_and_handlers_can_come_later() {
     let nowhere = Webhook::for_::<Pod>().default_with(|_, _| Ok(())).defaulter_path("not a path");
     assert_eq!(nowhere.complete(&server), Err(RegisterError::Path("not a path".into())));
     assert_eq!(server.paths(), ["/elsewhere", "/mutate--v1-pod"]);
+    let both = Webhook::for_::<Pod>().default_with(|_, _| Ok(())).validate_with(|_, _| Ok(vec![]));
+    let both = both.validator_path("/new").complete(&server);
+    assert_eq!(both, Err(RegisterError::Duplicate("/mutate--v1-pod".into())));
+    assert_eq!(server.paths().len(), 2, "all or nothing");
 
     assert_eq!(post_bytes(&server, "/late", "").await.status(), 404);
     let late = Hook::http(|request: Request<Bytes>| async move { Response::new(request.into_body()) });

@@ -1,7 +1,7 @@
 //! The webhook server: handlers by path, and the door in process.
 
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
+    collections::BTreeMap,
     fmt,
     net::{IpAddr, SocketAddr},
     panic::AssertUnwindSafe,
@@ -188,28 +188,29 @@ impl WebhookServer {
     /// # Errors
     /// There is one at this path, or it is not a path.
     pub fn register(&self, path: &str, hook: impl Into<Hook>) -> Result<(), RegisterError> {
-        self.register_as(path, hook.into(), None)
+        self.register_all(vec![(path.to_owned(), hook.into(), None)])
     }
 
-    pub(super) fn register_as(
+    /// Puts handlers at their paths: all of them or, if one cannot be, none.
+    pub(super) fn register_all(
         &self,
-        path: &str,
-        hook: Hook,
-        registration: Option<Registration>,
+        hooks: Vec<(String, Hook, Option<Registration>)>,
     ) -> Result<(), RegisterError> {
-        if !paths::is_valid(path) {
-            return Err(RegisterError::Path(path.into()));
-        }
         let mut routes = self.inner.routes.write();
-        match routes.entry(path.into()) {
-            Entry::Occupied(_) => Err(RegisterError::Duplicate(path.into())),
-            Entry::Vacant(entry) => {
-                tracing::info!(path, "registering webhook");
-                let metrics = self.inner.metrics.path(path);
-                entry.insert(Arc::new(Route { hook, metrics, registration }));
-                Ok(())
+        for (index, (path, ..)) in hooks.iter().enumerate() {
+            if !paths::is_valid(path) {
+                return Err(RegisterError::Path(path.clone()));
+            }
+            if routes.contains_key(path) || hooks[..index].iter().any(|(other, ..)| other == path) {
+                return Err(RegisterError::Duplicate(path.clone()));
             }
         }
+        for (path, hook, registration) in hooks {
+            tracing::info!(path, "registering webhook");
+            let metrics = self.inner.metrics.path(&path);
+            routes.insert(path, Arc::new(Route { hook, metrics, registration }));
+        }
+        Ok(())
     }
 
     /// Adds the conversions of a kind to `/convert`; also while the server runs.
