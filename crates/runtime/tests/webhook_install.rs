@@ -3,7 +3,13 @@
 
 mod webhook_common;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use k1s_env::Env;
 use k1s_runtime::webhook::{
@@ -27,6 +33,7 @@ use kube::{Api, Client, CustomResourceExt, api::PostParams};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
 use webhook_common::Widget;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -150,6 +157,46 @@ async fn an_authority_is_put_into_configurations() {
     }
     let validating = Api::<ValidatingWebhookConfiguration>::all(client).get("shop").await.unwrap();
     assert_eq!(validating.webhooks.unwrap()[0].client_config.ca_bundle.as_ref().unwrap().0, ca.as_bytes());
+}
+
+#[tokio::test]
+async fn somebody_elses_change_in_between_is_not_undone() {
+    let store = Arc::new(MemoryStore::default());
+    let api_server = ApiServer::new(Env::system(), store, ServerOptions::default()).await.unwrap();
+    let api_server = api_server.as_user(User::admin());
+    let other = Client::new(api_server.clone(), "default");
+    let configuration = WebhookConfiguration::new("shop", Endpoint::service("system", "hooks"));
+    configuration.install(&other, &webhooks()).await.unwrap();
+
+    // Before the first patch arrives, the list gets shorter.
+    let first = Arc::new(AtomicBool::new(true));
+    let patches = Arc::new(AtomicUsize::new(0));
+    let interfering = tower::service_fn({
+        let (other, patches) = (other.clone(), patches.clone());
+        move |request: http::Request<kube::client::Body>| {
+            let patch = request.method() == http::Method::PATCH;
+            patches.fetch_add(patch.into(), Ordering::SeqCst);
+            let interfere = patch && first.swap(false, Ordering::SeqCst);
+            let (api_server, other) = (api_server.clone(), other.clone());
+            async move {
+                if interfere {
+                    let api: Api<MutatingWebhookConfiguration> = Api::all(other);
+                    let mut object = api.get("shop").await.unwrap();
+                    object.webhooks.as_mut().unwrap().remove(0);
+                    api.replace("shop", &PostParams::default(), &object).await.unwrap();
+                }
+                api_server.oneshot(request).await
+            }
+        }
+    });
+    let client = Client::new(interfering, "default");
+    let into = InjectInto::MutatingWebhookConfiguration;
+    assert!(inject_ca(&client, into, "shop", "PEM").await.unwrap());
+    assert_eq!(patches.load(Ordering::SeqCst), 2);
+    let webhooks =
+        Api::<MutatingWebhookConfiguration>::all(other).get("shop").await.unwrap().webhooks.unwrap();
+    assert_eq!(webhooks.len(), 1);
+    assert_eq!(webhooks[0].client_config.ca_bundle.as_ref().unwrap().0, b"PEM");
 }
 
 #[tokio::test]
