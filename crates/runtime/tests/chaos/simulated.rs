@@ -87,15 +87,16 @@ fn run(seed: u64, script: &Script, faults: bool) -> Outcome {
             ),
             env: env.clone(),
             clock: clock.clone(),
-            store,
+            store: store.clone(),
             network: network.clone(),
             complaints: Complaints::default(),
             faults,
         };
         let outcome = env.spawn("life", life.live(script));
-        let mut outcome = drive(&clock, &network, outcome).await.unwrap();
+        let mut outcome = drive(&env, &clock, &network, outcome).await.unwrap();
         network.server().shutdown();
-        drive(&clock, &network, env.tasks_ended()).await;
+        store.close().await.unwrap();
+        drive(&env, &clock, &network, env.tasks_ended()).await;
         outcome.log = network.take_log();
         outcome
     })
@@ -107,7 +108,12 @@ async fn server(env: &Env, store: &Arc<dyn Store>) -> ApiServer {
 }
 
 /// Lets time pass, deadline by deadline, until something is done.
-async fn drive<T>(clock: &VirtualClock, network: &Network, done: impl Future<Output = T>) -> T {
+async fn drive<T>(
+    env: &Env,
+    clock: &VirtualClock,
+    network: &Network,
+    done: impl Future<Output = T>,
+) -> T {
     let mut done = pin!(done);
     let limit = clock.now() + 4 * LIMIT;
     loop {
@@ -116,8 +122,8 @@ async fn drive<T>(clock: &VirtualClock, network: &Network, done: impl Future<Out
             done = &mut done => return done,
             () = settle(clock, network) => {}
         }
-        assert!(clock.now() < limit, "it does not end");
-        assert!(clock.advance_to_next(), "nobody waits for anything any more");
+        assert!(clock.now() < limit, "it does not end: {:?}", env.tasks());
+        assert!(clock.advance_to_next(), "nobody waits for anything any more: {:?}", env.tasks());
     }
 }
 
