@@ -15,6 +15,7 @@ use k8s_openapi::{
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::CustomResourceExt as _;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -28,6 +29,7 @@ use crate::{
 /// No virtual time is so long that it hides something: backoffs end at 1000 s, resyncs begin at 9 h.
 const LIMIT: Duration = Duration::from_secs(2 * 3600);
 
+/// `K1S_TEST_SEEDS` says how many seeds are tried, `K1S_TEST_SEED` which one alone; `K1S_TEST_LOG` prints all that was asked.
 #[test]
 fn trees_are_the_same_in_the_end_whatever_fails_on_the_way() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
@@ -35,21 +37,45 @@ fn trees_are_the_same_in_the_end_whatever_fails_on_the_way() {
         Some(seed) => vec![seed],
         None => (0..number("K1S_TEST_SEEDS").unwrap_or(200)).collect(),
     };
-    let one = seeds.len() == 1;
-    for seed in seeds {
-        let script = Script::of(seed, Duration::from_secs(3));
-        let without = run(seed, &script, false);
-        let with = run(seed, &script, true);
-        let mut complaints = state::compare_with_script(&without.state, &script.trees());
-        complaints.extend(without.complaints.into_iter().map(|text| format!("without faults: {text}")));
-        complaints.extend(with.complaints);
-        complaints.extend(state::differences(&without.state, &with.state));
-        if one {
-            println!("{}", with.log.join("\n"));
-            println!("{script:#?}");
-        }
-        assert!(complaints.is_empty(), "K1S_TEST_SEED={seed}\n{}", complaints.join("\n"));
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(seeds.len().max(1));
+    let next = Arc::new(Mutex::new(seeds.into_iter()));
+    let failures: Arc<Mutex<Vec<String>>> = Arc::default();
+    let threads: Vec<_> = (0..threads)
+        .map(|_| {
+            let (next, failures) = (next.clone(), failures.clone());
+            let work = move || {
+                while failures.lock().is_empty() {
+                    let Some(seed) = next.lock().next() else { return };
+                    let complaints = std::panic::catch_unwind(|| check(seed))
+                        .unwrap_or_else(|_| vec!["it panicked: see above".to_owned()]);
+                    if !complaints.is_empty() {
+                        failures.lock().push(format!("K1S_TEST_SEED={seed}\n{}", complaints.join("\n")));
+                    }
+                }
+            };
+            Env::system().spawn_thread("seeds", work).unwrap()
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
     }
+    let failures = failures.lock();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What is wrong with a seed's run.
+fn check(seed: u64) -> Vec<String> {
+    let script = Script::of(seed, Duration::from_secs(3));
+    let without = run(seed, &script, false);
+    let with = run(seed, &script, true);
+    let mut complaints = state::compare_with_script(&without.state, &script.trees());
+    complaints.extend(without.complaints.into_iter().map(|text| format!("without faults: {text}")));
+    complaints.extend(with.complaints);
+    complaints.extend(state::differences(&without.state, &with.state));
+    if std::env::var_os("K1S_TEST_LOG").is_some() {
+        println!("{script:#?}\n{}", with.log.join("\n"));
+    }
+    complaints
 }
 
 /// The same seed gives the same run, request by request: or a failing seed is of no use.
