@@ -275,7 +275,9 @@ impl<F: Future<Output = ()>> http_body::Body for Shaky<F> {
         }
         let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx));
         let Some(Ok(frame)) = frame else { return Poll::Ready(frame) };
-        let (Some(left), Some(data)) = (self.left, frame.data_ref()) else { return Poll::Ready(Some(Ok(frame))) };
+        let (Some(left), Some(data)) = (self.left, frame.data_ref()) else {
+            return Poll::Ready(Some(Ok(frame)));
+        };
         let part = data.slice(..data.len().min(left));
         self.left = Some(left - part.len());
         Poll::Ready(Some(Ok(Frame::data(part))))

@@ -84,7 +84,10 @@ impl Own {
             self.complain(format!("{kind} {key} ({uid}) was deleted by us, and is read at {shown}"));
         }
         if !written.gone && shown < written.revision {
-            self.complain(format!("{kind} {key} was written at {}, and is read at {shown}", written.revision));
+            self.complain(format!(
+                "{kind} {key} was written at {}, and is read at {shown}",
+                written.revision
+            ));
         }
     }
 

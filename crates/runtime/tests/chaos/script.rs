@@ -124,7 +124,8 @@ impl User {
             Step::DeleteBranch(n) => client.delete::<ConfigMap>(&branch(*n)).await.map(drop),
             Step::EditBranch(n) => {
                 edit::<ConfigMap>(client, &branch(*n), |branch| {
-                    branch.data = Some([("leaves".into(), "4".into()), ("note".into(), "mine".into())].into());
+                    branch.data =
+                        Some([("leaves".into(), "4".into()), ("note".into(), "mine".into())].into());
                 })
                 .await
             }

@@ -11,8 +11,7 @@ use k1s_runtime::{
 use k1s_server::{ApiServer, ServerOptions};
 use k1s_store::{MemoryOptions, MemoryStore, Store};
 use k8s_openapi::{
-    api::core::v1::Secret,
-    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    api::core::v1::Secret, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::CustomResourceExt as _;
 use parking_lot::Mutex;
@@ -134,12 +133,7 @@ async fn server(env: &Env, store: &Arc<dyn Store>) -> ApiServer {
 }
 
 /// Lets time pass, deadline by deadline, until something is done.
-async fn drive<T>(
-    env: &Env,
-    clock: &VirtualClock,
-    network: &Network,
-    done: impl Future<Output = T>,
-) -> T {
+async fn drive<T>(env: &Env, clock: &VirtualClock, network: &Network, done: impl Future<Output = T>) -> T {
     let mut done = pin!(done);
     let limit = clock.now() + 4 * LIMIT;
     loop {
@@ -221,7 +215,10 @@ impl Life {
         let stats = operator.manager.stats();
         self.env.sleep(Duration::from_secs(600)).await;
         if operator.manager.stats() != stats {
-            self.complain(format!("it does not come to rest: {stats:?}, then {:?}", operator.manager.stats()));
+            self.complain(format!(
+                "it does not come to rest: {stats:?}, then {:?}",
+                operator.manager.stats()
+            ));
         }
         if self.read().await != state {
             self.complain("the state went on changing".to_owned());

@@ -42,7 +42,10 @@ pub(crate) async fn read(client: &Client, complaints: &mut Vec<String>) -> Resul
         }
         let observed = &object["status"]["observedGeneration"];
         if name.starts_with("Tree") && *observed != object["metadata"]["generation"] {
-            complaints.push(format!("{name} is at generation {}, observed {observed}", object["metadata"]["generation"]));
+            complaints.push(format!(
+                "{name} is at generation {}, observed {observed}",
+                object["metadata"]["generation"]
+            ));
         }
         if name.starts_with("Tree") && object["status"]["complete"] != json!(true) {
             complaints.push(format!("{name} is not complete: {}", object["status"]));
