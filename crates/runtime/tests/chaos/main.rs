@@ -7,6 +7,8 @@
 mod network;
 mod operator;
 mod own;
+#[cfg(unix)]
+mod processes;
 mod script;
 mod simulated;
 mod state;

@@ -77,6 +77,11 @@ fn check(seed: u64) -> Vec<String> {
     complaints
 }
 
+/// The state that a script leads to if nothing fails.
+pub(crate) fn without_faults(seed: u64, script: &Script) -> State {
+    run(seed, script, false).state
+}
+
 /// The same seed gives the same run, request by request: or a failing seed is of no use.
 #[test]
 fn a_seed_is_a_run() {
