@@ -1,7 +1,6 @@
 //! The control planes that the suite runs on.
 
 use std::{
-    convert::Infallible,
     future::Future,
     io,
     net::SocketAddr,
@@ -14,7 +13,7 @@ use std::{
 use http::{Request, Response};
 use k1s_env::{Env, Task};
 use k1s_runtime::{
-    IdleOptions, Manager, ManagerError, ManagerOptions,
+    BoxError, IdleOptions, Manager, ManagerError, ManagerOptions,
     client::{Client, ClientOptions},
     manager::IdleReport,
 };
@@ -82,7 +81,7 @@ impl Plane {
             other => open(&env, other).await,
         };
         let server = api_server(&env, &store).await;
-        let switch = Switch { server: Arc::new(RwLock::new(server.clone())) };
+        let switch = Switch { server: Arc::new(RwLock::new(Some(server.clone()))) };
         let mut plane = Plane {
             kube: kube::Client::new(switch.clone(), "default"),
             env,
@@ -118,18 +117,14 @@ impl Plane {
 
     /// The server ends, and another one begins with what was stored.
     pub(crate) async fn restart(&mut self) {
-        let old = self.server.server.read().clone();
-        old.shutdown();
-        drop(old);
+        let old = self.server.server.write().take();
+        old.unwrap().shutdown();
         if !matches!(self.backend, Keeper::Memory) {
-            self.store.close().await.unwrap();
-            self.store = Arc::new(MemoryStore::default());
             // Nobody may hold the closed one: the folder is locked until it is gone.
-            let nothing = api_server(&self.env, &self.store).await;
-            let waiting = std::mem::replace(&mut *self.server.server.write(), nothing);
-            drop(waiting);
-            let nothing = self.store.clone();
-            self.store = open(&self.env, &self.backend).await;
+            let old = std::mem::replace(&mut self.store, Arc::new(MemoryStore::default()));
+            old.close().await.unwrap();
+            drop(old);
+            let nothing = std::mem::replace(&mut self.store, open(&self.env, &self.backend).await);
             nothing.close().await.unwrap();
         }
         let server = api_server(&self.env, &self.store).await;
@@ -138,13 +133,12 @@ impl Plane {
             https.proxy.set_target(address);
             std::mem::replace(&mut https.serving, serving).await.unwrap().unwrap();
         }
-        let old = std::mem::replace(&mut *self.server.server.write(), server);
-        old.shutdown();
+        *self.server.server.write() = Some(server);
     }
 
     /// Stops everything; nothing may be left over.
     pub(crate) async fn end(self) {
-        self.server.server.read().shutdown();
+        self.server.server.write().take().unwrap().shutdown();
         if let Some(https) = self.https {
             https.proxy.end().await;
             https.serving.await.unwrap().unwrap();
@@ -207,24 +201,27 @@ async fn serve_https(env: &Env, server: ApiServer, files: &TlsFiles) -> (SocketA
     (address, env.spawn("server", serve(server, listener)))
 }
 
-/// The server that there is now.
+/// The server that there is now, if there is one.
 #[derive(Clone)]
 struct Switch {
-    server: Arc<RwLock<ApiServer>>,
+    server: Arc<RwLock<Option<ApiServer>>>,
 }
 
 impl tower::Service<Request<kube::client::Body>> for Switch {
     type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
-        let mut server = self.server.read().clone();
-        Box::pin(async move { tower::Service::call(&mut server, request).await })
+        let server = self.server.read().clone();
+        Box::pin(async move {
+            let mut server = server.ok_or("connection refused")?;
+            Ok(tower::Service::call(&mut server, request).await?)
+        })
     }
 }
 
