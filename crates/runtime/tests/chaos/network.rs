@@ -1,6 +1,7 @@
 //! The way to a server that is restarted, through a network that loses, delays and cuts.
 
 use std::{
+    collections::HashMap,
     future::Future,
     io,
     pin::Pin,
@@ -36,6 +37,9 @@ struct State {
     cut: CancellationToken,
     /// Counts requests, to see whether something moves.
     requests: u64,
+    seed: u64,
+    /// How often the same was asked.
+    times: HashMap<String, u64>,
     /// What was asked, and what became of it.
     log: Vec<String>,
 }
@@ -64,8 +68,9 @@ enum Fate {
 
 impl Network {
     pub(crate) fn new(env: &Env, server: ApiServer) -> Network {
-        let (cut, log) = (CancellationToken::new(), Vec::new());
-        let state = State { server, faults: 0, cut_off: false, cut, requests: 0, log };
+        let (cut, log, seed) = (CancellationToken::new(), Vec::new(), env.random());
+        let times = HashMap::new();
+        let state = State { server, faults: 0, cut_off: false, cut, requests: 0, seed, times, log };
         Network { env: env.clone(), state: Arc::new(Mutex::new(state)) }
     }
 
@@ -115,12 +120,28 @@ impl Network {
         kube::Client::new(Line { network: self.clone(), unlucky, dead: dead.clone() }, "default")
     }
 
-    fn fate(&self, request: &Request<kube::client::Body>, faults: u64) -> Fate {
-        let below = |bound| self.env.random_below(bound);
+    /// The luck of a request: the same for the n-th one to the same path, whatever else goes on at the time. Many things
+    /// happen at the same moment of a simulation, and in which order is not always ours to say.
+    fn dice(&self, request: &Request<kube::client::Body>) -> Dice {
+        let watch = is_watch(request);
+        let what = format!("{} {} {watch}", request.method(), request.uri().path());
+        let mut state = self.state.lock();
+        let seed = state.seed;
+        let times = state.times.entry(what.clone()).or_default();
+        *times += 1;
+        let mut dice = Dice(seed ^ times.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        for byte in what.bytes() {
+            dice.0 = dice.0.wrapping_mul(31).wrapping_add(u64::from(byte));
+        }
+        dice
+    }
+
+    fn fate(request: &Request<kube::client::Body>, faults: u64, dice: &mut Dice) -> Fate {
+        let mut below = |bound| dice.below(bound);
         if below(100) >= faults {
             return Fate::Fine;
         }
-        let watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let watch = is_watch(request);
         let bytes = usize::try_from(below(3000)).unwrap();
         if watch {
             return match below(8) {
@@ -149,6 +170,28 @@ impl Network {
     }
 }
 
+fn is_watch(request: &Request<kube::client::Body>) -> bool {
+    request.uri().query().is_some_and(|query| query.contains("watch=true"))
+}
+
+/// Numbers that follow from a seed (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % bound
+    }
+
+    /// How long something takes on its way: hardly ever as long as anything else.
+    fn latency(&mut self) -> Duration {
+        Duration::from_nanos(10_000 + self.below(3_000_000))
+    }
+}
+
 /// One client's way.
 #[derive(Clone)]
 struct Line {
@@ -170,6 +213,7 @@ impl tower::Service<Request<kube::client::Body>> for Line {
 
     fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
         let (network, dead) = (self.network.clone(), self.dead.clone());
+        let mut dice = network.dice(&request);
         let (server, cut, faults, cut_off) = {
             let mut state = network.state.lock();
             state.requests += 1;
@@ -179,8 +223,9 @@ impl tower::Service<Request<kube::client::Body>> for Line {
         let fate = match faults {
             _ if cut_off => Fate::Dropped,
             0 => Fate::Fine,
-            faults => network.fate(&request, faults),
+            faults => Network::fate(&request, faults, &mut dice),
         };
+        let watch = is_watch(&request);
         let who = if self.unlucky { "operator" } else { "user" };
         let what = format!("{who} {} {} {fate:?}", request.method(), request.uri());
         Box::pin(async move {
@@ -188,7 +233,12 @@ impl tower::Service<Request<kube::client::Body>> for Line {
                 biased;
                 () = dead.cancelled() => Err("this client is dead".into()),
                 () = cut.cancelled() => Err("the connection was cut".into()),
-                answer = meet(&network.env, server, request, fate) => answer,
+                answer = async {
+                    network.env.sleep(dice.latency()).await;
+                    let answer = meet(&network.env, server, request, fate).await;
+                    network.env.sleep(dice.latency()).await;
+                    answer
+                } => answer,
             };
             network.note(&match &answered {
                 Ok(answer) => format!("{what} {}", answer.status()),
@@ -203,7 +253,8 @@ impl tower::Service<Request<kube::client::Body>> for Line {
             };
             Ok(answer.map(|body| {
                 let (over, dead) = (Box::pin(over.cancelled_owned()), Box::pin(dead.cancelled_owned()));
-                Shaky { body, over, dead, left, silent }.boxed_unsync()
+                let late = watch.then(|| Late { env: network.env.clone(), dice, on_its_way: None });
+                Shaky { body, over, dead, left, silent, late }.boxed_unsync()
             }))
         })
     }
@@ -266,6 +317,14 @@ struct Shaky<F> {
     left: Option<usize>,
     /// What happens then: nothing, for ever, or an error.
     silent: bool,
+    /// What arrives late, each frame behind the one before.
+    late: Option<Late>,
+}
+
+struct Late {
+    env: Env,
+    dice: Dice,
+    on_its_way: Option<(k1s_env::Sleep, Bytes)>,
 }
 
 impl<F: Future<Output = ()>> http_body::Body for Shaky<F> {
@@ -279,6 +338,11 @@ impl<F: Future<Output = ()>> http_body::Body for Shaky<F> {
         if self.over.as_mut().poll(cx).is_ready() || self.dead.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Some(Err(io::Error::other("the connection was cut"))));
         }
+        if let Some((sleep, _)) = self.late.as_mut().and_then(|late| late.on_its_way.as_mut()) {
+            std::task::ready!(Pin::new(sleep).poll(cx));
+            let arrived = self.late.as_mut().and_then(|late| late.on_its_way.take());
+            return Poll::Ready(arrived.map(|(_, data)| Ok(Frame::data(data))));
+        }
         if self.left == Some(0) {
             return if self.silent {
                 Poll::Pending
@@ -288,11 +352,15 @@ impl<F: Future<Output = ()>> http_body::Body for Shaky<F> {
         }
         let frame = std::task::ready!(Pin::new(&mut self.body).poll_frame(cx));
         let Some(Ok(frame)) = frame else { return Poll::Ready(frame) };
-        let (Some(left), Some(data)) = (self.left, frame.data_ref()) else {
-            return Poll::Ready(Some(Ok(frame)));
-        };
-        let part = data.slice(..data.len().min(left));
-        self.left = Some(left - part.len());
-        Poll::Ready(Some(Ok(Frame::data(part))))
+        let Ok(mut data) = frame.into_data() else { return Poll::Ready(Some(Ok(Frame::data(Bytes::new())))) };
+        if let Some(left) = self.left {
+            data.truncate(left);
+            self.left = Some(left - data.len());
+        }
+        let Some(late) = &mut self.late else { return Poll::Ready(Some(Ok(Frame::data(data)))) };
+        let latency = late.dice.latency();
+        late.on_its_way = Some((late.env.sleep(latency), data));
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }

@@ -165,8 +165,8 @@ impl User {
         };
         match done {
             Ok(()) => true,
-            // What is not there need not be deleted, nor can it be spoiled. But a tree to be changed is there.
-            Err(error) => error.is_not_found() && !matches!(step, Step::Change(_)),
+            // What is not there need not be deleted, nor can it be spoiled.
+            Err(error) => error.is_not_found() && !matches!(step, Step::Create(_) | Step::Change(_)),
         }
     }
 
