@@ -174,7 +174,7 @@ fn is_watch(request: &Request<kube::client::Body>) -> bool {
     request.uri().query().is_some_and(|query| query.contains("watch=true"))
 }
 
-/// Numbers that follow from a seed (SplitMix64).
+/// Numbers that follow from a seed (`SplitMix64`).
 struct Dice(u64);
 
 impl Dice {

@@ -150,7 +150,7 @@ async fn drive<T>(env: &Env, clock: &VirtualClock, network: &Network, done: impl
         tokio::select! {
             biased;
             done = &mut done => return done,
-            () = settle(clock, network) => {}
+            () = settle(env, clock, network) => {}
         }
         assert!(clock.now() < limit, "it does not end: {:?}", env.tasks());
         assert!(clock.advance_to_next(), "nobody waits for anything any more: {:?}", env.tasks());
@@ -159,12 +159,12 @@ async fn drive<T>(env: &Env, clock: &VirtualClock, network: &Network, done: impl
 
 /// All that can happen now has happened. The clients of `kube` have a task each that the environment does not know; it
 /// takes one turn to bring a request to the network.
-async fn settle(clock: &VirtualClock, network: &Network) {
+async fn settle(env: &Env, clock: &VirtualClock, network: &Network) {
     loop {
         let before = network.requests();
         clock.settle().await;
         for _ in 0..3 {
-            tokio::task::yield_now().await;
+            env.yield_now().await;
         }
         clock.settle().await;
         if network.requests() == before {
