@@ -359,7 +359,7 @@ async fn nothing_is_left_running() {
         .iter()
         .filter(|name| !before.contains(name))
         // Those of the server: its caches, which stay.
-        .filter(|name| !name.starts_with("cache of") && !name.starts_with("watch cache"))
+        .filter(|name| *name != "store-feed" && !name.starts_with("watch cache"))
         .collect();
     assert!(left.is_empty(), "{left:?}; before: {before:?}");
     assert_eq!(manager.work().in_flight(), 0);

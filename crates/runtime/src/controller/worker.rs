@@ -101,7 +101,8 @@ async fn reconcile<R: Key>(
     );
     controller.metrics.active.inc();
     let outcome = {
-        let run = AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
+        let run =
+            AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
         let mut run = pin!(run.instrument(span.clone()));
         let too_late = async {
             match deadline {
