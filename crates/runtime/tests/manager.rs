@@ -247,10 +247,10 @@ async fn endpoints_tell_health_readiness_and_metrics() {
     let _informer = manager.cache().informer(&widgets).unwrap();
     let not_ready = async {
         loop {
-            if let Some(Err(text)) = manager.readyz().run("caches").await {
-                if text.contains("does not serve") {
-                    return text;
-                }
+            if let Some(Err(text)) = manager.readyz().run("caches").await
+                && text.contains("does not serve")
+            {
+                return text;
             }
             world.env.sleep(Duration::from_millis(1)).await;
         }

@@ -367,12 +367,12 @@ impl Cache {
     // Writes.
 
     /// Takes in what the server has answered to a write, so that the next read shows it.
-    pub fn observe_write(&self, resource: &ApiResource, written: Written) {
+    pub fn observe_write(&self, resource: &ApiResource, written: &Written) {
         self.shared.writes.fetch_add(1, Ordering::Relaxed);
         let by_resource = self.shared.by_resource.read();
         let Some(informers) = by_resource.get(resource) else { return };
         for informer in informers {
-            match &written {
+            match written {
                 Written::Stored(raw) => informer.wrote(raw),
                 Written::Deleted { key, uid } => informer.removed(key, uid.as_deref().unwrap_or_default()),
             }

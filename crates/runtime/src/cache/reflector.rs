@@ -141,17 +141,17 @@ fn take<K: Object>(
 ) -> u64 {
     // Looking for who it is costs one more pass over the bytes; it pays if decoding can be left out.
     let mut known = None;
-    if look_first || objects.is_ahead() {
-        if let Ok(head) = wire::head(raw) {
-            let key = head.key();
-            match objects.known(&key, head.revision()) {
-                Known::Same => {
-                    objects.touch(&key);
-                    return head.revision();
-                }
-                Known::Written(kept) => known = informer.codec.open(&kept).map(|object| (kept, object)),
-                Known::New => {}
+    if (look_first || objects.is_ahead())
+        && let Ok(head) = wire::head(raw)
+    {
+        let key = head.key();
+        match objects.known(&key, head.revision()) {
+            Known::Same => {
+                objects.touch(&key);
+                return head.revision();
             }
+            Known::Written(kept) => known = informer.codec.open(&kept).map(|object| (kept, object)),
+            Known::New => {}
         }
     }
     match known.map_or_else(|| informer.codec.take(raw), Ok) {

@@ -129,12 +129,12 @@ async fn reconcile<R: Key>(
     metrics.active.dec();
     metrics.time.observe((env.now() - began).as_secs_f64());
     let _entered = span.enter();
-    finish(controller, item, guard, outcome)
+    finish(controller, &item, guard, outcome)
 }
 
 fn finish<R: Key>(
     controller: &Inner<R>,
-    item: Item<R>,
+    item: &Item<R>,
     guard: WorkGuard,
     outcome: Outcome,
 ) -> Result<(), ControllerError> {

@@ -232,10 +232,10 @@ impl Manager {
         }
         if let Some(election) = running.election.take() {
             election.stop.cancel();
-            if let Ok(Some(leadership)) = election.task.await {
-                if let Err(error) = leadership.release().await {
-                    tracing::warn!(%error, "the lease will run out by itself");
-                }
+            if let Ok(Some(leadership)) = election.task.await
+                && let Err(error) = leadership.release().await
+            {
+                tracing::warn!(%error, "the lease will run out by itself");
             }
         }
         let patience = left().unwrap_or(Duration::from_secs(30)).max(Duration::from_millis(100));
