@@ -356,7 +356,11 @@ async fn send<K: Object>(
         .map_err(|error| failed(error.to_string()))?;
     let sent =
         informer.core.env.timeout(informer.core.settings.request_timeout, informer.core.client.send(request));
-    let response = match sent.await {
+    let sent = sent.await;
+    informer
+        .core
+        .requested(sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()).map(http::Response::status));
+    let response = match sent {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return Err(failed(error_text(&error))),
         Err(_) => return Err(failed("no answer in time".to_owned())),
