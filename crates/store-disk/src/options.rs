@@ -29,8 +29,8 @@ impl Default for DiskOptions {
         Self {
             history_revisions: 100_000,
             history_age: Duration::from_secs(10 * 60),
-            cache_bytes: 32 << 20,
-            memtable_bytes: 16 << 20,
+            cache_bytes: 4 << 20,
+            memtable_bytes: 4 << 20,
             queued_writes: 4096,
             stall: Duration::from_secs(30),
             feed: FeedOptions::default(),
