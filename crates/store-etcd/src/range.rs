@@ -93,8 +93,8 @@ mod tests {
     #[test]
     fn pages_grow_with_small_entries_and_shrink_with_large_ones() {
         assert_eq!(next_page(1000, 100), 10_000);
-        assert_eq!(next_page(1000, 4 << 10), 2048);
-        assert_eq!(next_page(1000, 1 << 20), 8);
+        assert_eq!(next_page(1000, 4 << 10), 1024);
+        assert_eq!(next_page(1000, 1 << 20), 4);
         assert_eq!(next_page(1000, 100 << 20), 1);
     }
 }
