@@ -11,7 +11,7 @@ use k1s_store::{Precondition, Txn};
 use serde_json::{Value, json};
 
 use crate::{
-    admission::{self, others},
+    admission::{self, mentioning, others},
     context::Cx,
     delete, errors,
     gc::Collector,
@@ -60,7 +60,7 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
         [("", "v1", "namespaces"), ("apiextensions.k8s.io", "v1", "customresourcedefinitions")]
     {
         let Some(resource) = tenant.shared.catalog.find(group, version, plural) else { continue };
-        for (_, object) in others(tenant, &resource, "", "").await? {
+        for (_, object) in others(tenant, &resource, "", "\"deletionTimestamp\"").await? {
             if !meta_text(&object, "deletionTimestamp").is_empty() {
                 finish_later(tenant, &resource, meta_text(&object, "name"));
             }
@@ -265,8 +265,11 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
     // A definition is called by its plural and its group, and names are a matter of one group.
     let Some((_, group)) = name.split_once('.') else { return Ok(()) };
     let text = format!("\"group\":\"{group}\"");
-    let all: Vec<Value> =
-        others(tenant, resource, "", &text).await?.into_iter().map(|(_, object)| object).collect();
+    // Whole definitions, parsed, would be many times what all of them take in the store.
+    let mut all: Vec<Value> = Vec::new();
+    for stored in mentioning(tenant, resource, "", &text).await? {
+        all.push(k1s_schema::names::outline(stored.json()).map_err(|error| errors::unreadable(&error))?);
+    }
     for crd in all.iter().filter(|crd| crd["spec"]["group"] == group) {
         let mut settled = crd.clone();
         let others = || all.iter().filter(|other| meta_text(other, "name") != meta_text(crd, "name"));
