@@ -29,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "k1s-controllers",
             "k1s-env",
+            "k1s-object",
             "k1s-runtime",
             "k1s-server",
             "k1s-store",
@@ -36,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "k1s-store-etcd",
         ],
     ),
+    ("k1s-cli", &["k1s"]),
     (
         "k1s-bench",
         &[
