@@ -1,4 +1,4 @@
-//! The `k1s` program: `k1s serve` is a control plane for kubectl and everybody else.
+//! The `k1s` program: `k1s serve` is a control plane for kubectl and everybody else, `k1s demo` one with an operator.
 //!
 //! It is a package of its own so that the facade `k1s`, which programs depend on, brings neither a command line nor examples.
 
@@ -26,6 +26,8 @@ struct Cli {
 enum Command {
     /// Serves Kubernetes' API until Ctrl-C.
     Serve(Box<serve::Options>),
+    /// Starts a control plane with an operator and an Application to play with.
+    Demo(application::demo::DemoOptions),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -51,6 +53,9 @@ fn main() -> ExitCode {
     };
     let done = match cli.command {
         Command::Serve(options) => runtime.block_on(serve::run(*options)).map_err(|error| error.to_string()),
+        Command::Demo(options) => {
+            runtime.block_on(application::demo::run(options)).map_err(|error| error.to_string())
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
