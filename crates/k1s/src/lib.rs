@@ -50,3 +50,7 @@ mod embedded;
 pub mod manifests;
 
 pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError, write_kubeconfig};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/controllers.md")]
+mod guide {}

@@ -9,8 +9,8 @@ use k1s::{
     env::Env,
     manifests,
     runtime::{
-        BoxError, Manager, ManagerOptions, client::Client, client::ClientOptions, leader::LeaderElectionOptions,
-        shutdown_on_signals,
+        BoxError, Manager, ManagerOptions, client::Client, client::ClientOptions,
+        leader::LeaderElectionOptions, shutdown_on_signals,
     },
 };
 use kube::{
