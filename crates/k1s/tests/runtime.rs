@@ -20,6 +20,7 @@ use k1s::{
         config::{KubeConfigOptions, Kubeconfig},
     },
     runtime::{Action, BoxError, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, kind},
+    store_etcd::testing::EtcdServer,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,20 @@ async fn what_is_on_disk_is_there_after_a_restart() {
 
     let runtime = start().await.unwrap();
     assert_eq!(find(&runtime.client()).await, Some(created));
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_in_etcd_is_there_after_a_restart() {
+    let env = Env::system();
+    let Some(etcd) = EtcdServer::start(&env).await.unwrap() else { return };
+    let start = || Runtime::builder().etcd([etcd.endpoint()]).tenant("controller-app").start();
+    let runtime = start().await.unwrap();
+    let created = create(&runtime.client()).await;
+    runtime.stop().await.unwrap();
+    let runtime = start().await.unwrap();
+    assert_eq!(find(&runtime.client()).await, Some(created));
+    assert!(find(&runtime.tenant_client("other").await.unwrap()).await.is_none());
     runtime.stop().await.unwrap();
 }
 

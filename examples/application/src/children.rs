@@ -10,7 +10,8 @@ use k8s_openapi::{
     api::{
         apps::v1::{Deployment, DeploymentStrategy},
         core::v1::{
-            ConfigMap, ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, PodSpec, Service, ServicePort,
+            ConfigMap, ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, PodSpec, Service,
+            ServicePort,
         },
     },
     apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString},
@@ -125,7 +126,8 @@ pub fn deployment(app: &Application, deployment: &mut Deployment) -> Result<(), 
         }
         let config = config_map_key(&ObjectKey::of(app)).name().to_owned();
         let source = ConfigMapEnvSource { name: config, optional: None };
-        container.env_from = Some(vec![EnvFromSource { config_map_ref: Some(source), ..EnvFromSource::default() }]);
+        container.env_from =
+            Some(vec![EnvFromSource { config_map_ref: Some(source), ..EnvFromSource::default() }]);
     }
     Ok(())
 }

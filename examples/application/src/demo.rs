@@ -14,8 +14,8 @@ use k1s::{
     Runtime, RuntimeBuilder, StartError,
     env::Env,
     runtime::{
-        Action, BoxError, Client, Context, Controller, Manager, ManagerOptions, ObjectKey, Reconciler, Request, client,
-        controller::BuildError, kind, shutdown_on_signals,
+        Action, BoxError, Client, Context, Controller, Manager, ManagerOptions, ObjectKey, Reconciler,
+        Request, client, controller::BuildError, kind, shutdown_on_signals,
     },
     write_kubeconfig,
 };
@@ -147,7 +147,9 @@ impl Reconciler for Narrator {
                 say(&line);
                 told.insert(request, line);
             }
-            None if told.remove(&request).is_some() => say(&format!("  application {request:<20} gone")),
+            None if told.remove(&request).is_some() => {
+                say(&format!("  application {:<20} gone", request.to_string()))
+            }
             _ => {}
         }
         Ok(Action::done())

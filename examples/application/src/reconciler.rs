@@ -154,12 +154,21 @@ impl ApplicationReconciler {
         remove_finalizer(&mut changed, FINALIZER);
         let patch = Patch::merge_from(app).with_optimistic_lock();
         ignore_not_found(self.client.patch(&changed, patch).await)?;
-        self.events.event(app, EventType::Normal, "CleanedUp", "deployment, service and configuration are gone");
+        self.events.event(
+            app,
+            EventType::Normal,
+            "CleanedUp",
+            "deployment, service and configuration are gone",
+        );
         Ok(Action::done())
     }
 
     /// Whether the child is gone. One that belongs to somebody else is not ours to delete.
-    async fn delete<K: Object<DynamicType = ()>>(&self, app: &Application, key: &ObjectKey) -> Result<bool, Error> {
+    async fn delete<K: Object<DynamicType = ()>>(
+        &self,
+        app: &Application,
+        key: &ObjectKey,
+    ) -> Result<bool, Error> {
         let Some(child) = self.client.get_opt::<K>(key).await? else { return Ok(true) };
         if controller_of(&*child).is_none_or(|owner| Some(&owner.uid) != app.metadata.uid.as_ref()) {
             return Ok(true);

@@ -6,13 +6,11 @@
 use std::time::Duration;
 
 use k1s::runtime::{
-    Action, Client, Context, Controller, Manager, Reconciler, Request, client,
-    client::Patch,
-    controller::BuildError,
-    kind, predicate,
-    util::ignore_not_found,
+    Action, Client, Context, Controller, Manager, Reconciler, Request, client, client::Patch,
+    controller::BuildError, kind, predicate, util::ignore_not_found,
 };
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition, DeploymentStatus};
+use sha2::{Digest as _, Sha256};
 
 /// Adds the controller `rollout` to a manager.
 ///
@@ -58,11 +56,18 @@ fn next(deployment: &Deployment) -> Option<DeploymentStatus> {
     let wanted = spec.replicas.unwrap_or(1);
     let before = deployment.status.clone().unwrap_or_default();
     let recreate = spec.strategy.as_ref().and_then(|strategy| strategy.type_.as_deref()) == Some("Recreate");
-    let broken = spec.template.spec.iter().flat_map(|pod| &pod.containers).find_map(|container| {
-        container.image.as_deref().filter(|image| image.ends_with(":broken"))
-    });
+    let broken = spec
+        .template
+        .spec
+        .iter()
+        .flat_map(|pod| &pod.containers)
+        .find_map(|container| container.image.as_deref().filter(|image| image.ends_with(":broken")));
 
-    let is_new = before.observed_generation != deployment.metadata.generation;
+    // Who only scales has the same pods as before, and no new rollout.
+    let replica_set = replica_set(deployment);
+    let known =
+        |condition: &DeploymentCondition| condition.message.iter().any(|text| text.contains(&replica_set));
+    let is_new = !before.conditions.iter().flatten().any(known);
     let old = |count: Option<i32>| if is_new && recreate { 0 } else { count.unwrap_or(0).min(wanted) };
     let (mut replicas, mut ready) = (old(before.replicas), old(before.ready_replicas));
     let mut updated = if is_new { 0 } else { before.updated_replicas.unwrap_or(0).min(wanted) };
@@ -72,9 +77,12 @@ fn next(deployment: &Deployment) -> Option<DeploymentStatus> {
         ready = ready.max(updated);
     }
     let progressing = match broken {
-        Some(image) => ("False", "ProgressDeadlineExceeded", format!("the image {image:?} cannot be pulled")),
-        None if updated < wanted => ("True", "ReplicaSetUpdated", format!("{updated} of {wanted} replicas are new")),
-        None => ("True", "NewReplicaSetAvailable", "rolled out".to_owned()),
+        Some(image) => {
+            let why = format!("{replica_set} does not progress: the image {image:?} cannot be pulled");
+            ("False", "ProgressDeadlineExceeded", why)
+        }
+        None if updated < wanted => ("True", "ReplicaSetUpdated", format!("{replica_set} is progressing")),
+        None => ("True", "NewReplicaSetAvailable", format!("{replica_set} has successfully progressed")),
     };
     let available = if ready >= wanted {
         ("True", "MinimumReplicasAvailable", "enough replicas are ready".to_owned())
@@ -93,6 +101,14 @@ fn next(deployment: &Deployment) -> Option<DeploymentStatus> {
         ..DeploymentStatus::default()
     };
     (after != before).then_some(after)
+}
+
+/// What the pods of a template are called together: another template, another name.
+fn replica_set(deployment: &Deployment) -> String {
+    let template = serde_json::to_vec(&deployment.spec.template).unwrap_or_default();
+    let hash =
+        Sha256::digest(&template).iter().take(4).fold(0_u32, |hash, byte| hash << 8 | u32::from(*byte));
+    format!("ReplicaSet \"{}-{hash:08x}\"", deployment.metadata.name.as_deref().unwrap_or_default())
 }
 
 fn condition(type_: &str, (status, reason, message): (&str, &str, String)) -> DeploymentCondition {
@@ -133,25 +149,46 @@ mod tests {
         seen
     }
 
+    fn with_image(object: &mut Deployment, image: &str) {
+        object.metadata.generation = object.metadata.generation.map(|generation| generation + 1);
+        object.spec.template.spec.as_mut().unwrap().containers[0].image = Some(image.into());
+    }
+
+    fn scaled(object: &mut Deployment, replicas: i32) {
+        object.metadata.generation = object.metadata.generation.map(|generation| generation + 1);
+        object.spec.replicas = Some(replicas);
+    }
+
     #[test]
     fn a_rollout_goes_on_replica_by_replica_and_ends() {
         let mut object = deployment(3, "RollingUpdate", "nginx:1");
         assert_eq!(steps(&mut object), [(0, 0), (1, 1), (2, 2), (3, 3)]);
-        object.metadata.generation = Some(2);
-        assert_eq!(steps(&mut object), [(3, 0), (3, 1), (3, 2), (3, 3)], "the old ones serve until the new ones do");
-        object.metadata.generation = Some(3);
-        object.spec.replicas = Some(1);
-        assert_eq!(steps(&mut object), [(1, 0), (1, 1)]);
-        object.metadata.generation = Some(4);
-        object.spec.replicas = Some(0);
+        with_image(&mut object, "nginx:2");
+        assert_eq!(
+            steps(&mut object),
+            [(3, 0), (3, 1), (3, 2), (3, 3)],
+            "the old ones serve until the new ones do"
+        );
+    }
+
+    #[test]
+    fn scaling_keeps_the_replicas_that_there_are() {
+        let mut object = deployment(2, "RollingUpdate", "nginx:1");
+        steps(&mut object);
+        scaled(&mut object, 4);
+        assert_eq!(steps(&mut object), [(3, 3), (4, 4)]);
+        scaled(&mut object, 1);
+        assert_eq!(steps(&mut object), [(1, 1)]);
+        scaled(&mut object, 0);
         assert_eq!(steps(&mut object), [(0, 0)]);
+        assert_eq!(object.status.unwrap().observed_generation, object.metadata.generation);
     }
 
     #[test]
     fn recreate_ends_the_old_ones_first() {
         let mut object = deployment(2, "Recreate", "nginx:1");
         steps(&mut object);
-        object.metadata.generation = Some(2);
+        with_image(&mut object, "nginx:2");
         assert_eq!(steps(&mut object), [(0, 0), (1, 1), (2, 2)]);
     }
 

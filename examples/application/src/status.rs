@@ -26,7 +26,8 @@ pub fn observed(app: &Application, deployment: &Deployment, now: SystemTime) -> 
     let (replicas, ready) = (seen.replicas.unwrap_or(0), seen.ready_replicas.unwrap_or(0));
     let updated = seen.updated_replicas.unwrap_or(0);
     let stuck = seen.conditions.iter().flatten().find(|condition| {
-        condition.type_.as_deref() == Some("Progressing") && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
+        condition.type_.as_deref() == Some("Progressing")
+            && condition.reason.as_deref() == Some("ProgressDeadlineExceeded")
     });
     let complete = current && replicas == wanted && ready == wanted && updated == wanted;
     let (phase, reason, message) = match stuck {
@@ -34,7 +35,9 @@ pub fn observed(app: &Application, deployment: &Deployment, now: SystemTime) -> 
             let why = stuck.message.clone().unwrap_or_else(|| "the rollout takes too long".to_owned());
             (Phase::Failed, ROLLOUT_FAILED, why)
         }
-        _ if complete && wanted == 0 => (Phase::Succeeded, SUCCEEDED, "nothing is to run, and nothing does".to_owned()),
+        _ if complete && wanted == 0 => {
+            (Phase::Succeeded, SUCCEEDED, "nothing is to run, and nothing does".to_owned())
+        }
         _ if complete => (Phase::Running, SUCCEEDED, format!("{ready} of {wanted} replicas are ready")),
         _ => (Phase::Pending, ROLLING_OUT, format!("{} of {wanted} replicas are ready", ready.min(updated))),
     };
@@ -65,7 +68,8 @@ fn finish(
     status.conditions = app.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
     let ready = matches!(phase, Phase::Running | Phase::Succeeded);
     for (type_, holds) in [("Ready", ready), ("Progressing", phase == Phase::Pending)] {
-        let condition = NewCondition::new(type_, holds, reason).message(message).observed_generation(generation);
+        let condition =
+            NewCondition::new(type_, holds, reason).message(message).observed_generation(generation);
         set_status_condition(&mut status.conditions, condition, now);
     }
 }
@@ -113,7 +117,10 @@ mod tests {
         assert_eq!(status.phase, Phase::Pending);
         assert!(is_status_condition_true(&status.conditions, "Progressing"));
         assert!(!is_status_condition_true(&status.conditions, "Ready"));
-        assert_eq!(find_status_condition(&status.conditions, "Ready").unwrap().message, "1 of 3 replicas are ready");
+        assert_eq!(
+            find_status_condition(&status.conditions, "Ready").unwrap().message,
+            "1 of 3 replicas are ready"
+        );
     }
 
     #[test]
@@ -135,7 +142,8 @@ mod tests {
     #[test]
     fn a_failure_keeps_the_numbers_and_says_why() {
         let mut app = app(3);
-        app.status = Some(ApplicationStatus { replicas: 3, ready_replicas: 2, ..ApplicationStatus::default() });
+        app.status =
+            Some(ApplicationStatus { replicas: 3, ready_replicas: 2, ..ApplicationStatus::default() });
         let status = failed(&app, "taken", SystemTime::UNIX_EPOCH);
         assert_eq!((status.phase, status.replicas, status.ready_replicas), (Phase::Failed, 3, 2));
         assert_eq!(find_status_condition(&status.conditions, "Ready").unwrap().reason, FAILED);
