@@ -260,10 +260,10 @@ async fn wait_established(client: &Client, name: &str) -> Result<Option<String>,
         let mut events =
             live.watch::<CustomResourceDefinition>(WatchOptions::after(&this, list.resource_version)).await?;
         while let Some(event) = events.next().await {
-            if let Ok(WatchEvent::Added(crd) | WatchEvent::Modified(crd)) = event {
-                if let Some(outcome) = verdict(&crd) {
-                    return Ok(outcome);
-                }
+            if let Ok(WatchEvent::Added(crd) | WatchEvent::Modified(crd)) = event
+                && let Some(outcome) = verdict(&crd)
+            {
+                return Ok(outcome);
             }
         }
         // The watch has ended: look again.

@@ -137,10 +137,7 @@ impl Reconciler for Narrator {
     type Error = client::Error;
 
     async fn reconcile(&self, request: Request, _: Context) -> Result<Action, client::Error> {
-        let line = match self.client.get_opt::<Application>(&request).await? {
-            Some(app) => Some(line(&request, &app)),
-            None => None,
-        };
+        let line = self.client.get_opt::<Application>(&request).await?.map(|app| line(&request, &app));
         let mut told = self.told.lock();
         match line {
             Some(line) if told.get(&request) != Some(&line) => {

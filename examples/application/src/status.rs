@@ -89,7 +89,7 @@ mod tests {
         app
     }
 
-    fn phase(replicas: i32, generation: i64, status: serde_json::Value) -> ApplicationStatus {
+    fn phase(replicas: i32, generation: i64, status: &serde_json::Value) -> ApplicationStatus {
         let deployment = json!({"metadata": {"generation": generation}, "spec": {}, "status": status});
         let deployment: Deployment = serde_json::from_value(deployment).unwrap_or_default();
         observed(&app(replicas), &deployment, SystemTime::UNIX_EPOCH)
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn it_runs_when_all_replicas_of_this_generation_are_ready() {
         let full = json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3});
-        let status = phase(3, 2, full.clone());
+        let status = phase(3, 2, &full);
         assert_eq!(status.phase, Phase::Running);
         assert_eq!((status.observed_generation, status.replicas, status.ready_replicas), (Some(4), 3, 3));
         let ready = find_status_condition(&status.conditions, "Ready").unwrap();
@@ -106,14 +106,14 @@ mod tests {
         let progressing = find_status_condition(&status.conditions, "Progressing").unwrap();
         assert_eq!((&*progressing.status, &*progressing.reason), ("False", SUCCEEDED));
         // The same numbers about an older generation say nothing.
-        assert_eq!(phase(3, 3, full.clone()).phase, Phase::Pending);
-        assert_eq!(phase(4, 2, full).phase, Phase::Pending);
+        assert_eq!(phase(3, 3, &full).phase, Phase::Pending);
+        assert_eq!(phase(4, 2, &full).phase, Phase::Pending);
     }
 
     #[test]
     fn it_is_pending_while_it_is_rolled_out() {
         let half = json!({"observedGeneration": 2, "replicas": 3, "updatedReplicas": 1, "readyReplicas": 3});
-        let status = phase(3, 2, half);
+        let status = phase(3, 2, &half);
         assert_eq!(status.phase, Phase::Pending);
         assert!(is_status_condition_true(&status.conditions, "Progressing"));
         assert!(!is_status_condition_true(&status.conditions, "Ready"));
@@ -125,15 +125,15 @@ mod tests {
 
     #[test]
     fn it_has_succeeded_when_nothing_is_to_run() {
-        assert_eq!(phase(0, 2, json!({"observedGeneration": 2})).phase, Phase::Succeeded);
-        assert_eq!(phase(0, 2, json!({"observedGeneration": 2, "replicas": 1})).phase, Phase::Pending);
+        assert_eq!(phase(0, 2, &json!({"observedGeneration": 2})).phase, Phase::Succeeded);
+        assert_eq!(phase(0, 2, &json!({"observedGeneration": 2, "replicas": 1})).phase, Phase::Pending);
     }
 
     #[test]
     fn it_has_failed_when_the_rollout_has() {
         let stuck = json!({"observedGeneration": 2, "replicas": 1, "conditions": [{
             "type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "no such image"}]});
-        let status = phase(3, 2, stuck);
+        let status = phase(3, 2, &stuck);
         assert_eq!(status.phase, Phase::Failed);
         let ready = find_status_condition(&status.conditions, "Ready").unwrap();
         assert_eq!((&*ready.reason, &*ready.message), (ROLLOUT_FAILED, "no such image"));

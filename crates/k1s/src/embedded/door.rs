@@ -63,10 +63,10 @@ impl Future for Answering {
         match &mut *self {
             Answering::Admitted { answer, guard } => {
                 let answered = answer.as_mut().poll(cx);
-                if answered.is_ready() {
-                    if let Some(guard) = guard.take() {
-                        guard.succeed();
-                    }
+                if answered.is_ready()
+                    && let Some(guard) = guard.take()
+                {
+                    guard.succeed();
                 }
                 answered
             }

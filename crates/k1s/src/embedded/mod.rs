@@ -66,7 +66,6 @@ struct Parts {
 
 impl Runtime {
     /// Begins to describe a runtime: in memory, for the tenant `default`, without a socket.
-    #[must_use]
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }
