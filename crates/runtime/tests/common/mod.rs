@@ -110,10 +110,12 @@ pub struct Faults {
     inner: Arc<Mutex<FaultState>>,
 }
 
+type Refuse = Box<dyn FnMut(&HttpRequest<kube::client::Body>) -> Option<u16> + Send>;
+
 #[derive(Default)]
 struct FaultState {
     /// Called with each request; an answer is given in place of the server's.
-    refuse: Option<Box<dyn FnMut(&HttpRequest<kube::client::Body>) -> Option<u16> + Send>>,
+    refuse: Option<Refuse>,
     /// All answers of before are cut when it is cancelled.
     cut: CancellationToken,
 }
@@ -174,7 +176,8 @@ impl tower::Service<HttpRequest<kube::client::Body>> for Faulty {
                 return Ok(Response::builder().status(code).body(body)?);
             }
             let answer = tower::Service::call(&mut server, request).await?;
-            Ok(answer.map(|body: Body| Cuttable { body, cut: Box::pin(cut.cancelled_owned()) }.boxed_unsync()))
+            Ok(answer
+                .map(|body: Body| Cuttable { body, cut: Box::pin(cut.cancelled_owned()) }.boxed_unsync()))
         })
     }
 }
