@@ -201,7 +201,8 @@ impl Drop for Runtime {
     }
 }
 
-impl Connect for Runtime {
+/// Of a reference alone: a runtime that is given away would be dropped, and so stopped, before its manager starts.
+impl Connect for &Runtime {
     fn client(&self) -> kube::Client {
         Runtime::client(self)
     }
