@@ -9,7 +9,7 @@ use application::{
     reconciler::FINALIZER,
 };
 use k1s::{
-    Runtime,
+    Runtime, RuntimeBuilder,
     env::{Env, Task, VirtualClock},
     runtime::{
         IdleOptions, Manager, ManagerError, ManagerOptions, ObjectKey,
@@ -46,12 +46,12 @@ struct World {
 
 impl World {
     async fn new() -> World {
-        World::with(ServerOptions::default()).await
+        World::with(|builder| builder).await
     }
 
-    async fn with(options: ServerOptions) -> World {
+    async fn with(change: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder) -> World {
         let (env, clock) = Env::simulated(11);
-        let runtime = Runtime::builder().env(env.clone()).server_options(options).start().await.unwrap();
+        let runtime = change(Runtime::builder().env(env.clone())).start().await.unwrap();
         runtime.install::<Application>().await.unwrap();
         let manager = Manager::new(&runtime, ManagerOptions::local()).unwrap();
         let options = Options { simulated_rollout: Some(STEP), ..Options::default() };
@@ -294,7 +294,7 @@ async fn a_deleted_application_leaves_nothing_behind() {
     for garbage_collection in [true, false] {
         let mut options = ServerOptions::default();
         options.garbage_collection = garbage_collection;
-        let world = World::with(options).await;
+        let world = World::with(|builder| builder.server_options(options)).await;
         world.create("web", 1, &[]).await;
         world.create("other", 1, &[]).await;
         assert_eq!(world.left("web").await, 3);
