@@ -28,6 +28,9 @@ use crate::{
 /// No virtual time is so long that it hides something: backoffs end at 1000 s, resyncs begin at 9 h.
 const LIMIT: Duration = Duration::from_secs(2 * 3600);
 
+/// So long users go on trying.
+const PATIENCE: Duration = Duration::from_secs(900);
+
 /// `K1S_TEST_SEEDS` says how many seeds are tried, `K1S_TEST_SEED` which one alone; `K1S_TEST_LOG` prints all that was asked.
 #[test]
 fn trees_are_the_same_in_the_end_whatever_fails_on_the_way() {
@@ -200,15 +203,23 @@ impl Life {
             .collect();
         if self.faults {
             self.network.set_faults(10);
-            while users.iter().any(|user| !user.is_finished()) {
+            let patience = self.env.now() + PATIENCE;
+            while users.iter().any(|user| !user.is_finished()) && self.env.now() < patience {
                 self.env.sleep(Duration::from_millis(self.env.random_below(2500))).await;
                 operator = self.mishap(operator).await;
             }
             self.network.set_faults(0);
             self.network.note("no more faults");
         }
-        for user in users {
-            user.await.unwrap();
+        for mut user in users {
+            // One that waits for the end of a tree waits for the operator.
+            match self.env.timeout(PATIENCE, &mut user).await {
+                Ok(ended) => ended.unwrap(),
+                Err(_) => {
+                    user.abort();
+                    self.complain("a user's step does not take".to_owned());
+                }
+            }
         }
         self.wait(&operator).await;
         // The server's garbage collection is nobody's work here; it may cause some.
