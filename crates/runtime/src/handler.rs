@@ -58,7 +58,11 @@ impl<'a, R: Key> Enqueue<'a, R> {
     }
 
     fn options(&self) -> AddOptions {
-        AddOptions { priority: Some(self.priority), causes: self.cause.clone().into(), ..AddOptions::default() }
+        AddOptions {
+            priority: Some(self.priority),
+            causes: self.cause.clone().into(),
+            ..AddOptions::default()
+        }
     }
 }
 
@@ -90,7 +94,8 @@ impl<K: Object, R: Key> Handler<K, R> {
     {
         Handler {
             make: Box::new(move |context| {
-                let (sender, mut events) = mpsc::unbounded_channel::<(Event<K>, Option<k1s_env::WorkGuard>)>();
+                let (sender, mut events) =
+                    mpsc::unbounded_channel::<(Event<K>, Option<k1s_env::WorkGuard>)>();
                 let (queue, stop) = (context.queue().clone(), context.stopped().clone());
                 let kind: Arc<str> = context.kind_name().into();
                 let work = context.work().clone();
@@ -169,7 +174,9 @@ struct Owner {
 impl Owner {
     fn is(&self, reference: &OwnerReference) -> bool {
         let group = reference.api_version.split_once('/').map_or("", |(group, _)| group);
-        reference.kind == self.kind && group == self.group && (self.every || reference.controller == Some(true))
+        reference.kind == self.kind
+            && group == self.group
+            && (self.every || reference.controller == Some(true))
     }
 
     fn keys<'a>(&'a self, meta: &'a ObjectMeta) -> impl Iterator<Item = ObjectKey> + 'a {

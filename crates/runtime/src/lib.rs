@@ -26,7 +26,9 @@ pub use event::Event;
 pub use handler::Handler;
 pub use key::{ObjectKey, Request};
 pub use kind::{Form, Kind, Object, kind, metadata};
-pub use manager::{Connect, IdleOptions, Manager, ManagerError, ManagerOptions, runnable, shutdown_on_signals};
+pub use manager::{
+    Connect, IdleOptions, Manager, ManagerError, ManagerOptions, runnable, shutdown_on_signals,
+};
 pub use metrics::Metrics;
 pub use predicate::Predicate;
 pub use reconcile::{Action, Context, Reconciler, TerminalError};

@@ -145,13 +145,17 @@ pub fn generation_changed() -> MetaPredicate {
 /// Accepts updates that changed annotations.
 #[must_use]
 pub fn annotation_changed() -> MetaPredicate {
-    MetaPredicate::new(|event| event.old.is_none_or(|old| differ(old.annotations.as_ref(), event.new.annotations.as_ref())))
+    MetaPredicate::new(|event| {
+        event.old.is_none_or(|old| differ(old.annotations.as_ref(), event.new.annotations.as_ref()))
+    })
 }
 
 /// Accepts updates that changed labels.
 #[must_use]
 pub fn label_changed() -> MetaPredicate {
-    MetaPredicate::new(|event| event.old.is_none_or(|old| differ(old.labels.as_ref(), event.new.labels.as_ref())))
+    MetaPredicate::new(|event| {
+        event.old.is_none_or(|old| differ(old.labels.as_ref(), event.new.labels.as_ref()))
+    })
 }
 
 /// Accepts events of objects with such labels: `app=web,tier!=test`.

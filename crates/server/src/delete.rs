@@ -9,7 +9,9 @@ use crate::{
     admission,
     body::Body,
     context::{Cx, check_dry_run, invalid_options},
-    errors, input, read, respond,
+    errors, input,
+    lifecycle::{self, Fate},
+    read, respond,
     select::Selection,
     stored::Stored,
     write::{finalizers, is_gone, meta_text, metadata_mut},
@@ -183,12 +185,14 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
         };
         match (outcome, marked) {
             (Ok(_), None) => {
-                crate::lifecycle::after_delete(cx, &old);
+                lifecycle::after_delete(cx, &old);
+                lifecycle::after_any(cx, &old, Fate::Deleted);
                 return Ok(Deleted::Gone(gone_view(cx, old)));
             }
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
-                crate::lifecycle::after_mark(cx, &object);
+                lifecycle::after_mark(cx, &object);
+                lifecycle::after_any(cx, &object, Fate::Changed);
                 crate::gc::Collector::after_write(&cx.tenant, &object);
                 return Ok(Deleted::Marked(object));
             }

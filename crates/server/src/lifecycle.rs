@@ -15,6 +15,7 @@ use crate::{
     context::Cx,
     delete, errors,
     gc::Collector,
+    metadata,
     resource::Resource,
     tenant::Tenant,
     write::{self, Written, finalizers, meta_text},
@@ -66,7 +67,13 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
             }
         }
     }
-    if is_new { Ok(()) } else { Collector::open(tenant).await }
+    if is_new {
+        return Ok(());
+    }
+    if !tenant.has_controllers() && metadata::is_anything_left(tenant).await? {
+        tenant.need_controllers();
+    }
+    Collector::open(tenant).await
 }
 
 /// Creates an object, as the server itself; one that is there already is fine.
@@ -241,6 +248,38 @@ pub(crate) fn mark(cx: &Cx, object: &mut Value) {
     }
 }
 
+/// What becomes of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Created,
+    Changed,
+    Deleted,
+}
+
+/// After an object was created, changed, marked as deleted, or deleted: whether that is a matter for controllers.
+pub(crate) fn after_any(cx: &Cx, object: &Value, fate: Fate) {
+    let tenant = &cx.tenant;
+    if tenant.has_controllers() {
+        return;
+    }
+    let metadata = &object["metadata"];
+    let deleting = fate != Fate::Deleted && metadata["deletionTimestamp"].is_string();
+    let filled = |field: &str| metadata[field].as_array().is_some_and(|list| !list.is_empty());
+    let waits = |name: &Value| name == "foregroundDeletion" || name == "orphan";
+    let owned = filled("ownerReferences") || deleting && finalizers(object).iter().any(waits);
+    let name = metadata["name"].as_str().unwrap_or_default();
+    let needed = match (&*cx.resource.kind, cx.resource.storage_group()) {
+        ("Namespace", "") | ("CustomResourceDefinition", "apiextensions.k8s.io") => deleting || owned,
+        ("Event", "") | ("Lease", "coordination.k8s.io") => true,
+        ("ServiceAccount", "") => fate == Fate::Deleted && name == "default" || owned,
+        ("ConfigMap", "") => fate != Fate::Created && name == "kube-root-ca.crt" || owned,
+        _ => owned,
+    };
+    if needed {
+        tenant.need_controllers();
+    }
+}
+
 /// After an object was marked as deleted.
 pub(crate) fn after_mark(cx: &Cx, object: &Value) {
     if is(cx, "", "Namespace") || is_definition(cx) {
@@ -289,6 +328,9 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
 
 /// Finishes the deletion of a namespace or a definition in the background.
 fn finish_later(tenant: &Arc<Tenant>, resource: &Arc<Resource>, name: &str) {
+    if !tenant.options().finish_deletions {
+        return;
+    }
     let (tenant, resource, name) = (tenant.clone(), resource.clone(), name.to_owned());
     let env = tenant.env().clone();
     let title = format!("deletion of {} {name}", resource.kind);

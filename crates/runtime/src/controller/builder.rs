@@ -75,7 +75,9 @@ pub enum BuildError {
     #[error("a controller without for_ needs a name: call named")]
     NoName,
     /// The manager has such a controller.
-    #[error("this manager has a controller named {0:?} already; names are used in metrics and logs: call named")]
+    #[error(
+        "this manager has a controller named {0:?} already; names are used in metrics and logs: call named"
+    )]
     NameTaken(String),
 }
 
@@ -162,8 +164,7 @@ impl<R: Key> Builder<R> {
                 fairness: options.fairness,
             },
         );
-        let metrics =
-            manager.controller_metrics().controller(&name, options.max_concurrent_reconciles.get());
+        let metrics = manager.controller_metrics().controller(&name, options.max_concurrent_reconciles.get());
         let inner = Arc::new(Inner {
             env: env.clone(),
             queue,
@@ -209,8 +210,7 @@ impl<R: Key + From<ObjectKey>> Builder<R> {
         let watch = watch.into();
         self.sources.push(Box::new(move |owner| {
             let owner = owner.ok_or_else(|| BuildError::OwnsWithoutFor(watch.kind.to_string()))?;
-            let handler =
-                Handler::owner_of(&owner.group, &owner.kind, owner.cluster, watch.every_owner);
+            let handler = Handler::owner_of(&owner.group, &owner.kind, owner.cluster, watch.every_owner);
             Ok(Box::new(source::kind(watch, handler)))
         }));
         self

@@ -20,11 +20,11 @@ use k1s_env::{Component, Env, Task, WorkTracker};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use self::metrics::OfController;
 pub use self::{
-    builder::{Builder, BuildError},
+    builder::{BuildError, Builder},
     options::ControllerOptions,
 };
-use self::metrics::OfController;
 use crate::{
     Action, BoxError, Context, Manager, Reconciler, Request,
     cache::{Cache, Problem},
@@ -430,6 +430,9 @@ impl<R: Key> Clone for Controller<R> {
 
 impl<R: Key> fmt::Debug for Controller<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controller").field("name", &self.inner.name).field("queue", &self.inner.queue).finish()
+        f.debug_struct("Controller")
+            .field("name", &self.inner.name)
+            .field("queue", &self.inner.queue)
+            .finish()
     }
 }

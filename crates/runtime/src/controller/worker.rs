@@ -72,14 +72,26 @@ async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
     Ok(())
 }
 
-async fn reconcile<R: Key>(controller: &Inner<R>, item: Item<R>, guard: WorkGuard) -> Result<(), ControllerError> {
+async fn reconcile<R: Key>(
+    controller: &Inner<R>,
+    item: Item<R>,
+    guard: WorkGuard,
+) -> Result<(), ControllerError> {
     let env = &controller.env;
     let began = env.now();
     let id = env.uuid();
     let deadline = controller.options.reconciliation_timeout.map(|limit| began + limit);
     let cancelled = controller.give_up.child_token();
     let causes = item.causes().clone();
-    let context = Context::new(id, &controller.name, item.attempt(), item.priority(), causes, deadline, cancelled.clone());
+    let context = Context::new(
+        id,
+        &controller.name,
+        item.attempt(),
+        item.priority(),
+        causes,
+        deadline,
+        cancelled.clone(),
+    );
     let span = tracing::info_span!(
         "reconcile",
         controller = %controller.name,
@@ -88,7 +100,8 @@ async fn reconcile<R: Key>(controller: &Inner<R>, item: Item<R>, guard: WorkGuar
     );
     controller.metrics.active.inc();
     let outcome = {
-        let run = AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
+        let run =
+            AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
         let run = run.instrument(span.clone());
         tokio::select! {
             // A run that has ended has ended, however late it was.
@@ -159,7 +172,8 @@ fn finish<R: Key>(
         }
         Outcome::TimedOut => {
             metrics.timeouts.inc();
-            format!("not done after {:?}", controller.options.reconciliation_timeout.unwrap_or_default()).into()
+            format!("not done after {:?}", controller.options.reconciliation_timeout.unwrap_or_default())
+                .into()
         }
         Outcome::GivenUp => "given up: the time for shutting down is over".into(),
     };

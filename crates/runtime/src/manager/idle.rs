@@ -158,7 +158,8 @@ impl Manager {
                 busy.push(format!("controller {name} waits for {}", super::describe(waiting)));
             }
             let state = controller.state();
-            for (count, what) in [(state.ready, "queued"), (state.retrying, "to be tried again after errors")] {
+            for (count, what) in [(state.ready, "queued"), (state.retrying, "to be tried again after errors")]
+            {
                 if count > 0 {
                     busy.push(format!("controller {name}: {count} {what}"));
                 }

@@ -181,7 +181,8 @@ impl Manager {
             election.validate()?;
         }
         let env = options.env.clone().or_else(|| connect.env()).unwrap_or_else(Env::system);
-        let work = options.work.clone().or_else(|| connect.work()).unwrap_or_else(|| WorkTracker::new(env.clone()));
+        let work =
+            options.work.clone().or_else(|| connect.work()).unwrap_or_else(|| WorkTracker::new(env.clone()));
         let kube = connect.client();
         let metrics = options.metrics.clone();
         let mut cache_options = options.cache.clone();
@@ -197,7 +198,11 @@ impl Manager {
         let events = EventBroadcaster::start(kube.clone(), env.clone(), &work, options.events.clone());
         let webhooks = WebhookServer::new(
             &env,
-            WebhookOptions { metrics: metrics.clone(), tracker: Some(work.clone()), ..options.webhook.clone() },
+            WebhookOptions {
+                metrics: metrics.clone(),
+                tracker: Some(work.clone()),
+                ..options.webhook.clone()
+            },
         );
         let (sender, failures) = mpsc::unbounded_channel();
         let manager = Manager {
@@ -240,7 +245,11 @@ impl Manager {
                 let controllers: Vec<_> = inner.controllers.lock().values().cloned().collect();
                 for controller in controllers {
                     for waiting in controller.waiting_for() {
-                        behind.push(format!("controller {} waits for {}", controller.name(), describe(waiting)));
+                        behind.push(format!(
+                            "controller {} waits for {}",
+                            controller.name(),
+                            describe(waiting)
+                        ));
                     }
                 }
                 if behind.is_empty() { Ok(()) } else { Err(behind.join("; ")) }

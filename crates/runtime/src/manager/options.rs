@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use k1s_env::{Env, WorkTracker};
 
-use crate::{Metrics, cache::CacheOptions, leader::LeaderElectionOptions, recorder::EventOptions, webhook::WebhookOptions};
+use crate::{
+    Metrics, cache::CacheOptions, leader::LeaderElectionOptions, recorder::EventOptions,
+    webhook::WebhookOptions,
+};
 
 /// The options of a manager. The defaults are those of Go's controller-runtime.
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! The life of a manager: start in order, run until something ends it, stop in the opposite order.
 
 use std::{
+    net::SocketAddr,
     sync::{Arc, Weak, atomic::Ordering},
     time::Duration,
 };
@@ -13,7 +14,7 @@ use super::{Inner, Manager, ManagerError, Runnable};
 use crate::{
     BoxError,
     controller::AnyController,
-    endpoint,
+    endpoint::{Endpoint, Routes},
     leader::{LeaderElectionOptions, LeaderElector, Leadership},
 };
 
@@ -80,23 +81,15 @@ impl Manager {
 
     async fn launch_servers(&self, running: &mut Running) -> Result<(), ManagerError> {
         let inner = &self.inner;
-        let failed = |what: &'static str| move |error: endpoint::ServeError| ManagerError::Server { what, error: error.into() };
-        let health = endpoint::health(&inner.env, &inner.options.health_probe_address, &inner.healthz, &inner.readyz)
-            .await
-            .map_err(failed("health probes"))?;
-        let metrics = endpoint::metrics(&inner.env, &inner.options.metrics_address, &inner.options.metrics)
-            .await
-            .map_err(failed("metrics"))?;
-        let mut addresses = inner.addresses.lock();
-        if let Some(server) = health {
-            addresses.health = Some(server.address());
-            running.servers.push(("health probes", server.run(running.stop_servers.clone())));
-        }
-        if let Some(server) = metrics {
-            addresses.metrics = Some(server.address());
-            running.servers.push(("metrics", server.run(running.stop_servers.clone())));
-        }
-        drop(addresses);
+        let health = Routes::new().checks("/healthz", &inner.healthz).checks("/readyz", &inner.readyz);
+        let metrics = Routes::new().metrics("/metrics", &inner.options.metrics);
+        let address = self
+            .launch_endpoint(running, &inner.options.health_probe_address, "health probes", health)
+            .await?;
+        inner.addresses.lock().health = address;
+        let address =
+            self.launch_endpoint(running, &inner.options.metrics_address, "metrics", metrics).await?;
+        inner.addresses.lock().metrics = address;
         if !inner.webhooks.paths().is_empty() {
             let (webhooks, stop) = (inner.webhooks.clone(), running.stop_webhooks.clone());
             let mut task =
@@ -116,6 +109,29 @@ impl Manager {
             running.servers.push(("webhooks", task));
         }
         Ok(())
+    }
+
+    async fn launch_endpoint(
+        &self,
+        running: &mut Running,
+        address: &str,
+        what: &'static str,
+        routes: Routes,
+    ) -> Result<Option<SocketAddr>, ManagerError> {
+        let env = self.env().clone();
+        let bound = Endpoint::bind(address, what).await;
+        let Some(endpoint) = bound.map_err(|error| ManagerError::Server { what, error: error.into() })?
+        else {
+            return Ok(None);
+        };
+        let address = endpoint.address();
+        let serve = endpoint.serve(env.clone(), routes, running.stop_servers.clone());
+        let task = env.spawn(what, async move {
+            serve.await;
+            Ok(())
+        });
+        running.servers.push((what, task));
+        Ok(Some(address))
     }
 
     fn stand_for_election(&self, options: LeaderElectionOptions) -> Result<Election, ManagerError> {
