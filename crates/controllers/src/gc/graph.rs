@@ -274,6 +274,10 @@ impl Graph {
     /// What is to be done with an object. A check has to be followed by [`Graph::judge`].
     pub(super) fn next(&mut self, uid: &Uid) -> Option<Work> {
         if self.loading {
+            // Its turn comes when everything is there.
+            if self.nodes.contains_key(uid) {
+                self.due.insert(uid.clone());
+            }
             return None;
         }
         let job = self.plan(uid)?;

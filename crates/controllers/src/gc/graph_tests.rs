@@ -152,6 +152,17 @@ fn nothing_follows_from_a_graph_that_is_still_being_filled() {
 }
 
 #[test]
+fn who_is_looked_at_while_the_graph_is_being_filled_is_looked_at_again() {
+    let mut graph = loaded();
+    put(&mut graph, &deleting(FOREGROUND, meta("o", &[])));
+    assert_eq!(graph.take_due().len(), 1);
+    graph.begin();
+    assert!(graph.next(&"o".into()).is_none());
+    graph.loaded();
+    assert_eq!(work(&mut graph, LIVE), [("o".to_owned(), Job::Finish(vec!["other".into()]))]);
+}
+
+#[test]
 fn what_was_found_out_for_a_graph_that_was_thrown_away_does_not_count() {
     let mut graph = loaded();
     put(&mut graph, &meta("a", &[("o", false)]));
