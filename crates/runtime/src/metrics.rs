@@ -23,7 +23,7 @@ impl Metrics {
         register(&mut self.registry.lock())
     }
 
-    /// All metrics as text, in the OpenMetrics format.
+    /// All metrics as text, in the `OpenMetrics` format.
     #[must_use]
     pub fn encode(&self) -> String {
         let mut out = String::new();

@@ -1,16 +1,20 @@
-//! A client with a cache reads what it has written.
+//! A client with a cache reads what it has written, though the cache has not heard of it yet.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
 use k1s_env::Env;
 use k1s_runtime::{
     ObjectKey,
-    cache::Cache,
-    client::{Client, ClientOptions, ListOptions, Patch, Written},
-    metadata,
-    util::{add_finalizer, remove_finalizer},
+    cache::{Cache, CacheOptions},
+    client::{Client, ClientOptions, ListOptions, Patch},
+    kind, metadata,
+    util::{OperationResult, add_finalizer, create_or_update, remove_finalizer},
 };
 use k1s_server::{ApiServer, ServerOptions, User};
 use k1s_store::{MemoryOptions, MemoryStore};
@@ -19,15 +23,38 @@ use k8s_openapi::api::{
     core::v1::{ConfigMap, Pod},
 };
 use serde_json::{Value, json};
+use tower::Service as _;
 
+/// A client whose cache is complete at first, and deaf from then on: its watches never say anything.
 async fn client() -> (Client, Cache) {
     let (env, _clock) = Env::simulated(7);
     let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
     let server = ApiServer::new(env.clone(), store, ServerOptions::default()).await.unwrap();
-    let client = kube::Client::new(server.as_user(User::admin()), "default");
-    let cache = Cache::default();
+    let server = server.as_user(User::admin());
+    let deaf = {
+        let server = server.clone();
+        tower::service_fn(move |request: Request<kube::client::Body>| {
+            let mut server = server.clone();
+            async move {
+                if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
+                    let never = futures_util::stream::pending::<Result<Frame<Bytes>, Infallible>>();
+                    return Ok(Response::new(
+                        StreamBody::new(never).map_err(|never| match never {}).boxed_unsync(),
+                    ));
+                }
+                let answer = server.call(request).await?;
+                Ok::<_, Infallible>(answer.map(|body| {
+                    let body: UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>> =
+                        body.map_err(Into::into).boxed_unsync();
+                    body
+                }))
+            }
+        })
+    };
+    let cache = Cache::new(&env, kube::Client::new(deaf, "default"), CacheOptions::default());
     let options = ClientOptions { env, ..ClientOptions::default() };
-    (Client::new(client, options).with_cache(cache.clone()), cache)
+    let client = Client::new(kube::Client::new(server, "default"), options).with_cache(cache.clone());
+    (client, cache)
 }
 
 fn config_map(name: &str) -> ConfigMap {
@@ -39,18 +66,9 @@ fn key(name: &str) -> ObjectKey {
     ObjectKey::namespaced("default", name)
 }
 
-fn last(cache: &Cache) -> Written {
-    cache.written().pop().unwrap()
-}
-
-fn stored(written: &Written) -> Value {
-    let Written::Stored(bytes) = written else { panic!("{written:?}") };
-    serde_json::from_slice(bytes).unwrap()
-}
-
 #[tokio::test]
 async fn writes_are_read_again_and_missing_objects_are_not_found() {
-    let (client, cache) = client().await;
+    let (client, _) = client().await;
     let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
     assert!(error.is_not_found());
     assert_eq!(error.to_string(), r#"get configmaps default/a: configmaps "a" not found (404 NotFound)"#);
@@ -62,58 +80,84 @@ async fn writes_are_read_again_and_missing_objects_are_not_found() {
     assert_eq!(*client.get::<ConfigMap>(&key("a")).await.unwrap(), object);
     let patch = Patch::merge(&json!({"data": {"b": "2"}}));
     let object = client.patch::<ConfigMap>(&key("a"), patch).await.unwrap();
-    assert_eq!(
-        client.list::<ConfigMap>(ListOptions::in_namespace("default")).await.unwrap(),
-        [Arc::new(object.clone())]
-    );
-    assert!(client.live().get_opt::<ConfigMap>(&key("a")).await.unwrap().is_some());
+    let mine = ListOptions::in_namespace("default").matching_labels([("app", "x")]).unwrap();
+    assert_eq!(client.list::<ConfigMap>(mine).await.unwrap(), [Arc::new(object.clone())]);
     client.delete(&object).await.unwrap();
-    assert_eq!(last(&cache), Written::Deleted { key: key("a"), uid: object.metadata.uid });
     assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
+    let anew = client.create(&config_map("a")).await.unwrap();
+    assert_eq!(*client.get::<ConfigMap>(&key("a")).await.unwrap(), anew);
+}
+
+/// The cache never hears of others; the server knows.
+#[tokio::test]
+async fn live_reads_see_what_the_cache_does_not() {
+    let (client, _) = client().await;
+    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
+    let other = Client::new(client.kube().clone(), ClientOptions::default());
+    other.create(&config_map("a")).await.unwrap();
+    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none(), "this cache is deaf");
+    assert!(client.live().get_opt::<ConfigMap>(&key("a")).await.unwrap().is_some());
+    let error = create_or_update(&client, config_map("a"), |_| {}).await.unwrap_err();
+    assert!(error.is_already_exists(), "as in Go, what the cache does not know is created");
+}
+
+#[tokio::test]
+async fn create_or_update_reads_its_own_writes() {
+    let (client, _) = client().await;
+    let mut done = Vec::new();
+    for value in ["1", "1", "2", "2"] {
+        let set = |object: &mut ConfigMap| object.data = Some([("k".to_owned(), value.to_owned())].into());
+        done.push(create_or_update(&client, config_map("a"), set).await.unwrap().1);
+    }
+    use OperationResult::{Created, Unchanged, Updated};
+    assert_eq!(done, [Created, Unchanged, Updated, Unchanged]);
 }
 
 #[tokio::test]
 async fn dry_runs_and_other_answers_are_not_told() {
     let (client, cache) = client().await;
+    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
     client.dry_run().create(&config_map("a")).await.unwrap();
-    assert!(cache.written().is_empty());
+    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
     let deployment: Deployment = serde_json::from_value(json!({
         "metadata": {"name": "d", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}},
             "spec": {"containers": [{"name": "c", "image": "i"}]}}},
     }))
     .unwrap();
+    assert!(client.get_opt::<Deployment>(&key("d")).await.unwrap().is_none());
     client.create(&deployment).await.unwrap();
-    let before = cache.written().len();
+    assert_eq!(cache.writes(), 1);
     let scale = Patch::merge(&json!({"spec": {"replicas": 3}}));
     let scales = client.sub_resource::<Deployment>("scale");
     scales.patch_as::<Value>(&key("d"), scale, Default::default()).await.unwrap();
-    assert_eq!(cache.written().len(), before, "a scale is not a deployment");
+    assert_eq!(cache.writes(), 1, "a scale is not a deployment");
     let status = Patch::merge(&json!({"status": {"observedGeneration": 1}}));
     client.status::<Deployment>().patch(&key("d"), status).await.unwrap();
-    let told = stored(&last(&cache));
-    assert_eq!((&told["kind"], &told["status"]["observedGeneration"]), (&json!("Deployment"), &json!(1)));
+    let read = client.get::<Deployment>(&key("d")).await.unwrap();
+    assert_eq!(read.status.as_ref().unwrap().observed_generation, Some(1));
 }
 
 #[tokio::test]
 async fn an_object_that_waits_for_finalizers_is_there_until_the_last_is_gone() {
-    let (client, cache) = client().await;
+    let (client, _) = client().await;
+    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
     let mut held = config_map("a");
     add_finalizer(&mut held, "k1s.dev/a");
     client.create(&held).await.unwrap();
     client.delete::<ConfigMap>(&key("a")).await.unwrap();
-    assert!(stored(&last(&cache))["metadata"]["deletionTimestamp"].is_string());
     let mut object = (*client.get::<ConfigMap>(&key("a")).await.unwrap()).clone();
+    assert!(object.metadata.deletion_timestamp.is_some());
     assert!(!add_finalizer(&mut object, "k1s.dev/b"));
     remove_finalizer(&mut object, "k1s.dev/a");
     client.update(&object).await.unwrap();
-    assert_eq!(last(&cache), Written::Deleted { key: key("a"), uid: object.metadata.uid });
     assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn a_pod_that_ends_in_good_order_is_still_there() {
-    let (client, cache) = client().await;
+    let (client, _) = client().await;
+    assert!(client.get_opt::<Pod>(&key("running")).await.unwrap().is_none());
     let pod = |name: &str, node: Option<&str>| -> Pod {
         let mut spec = json!({"containers": [{"name": "c", "image": "i"}]});
         if let Some(node) = node {
@@ -124,35 +168,41 @@ async fn a_pod_that_ends_in_good_order_is_still_there() {
     };
     client.create(&pod("running", Some("node"))).await.unwrap();
     client.delete::<Pod>(&key("running")).await.unwrap();
-    assert_eq!(stored(&last(&cache))["metadata"]["deletionGracePeriodSeconds"], 30);
+    let left = client.get::<Pod>(&key("running")).await.unwrap();
+    assert_eq!(left.metadata.deletion_grace_period_seconds, Some(30));
     // One that runs nowhere goes at once, and is answered with what it was.
     client.create(&pod("pending", None)).await.unwrap();
     client.delete::<Pod>(&key("pending")).await.unwrap();
-    assert!(matches!(last(&cache), Written::Deleted { .. }));
+    assert!(client.get_opt::<Pod>(&key("pending")).await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn metadata_clients_tell_the_cache_of_whole_objects() {
-    let (client, cache) = client().await;
+    let (client, _) = client().await;
+    let (whole, part) = (client.kind(kind::<ConfigMap>()), client.kind(metadata::<ConfigMap>()));
+    assert!(whole.get_opt(&key("a")).await.unwrap().is_none());
+    assert!(part.get_opt(&key("a")).await.unwrap().is_none());
     client.create(&config_map("a")).await.unwrap();
     let patch = Patch::merge(&json!({"metadata": {"labels": {"x": "y"}}}));
-    let answer = client.kind(metadata::<ConfigMap>()).patch(&key("a"), patch).await.unwrap();
+    let answer = part.patch(&key("a"), patch).await.unwrap();
     assert_eq!(answer.metadata.labels.unwrap()["x"], "y");
-    assert_eq!(stored(&last(&cache))["data"]["a"], "1");
+    let read = whole.get(&key("a")).await.unwrap();
+    assert_eq!(read.metadata.labels.as_ref().unwrap()["x"], "y");
+    assert_eq!(read.data.as_ref().unwrap()["a"], "1");
+    assert_eq!(part.get(&key("a")).await.unwrap().metadata, read.metadata);
 }
 
 #[tokio::test]
 async fn deleting_many_tells_what_has_become_of_each() {
-    let (client, cache) = client().await;
+    let (client, _) = client().await;
+    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
     let mut held = config_map("held");
     add_finalizer(&mut held, "k1s.dev/a");
     for object in [&config_map("a"), &held, &config_map("b")] {
         client.create(object).await.unwrap();
     }
-    let before = cache.written().len();
     let all = ListOptions::in_namespace("default").matching_labels([("app", "x")]).unwrap();
     client.delete_all_of::<ConfigMap>(all).await.unwrap();
-    assert_eq!(cache.written().len(), before + 3);
     assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
     assert!(client.get_opt::<ConfigMap>(&key("b")).await.unwrap().is_none());
     let held = client.get::<ConfigMap>(&key("held")).await.unwrap();

@@ -4,6 +4,7 @@
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::print_stdout, reason = "the seed is for whom it fails")]
 
 use std::{
     collections::BTreeMap,

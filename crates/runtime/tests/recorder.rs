@@ -2,20 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::{
-    convert::Infallible,
-    future::Future,
-    pin::{Pin, pin},
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+mod line;
 
-use http::{Request, Response, StatusCode};
-use k1s_env::{Env, VirtualClock, WorkTracker};
+use std::time::Duration;
+
+use http::StatusCode;
+use k1s_env::WorkTracker;
 use k1s_runtime::recorder::{EventBroadcaster, EventOptions, EventRecorder, EventType, NewEvent};
-use k1s_server::{ApiServer, Body, ServerOptions, User};
-use k1s_store::MemoryStore;
 use k8s_openapi::api::{
     core::v1::{self as core, ConfigMap, Namespace, Node, ObjectReference},
     events::v1 as events,
@@ -24,74 +17,13 @@ use kube::{
     Api, Client,
     api::{DeleteParams, ListParams, ObjectMeta, PostParams},
 };
-use parking_lot::Mutex;
+use line::{BROKEN, Line, Network, Time};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
-#[derive(Clone, Copy, PartialEq)]
-enum Network {
-    Fine,
-    Fails(StatusCode),
-    Hangs,
-    LosesAnswers,
-}
-
-/// The way to the server.
-#[derive(Clone)]
-struct Line {
-    server: ApiServer,
-    network: Arc<Mutex<Network>>,
-    requests: Arc<Mutex<Vec<String>>>,
-}
-
-impl<B> tower::Service<Request<B>> for Line
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let network = *self.network.lock();
-        self.requests.lock().push(request.method().to_string());
-        let mut server = self.server.clone();
-        if let Network::Fails(_) = network {
-            *request.uri_mut() = "/apis/none.k1s.dev/v1/none".parse().unwrap();
-        }
-        Box::pin(async move {
-            match network {
-                Network::Fine => server.call(request).await,
-                Network::Hangs => std::future::pending().await,
-                Network::LosesAnswers => {
-                    let _ = server.call(request).await;
-                    std::future::pending().await
-                }
-                Network::Fails(status) => {
-                    let mut answer = server.call(request).await?;
-                    *answer.status_mut() = status;
-                    let text = format!(
-                        r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","message":"broken","reason":"Broken","code":{}}}"#,
-                        status.as_u16()
-                    );
-                    *answer.body_mut() = Body::from(bytes::Bytes::from(text));
-                    Ok(answer)
-                }
-            }
-        })
-    }
-}
-
 struct World {
-    env: Env,
-    clock: VirtualClock,
+    time: Time,
     line: Line,
     client: Client,
     tracker: WorkTracker,
@@ -99,67 +31,27 @@ struct World {
     recorder: EventRecorder,
 }
 
+impl std::ops::Deref for World {
+    type Target = Time;
+
+    fn deref(&self) -> &Time {
+        &self.time
+    }
+}
+
 impl World {
     async fn new(options: EventOptions) -> World {
-        let (env, clock) = Env::simulated(1);
-        let server =
-            ApiServer::new(Env::system(), Arc::new(MemoryStore::default()), ServerOptions::default())
-                .await
-                .unwrap()
-                .as_user(User::admin());
-        let line = Line {
-            server: server.clone(),
-            network: Arc::new(Mutex::new(Network::Fine)),
-            requests: Arc::default(),
-        };
-        let tracker = WorkTracker::new(env.clone());
-        let events =
-            EventBroadcaster::start(Client::new(line.clone(), "default"), env.clone(), &tracker, options);
+        let (time, server) = (Time::new(1), line::server().await);
+        let line = Line::new(&time.env, &server);
+        let tracker = WorkTracker::new(time.env.clone());
+        let events = EventBroadcaster::start(line.client(), time.env.clone(), &tracker, options);
         let recorder = events.recorder("widget-controller");
-        World { env, clock, line, client: Client::new(server, "default"), tracker, events, recorder }
-    }
-
-    fn set(&self, network: Network) {
-        *self.line.network.lock() = network;
-    }
-
-    /// All that can happen now has happened. The client's tasks are not the environment's, so it cannot tell by itself.
-    async fn settle(&self) {
-        for _ in 0..20 {
-            for _ in 0..20 {
-                self.env.yield_now().await;
-            }
-            self.clock.settle().await;
-        }
-    }
-
-    /// Lets time pass, deadline by deadline, until something is done.
-    async fn until<T>(&self, done: impl Future<Output = T>) -> T {
-        let mut done = pin!(done);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut done => return done,
-                () = self.settle() => {}
-            }
-            assert!(self.clock.advance_to_next(), "nobody waits for anything any more");
-        }
+        World { time, line, client: Client::new(server, "default"), tracker, events, recorder }
     }
 
     /// All events that were recorded are delivered.
     async fn idle(&self) {
         self.until(self.tracker.wait_idle(60 * MINUTE)).await.unwrap();
-    }
-
-    async fn pass(&self, d: Duration) {
-        let target = self.env.now() + d;
-        self.settle().await;
-        while let Some(next) = self.clock.next_deadline().filter(|next| *next <= target) {
-            self.clock.advance(next - self.env.now());
-            self.settle().await;
-        }
-        self.clock.advance(target - self.env.now());
-        self.settle().await;
     }
 
     async fn events(&self) -> Vec<events::Event> {
@@ -273,7 +165,7 @@ async fn repeats_become_a_series() {
         }
         world.pass(SECOND).await;
     }
-    let written = world.line.requests.lock().len();
+    let written = world.line.requests();
     assert_eq!(written, 5, "1, 2, 4, 8 and 16");
     // The count of a series that has ended is written.
     world.pass(7 * MINUTE).await;
@@ -341,7 +233,7 @@ async fn a_full_queue_drops_and_never_waits() {
     let mut options = EventOptions::default();
     options.queue = 10;
     let world = World::new(options).await;
-    world.set(Network::Hangs);
+    world.line.set(Network::Hangs);
     for i in 0..100 {
         // Nothing is awaited here: whatever happens, it happens in this call.
         world.recorder.event(&object(&format!("o{i}")), EventType::Normal, "R", "n");
@@ -349,7 +241,7 @@ async fn a_full_queue_drops_and_never_waits() {
     let stats = world.events.stats();
     assert_eq!((stats.recorded, stats.dropped), (10, 90));
     assert_eq!(world.tracker.component("events").stats().in_flight, 10);
-    world.set(Network::Fine);
+    world.line.set(Network::Fine);
     world.idle().await;
     assert_eq!(world.events().await.len(), 10);
     world.recorder.event(&object("later"), EventType::Normal, "R", "n");
@@ -384,7 +276,7 @@ async fn what_was_recorded_is_delivered_before_the_end_and_nothing_after() {
 #[tokio::test]
 async fn an_end_without_a_server_is_bounded_and_says_what_was_left() {
     let world = World::new(EventOptions::default()).await;
-    world.set(Network::Hangs);
+    world.line.set(Network::Hangs);
     for i in 0..5 {
         world.recorder.event(&object(&format!("o{i}")), EventType::Normal, "R", "n");
     }
@@ -401,19 +293,19 @@ async fn an_end_without_a_server_is_bounded_and_says_what_was_left() {
 #[tokio::test]
 async fn a_server_that_is_not_well_is_asked_again() {
     for network in [
-        Network::Fails(StatusCode::INTERNAL_SERVER_ERROR),
+        BROKEN,
         Network::Fails(StatusCode::SERVICE_UNAVAILABLE),
         Network::Fails(StatusCode::TOO_MANY_REQUESTS),
         Network::Hangs,
         Network::LosesAnswers,
     ] {
         let world = World::new(EventOptions::default()).await;
-        world.set(network);
+        world.line.set(network);
         world.recorder.event(&object("a"), EventType::Normal, "R", "one");
         world.recorder.event(&object("a"), EventType::Normal, "R", "two");
         world.pass(40 * SECOND).await;
         assert_eq!(world.events.stats().delivered, 0);
-        world.set(Network::Fine);
+        world.line.set(Network::Fine);
         world.idle().await;
         assert_eq!(world.events.stats().delivered, 2);
         assert_eq!(world.events().await.len(), 2, "none is there twice");
@@ -423,12 +315,12 @@ async fn a_server_that_is_not_well_is_asked_again() {
 #[tokio::test]
 async fn a_server_that_never_gets_well_is_given_up() {
     let world = World::new(EventOptions::default()).await;
-    world.set(Network::Fails(StatusCode::INTERNAL_SERVER_ERROR));
+    world.line.set(BROKEN);
     world.recorder.event(&object("a"), EventType::Normal, "R", "n");
     world.idle().await;
-    assert_eq!(world.line.requests.lock().len(), 12);
+    assert_eq!(world.line.requests(), 12);
     assert_eq!(world.events.stats().failed, 1);
-    world.set(Network::Fine);
+    world.line.set(Network::Fine);
     world.recorder.event(&object("b"), EventType::Normal, "R", "n");
     // A repeat of what never arrived creates it.
     world.recorder.event(&object("a"), EventType::Normal, "R", "n");
@@ -488,8 +380,8 @@ async fn an_event_that_was_deleted_meanwhile_is_created_again_with_its_count() {
 async fn two_managers_at_the_same_moment_do_not_take_each_others_names() {
     let world = World::new(EventOptions::default()).await;
     let tracker = WorkTracker::new(world.env.clone());
-    let client = Client::new(world.line.clone(), "default");
-    let other = EventBroadcaster::start(client, world.env.clone(), &tracker, EventOptions::default());
+    let other =
+        EventBroadcaster::start(world.line.client(), world.env.clone(), &tracker, EventOptions::default());
     for recorder in [&world.recorder, &other.recorder("other")] {
         for _ in 0..2 {
             recorder.event(&object("a"), EventType::Normal, "R", "n");
@@ -511,7 +403,7 @@ async fn two_managers_at_the_same_moment_do_not_take_each_others_names() {
 async fn without_a_shutdown_the_task_ends_with_the_last_recorder() {
     let world = World::new(EventOptions::default()).await;
     world.recorder.event(&object("a"), EventType::Normal, "R", "n");
-    let World { env, events, recorder, .. } = world;
+    let World { time: Time { env, .. }, events, recorder, .. } = world;
     drop(events);
     assert!(!env.tasks().is_empty());
     drop(recorder);

@@ -34,7 +34,7 @@ pub use self::{
     codec::Transform,
     informer::{EventHandler, Informer, Registration},
     objects::IndexFn,
-    options::{CacheOptions, InformerOptions},
+    options::{ByObject, CacheOptions, InformerOptions},
 };
 use crate::{
     Form, Kind, Metrics, Object, ObjectKey,

@@ -29,7 +29,7 @@ pub struct ClientOptions {
     pub host: Arc<str>,
     /// Where calls of the server are tracked, as component `client`. When it accepts no more work, calls fail.
     pub tracker: Option<WorkTracker>,
-    /// How often a request is sent again when the server says that it is too busy and when to come back.
+    /// How often a request is sent again when the server says that it is too busy and to come back in at most 30 s.
     pub retries: u32,
 }
 

@@ -259,10 +259,20 @@ impl Error {
         }
     }
 
-    /// The server has no such kind: its definition is not there (yet).
+    /// The server has no such kind: its definition is not there (yet). [`is_not_found`](Error::is_not_found) is true of
+    /// it as well if a call found it out.
     #[must_use]
     pub fn is_no_match(&self) -> bool {
-        matches!(self, Error::NoKindMatch { .. })
+        match self {
+            Error::NoKindMatch { .. } => true,
+            // A path that is not served is nobody's: its 404 names no object.
+            Error::Api(error) if self.is_not_found() => error
+                .status
+                .details
+                .as_ref()
+                .is_none_or(|details| details.kind.is_empty() && details.name.is_empty()),
+            _ => false,
+        }
     }
 
     /// When the server would like to be asked again.

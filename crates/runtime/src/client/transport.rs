@@ -10,6 +10,9 @@ use kube::{client::Body, core::Status};
 
 use super::{Call, Error, RestMetrics};
 
+/// The longest wait that a server is granted within a call. Whoever has to wait longer should know.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
 pub(super) const JSON: &str = "application/json";
 pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 pub(super) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
@@ -105,7 +108,7 @@ impl Transport {
             let wait = retry_after(&response);
             // A server that gives a time has not done anything yet, whatever was asked.
             let asks_again = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
-            if let Some(wait) = wait.filter(|_| asks_again && retries > 0) {
+            if let Some(wait) = wait.filter(|wait| asks_again && retries > 0 && *wait <= LONGEST_WAIT) {
                 retries -= 1;
                 drop(response);
                 self.env.sleep(wait).await;

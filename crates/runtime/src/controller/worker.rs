@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     panic::AssertUnwindSafe,
+    pin::pin,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -100,17 +101,23 @@ async fn reconcile<R: Key>(
     );
     controller.metrics.active.inc();
     let outcome = {
-        let run =
-            AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
-        let run = run.instrument(span.clone());
+        let run = AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
+        let mut run = pin!(run.instrument(span.clone()));
+        let too_late = async {
+            match deadline {
+                Some(at) => env.sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             // A run that has ended has ended, however late it was.
             biased;
-            ended = run => match ended {
+            ended = &mut run => match ended {
                 Ok(result) => Outcome::Finished(result),
                 Err(panic) => Outcome::Panicked(message(&*panic)),
             },
-            () = async { match deadline { Some(at) => env.sleep_until(at).await, None => std::future::pending().await } } => {
+            () = too_late => {
+                // Before it is dropped: what it started elsewhere may listen.
                 cancelled.cancel();
                 Outcome::TimedOut
             }

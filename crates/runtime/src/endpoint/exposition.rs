@@ -61,7 +61,7 @@ fn flush_help(text: &mut String, help: Option<(&str, &str)>, suffix: &str) {
 fn without_exemplar(line: &str) -> &str {
     let after_labels = line.match_indices(" # {").map(|(at, _)| at).find(|at| {
         let quotes = line[..*at].replace("\\\\", "").replace("\\\"", "").matches('"').count();
-        quotes % 2 == 0
+        quotes.is_multiple_of(2)
     });
     after_labels.map_or(line, |at| &line[..at])
 }

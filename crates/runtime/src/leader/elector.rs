@@ -20,6 +20,8 @@ pub struct LeaderElector {
     metrics: LeaderMetrics,
     leader: watch::Sender<Option<String>>,
     seen: Option<Observation>,
+    /// Until when another one may be in office, by what was last seen of it.
+    others_until: Option<Instant>,
     /// Terms that may have begun: what was sent, and never answered.
     uncertain: Vec<Term>,
 }
@@ -52,6 +54,7 @@ impl LeaderElector {
             metrics: LeaderMetrics::default(),
             leader: watch::Sender::new(None),
             seen: None,
+            others_until: None,
             uncertain: Vec::new(),
         })
     }
@@ -158,18 +161,16 @@ impl LeaderElector {
         let (env, options) = (self.lock.env.clone(), &self.lock.options);
         // The moment after the answer: later than when it was renewed, whenever that was.
         let now = env.now();
-        if let Some(lease) = &found {
-            Observation::update(&mut self.seen, lease, now);
-        }
         self.tell(found.as_ref());
         let begun = found
             .as_ref()
             .and_then(|lease| self.uncertain.iter().find(|term| term.is_shown_by(lease)).cloned());
-        if begun.is_none()
-            // Also for a Lease that somebody deleted: its holder may not know yet.
-            && let Some(until) = self.seen.as_ref().and_then(|seen| seen.held_until(options.lease_duration))
-            && now < until
-        {
+        if let (Some(lease), None) = (&found, &begun) {
+            Observation::update(&mut self.seen, lease, now);
+            self.others_until = self.seen.as_ref().and_then(|seen| seen.held_until(options.lease_duration));
+        }
+        // Also if the Lease is gone, or if it is our own by a request that came late: its holder may not know yet.
+        if let Some(until) = self.others_until.filter(|until| now < *until) {
             return Attempt::HeldUntil(until);
         }
         let term =
@@ -186,7 +187,7 @@ impl LeaderElector {
             }
             // Won, and the time of it is over: this process was stopped meanwhile, or the server slow.
             Ok(_) => self.remember(term),
-            Err(CallError::Uncertain(error)) => {
+            Err(CallError::Failed(error) | CallError::NoAnswer(error)) => {
                 tracing::warn!(lease = %self.lock.name(), %error, "the leader lease may not have been acquired");
                 self.remember(term);
             }

@@ -29,9 +29,12 @@ pub(super) enum CallError {
     /// The server said no; nothing was changed.
     #[error("{0}")]
     Refused(String),
+    /// The server failed. Nobody knows whether it was done.
+    #[error("{0}")]
+    Failed(String),
     /// Nobody knows whether it was done, or will be.
     #[error("{0}")]
-    Uncertain(String),
+    NoAnswer(String),
 }
 
 impl LeaseLock {
@@ -67,16 +70,16 @@ impl LeaseLock {
         self.call(self.api.replace(&self.options.id, &PostParams::default(), lease)).await
     }
 
-    /// A call that hangs is given up while there is time for another one.
+    /// A call that hangs is given up while there is time for two more.
     fn patience(&self) -> Duration {
-        self.options.renew_deadline / 2
+        self.options.renew_deadline / 3
     }
 
     async fn call<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, CallError> {
         match self.env.timeout(self.patience(), call).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(CallError::from(error)),
-            Err(elapsed) => Err(CallError::Uncertain(format!("no answer: {elapsed}"))),
+            Err(elapsed) => Err(CallError::NoAnswer(format!("no answer: {elapsed}"))),
         }
     }
 }
@@ -92,9 +95,9 @@ impl From<kube::Error> for CallError {
                 404 => CallError::Missing,
                 409 => CallError::Conflict,
                 400..500 => CallError::Refused(status.message.clone()),
-                _ => CallError::Uncertain(status.message.clone()),
+                _ => CallError::Failed(status.message.clone()),
             },
-            _ => CallError::Uncertain(error.to_string()),
+            _ => CallError::NoAnswer(error.to_string()),
         }
     }
 }

@@ -39,15 +39,18 @@
 //! ```
 
 mod elector;
+mod fence;
 mod identity;
 mod leadership;
 mod lock;
 mod metrics;
 mod options;
 mod record;
+mod renewal;
 
 pub use elector::LeaderElector;
+pub use fence::{Fence, LeadershipLost};
 pub use identity::{hostname, unique_identity};
-pub use leadership::{Fence, Leadership, LeadershipLost, ReleaseError};
+pub use leadership::{Leadership, ReleaseError};
 pub use metrics::LeaderMetrics;
 pub use options::{InvalidOptions, LeaderElectionOptions};

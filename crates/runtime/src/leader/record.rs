@@ -148,7 +148,7 @@ mod tests {
 
     const OTHERWISE: Duration = Duration::from_secs(15);
 
-    fn lease(spec: Value) -> Lease {
+    fn lease(spec: &Value) -> Lease {
         serde_json::from_value(json!({"metadata": {}, "spec": spec})).unwrap()
     }
 
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn the_same_record_seen_again_does_not_get_younger() {
         let (env, clock) = Env::simulated(1);
-        let found = lease(json!({"holderIdentity": "a", "leaseDurationSeconds": 3}));
+        let found = lease(&json!({"holderIdentity": "a", "leaseDurationSeconds": 3}));
         let mut seen = None;
         Observation::update(&mut seen, &found, env.now());
         let first = seen.as_ref().unwrap().held_until(OTHERWISE).unwrap();
@@ -182,7 +182,7 @@ mod tests {
             json!({"holderIdentity": "a", "leaseDurationSeconds": "soon", "renewTime": 7}),
         ] {
             let mut seen = None;
-            Observation::update(&mut seen, &lease(spec), env.now());
+            Observation::update(&mut seen, &lease(&spec), env.now());
             assert_eq!(seen.unwrap().held_until(OTHERWISE), Some(env.now() + OTHERWISE));
         }
     }
@@ -191,10 +191,10 @@ mod tests {
     fn a_lease_without_a_holder_is_free() {
         let (env, _) = Env::simulated(1);
         for found in [
-            lease(Value::Null),
-            lease(json!("nonsense")),
-            lease(json!({"leaseDurationSeconds": 3})),
-            lease(json!({"holderIdentity": "", "leaseDurationSeconds": 1})),
+            lease(&Value::Null),
+            lease(&json!("nonsense")),
+            lease(&json!({"leaseDurationSeconds": 3})),
+            lease(&json!({"holderIdentity": "", "leaseDurationSeconds": 1})),
         ] {
             let mut seen = None;
             Observation::update(&mut seen, &found, env.now());
@@ -206,7 +206,7 @@ mod tests {
     fn no_two_renewals_of_a_term_are_the_same_whatever_the_wall_clock_shows() {
         let (env, clock) = Env::simulated(1);
         let term = first(&env);
-        let mut lease = lease(Value::Null);
+        let mut lease = lease(&Value::Null);
         let mut seen = Vec::new();
         let stands = env.wall();
         for step in 0..6 {
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn a_renewal_keeps_what_it_does_not_know() {
         let (env, _) = Env::simulated(1);
-        let mut lease = lease(json!({"strategy": "OldestEmulationVersion", "holderIdentity": 7}));
+        let mut lease = lease(&json!({"strategy": "OldestEmulationVersion", "holderIdentity": 7}));
         first(&env).renew(&mut lease, 15, env.now());
         assert_eq!(lease.data["spec"]["strategy"], "OldestEmulationVersion");
         assert_eq!(holder(&lease), Some("me"));
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn transitions_count_changes_of_the_holder() {
         let (env, _) = Env::simulated(1);
-        let after = |spec| Term::after(Some(&lease(spec)), "me", env.wall(), env.now()).transitions;
+        let after = |spec: Value| Term::after(Some(&lease(&spec)), "me", env.wall(), env.now()).transitions;
         assert_eq!(first(&env).transitions, 0);
         assert_eq!(after(Value::Null), 1);
         assert_eq!(after(json!({"leaseTransitions": 7})), 8);
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn another_term_of_the_same_identity_is_not_ours() {
         let (env, clock) = Env::simulated(1);
-        let mut lease = lease(Value::Null);
+        let mut lease = lease(&Value::Null);
         first(&env).renew(&mut lease, 15, env.now());
         clock.advance(Duration::from_millis(1));
         assert!(!first(&env).is_shown_by(&lease));

@@ -3,7 +3,7 @@
 //! Every operation is given the time, and first makes ready what is due by then. So it does not matter when somebody gets
 //! around to looking at due times: the outcome is the same as if each key had become ready at its moment.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k1s_env::Instant;
 
@@ -25,14 +25,16 @@ pub(super) struct Core<R> {
     /// All ready keys, in the order in which they became ready.
     age: List,
     /// The delayed keys by due time, and by number where that is the same.
-    delayed: BTreeMap<(Instant, u64), Slot>,
+    delayed: BTreeSet<(Instant, u32, Slot)>,
     /// How many of the delayed ones wait for the rate limiter.
     retrying: usize,
-    processing: Vec<Slot>,
+    /// What was handed out, and when.
+    processing: Vec<(Slot, Instant)>,
     fairness: Fairness,
     /// Handouts in a row that passed over the oldest key.
     passed_over: u32,
-    next_number: u64,
+    /// Wraps around, which may put two keys that are due at the same nanosecond into the other order.
+    next_number: u32,
     activity: u64,
     /// How many keys came into the lists of ready ones, ever.
     became_ready: u64,
@@ -91,7 +93,7 @@ impl<R: Key> Core<R> {
             slots: Slots::new(),
             bands: BTreeMap::new(),
             age: List::default(),
-            delayed: BTreeMap::new(),
+            delayed: BTreeSet::new(),
             retrying: 0,
             processing: Vec::new(),
             fairness,
@@ -106,11 +108,11 @@ impl<R: Key> Core<R> {
 
     /// Makes ready what is due.
     pub(super) fn promote(&mut self, now: Instant) {
-        while let Some(first) = self.delayed.first_entry() {
-            if first.key().0 > now {
+        while let Some(&(at, _, slot)) = self.delayed.first() {
+            if at > now {
                 break;
             }
-            let slot = first.remove();
+            self.delayed.pop_first();
             self.retrying -= usize::from(self.slots.entry(slot).retry);
             self.counters.adds += 1;
             self.activity += 1;
@@ -131,8 +133,8 @@ impl<R: Key> Core<R> {
             None => {
                 let since = at.unwrap_or(now);
                 let place = Place::Ready(Links::NONE);
-                let entry = Entry { key, since, causes, priority, retry: due.retry, place };
-                let slot = self.slots.insert(hash, entry);
+                let entry = Entry { key, since, causes, priority, hash, retry: due.retry, place };
+                let slot = self.slots.insert(entry);
                 if at.is_some() {
                     self.push_delayed(slot);
                 } else {
@@ -159,7 +161,7 @@ impl<R: Key> Core<R> {
                 }
             }
             Place::Delayed { number } => {
-                let place = (entry.since, *number);
+                let place = (entry.since, *number, slot);
                 let was_retry = entry.retry;
                 entry.priority = entry.priority.max(priority);
                 entry.retry |= retry;
@@ -202,18 +204,18 @@ impl<R: Key> Core<R> {
         let Some(slot) = self.choose() else {
             return if self.is_exhausted() { Take::Closed } else { Take::Empty };
         };
+        let key = self.slots.entry(slot).key.clone();
         self.unlink_ready(slot);
         let position = self.processing.len() as u32;
-        self.processing.push(slot);
+        self.processing.push((slot, now));
         self.activity += 1;
         let entry = self.slots.entry_mut(slot);
         entry.retry = false;
-        entry.place =
-            Place::Processing(Processing { started: now, position, again: Again::No, removed: false });
+        entry.place = Place::Processing(Processing { position, again: Again::No, removed: false });
         self.counters.queued.observe(now - entry.since);
         Take::Key(Taken {
             slot,
-            key: entry.key.clone(),
+            key,
             priority: entry.priority,
             causes: std::mem::take(&mut entry.causes),
             since: entry.since,
@@ -247,9 +249,9 @@ impl<R: Key> Core<R> {
         };
         let since = entry.since;
         self.activity += 1;
-        self.counters.worked.observe(now - processing.started);
-        self.processing.swap_remove(processing.position as usize);
-        if let Some(moved) = self.processing.get(processing.position as usize)
+        let (_, started) = self.processing.swap_remove(processing.position as usize);
+        self.counters.worked.observe(now - started);
+        if let Some((moved, _)) = self.processing.get(processing.position as usize)
             && let Place::Processing(moved) = &mut self.slots.entry_mut(*moved).place
         {
             moved.position = processing.position;
@@ -277,7 +279,7 @@ impl<R: Key> Core<R> {
         match &mut entry.place {
             Place::Ready(_) => self.unlink_ready(slot),
             Place::Delayed { number } => {
-                let place = (entry.since, *number);
+                let place = (entry.since, *number, slot);
                 self.retrying -= usize::from(entry.retry);
                 self.delayed.remove(&place);
             }
@@ -330,7 +332,7 @@ impl<R: Key> Core<R> {
                 Place::Delayed { .. } => dropped.push(self.slots.free(slot)),
             }
         }
-        self.delayed = BTreeMap::new();
+        self.delayed = BTreeSet::new();
         self.retrying = 0;
         dropped
     }
@@ -360,7 +362,7 @@ impl<R: Key> Core<R> {
 
     /// When time alone will make a key available.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.delayed.first_key_value().map(|((at, _), _)| *at)
+        self.delayed.first().map(|(at, ..)| *at)
     }
 
     pub(super) fn activity(&self) -> u64 {
@@ -394,8 +396,11 @@ impl<R: Key> Core<R> {
     }
 
     pub(super) fn processing(&self) -> Vec<(R, Instant)> {
-        let mut all: Vec<_> =
-            self.running().map(|(entry, processing)| (entry.key.clone(), processing.started)).collect();
+        let mut all: Vec<_> = self
+            .processing
+            .iter()
+            .map(|(slot, started)| (self.slots.entry(*slot).key.clone(), *started))
+            .collect();
         all.sort_by_key(|(_, started)| *started);
         all
     }
@@ -407,7 +412,7 @@ impl<R: Key> Core<R> {
 
     /// What metrics show.
     pub(super) fn snapshot(&self, now: Instant) -> Snapshot {
-        let ages = || self.running().map(|(_, processing)| now - processing.started);
+        let ages = || self.processing.iter().map(|(_, started)| now - *started);
         Snapshot {
             counters: self.counters.clone(),
             depth: self.depth(),
@@ -420,18 +425,10 @@ impl<R: Key> Core<R> {
         &self.counters
     }
 
-    fn running(&self) -> impl Iterator<Item = (&Entry<R>, &Processing)> {
-        self.processing.iter().filter_map(|slot| {
-            let entry = self.slots.entry(*slot);
-            match &entry.place {
-                Place::Processing(processing) => Some((entry, processing)),
-                Place::Ready(_) | Place::Delayed { .. } => None,
-            }
-        })
-    }
-
+    /// The keys in work that are to be handed out again in this way.
     fn again(&self, again: Again) -> impl Iterator<Item = &Entry<R>> {
-        self.running().filter(move |(_, processing)| processing.again == again).map(|(entry, _)| entry)
+        let entries = self.processing.iter().map(|(slot, _)| self.slots.entry(*slot));
+        entries.filter(move |entry| matches!(&entry.place, Place::Processing(p) if p.again == again))
     }
 
     fn ready_again(&self) -> impl Iterator<Item = &Entry<R>> {
@@ -450,11 +447,11 @@ impl<R: Key> Core<R> {
 
     fn push_delayed(&mut self, slot: Slot) {
         let number = self.next_number;
-        self.next_number += 1;
+        self.next_number = number.wrapping_add(1);
         let entry = self.slots.entry_mut(slot);
         entry.place = Place::Delayed { number };
         self.retrying += usize::from(entry.retry);
-        self.delayed.insert((entry.since, number), slot);
+        self.delayed.insert((entry.since, number, slot));
     }
 
     fn unlink_ready(&mut self, slot: Slot) {

@@ -17,8 +17,10 @@ pub struct Item<R: Key> {
 
 impl<R: Key> Item<R> {
     pub(super) fn new(shared: Arc<Shared<R>>, taken: Taken<R>) -> Item<R> {
-        let attempt = shared.limiter().retries(&taken.key).saturating_add(1);
-        Item { shared, taken, attempt }
+        // First the item, then the limiter, which is foreign code: should it panic, the key is free again.
+        let mut item = Item { shared, taken, attempt: 1 };
+        item.attempt = item.shared.limiter().retries(item.key()).saturating_add(1);
+        item
     }
 
     /// The key.

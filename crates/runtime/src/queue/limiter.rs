@@ -253,7 +253,7 @@ mod tests {
     fn a_bucket_gives_its_burst_and_then_a_token_at_a_time() {
         let (env, clock) = Env::simulated(1);
         let bucket = BucketLimiter::new(&env, 10.0, 3);
-        let mut when = || RateLimiter::when(&bucket, &"a");
+        let when = || RateLimiter::when(&bucket, &"a");
         assert_eq!([when(), when(), when()], [Duration::ZERO; 3]);
         assert_eq!([when(), when()], [100 * MS, 200 * MS]);
         clock.advance(250 * MS);

@@ -17,8 +17,8 @@
 //! # Cost
 //!
 //! Adding, handing out and finishing take constant time for keys that are ready, and `O(log n)` for delayed ones. A key is
-//! stored once, with some 60 bytes beside it; causes are stored only where there are any. There is no task and no timer
-//! of the queue's own: one of those who wait in [`Queue::next`] watches the clock for all of them.
+//! stored once, with some 70 bytes beside it, 100 if it is delayed; causes are stored only where there are any. There is no
+//! task and no timer of the queue's own: one of those who wait in [`Queue::next`] watches the clock for all of them.
 
 mod cause;
 mod core;

@@ -8,7 +8,7 @@ use std::{pin::pin, sync::Arc};
 
 use k1s_env::{Env, Instant};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, task::coop};
 
 use super::{
     AddOptions, Item, Key, QueueOptions, RateLimiter,
@@ -152,6 +152,8 @@ impl<R: Key> Shared<R> {
     }
 
     pub(super) async fn next(shared: &Arc<Shared<R>>) -> Option<Item<R>> {
+        // A worker that always finds a key, and whose work never waits, would keep its thread from everybody else.
+        coop::consume_budget().await;
         let taken = match shared.change(Core::take) {
             Take::Key(taken) => taken,
             Take::Closed => return None,

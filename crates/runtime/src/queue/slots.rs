@@ -13,8 +13,9 @@ pub(super) type Slot = u32;
 /// No slot.
 pub(super) const NIL: Slot = Slot::MAX;
 
-/// Above this many slots, memory is given back when the last key goes.
-const KEEP: usize = 4096;
+/// So many slots are allocated together: a queue that grows does not move what it holds. Above this many, memory is given
+/// back when the last key goes.
+const CHUNK: usize = 1024;
 
 /// A key, and what is known of it.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Entry<R> {
     pub(super) causes: Causes,
     /// Of the next run.
     pub(super) priority: i32,
+    /// The key's, so that the table can grow and forget it without looking at the key.
+    pub(super) hash: u32,
     /// Whether it waits, or waited, for the rate limiter.
     pub(super) retry: bool,
     pub(super) place: Place,
@@ -37,7 +40,7 @@ pub(super) enum Place {
     /// In the lists of those that can be handed out.
     Ready(Links),
     /// In the order of due times; the number sorts those of the same moment.
-    Delayed { number: u64 },
+    Delayed { number: u32 },
     /// Handed out.
     Processing(Processing),
 }
@@ -59,7 +62,6 @@ pub(super) struct Link {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Processing {
-    pub(super) started: Instant,
     /// Where it is in the list of those that are handed out.
     pub(super) position: u32,
     pub(super) again: Again,
@@ -86,7 +88,8 @@ enum Cell<R> {
 /// The slots, and a table that finds them by key.
 #[derive(Debug)]
 pub(super) struct Slots<R> {
-    cells: Vec<Cell<R>>,
+    /// All full but the last.
+    chunks: Vec<Vec<Cell<R>>>,
     first_free: Slot,
     table: HashTable<Slot>,
     /// Names come from users; a hasher they cannot predict keeps them from making all of them collide. The order of the
@@ -94,91 +97,118 @@ pub(super) struct Slots<R> {
     hasher: RandomState,
 }
 
+/// What the table wants: it looks at the highest bits and at the lowest.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
+
 impl<R> Slots<R> {
     pub(super) fn new() -> Slots<R> {
-        Slots { cells: Vec::new(), first_free: NIL, table: HashTable::new(), hasher: RandomState::new() }
+        Slots { chunks: Vec::new(), first_free: NIL, table: HashTable::new(), hasher: RandomState::new() }
     }
 
     /// How many slots there are, used or free.
     pub(super) fn capacity(&self) -> Slot {
-        self.cells.len() as Slot
+        let last = self.chunks.last().map_or(0, Vec::len);
+        (self.chunks.len().saturating_sub(1) * CHUNK + last) as Slot
     }
 
     pub(super) fn get(&self, slot: Slot) -> Option<&Entry<R>> {
-        match self.cells.get(slot as usize) {
+        match self.chunks.get(slot as usize / CHUNK)?.get(slot as usize % CHUNK) {
             Some(Cell::Used(entry)) => Some(entry),
             _ => None,
         }
     }
 
+    fn cell_mut(&mut self, slot: Slot) -> &mut Cell<R> {
+        &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK]
+    }
+
     /// The entry of a slot that is in use. Whoever holds the number of a slot (a list, the due times, an item) holds it only
     /// as long as it is used, so another one is a defect of the queue.
     pub(super) fn entry(&self, slot: Slot) -> &Entry<R> {
-        match &self.cells[slot as usize] {
-            Cell::Used(entry) => entry,
-            Cell::Free { .. } => unreachable!("slot {slot} is free"),
-        }
+        entry(&self.chunks, slot)
     }
 
     /// As [`entry`](Self::entry).
     pub(super) fn entry_mut(&mut self, slot: Slot) -> &mut Entry<R> {
-        match &mut self.cells[slot as usize] {
+        match self.cell_mut(slot) {
             Cell::Used(entry) => entry,
             Cell::Free { .. } => unreachable!("slot {slot} is free"),
         }
     }
 }
 
+fn entry<R>(chunks: &[Vec<Cell<R>>], slot: Slot) -> &Entry<R> {
+    match &chunks[slot as usize / CHUNK][slot as usize % CHUNK] {
+        Cell::Used(entry) => entry,
+        Cell::Free { .. } => unreachable!("slot {slot} is free"),
+    }
+}
+
 impl<R: Hash + Eq> Slots<R> {
-    pub(super) fn hash(&self, key: &R) -> u64 {
-        self.hasher.hash_one(key)
+    pub(super) fn hash(&self, key: &R) -> u32 {
+        self.hasher.hash_one(key) as u32
     }
 
-    pub(super) fn find(&self, hash: u64, key: &R) -> Option<Slot> {
-        self.table.find(hash, |slot| self.entry(*slot).key == *key).copied()
+    pub(super) fn find(&self, hash: u32, key: &R) -> Option<Slot> {
+        let same = |slot: &Slot| {
+            let entry = self.entry(*slot);
+            entry.hash == hash && entry.key == *key
+        };
+        self.table.find(spread(hash), same).copied()
     }
 
-    /// Stores a key that is not there, whose hash this is.
-    pub(super) fn insert(&mut self, hash: u64, entry: Entry<R>) -> Slot {
+    /// Stores a key that is not there.
+    pub(super) fn insert(&mut self, entry: Entry<R>) -> Slot {
+        let hash = spread(entry.hash);
         let slot = match self.first_free {
-            NIL => {
-                assert!(self.cells.len() < NIL as usize, "a queue holds at most {NIL} keys");
-                self.cells.push(Cell::Used(entry));
-                self.capacity() - 1
-            }
+            NIL => self.push(Cell::Used(entry)),
             slot => {
-                let freed = std::mem::replace(&mut self.cells[slot as usize], Cell::Used(entry));
+                let freed = std::mem::replace(self.cell_mut(slot), Cell::Used(entry));
                 if let Cell::Free { next } = freed {
                     self.first_free = next;
                 }
                 slot
             }
         };
-        let Slots { cells, table, hasher, .. } = self;
-        table.insert_unique(hash, slot, |slot| match &cells[*slot as usize] {
-            Cell::Used(entry) => hasher.hash_one(&entry.key),
-            Cell::Free { .. } => unreachable!("slot {slot} is free"),
-        });
+        let chunks = &self.chunks;
+        self.table.insert_unique(hash, slot, |slot| spread(self::entry(chunks, *slot).hash));
+        slot
+    }
+
+    fn push(&mut self, cell: Cell<R>) -> Slot {
+        let slot = self.capacity();
+        assert!(slot < NIL, "a queue holds at most {NIL} keys");
+        match self.chunks.last_mut() {
+            Some(chunk) if chunk.len() < CHUNK => chunk.push(cell),
+            // The first one grows as it needs to: most queues are short.
+            None => self.chunks.push(vec![cell]),
+            Some(_) => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push(cell);
+                self.chunks.push(chunk);
+            }
+        }
         slot
     }
 
     /// Frees a slot that is in use.
     pub(super) fn free(&mut self, slot: Slot) -> Entry<R> {
-        let hash = self.hash(&self.entry(slot).key);
-        if let Ok(found) = self.table.find_entry(hash, |other| *other == slot) {
+        let next = self.first_free;
+        let Cell::Used(entry) = std::mem::replace(self.cell_mut(slot), Cell::Free { next }) else {
+            unreachable!("slot {slot} is free")
+        };
+        self.first_free = slot;
+        if let Ok(found) = self.table.find_entry(spread(entry.hash), |other| *other == slot) {
             found.remove();
         }
-        let cell = std::mem::replace(&mut self.cells[slot as usize], Cell::Free { next: self.first_free });
-        self.first_free = slot;
-        if self.table.is_empty() && self.cells.len() > KEEP {
-            self.cells = Vec::new();
+        if self.table.is_empty() && self.chunks.len() > 1 {
+            self.chunks = Vec::new();
             self.first_free = NIL;
             self.table = HashTable::new();
         }
-        match cell {
-            Cell::Used(entry) => entry,
-            Cell::Free { .. } => unreachable!("slot {slot} is free"),
-        }
+        entry
     }
 }
 
@@ -189,27 +219,23 @@ mod tests {
     use super::*;
     use crate::ObjectKey;
 
-    fn entry(key: u32) -> Entry<u32> {
-        let (env, _clock) = Env::simulated(1);
-        let place = Place::Delayed { number: 0 };
-        Entry { key, since: env.now(), causes: Causes::none(), priority: 0, retry: false, place }
-    }
-
     fn insert(slots: &mut Slots<u32>, key: u32) -> Slot {
-        slots.insert(slots.hash(&key), entry(key))
+        let since = Env::simulated(1).0.now();
+        let (hash, place) = (slots.hash(&key), Place::Delayed { number: 0 });
+        slots.insert(Entry { key, since, causes: Causes::none(), priority: 0, hash, retry: false, place })
     }
 
     #[test]
     fn a_key_is_found_until_it_is_freed_and_its_slot_is_used_again() {
         let mut slots = Slots::new();
-        let all: Vec<_> = (0..100).map(|key| insert(&mut slots, key)).collect();
-        assert!((0..100).all(|key| slots.find(slots.hash(&key), &key) == Some(all[key as usize])));
+        let all: Vec<_> = (0..3000).map(|key| insert(&mut slots, key)).collect();
+        assert!((0..3000).all(|key| slots.find(slots.hash(&key), &key) == Some(all[key as usize])));
         assert_eq!(slots.free(all[7]).key, 7);
         assert_eq!(slots.free(all[9]).key, 9);
         assert_eq!(slots.find(slots.hash(&7), &7), None);
         assert!(slots.get(all[7]).is_none());
-        assert_eq!((insert(&mut slots, 200), insert(&mut slots, 201)), (all[9], all[7]));
-        assert_eq!(slots.capacity(), 100);
+        assert_eq!((insert(&mut slots, 3000), insert(&mut slots, 3001)), (all[9], all[7]));
+        assert_eq!(slots.capacity(), 3000);
     }
 
     #[test]
@@ -219,7 +245,7 @@ mod tests {
         for slot in all {
             slots.free(slot);
         }
-        assert_eq!(slots.cells.capacity(), 0);
+        assert_eq!((slots.capacity(), slots.chunks.capacity(), slots.table.capacity()), (0, 0, 0));
         assert_eq!(insert(&mut slots, 1), 0);
     }
 

@@ -138,29 +138,26 @@ impl<K: Object> Webhook<K> {
         self
     }
 
-    /// Registers them.
+    /// Registers them: all or, if one cannot be, none.
     ///
     /// # Errors
     /// A path is taken, or is none.
     pub fn complete(self, server: &WebhookServer) -> Result<(), RegisterError> {
-        let register = |hook: AdmissionHook, path: String, webhook_type, rules| {
-            let registration = Registration {
-                webhook_type,
-                path: path.clone(),
-                resource: self.kind.resource().clone(),
-                rules,
-            };
-            server.register_as(&path, hook.recover_panic(self.recover_panic).into(), Some(registration))
+        let mut hooks = Vec::new();
+        let mut add = |hook: AdmissionHook, path: String, webhook_type, rules| {
+            let resource = self.kind.resource().clone();
+            let registration = Registration { webhook_type, path: path.clone(), resource, rules };
+            hooks.push((path, hook.recover_panic(self.recover_panic).into(), Some(registration)));
         };
         if let Some(hook) = self.defaulting {
             let path = self.defaulter_path.unwrap_or_else(|| paths::mutate_kind(&self.kind));
-            register(hook(self.remove_unknown_fields), path, WebhookType::Mutating, self.defaulter_rules)?;
+            add(hook(self.remove_unknown_fields), path, WebhookType::Mutating, self.defaulter_rules);
         }
         if let Some(hook) = self.validating {
             let path = self.validator_path.unwrap_or_else(|| paths::validate_kind(&self.kind));
-            register(hook, path, WebhookType::Validating, self.validator_rules)?;
+            add(hook, path, WebhookType::Validating, self.validator_rules);
         }
-        Ok(())
+        server.register_all(hooks)
     }
 }
 

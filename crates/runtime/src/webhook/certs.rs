@@ -214,11 +214,11 @@ impl DevCertificate {
             vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
         let read = |name: &str| fs::read_to_string(self.options.dir.join(name)).ok();
         let found = read(&self.options.ca_key_name).and_then(|key| KeyPair::from_pem(&key).ok());
-        if let (Some(key), Some(authority)) = (found, read(&self.options.ca_name)) {
-            if certifies(&authority, &key) {
-                self.authority = authority;
-                return Ok(Issuer::new(params, key));
-            }
+        if let (Some(key), Some(authority)) = (found, read(&self.options.ca_name))
+            && certifies(&authority, &key)
+        {
+            self.authority = authority;
+            return Ok(Issuer::new(params, key));
         }
         let key = KeyPair::generate()?;
         validity(&mut params, self.env.wall(), AUTHORITY_VALIDITY);

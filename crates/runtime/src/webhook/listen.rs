@@ -12,12 +12,13 @@ use http::{Request, Response};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::{
         conn::auto,
         graceful::{GracefulShutdown, Watcher},
     },
 };
+use k1s_env::Env;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpListener,
@@ -87,7 +88,10 @@ impl WebhookServer {
         tracing::info!(%address, tls = options.tls, "serving webhooks");
 
         let graceful = GracefulShutdown::new();
-        let serve = self.accept(&listener, certificates.as_ref(), &graceful);
+        // Connections end with this, whatever they do then.
+        let end = CancellationToken::new();
+        let _end = end.clone().drop_guard();
+        let serve = self.accept(&listener, certificates.as_ref(), &graceful, &end);
         let reload = async {
             match &certificates {
                 Some(watcher) => watcher.run(env, options.reload_period, cancel.clone()).await,
@@ -123,9 +127,10 @@ impl WebhookServer {
         listener: &TcpListener,
         certificates: Option<&CertWatcher>,
         graceful: &GracefulShutdown,
+        end: &CancellationToken,
     ) {
         let env = &self.inner.env;
-        let mut http = auto::Builder::new(TokioExecutor::new());
+        let mut http = auto::Builder::new(EnvExecutor(env.clone()));
         http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
         http.http2().timer(TokioTimer::new()).max_concurrent_streams(1000);
         let http = Arc::new(http);
@@ -142,22 +147,26 @@ impl WebhookServer {
             let _ = stream.set_nodelay(true);
             let (server, http, certificates) = (self.clone(), Arc::clone(&http), certificates.cloned());
             let watcher = graceful.watcher();
+            let end = end.clone();
             let task = env.spawn("webhook-connection", async move {
-                let Some(certificates) = certificates else {
-                    return server.connection(&http, stream, watcher).await;
+                let serve = async {
+                    let Some(certificates) = certificates else {
+                        return server.connection(&http, stream, watcher).await;
+                    };
+                    let acceptor = TlsAcceptor::from(certificates.current());
+                    match server.inner.env.timeout(HANDSHAKE, acceptor.accept(stream)).await {
+                        Ok(Ok(stream)) => server.connection(&http, stream, watcher).await,
+                        Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
+                        Err(_) => tracing::debug!("no TLS handshake in time"),
+                    }
                 };
-                let acceptor = TlsAcceptor::from(certificates.current());
-                match server.inner.env.timeout(HANDSHAKE, acceptor.accept(stream)).await {
-                    Ok(Ok(stream)) => server.connection(&http, stream, watcher).await,
-                    Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
-                    Err(_) => tracing::debug!("no TLS handshake in time"),
-                }
+                end.run_until_cancelled(serve).await;
             });
             drop(task);
         }
     }
 
-    async fn connection<S>(&self, http: &auto::Builder<TokioExecutor>, stream: S, watcher: Watcher)
+    async fn connection<S>(&self, http: &auto::Builder<EnvExecutor>, stream: S, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -183,6 +192,19 @@ impl WebhookServer {
             }
         };
         self.answer(parts, body).await.map(Full::new)
+    }
+}
+
+/// Starts the tasks of HTTP/2 streams, so that they are counted.
+#[derive(Clone)]
+struct EnvExecutor(Env);
+
+impl<F> hyper::rt::Executor<F> for EnvExecutor
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        drop(self.0.spawn("webhook-stream", stream));
     }
 }
 

@@ -1,15 +1,17 @@
 //! The webhook server: handlers by path, and the door in process.
 
 use std::{
-    collections::{BTreeMap, btree_map::Entry},
+    collections::BTreeMap,
     fmt,
     net::{IpAddr, SocketAddr},
+    panic::AssertUnwindSafe,
     path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::{HeaderMap, Request, Response, StatusCode};
 use k1s_env::{Component, Env, WorkTracker};
 use parking_lot::RwLock;
@@ -21,7 +23,7 @@ use super::{
     conversion::{Converter, ConverterError, Converters},
     metrics::{PathMetrics, WebhookMetrics},
     paths,
-    wire::{HttpHandler, TooLarge, text},
+    wire::{HttpHandler, TooLarge, panic_message, text},
 };
 use crate::{BoxError, Metrics, Object};
 
@@ -186,28 +188,29 @@ impl WebhookServer {
     /// # Errors
     /// There is one at this path, or it is not a path.
     pub fn register(&self, path: &str, hook: impl Into<Hook>) -> Result<(), RegisterError> {
-        self.register_as(path, hook.into(), None)
+        self.register_all(vec![(path.to_owned(), hook.into(), None)])
     }
 
-    pub(super) fn register_as(
+    /// Puts handlers at their paths: all of them or, if one cannot be, none.
+    pub(super) fn register_all(
         &self,
-        path: &str,
-        hook: Hook,
-        registration: Option<Registration>,
+        hooks: Vec<(String, Hook, Option<Registration>)>,
     ) -> Result<(), RegisterError> {
-        if !paths::is_valid(path) {
-            return Err(RegisterError::Path(path.into()));
-        }
         let mut routes = self.inner.routes.write();
-        match routes.entry(path.into()) {
-            Entry::Occupied(_) => Err(RegisterError::Duplicate(path.into())),
-            Entry::Vacant(entry) => {
-                tracing::info!(path, "registering webhook");
-                let metrics = self.inner.metrics.path(path);
-                entry.insert(Arc::new(Route { hook, metrics, registration }));
-                Ok(())
+        for (index, (path, ..)) in hooks.iter().enumerate() {
+            if !paths::is_valid(path) {
+                return Err(RegisterError::Path(path.clone()));
+            }
+            if routes.contains_key(path) || hooks[..index].iter().any(|(other, ..)| other == path) {
+                return Err(RegisterError::Duplicate(path.clone()));
             }
         }
+        for (path, hook, registration) in hooks {
+            tracing::info!(path, "registering webhook");
+            let metrics = self.inner.metrics.path(&path);
+            routes.insert(path, Arc::new(Route { hook, metrics, registration }));
+        }
+        Ok(())
     }
 
     /// Adds the conversions of a kind to `/convert`; also while the server runs.
@@ -301,7 +304,17 @@ impl WebhookServer {
             HookKind::Admission(hook) => hook.call(parts.uri.path(), headers, body, &metrics.panics).await,
             HookKind::Conversion(converters) => converters.call(body, &metrics.conversion_panics),
             HookKind::Http(handler) => match body {
-                Ok(body) => handler.call(Request::from_parts(parts, body)).await,
+                Ok(body) => {
+                    let path = parts.uri.path().to_owned();
+                    let request = Request::from_parts(parts, body);
+                    let called = AssertUnwindSafe(async { handler.call(request).await }).catch_unwind().await;
+                    called.unwrap_or_else(|panic| {
+                        metrics.panics.inc();
+                        let message = panic_message(panic.as_ref());
+                        tracing::error!(path, message, "recovered a panic in a webhook");
+                        text(StatusCode::INTERNAL_SERVER_ERROR, format!("panic: {message} [recovered]"))
+                    })
+                }
                 Err(error) => text(StatusCode::PAYLOAD_TOO_LARGE, error.to_string()),
             },
         }

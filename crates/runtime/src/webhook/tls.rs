@@ -245,3 +245,62 @@ impl fmt::Debug for CertWatcher {
         f.debug_struct("CertWatcher").field("files", &self.inner.files).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::webhook::certs::{DevCertificate, DevCertificateOptions};
+
+    fn certificate(env: &Env, dir: &Path, names: &[&str]) {
+        DevCertificate::open(env, DevCertificateOptions::new(dir, names.iter().copied())).unwrap();
+    }
+
+    #[tokio::test]
+    async fn files_are_read_again_every_period_without_a_handshake() {
+        let (dir, (env, clock)) = (tempfile::tempdir().unwrap(), Env::simulated(1));
+        certificate(&env, dir.path(), &["localhost"]);
+        let (reads, errors) = (Counter::default(), Counter::default());
+        let path = |name| dir.path().join(name);
+        let files = CertFiles { certificate: path("tls.crt"), key: path("tls.key"), client_ca: None };
+        let watcher = CertWatcher::counted(files, reads.clone(), errors.clone()).unwrap();
+        let first = watcher.current();
+        assert!(Arc::ptr_eq(&first, &watcher.current()), "what has not changed is not read");
+        assert_eq!(reads.get(), 1);
+
+        let cancel = CancellationToken::new();
+        let running = env.spawn("watcher", {
+            let (watcher, env, cancel) = (watcher.clone(), env.clone(), cancel.clone());
+            async move { watcher.run(&env, Duration::from_secs(10), cancel).await }
+        });
+        certificate(&env, dir.path(), &["localhost", "127.0.0.1"]);
+        clock.advance_and_settle(Duration::from_secs(9)).await;
+        assert_eq!(reads.get(), 1);
+        clock.advance_and_settle(Duration::from_secs(1)).await;
+        assert_eq!(reads.get(), 2);
+        assert!(!Arc::ptr_eq(&first, &watcher.current()));
+        assert_eq!(reads.get(), 2, "the period saw it first");
+
+        std::fs::write(path("tls.key"), "no key").unwrap();
+        clock.advance_and_settle(Duration::from_secs(20)).await;
+        assert_eq!((reads.get(), errors.get()), (4, 2));
+        cancel.cancel();
+        running.await.unwrap();
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said() {
+        let (env, dir) = (Env::system(), tempfile::tempdir().unwrap());
+        certificate(&env, dir.path(), &["localhost"]);
+        let path = |name: &str| dir.path().join(name);
+        let files = CertFiles { certificate: path("tls.crt"), key: path("tls.key"), client_ca: None };
+        let wrong = |files: CertFiles| CertWatcher::new(files).unwrap_err().to_string();
+        let mixed = wrong(CertFiles { certificate: path("ca.crt"), ..files.clone() });
+        assert!(mixed.contains("ca.crt and its key cannot be used"), "{mixed}");
+        let no_key = wrong(CertFiles { key: path("tls.crt"), ..files.clone() });
+        assert!(no_key.contains("tls.crt is not usable"), "{no_key}");
+        let no_ca = wrong(CertFiles { client_ca: Some(path("tls.key")), ..files.clone() });
+        assert!(no_ca.contains("tls.key is not usable: there is no certificate in it"), "{no_ca}");
+        let missing = wrong(CertFiles { client_ca: Some(path("none")), ..files });
+        assert!(missing.contains("none cannot be read"), "{missing}");
+    }
+}

@@ -35,8 +35,12 @@ async fn a_kind_that_comes_later_is_found_then() {
     let error = mapper.mapping(&gvk).await.unwrap_err();
     assert!(error.is_no_match());
     assert_eq!(error.to_string(), r#"no matches for kind "Widget" in version "test.k1s.dev/v1""#);
+    let error = client.get::<Widget>(&key("w")).await.unwrap_err();
+    assert!(error.is_no_match() && error.is_not_found(), "{error}");
     client.create(&Widget::crd()).await.unwrap();
     clock.settle().await;
+    let error = client.get::<Widget>(&key("w")).await.unwrap_err();
+    assert!(!error.is_no_match() && error.is_not_found(), "{error}");
     assert!(mapper.mapping(&gvk).await.unwrap_err().is_no_match(), "the server is not asked all the time");
     clock.advance_and_settle(Duration::from_secs(1)).await;
     assert_eq!(mapper.mapping(&gvk).await.unwrap().resource.plural, "widgets");

@@ -122,6 +122,83 @@ async fn strategic_patches_arrive_where_they_should() {
     }
 }
 
+/// From any state to any other: a patch arrives where an update would.
+#[tokio::test]
+async fn patches_arrive_where_updates_do() {
+    let client = client().await;
+    let env = client.env().clone();
+    let mut stored = client.create(&deployment("d")).await.unwrap();
+    for round in 0..120 {
+        let mut wanted = serde_json::to_value(&stored).unwrap();
+        shuffle(&env, &mut wanted, round);
+        let wanted: Deployment = from(wanted);
+        let updated =
+            client.dry_run().update(&wanted).await.unwrap_or_else(|error| panic!("{round}: {error}"));
+        let patch = match round % 3 {
+            0 => Patch::merge_from(&stored),
+            1 => Patch::strategic_merge_from(&stored),
+            _ => Patch::strategic_merge_from(&stored).with_optimistic_lock(),
+        };
+        let patched = client.patch(&wanted, patch).await.unwrap_or_else(|error| panic!("{round}: {error}"));
+        assert_eq!(patched.spec, updated.spec, "round {round}");
+        assert_eq!(patched.metadata.finalizers, updated.metadata.finalizers, "round {round}");
+        assert_eq!(patched.metadata.owner_references, updated.metadata.owner_references, "round {round}");
+        assert_eq!(patched.metadata.labels, updated.metadata.labels, "round {round}");
+        stored = patched;
+    }
+}
+
+/// Another state of a deployment: some things come, some go, some move.
+fn shuffle(env: &k1s_env::Env, object: &mut Value, round: u64) {
+    let some = |names: &[&str], make: &dyn Fn(&str, u64) -> Value| -> Value {
+        let mut picked: Vec<(u64, Value)> = Vec::new();
+        for name in names {
+            if env.random_below(3) > 0 {
+                picked.push((env.random(), make(name, env.random_below(3))));
+            }
+        }
+        picked.sort_by_key(|(order, _)| *order);
+        picked.into_iter().map(|(_, value)| value).collect()
+    };
+    let ports = |_: &str, value: u64| match value {
+        0 => json!([{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}]),
+        1 => json!([{"containerPort": 80, "name": "web", "protocol": "TCP"}]),
+        _ => {
+            json!([{"containerPort": 81, "protocol": "TCP"}, {"containerPort": 80, "name": "web", "protocol": "TCP"}])
+        }
+    };
+    let container = |name: &str, value: u64| {
+        json!({
+            "name": name, "image": format!("image:{value}"), "args": some(&["a", "b"], &|name, _| name.into()),
+            "env": some(&["X", "Y", "Z"], &|name, value| json!({"name": name, "value": value.to_string()})),
+            "ports": ports(name, value),
+        })
+    };
+    let meta = &mut object["metadata"];
+    meta["finalizers"] = some(&["k1s.dev/a", "k1s.dev/b", "k1s.dev/c"], &|name, _| name.into());
+    meta["labels"] = json!({"round": round.to_string(), format!("r{}", env.random_below(3)): "x"});
+    meta["ownerReferences"] = some(
+        &["u1", "u2", "u3"],
+        &|uid, value| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": format!("o{value}"), "uid": uid}),
+    );
+    let spec = &mut object["spec"]["template"]["spec"];
+    spec["containers"] = some(&["one", "two", "three"], &container);
+    if spec["containers"].as_array().is_none_or(Vec::is_empty) {
+        spec["containers"] = json!([container("main", 1)]);
+    }
+    spec["volumes"] = some(&["v", "w"], &|name, value| match value {
+        0 => json!({"name": name, "emptyDir": {}}),
+        1 => {
+            json!({"name": name, "configMap": {"name": "c", "items": [{"key": "k", "path": env.random_below(9).to_string()}]}})
+        }
+        _ => json!({"name": name, "secret": {"secretName": "s"}}),
+    });
+    spec["tolerations"] = some(&["t", "u"], &|name, _| json!({"key": name, "operator": "Exists"}));
+    spec["hostAliases"] =
+        some(&["1.2.3.4", "1.2.3.5"], &|ip, value| json!({"ip": ip, "hostnames": [format!("h{value}")]}));
+    spec["dnsConfig"] = json!({"nameservers": some(&["8.8.8.8", "9.9.9.9"], &|ip, _| ip.into())});
+}
+
 #[tokio::test]
 async fn custom_kinds_know_no_strategic_patches() {
     let client = client_with_widgets().await;

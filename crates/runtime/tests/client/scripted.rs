@@ -9,7 +9,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
 use k1s_env::{Env, VirtualClock};
 use k1s_runtime::{
-    client::{ApplyOptions, Client, ClientOptions, Error, ListOptions, WatchEvent},
+    client::{ApplyOptions, Client, ClientOptions, Error, ListOptions, Patch, PatchOptions, WatchEvent},
     metadata,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -68,13 +68,16 @@ const CONFIG_MAP: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"n
 
 #[tokio::test]
 async fn apply_sends_the_object_without_managed_fields_for_a_field_manager() {
-    let (client, sent, _) = script((0..4).map(|_| answer(200, CONFIG_MAP)).collect());
+    let (client, sent, _) = script((0..5).map(|_| answer(200, CONFIG_MAP)).collect());
     let mut object = config_map("a");
     object.metadata.managed_fields = Some(vec![Default::default()]);
     client.apply(&object, "me").await.unwrap();
     client.with_field_owner("wrapper").apply(&object, ApplyOptions::default()).await.unwrap();
     client.with_field_owner("wrapper").apply(&object, ApplyOptions::owner("me").force()).await.unwrap();
     client.dry_run().status().apply(&object, "me").await.unwrap();
+    let written = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"b": "2"}});
+    let options = PatchOptions { force: true, field_manager: Some("me".into()), ..PatchOptions::default() };
+    client.patch_with::<ConfigMap>(&key("a"), Patch::apply(&written), options).await.unwrap();
     let sent = sent.lock();
     let paths: Vec<&str> = sent.iter().map(|sent| sent.1.as_str()).collect();
     let path = "/api/v1/namespaces/default/configmaps/a";
@@ -85,8 +88,10 @@ async fn apply_sends_the_object_without_managed_fields_for_a_field_manager() {
             format!("{path}?fieldManager=wrapper"),
             format!("{path}?fieldManager=me&force=true"),
             format!("{path}/status?dryRun=All&fieldManager=me"),
+            format!("{path}?fieldManager=me&force=true"),
         ]
     );
+    assert_eq!((&*sent[4].2, &sent[4].4), ("application/apply-patch+yaml", &written));
     let (method, _, content_type, _, body) = &sent[0];
     assert_eq!((method.as_str(), content_type.as_str()), ("PATCH", "application/apply-patch+yaml"));
     assert_eq!(
@@ -105,7 +110,7 @@ async fn the_field_owner_is_sent_with_every_write() {
     let object = config_map("a");
     client.create(&object).await.unwrap();
     client.update(&object).await.unwrap();
-    client.patch(&object, k1s_runtime::client::Patch::merge_from(&object)).await.unwrap();
+    client.patch(&object, Patch::merge_from(&object)).await.unwrap();
     assert!(sent.lock().iter().all(|sent| sent.1.ends_with("?fieldManager=me")), "{sent:?}");
 }
 
@@ -157,6 +162,13 @@ async fn a_server_that_stays_busy_is_an_error_that_says_when_to_come_back() {
     assert_eq!(sent.lock().len(), 11);
     assert!(error.is_too_many_requests());
     assert_eq!(error.retry_after(), Some(Duration::ZERO));
+    let (client, sent, _) = script(vec![busy("31")]);
+    let error = client.create(&config_map("a")).await.unwrap_err();
+    assert_eq!(
+        (sent.lock().len(), error.retry_after()),
+        (1, Some(Duration::from_secs(31))),
+        "too long to wait here"
+    );
     let details = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServerTimeout","code":500,
         "message":"slow","details":{"retryAfterSeconds":4}}"#;
     let (client, _, _) = script(vec![answer(500, details)]);
@@ -169,7 +181,7 @@ async fn a_server_that_stays_busy_is_an_error_that_says_when_to_come_back() {
 async fn answers_of_proxies_are_understood_by_their_code() {
     let (client, _, _) = script(vec![answer(404, "<html>no such page</html>\n"), answer(502, "bad gateway")]);
     let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
-    assert!(error.is_not_found());
+    assert!(error.is_not_found() && error.is_no_match());
     assert_eq!(error.to_string(), "get configmaps default/a: <html>no such page</html> (404)");
     let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
     assert_eq!(error.to_string(), "get configmaps default/a: bad gateway (502)");

@@ -154,6 +154,18 @@ async fn an_interceptor_sees_all_calls() {
 }
 
 #[tokio::test]
+async fn the_first_interceptor_is_the_outermost() {
+    let outer = Arc::new(Notes { fail_after: Some(Verb::Get), ..Notes::default() });
+    let inner = Arc::new(Notes { fail_before: Some(Verb::Create), ..Notes::default() });
+    let client = client().await.intercept(Arc::clone(&outer)).intercept(Arc::clone(&inner));
+    client.create(&config_map("a")).await.unwrap_err();
+    assert_eq!((outer.seen.lock().len(), inner.seen.lock().len()), (1, 1), "what was not done has no after");
+    let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
+    assert_eq!(error.to_string(), "the answer is lost");
+    assert_eq!(inner.seen.lock().last().unwrap(), "after get not found", "the inner one was told first");
+}
+
+#[tokio::test]
 async fn an_interceptor_can_fail_a_call_before_and_after_it_happens() {
     let plain = client().await;
     let refusing = Arc::new(Notes { fail_before: Some(Verb::Create), ..Notes::default() });

@@ -172,4 +172,59 @@ mod tests {
         assert_eq!(patched["l"], json!([{"name": "b"}, {"name": "a", "x": 1}]));
         assert_eq!(patched["keep"], json!([1, 2]));
     }
+
+    mod properties {
+        use proptest::prelude::*;
+
+        use super::*;
+
+        fn value() -> impl Strategy<Value = Value> {
+            let leaf =
+                prop_oneof![Just(Value::Null), (0..3).prop_map(Value::from), "[ab]".prop_map(Value::from)];
+            leaf.prop_recursive(4, 24, 4, |inner| {
+                prop_oneof![
+                    prop::collection::vec(inner.clone(), 0..4).prop_map(Value::Array),
+                    prop::collection::vec(("(name|[a-d~/])", inner), 0..4)
+                        .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+                ]
+            })
+        }
+
+        /// What a type makes of a value that knows no field `c` and `d`.
+        fn known(value: &Value) -> Value {
+            match value {
+                Value::Object(map) => map
+                    .iter()
+                    .filter(|(key, value)| !["c", "d"].contains(&key.as_str()) && !value.is_null())
+                    .map(|(key, value)| (key.clone(), known(value)))
+                    .collect(),
+                Value::Array(items) => items.iter().map(known).collect(),
+                other => other.clone(),
+            }
+        }
+
+        proptest! {
+            #[test]
+            fn the_type_sees_its_own_changes_in_the_result(sent in value(), after in value()) {
+                let (before, after) = (known(&sent), known(&after));
+                let merged = merge(&sent, &before, after.clone());
+                prop_assert_eq!(known(&merged), after);
+                let mut patched = sent.clone();
+                json_patch::patch(&mut patched, &json_patch::diff(&sent, &merged)).unwrap();
+                prop_assert_eq!(patched, merged);
+            }
+
+            #[test]
+            fn unknown_fields_of_what_stays_stay(sent in value(), new in value()) {
+                prop_assume!(sent.is_object());
+                let before = known(&sent);
+                let mut after = before.clone();
+                after["new"] = known(&new);
+                let merged = merge(&sent, &before, after);
+                for (key, value) in sent.as_object().unwrap() {
+                    prop_assert_eq!(merged.get(key), Some(value));
+                }
+            }
+        }
+    }
 }

@@ -15,7 +15,9 @@
 //! }
 //!
 //! mod v1beta1 {
-//! #   use super::*;
+//! #   use kube::CustomResource;
+//! #   use schemars::JsonSchema;
+//! #   use serde::{Deserialize, Serialize};
 //!     #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, JsonSchema)]
 //!     #[kube(group = "example.com", version = "v1beta1", kind = "Job", namespaced)]
 //!     pub struct JobSpec {

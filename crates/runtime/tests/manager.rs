@@ -1,0 +1,366 @@
+//! The life of a manager: what starts and stops in which order, what ends it, what it leaves behind.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::{sync::Arc, time::Duration};
+
+use common::{HANG, World, config_map, idle, start};
+use k1s_runtime::{
+    Action, BoxError, Context, Controller, Manager, ManagerError, ObjectKey, Request, kind,
+    leader::LeaderElectionOptions, runnable, source,
+};
+use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::namespaced("default", name)
+}
+
+fn nothing() -> impl source::Source<Request> {
+    source::func("none", |_: source::SourceContext| async {})
+}
+
+#[tokio::test]
+async fn a_manager_is_started_once() {
+    let world = World::new().await;
+    let manager = world.manager();
+    let running = start(&manager);
+    manager.elected().await;
+    let again = manager.start(CancellationToken::new()).await.unwrap_err();
+    assert_eq!(again.to_string(), "manager already started");
+    running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reconcile_in_flight_ends_before_the_manager_does_and_no_other_begins() {
+    let world = World::new().await;
+    let manager = world.manager();
+    let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let log: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (told, wait, noted) = (begun.clone(), go.clone(), log.clone());
+    let controller = Controller::managed_by(&manager)
+        .named("slow")
+        .watches_raw_source(nothing())
+        .build(move |request: Request, context: Context| {
+            let (told, wait, noted) = (told.clone(), wait.clone(), noted.clone());
+            async move {
+                noted.lock().push(format!("begin {request}"));
+                told.notify_one();
+                wait.notified().await;
+                noted
+                    .lock()
+                    .push(format!("end {request} cancelled={}", context.cancellation().is_cancelled()));
+                Ok::<_, BoxError>(Action::done())
+            }
+        })
+        .unwrap();
+    let running = start(&manager);
+    controller.queue().add(key("a"));
+    begun.notified().await;
+    controller.queue().add(key("b"));
+    running.stop.cancel();
+    // Time enough for a manager that does not wait to end.
+    world.env.sleep(Duration::from_millis(50)).await;
+    assert!(!running.task.is_finished());
+    go.notify_one();
+    running.end().await.unwrap();
+    assert_eq!(*log.lock(), ["begin default/a", "end default/a cancelled=false"]);
+}
+
+#[tokio::test]
+async fn a_shutdown_that_takes_too_long_is_an_error_that_names_the_keys() {
+    let world = World::new().await;
+    let mut options = world.options();
+    options.graceful_shutdown_timeout = Some(Duration::from_millis(100));
+    let manager = Manager::new(world.kube.clone(), options).unwrap();
+    let begun = Arc::new(Notify::new());
+    let told = begun.clone();
+    let controller = Controller::managed_by(&manager)
+        .named("stuck")
+        .watches_raw_source(nothing())
+        .build(move |_: Request, context: Context| {
+            let told = told.clone();
+            async move {
+                told.notify_one();
+                context.cancelled().await;
+                std::future::pending::<()>().await;
+                Ok::<_, BoxError>(Action::done())
+            }
+        })
+        .unwrap();
+    let running = start(&manager);
+    controller.queue().add(key("deep/in/it"));
+    begun.notified().await;
+    let error = running.end().await.unwrap_err();
+    let ManagerError::ShutdownTimeout { stuck } = &error else { panic!("{error}") };
+    assert!(stuck.len() == 1 && stuck[0].starts_with("reconcile/stuck default/deep/in/it"), "{stuck:?}");
+    assert!(error.to_string().contains("default/deep/in/it"));
+    // Nothing is left of it.
+    world
+        .env
+        .timeout(HANG, async {
+            while manager.work().in_flight() > 0 {
+                world.env.sleep(Duration::from_millis(1)).await
+            }
+        })
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn what_was_not_done_is_done_after_the_next_start() {
+    let world = World::new().await;
+    let live = world.live();
+    let done: Arc<Mutex<Vec<String>>> = Arc::default();
+    for n in 0..20 {
+        live.create(&config_map(&format!("m{n:02}"), &[])).await.unwrap();
+    }
+    let mut starts = 0;
+    while done.lock().len() < 20 {
+        starts += 1;
+        assert!(starts <= 20, "each start does something: {:?}", done.lock());
+        let manager = world.manager();
+        let (client, noted, stop) = (manager.client(), done.clone(), CancellationToken::new());
+        let (token, begun_with) = (stop.clone(), done.lock().len());
+        Controller::managed_by(&manager)
+            .for_(kind::<ConfigMap>())
+            .complete(move |request: Request, _: Context| {
+                let (client, noted, token) = (client.clone(), noted.clone(), token.clone());
+                async move {
+                    let map = client.get::<ConfigMap>(&request).await?;
+                    if request.name().starts_with('m') && map.data.as_ref().is_none_or(|data| data.is_empty())
+                    {
+                        // A shutdown in the middle: this one still ends.
+                        if noted.lock().len() > begun_with + 3 {
+                            token.cancel();
+                        }
+                        let mut map = (*map).clone();
+                        map.data.get_or_insert_default().insert("done".into(), "yes".into());
+                        client.update(&map).await?;
+                        noted.lock().push(request.to_string());
+                    }
+                    Ok::<_, BoxError>(Action::done())
+                }
+            })
+            .unwrap();
+        let idle = async {
+            let _ = manager.wait_until_idle(k1s_runtime::IdleOptions::within(HANG)).await;
+            stop.cancel();
+        };
+        let (ended, ()) = tokio::join!(manager.start(stop.clone()), idle);
+        ended.unwrap();
+    }
+    assert!(starts > 1, "the shutdowns came in the middle");
+    let mut done = done.lock().clone();
+    done.sort();
+    done.dedup();
+    assert_eq!(done.len(), 20);
+}
+
+#[tokio::test]
+async fn runnables_start_and_stop_in_order_and_a_failing_one_ends_the_manager() {
+    let world = World::new().await;
+    let manager = world.manager();
+    let log: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let noting = |begin: &'static str, end: &'static str| {
+        let log = log.clone();
+        move |stop: CancellationToken| {
+            let log = log.clone();
+            async move {
+                log.lock().push(begin);
+                stop.cancelled().await;
+                log.lock().push(end);
+                Ok(())
+            }
+        }
+    };
+    manager.add(runnable("needs a leader", noting("leader +", "leader -")));
+    manager.add(runnable("everywhere", noting("other +", "other -")).without_leader_election());
+    let running = start(&manager);
+    let wait = async {
+        while log.lock().len() < 2 {
+            world.env.sleep(Duration::from_millis(1)).await
+        }
+    };
+    world.env.timeout(HANG, wait).await.unwrap();
+    // Added later: started at once.
+    manager.add(runnable("late", noting("late +", "late -")));
+    let wait = async {
+        while log.lock().len() < 3 {
+            world.env.sleep(Duration::from_millis(1)).await
+        }
+    };
+    world.env.timeout(HANG, wait).await.unwrap();
+    running.end().await.unwrap();
+    let log = log.lock().clone();
+    let at = |what: &str| log.iter().position(|one| *one == what).unwrap();
+    assert!(at("other -") < at("leader -"), "{log:?}");
+    assert!(at("leader +") < at("late +"), "{log:?}");
+
+    let manager = world.manager();
+    manager.add(runnable("doomed", |_| async { Err("no luck".into()) }));
+    let error = manager.start(CancellationToken::new()).await.unwrap_err();
+    assert_eq!(error.to_string(), "doomed: no luck");
+}
+
+#[tokio::test]
+async fn endpoints_tell_health_readiness_and_metrics() {
+    let world = World::new().await;
+    let mut options = world.options();
+    options.metrics_address = "127.0.0.1:0".into();
+    options.health_probe_address = "127.0.0.1:0".into();
+    let manager = Manager::new(world.kube.clone(), options).unwrap();
+    let resource =
+        kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk("test.k1s.dev", "v1", "Widget"));
+    let widgets = k1s_runtime::Kind::<kube::api::DynamicObject>::dynamic(resource);
+    Controller::managed_by(&manager)
+        .for_(kind::<ConfigMap>())
+        .complete(|_: Request, _: Context| async { Ok::<_, BoxError>(Action::done()) })
+        .unwrap();
+    manager.add_healthz_check("own", || async { Ok(()) });
+    let running = start(&manager);
+    idle(&manager).await;
+    let addresses = manager.addresses();
+    let get = async |address: std::net::SocketAddr, path: &str| -> (u16, String) { get(address, path).await };
+    assert_eq!(get(addresses.health.unwrap(), "/healthz").await, (200, "ok".into()));
+    assert_eq!(get(addresses.health.unwrap(), "/readyz").await.0, 200);
+    let (code, text) = get(addresses.metrics.unwrap(), "/metrics").await;
+    assert_eq!(code, 200);
+    for name in [
+        "controller_runtime_reconcile_total",
+        "controller_runtime_reconcile_time_seconds_bucket",
+        "workqueue_depth",
+        "workqueue_adds_total",
+        "workqueue_queue_duration_seconds_count",
+        "workqueue_work_duration_seconds_sum",
+        "workqueue_unfinished_work_seconds",
+        "workqueue_longest_running_processor_seconds",
+        "workqueue_retries_total",
+    ] {
+        assert!(text.contains(name), "{name} is not in\n{text}");
+    }
+    // A kind that nobody serves: not ready, and it says which. The manager goes on.
+    let _informer = manager.cache().informer(&widgets).unwrap();
+    let not_ready = async {
+        loop {
+            if let Some(Err(text)) = manager.readyz().run("caches").await {
+                if text.contains("does not serve") {
+                    return text;
+                }
+            }
+            world.env.sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let text = world.env.timeout(HANG, not_ready).await.unwrap();
+    assert!(
+        text.contains("Widget.test.k1s.dev: the server does not serve widgets.test.k1s.dev (v1)"),
+        "{text}"
+    );
+    assert_eq!(get(addresses.health.unwrap(), "/readyz").await.0, 500);
+    assert_eq!(get(addresses.health.unwrap(), "/healthz").await.0, 200);
+    running.end().await.unwrap();
+}
+
+async fn get(address: std::net::SocketAddr, path: &str) -> (u16, String) {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let code = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (code, body.to_owned())
+}
+
+#[tokio::test]
+async fn only_the_leader_works_and_the_next_one_takes_over() {
+    let world = World::new().await;
+    let with_election = || {
+        let mut options = world.options();
+        options.leader_election = Some(LeaderElectionOptions::new("test", "default"));
+        Manager::new(world.kube.clone(), options).unwrap()
+    };
+    let worked: Arc<Mutex<Vec<usize>>> = Arc::default();
+    let managers: Vec<Manager> = (0..2).map(|_| with_election()).collect();
+    for (n, manager) in managers.iter().enumerate() {
+        let worked = worked.clone();
+        Controller::managed_by(manager)
+            .for_(kind::<ConfigMap>())
+            .complete(move |request: Request, _: Context| {
+                if request.namespace() == Some("default") && request.name() == "a" {
+                    worked.lock().push(n);
+                }
+                async { Ok::<_, BoxError>(Action::done()) }
+            })
+            .unwrap();
+    }
+    let first = start(&managers[0]);
+    world.env.timeout(HANG, managers[0].elected()).await.unwrap();
+    let second = start(&managers[1]);
+    world.live().create(&config_map("a", &[])).await.unwrap();
+    idle(&managers[0]).await;
+    assert_eq!(*worked.lock(), [0]);
+    // Ended in good order, it gives the lease back: the other one need not wait for its end.
+    first.end().await.unwrap();
+    let holder = world.live().get::<Lease>(&key("test")).await.unwrap();
+    drop(holder);
+    world.env.timeout(HANG, managers[1].elected()).await.unwrap();
+    idle(&managers[1]).await;
+    assert_eq!(*worked.lock(), [0, 1]);
+    second.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn losing_the_lease_ends_the_manager() {
+    let world = World::new().await;
+    let mut options = world.options();
+    let mut election = LeaderElectionOptions::new("test", "default");
+    election.lease_duration = Duration::from_millis(1000);
+    election.renew_deadline = Duration::from_millis(300);
+    election.retry_period = Duration::from_millis(50);
+    options.leader_election = Some(election);
+    let manager = Manager::new(world.kube.clone(), options).unwrap();
+    let running = start(&manager);
+    world.env.timeout(HANG, manager.elected()).await.unwrap();
+    world.faults.refuse(|request| request.method().eq("PUT").then_some(500));
+    let ended = world.env.timeout(HANG, running.task).await.unwrap().unwrap();
+    assert_eq!(ended.unwrap_err().to_string(), "leader election lost");
+}
+
+#[tokio::test]
+async fn nothing_is_left_running() {
+    let (env, _clock) = k1s_env::Env::simulated(9);
+    let store = Arc::new(k1s_store::MemoryStore::new(env.clone(), k1s_store::MemoryOptions::default()));
+    let world = World::with(env.clone(), store).await;
+    let before: Vec<String> = env.tasks().iter().map(|task| task.name.to_string()).collect();
+    let manager = world.manager();
+    let client = manager.client();
+    Controller::managed_by(&manager)
+        .for_(kind::<ConfigMap>())
+        .complete(move |request: Request, _: Context| {
+            let client = client.clone();
+            async move {
+                client.list::<k8s_openapi::api::core::v1::Secret>(Default::default()).await?;
+                client.get_opt::<ConfigMap>(&request).await?;
+                Ok::<_, BoxError>(Action::requeue_after(Duration::from_secs(5)))
+            }
+        })
+        .unwrap();
+    let running = start(&manager);
+    idle(&manager).await;
+    running.end().await.unwrap();
+    let after: Vec<String> = env.tasks().iter().map(|task| task.name.to_string()).collect();
+    let left: Vec<&String> = after
+        .iter()
+        .filter(|name| !before.contains(name))
+        // Those of the server: its caches, which stay.
+        .filter(|name| !name.starts_with("cache of") && !name.starts_with("watch cache"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}; before: {before:?}");
+    assert_eq!(manager.work().in_flight(), 0);
+}
