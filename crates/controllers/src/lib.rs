@@ -31,6 +31,7 @@ mod gc;
 mod kinds;
 mod meta;
 mod namespaces;
+mod tenants;
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,6 +40,8 @@ use k1s_runtime::{
     controller::BuildError,
 };
 use tokio_util::sync::CancellationToken;
+
+pub use tenants::{TenantControllers, TenantSignal};
 
 /// Which controllers run, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]

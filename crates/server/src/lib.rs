@@ -36,7 +36,6 @@ mod custom;
 mod delete;
 mod discovery;
 mod errors;
-mod gc;
 mod health;
 mod input;
 mod lifecycle;

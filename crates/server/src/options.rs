@@ -36,11 +36,6 @@ pub struct ServerOptions {
     pub default_tenant: String,
     /// Whether a tenant comes into being when it is first asked for (else by [`crate::ApiServer::create_tenant`] only).
     pub create_tenants: bool,
-    /// Whether dependents of deleted objects are deleted too, and what waits for them goes on. Without it objects stay
-    /// as they were written: for those who bring a garbage collector of their own, or none.
-    pub garbage_collection: bool,
-    /// Whether namespaces and custom resource definitions that are being deleted are emptied and let go by the server.
-    pub finish_deletions: bool,
     /// Hears when a tenant needs controllers, and when it is gone.
     pub tenant_hook: Option<TenantHook>,
 }
@@ -68,7 +63,8 @@ impl TenantHook {
         TenantHook(Arc::new(hook))
     }
 
-    pub(crate) fn tell(&self, event: TenantEvent<'_>) {
+    /// Calls it.
+    pub fn tell(&self, event: TenantEvent<'_>) {
         (self.0)(event);
     }
 }
@@ -96,8 +92,6 @@ impl Default for ServerOptions {
             service_account_issuer: "https://kubernetes.default.svc.cluster.local".into(),
             default_tenant: "default".into(),
             create_tenants: true,
-            garbage_collection: true,
-            finish_deletions: true,
             tenant_hook: None,
         }
     }

@@ -94,6 +94,15 @@ impl ApiServer {
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
+    /// A handle on a tenant that is there.
+    ///
+    /// # Errors
+    /// 404 if it is not.
+    pub async fn find_tenant(&self, name: &str) -> Result<ApiServer, Status> {
+        let tenant = self.inner.tenant(name, false).await?;
+        Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
+    }
+
     /// Makes a tenant; it is no error if it is there.
     pub async fn create_tenant(&self, name: &str) -> Result<(), Status> {
         self.inner.tenant(name, true).await.map(|_| ())

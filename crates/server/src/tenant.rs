@@ -24,7 +24,6 @@ use crate::{
     catalog::Catalog,
     custom::Customs,
     errors,
-    gc::Collector,
     options::{ServerOptions, TenantEvent},
     resource::Resource,
     stored::Stored,
@@ -50,7 +49,6 @@ pub(crate) struct Tenant {
     prefix: String,
     caches: RwLock<HashMap<(String, String, String), Arc<Cache>>>,
     pub(crate) customs: Customs,
-    pub(crate) collector: Collector,
     /// Whether it was said that controllers are needed.
     needs_controllers: AtomicBool,
     /// Ends its watches and tasks.
@@ -66,7 +64,6 @@ impl Tenant {
             shared,
             caches: RwLock::default(),
             customs: Customs::default(),
-            collector: Collector::default(),
             needs_controllers: AtomicBool::new(false),
             stop,
         })

@@ -9,7 +9,6 @@ use crate::{
     admission,
     context::Cx,
     errors,
-    gc::Collector,
     lifecycle::{self, Fate},
     resource::Resource,
     stored::Stored,
@@ -214,7 +213,6 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.store().txn(with(txn, ops)).await {
         Ok(revision) => {
-            Collector::after_write(&cx.tenant, &object);
             lifecycle::after_any(cx, &object, Fate::Created);
             Ok(Written::Stored(Stored::new(&value, revision)?))
         }
@@ -464,7 +462,6 @@ async fn update_once(
             if gone {
                 crate::lifecycle::after_delete(cx, &new);
             }
-            Collector::after_write(&cx.tenant, &new);
             lifecycle::after_any(cx, &new, if gone { Fate::Deleted } else { Fate::Changed });
             Ok(Attempt::Done(Written::Stored(Stored::new(&value, revision)?)))
         }

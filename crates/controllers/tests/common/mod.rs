@@ -95,8 +95,6 @@ impl Api {
     /// A server over a store, without controllers.
     pub async fn bare(env: Env, store: Arc<dyn Store>) -> Api {
         let mut options = ServerOptions::default();
-        options.garbage_collection = false;
-        options.finish_deletions = false;
         options.root_ca = "the authority".to_owned();
         let server = ApiServer::new(env.clone(), store, options).await.unwrap();
         let stop = CancellationToken::new();
