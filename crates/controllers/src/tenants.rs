@@ -19,8 +19,9 @@ use crate::{ControllersOptions, run};
 /// How long is waited after a first failure, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Makes the client of a tenant.
-type Door = dyn Fn(String) -> Pin<Box<dyn Future<Output = Result<kube::Client, BoxError>> + Send>> + Send + Sync;
+/// Makes the client of a tenant, if that is there.
+type Door = dyn Fn(String) -> Opening + Send + Sync;
+type Opening = Pin<Box<dyn Future<Output = Result<Option<kube::Client>, BoxError>> + Send>>;
 
 /// Runs the [controllers](crate) of the tenants of a server, each from when it is first needed until it is gone. Those that
 /// fail are started again after a pause. All end when this is dropped; [`stop`](Self::stop) also waits for their end.
@@ -72,11 +73,11 @@ impl TenantControllers {
         TenantSignal { inner: Arc::downgrade(&self.inner) }
     }
 
-    /// How a tenant is reached. Those that were needed before this begin now.
+    /// How a tenant is reached; `None` is for one that is not there any more. Those that were needed before this begin now.
     pub fn connect<F, Fut>(&self, client: F)
     where
         F: Fn(String) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<kube::Client, BoxError>> + Send + 'static,
+        Fut: Future<Output = Result<Option<kube::Client>, BoxError>> + Send + 'static,
     {
         let waiting = {
             let mut state = self.inner.state.lock();
@@ -91,7 +92,9 @@ impl TenantControllers {
     /// The tenants whose controllers run.
     #[must_use]
     pub fn running(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.inner.state.lock().running.keys().cloned().collect();
+        let state = self.inner.state.lock();
+        let running = state.running.iter().filter(|(_, running)| !running.task.is_finished());
+        let mut names: Vec<String> = running.map(|(name, _)| name.clone()).collect();
         names.sort();
         names
     }
@@ -131,7 +134,8 @@ impl TenantSignal {
 impl Inner {
     fn needed(&self, tenant: &str) {
         let mut state = self.state.lock();
-        if self.stop.is_cancelled() || state.running.contains_key(tenant) {
+        let runs = state.running.get(tenant).is_some_and(|running| !running.task.is_finished());
+        if self.stop.is_cancelled() || runs {
             return;
         }
         let Some(door) = state.door.clone() else {
@@ -192,6 +196,7 @@ async fn follow(
                 None => return Ok(()),
                 Some(client) => client?,
             };
+            let Some(client) = client else { return Ok(()) };
             let connected = Connected { client, env: env.clone() };
             Ok(run(connected, options.clone(), stop.clone()).await?)
         }

@@ -52,8 +52,11 @@ impl ControlPlane {
         controllers.connect(move |tenant| {
             let door = door.clone();
             async move {
-                let inside = door.find_tenant(&tenant).await?;
-                Ok::<_, BoxError>(kube::Client::new(inside.as_user(User::admin()), "default"))
+                match door.find_tenant(&tenant).await {
+                    Ok(inside) => Ok(Some(kube::Client::new(inside.as_user(User::admin()), "default"))),
+                    Err(status) if status.code == 404 => Ok(None),
+                    Err(status) => Err(BoxError::from(status)),
+                }
             }
         });
         Ok(ControlPlane { server, controllers })

@@ -80,7 +80,13 @@ async fn once(feed: &Feed, position: &mut Option<String>) -> Ended {
         Ok(events) => events.boxed(),
         Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404 | 405) => return Ended::NotHere,
         Err(kube::Error::Api(status)) if status.code == 410 => return Ended::Expired,
-        Err(error) => return Ended::Failed(error.to_string()),
+        Err(error) => {
+            // A server that refuses a position may have lost it: an empty store, for example. It is asked for everything.
+            if matches!(error, kube::Error::Api(_)) {
+                *position = None;
+            }
+            return Ended::Failed(error.to_string());
+        }
     };
     let _ = feed.shared.is_k1s.set(true);
     if position.is_none() {
