@@ -77,7 +77,11 @@ pub(crate) async fn in_namespace(feed: &Feed, namespace: &str) -> Result<Vec<Fou
 }
 
 /// Every object of a kind.
-pub(crate) async fn of_kind(feed: &Feed, resource: &Resource, served: Arc<Served>) -> Result<Vec<Found>, BoxError> {
+pub(crate) async fn of_kind(
+    feed: &Feed,
+    resource: &Resource,
+    served: Arc<Served>,
+) -> Result<Vec<Found>, BoxError> {
     if feed.is_k1s() == Some(true) {
         return on_k1s(feed, &format!("{PATH}?of={}.{}", resource.plural, resource.group)).await;
     }
@@ -111,7 +115,10 @@ async fn listed(feed: &Feed, served: Arc<Served>, options: ListOptions) -> Resul
         Err(error) if error.is_not_found() => Vec::new(),
         Err(error) => return Err(error.into()),
     };
-    Ok(items.iter().map(|one| Found { served: Arc::clone(&served), meta: Meta::from(&one.metadata) }).collect())
+    Ok(items
+        .iter()
+        .map(|one| Found { served: Arc::clone(&served), meta: Meta::from(&one.metadata) })
+        .collect())
 }
 
 /// Deletes these objects; what is left waits for finalizers, or for its time.
@@ -127,7 +134,11 @@ pub(crate) async fn clear(feed: &Feed, found: Vec<Found>) -> Result<Vec<Remains>
     Ok(remains)
 }
 
-async fn clear_one(feed: &Feed, found: Found, grace_period: Option<u32>) -> Result<Option<Remains>, BoxError> {
+async fn clear_one(
+    feed: &Feed,
+    found: Found,
+    grace_period: Option<u32>,
+) -> Result<Option<Remains>, BoxError> {
     let Found { served, meta } = found;
     let resource = Resource::new(&served.api.group, &served.api.plural).dotted();
     if meta.is_deleting() {

@@ -91,7 +91,11 @@ impl Reconciler for Definitions {
                 let found = contents::of_kind(&self.feed, &resource, served).await?;
                 if !contents::clear(&self.feed, found).await?.is_empty() {
                     let every_end_is_heard = self.feed.is_k1s() == Some(true);
-                    return Ok(Action::requeue_after(Duration::from_secs(if every_end_is_heard { 60 } else { 5 })));
+                    return Ok(Action::requeue_after(Duration::from_secs(if every_end_is_heard {
+                        60
+                    } else {
+                        5
+                    })));
                 }
                 ("False", "InstanceDeletionCompleted", "removed all instances")
             }

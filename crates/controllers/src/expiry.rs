@@ -116,7 +116,8 @@ impl Reconciler<Key> for Expiry {
             What::Lease => ("coordination.k8s.io", "v1", "Lease", "leases"),
         };
         let gvk = GroupVersionKind::gvk(group, version, kind);
-        let objects = self.client.kind(Kind::<DynamicObject>::dynamic(ApiResource::from_gvk_with_plural(&gvk, plural)));
+        let objects =
+            self.client.kind(Kind::<DynamicObject>::dynamic(ApiResource::from_gvk_with_plural(&gvk, plural)));
         let Some(object) = objects.live().get_opt(&key).await? else { return Ok(Action::done()) };
         let created = object.metadata.creation_timestamp.as_ref().map(|time| time.0);
         let last = match what {

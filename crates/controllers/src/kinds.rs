@@ -69,7 +69,8 @@ impl Kinds {
 
     /// How long it may take until a kind that is not there is: the server may lag behind its definitions for a moment.
     pub(crate) fn patience(&self) -> Duration {
-        let recent = self.known.lock().changed.is_some_and(|at| self.env.now() - at < Duration::from_secs(10));
+        let recent =
+            self.known.lock().changed.is_some_and(|at| self.env.now() - at < Duration::from_secs(10));
         if recent { Duration::from_secs(1) } else { Duration::from_secs(30) }
     }
 
@@ -104,7 +105,8 @@ impl Kinds {
 
     fn recall(&self, question: &Question) -> (Option<Option<Arc<Served>>>, u64) {
         let known = self.known.lock();
-        let good = |(found, at): &&(Option<Arc<Served>>, Instant)| found.is_some() || self.env.now() - *at < MISS;
+        let good =
+            |(found, at): &&(Option<Arc<Served>>, Instant)| found.is_some() || self.env.now() - *at < MISS;
         (known.answers.get(question).filter(good).map(|(found, _)| found.clone()), known.generation)
     }
 
@@ -122,7 +124,9 @@ impl Kinds {
         if group.is_empty() {
             return Ok(vec!["v1".to_owned()]);
         }
-        let Some(found) = self.get::<APIGroup>(&format!("/apis/{group}")).await? else { return Ok(Vec::new()) };
+        let Some(found) = self.get::<APIGroup>(&format!("/apis/{group}")).await? else {
+            return Ok(Vec::new());
+        };
         let preferred = found.preferred_version.map(|version| version.group_version);
         let mut versions: Vec<String> =
             found.versions.into_iter().map(|version| version.group_version).collect();
@@ -130,7 +134,11 @@ impl Kinds {
         Ok(versions)
     }
 
-    async fn ask(&self, api_version: &str, is: impl Fn(&APIResource) -> bool) -> kube::Result<Option<Served>> {
+    async fn ask(
+        &self,
+        api_version: &str,
+        is: impl Fn(&APIResource) -> bool,
+    ) -> kube::Result<Option<Served>> {
         // It is somebody's text, and becomes a part of a path.
         let sane = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '/');
         if api_version.is_empty() || !api_version.chars().all(sane) || api_version.contains("..") {

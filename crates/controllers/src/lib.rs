@@ -35,10 +35,7 @@ mod tenants;
 
 use std::{sync::Arc, time::Duration};
 
-use k1s_runtime::{
-    Connect, Manager, ManagerError, ManagerOptions,
-    controller::BuildError,
-};
+use k1s_runtime::{Connect, Manager, ManagerError, ManagerOptions, controller::BuildError};
 use tokio_util::sync::CancellationToken;
 
 pub use tenants::{TenantControllers, TenantSignal};

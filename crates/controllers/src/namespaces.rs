@@ -146,7 +146,10 @@ fn conditions(remains: &[Remains], before: &[NamespaceCondition], now: Timestamp
                 "NamespaceFinalizersRemaining",
                 true,
                 "SomeFinalizersRemain",
-                format!("Some content in the namespace has finalizers remaining: {}", join(&finalizers, "in")),
+                format!(
+                    "Some content in the namespace has finalizers remaining: {}",
+                    join(&finalizers, "in")
+                ),
             ),
             false => fine(
                 "NamespaceFinalizersRemaining",
@@ -184,7 +187,8 @@ mod tests {
         );
         let at = |second| Timestamp::from_second(second).unwrap();
         let first = conditions(&remains, &[], at(1));
-        let text = |conditions: &[NamespaceCondition], place: usize| conditions[place].message.clone().unwrap();
+        let text =
+            |conditions: &[NamespaceCondition], place: usize| conditions[place].message.clone().unwrap();
         assert_eq!(
             text(&first, 3),
             "Some resources are remaining: deployments.apps has 1 resource instances, pods. has 2 resource instances"

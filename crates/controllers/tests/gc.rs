@@ -111,7 +111,10 @@ async fn one_of_two_owners_takes_its_reference_along_and_the_last_takes_the_obje
         let (one, two) = (api.create(MAPS, "one", &[]).await, api.create(MAPS, "two", &[]).await);
         api.create(SECRETS, "d", &[owner("one", &one), blocking("two", &two)]).await;
         api.delete(&format!("{MAPS}/one"), "Background").await;
-        api.becomes(SECRETS, "d", |item| item["metadata"]["ownerReferences"] == json!([blocking("two", &two)])).await;
+        api.becomes(SECRETS, "d", |item| {
+            item["metadata"]["ownerReferences"] == json!([blocking("two", &two)])
+        })
+        .await;
         api.delete(&format!("{MAPS}/two"), "Foreground").await;
         api.gone(MAPS, "two").await;
         api.gone(SECRETS, "d").await;
@@ -196,7 +199,8 @@ async fn a_reference_that_makes_no_sense_is_left_alone() {
         api.create(SECRETS, "review", &[review]).await;
         api.delete(&format!("{MAPS}/o"), "Background").await;
         api.settle().await;
-        for path in ["/api/v1/nodes/of-the-cluster", &format!("{SECRETS}/unknown"), &format!("{SECRETS}/review")]
+        for path in
+            ["/api/v1/nodes/of-the-cluster", &format!("{SECRETS}/unknown"), &format!("{SECRETS}/review")]
         {
             let object = api.get(path).await;
             assert!(object["metadata"]["ownerReferences"].is_array(), "{object}");
@@ -225,7 +229,8 @@ async fn custom_resources_own_and_are_owned() {
         api.create_with(DEFINITIONS, definition("Namespaced")).await;
         api.gone(SECRETS, "early").await;
         let top = api.create(MAPS, "top", &[]).await;
-        let middle = typed(json!({"metadata": {"name": "middle", "ownerReferences": [blocking("top", &top)]}}));
+        let middle =
+            typed(json!({"metadata": {"name": "middle", "ownerReferences": [blocking("top", &top)]}}));
         let middle = api.create_with(widgets, middle).await;
         api.create(SECRETS, "leaf", &[widget("middle", &middle)]).await;
         api.delete(&format!("{MAPS}/top"), "Foreground").await;
@@ -295,8 +300,10 @@ async fn nothing_is_left_running_when_the_controllers_have_ended() {
         assert!(api.env.tasks().len() > before);
         api.stop();
         controllers.await.unwrap();
-        let ours = |name: &str| name.contains("controller") || name.contains("informer") || name.contains("feed");
-        let left: Vec<String> = api.env.tasks().iter().map(|task| task.name.to_string()).filter(|name| ours(name)).collect();
+        let ours =
+            |name: &str| name.contains("controller") || name.contains("informer") || name.contains("feed");
+        let left: Vec<String> =
+            api.env.tasks().iter().map(|task| task.name.to_string()).filter(|name| ours(name)).collect();
         assert_eq!(left, Vec::<String>::new());
     }
 }

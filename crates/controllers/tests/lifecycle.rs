@@ -50,7 +50,10 @@ async fn a_namespace_says_what_it_waits_for_and_goes_when_that_is_gone() {
         let secrets = "/api/v1/namespaces/n/secrets";
         api.create_with(secrets, held("s", &[])).await;
         api.delete(&format!("{NAMESPACES}/n"), "Background").await;
-        api.becomes(NAMESPACES, "n", |item| condition(item, "NamespaceFinalizersRemaining")["status"] == "True").await;
+        api.becomes(NAMESPACES, "n", |item| {
+            condition(item, "NamespaceFinalizersRemaining")["status"] == "True"
+        })
+        .await;
         let namespace = api.get(&format!("{NAMESPACES}/n")).await;
         assert_eq!(namespace["status"]["phase"], "Terminating");
         assert_eq!(
@@ -72,7 +75,8 @@ async fn a_namespace_says_what_it_waits_for_and_goes_when_that_is_gone() {
 #[tokio::test]
 async fn a_namespace_waits_for_finalizers_of_others() {
     let api = Api::new(View::K1s).await;
-    let namespace = json!({"metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes", "example.com/mine"]}});
+    let namespace =
+        json!({"metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes", "example.com/mine"]}});
     api.create_with(NAMESPACES, namespace).await;
     api.delete(&format!("{NAMESPACES}/n"), "Background").await;
     api.becomes(NAMESPACES, "n", |item| item["spec"]["finalizers"] == json!(["example.com/mine"])).await;
@@ -135,8 +139,10 @@ async fn default_objects_come_back_and_are_put_right() {
         assert!(account.is_string(), "it is there as soon as the namespace is");
         api.delete(&format!("{accounts}/default"), "Background").await;
         api.becomes(accounts, "default", |item| item["metadata"]["uid"] != account).await;
-        api.patch(&format!("{maps}/kube-root-ca.crt"), json!({"data": {"ca.crt": "another", "more": "x"}})).await;
-        api.becomes(maps, "kube-root-ca.crt", |item| item["data"] == json!({"ca.crt": "the authority"})).await;
+        api.patch(&format!("{maps}/kube-root-ca.crt"), json!({"data": {"ca.crt": "another", "more": "x"}}))
+            .await;
+        api.becomes(maps, "kube-root-ca.crt", |item| item["data"] == json!({"ca.crt": "the authority"}))
+            .await;
         let map = api.get(&format!("{maps}/kube-root-ca.crt")).await["metadata"]["uid"].clone();
         api.delete(&format!("{maps}/kube-root-ca.crt"), "Background").await;
         api.becomes(maps, "kube-root-ca.crt", |item| {
@@ -202,7 +208,8 @@ async fn leases_are_kept_unless_it_is_asked_for_and_then_until_nobody_renews_the
         let (api, clock) = Api::simulated(View::K1s, options).await;
         clock.settle().await;
         for name in ["dead", "alive"] {
-            let spec = json!({"holderIdentity": "x", "leaseDurationSeconds": 15, "renewTime": time(&api.env)});
+            let spec =
+                json!({"holderIdentity": "x", "leaseDurationSeconds": 15, "renewTime": time(&api.env)});
             api.create_with(LEASES, json!({"metadata": {"name": name}, "spec": spec})).await;
         }
         for _ in 0..3 {

@@ -95,6 +95,9 @@ impl Drop for ControlPlane {
 
 impl fmt::Debug for ControlPlane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ControlPlane").field("server", &self.server).field("controllers", &self.controllers).finish()
+        f.debug_struct("ControlPlane")
+            .field("server", &self.server)
+            .field("controllers", &self.controllers)
+            .finish()
     }
 }

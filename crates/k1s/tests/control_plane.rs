@@ -98,7 +98,8 @@ async fn controllers_run_in_the_tenants_that_need_them_until_they_are_gone() {
     .await;
     let namespaces = Api::<Namespace>::all(a.clone());
     namespaces.delete("n", &DeleteParams::default()).await.unwrap();
-    eventually(&env, "the namespace was gone", || async { namespaces.get_opt("n").await.unwrap().is_none() }).await;
+    eventually(&env, "the namespace was gone", || async { namespaces.get_opt("n").await.unwrap().is_none() })
+        .await;
     plane.stop().await;
     assert_eq!(plane.tenants_with_controllers(), [""; 0]);
     let left: Vec<String> = env.tasks().iter().map(|task| task.name.to_string()).collect();

@@ -109,7 +109,9 @@ async fn once(feed: &Feed, position: &mut Option<String>) -> Ended {
                 item.metadata.resource_version.into_string()
             }
             WatchEvent::Bookmark(bookmark) => {
-                if position.is_none() && bookmark.metadata.annotations.contains_key("k8s.io/initial-events-end") {
+                if position.is_none()
+                    && bookmark.metadata.annotations.contains_key("k8s.io/initial-events-end")
+                {
                     feed.tell(&Signal::End);
                     *position = Some(bookmark.metadata.resource_version.clone());
                 }

@@ -263,7 +263,9 @@ impl Graph {
             if let Some((_, known)) = node.references.iter_mut().find(|(one, _)| *one == reference) {
                 *known = verdict;
             }
-            if let (Verdict::Live { namespaced }, Some(owner)) = (verdict, self.owners.get_mut(&reference.uid)) {
+            if let (Verdict::Live { namespaced }, Some(owner)) =
+                (verdict, self.owners.get_mut(&reference.uid))
+            {
                 let within = namespaced.then(|| node.place.namespace.clone());
                 owner.live_as = Some((reference, within));
             }

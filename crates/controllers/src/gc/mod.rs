@@ -135,7 +135,9 @@ impl Collector {
         }
         let key = ObjectKey::new(namespaced.then_some(&*work.place.namespace), &reference.name);
         match self.client.kind(served.metadata()).live().get(&key).await {
-            Ok(owner) if owner.metadata.uid.as_deref() == Some(&reference.uid) => Ok(Verdict::Live { namespaced }),
+            Ok(owner) if owner.metadata.uid.as_deref() == Some(&reference.uid) => {
+                Ok(Verdict::Live { namespaced })
+            }
             Ok(_) => Ok(Verdict::Absent),
             Err(error) if is_missing(&error, &reference.name) => Ok(Verdict::Absent),
             // A name that cannot be one.
@@ -151,7 +153,8 @@ impl Collector {
         let objects = self.client.kind(served.metadata());
         let key = ObjectKey::new(Some(&place.namespace), &place.name);
         let patch = |field: &str, list: serde_json::Value| {
-            let list = if list.as_array().is_some_and(Vec::is_empty) { serde_json::Value::Null } else { list };
+            let list =
+                if list.as_array().is_some_and(Vec::is_empty) { serde_json::Value::Null } else { list };
             Patch::merge(&json!({"metadata": {"uid": **uid, "resourceVersion": *work.version, field: list}}))
         };
         let outcome = match &work.job {
@@ -165,8 +168,12 @@ impl Collector {
                     DeleteOptions { preconditions: Some(preconditions), ..DeleteOptions::default() };
                 objects.delete_with(&key, options.propagation(*policy)).await.map(drop)
             }
-            Job::Refer(references) => objects.patch(&key, patch("ownerReferences", json!(references))).await.map(drop),
-            Job::Finish(finalizers) => objects.patch(&key, patch("finalizers", json!(finalizers))).await.map(drop),
+            Job::Refer(references) => {
+                objects.patch(&key, patch("ownerReferences", json!(references))).await.map(drop)
+            }
+            Job::Finish(finalizers) => {
+                objects.patch(&key, patch("finalizers", json!(finalizers))).await.map(drop)
+            }
         };
         match outcome {
             Ok(()) => Ok(()),

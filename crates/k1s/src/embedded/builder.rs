@@ -151,7 +151,8 @@ impl RuntimeBuilder {
     /// # Errors
     /// If the folder or the port is in use, etcd cannot be reached, and so on. Nothing is left running.
     pub async fn start(self) -> Result<Runtime, StartError> {
-        let RuntimeBuilder { store, tenant, env, endpoint, server: mut options, controllers, patience } = self;
+        let RuntimeBuilder { store, tenant, env, endpoint, server: mut options, controllers, patience } =
+            self;
         let env = env.unwrap_or_else(Env::system);
         // First what fails most often, and leaves nothing behind.
         let (endpoint, listener) = match endpoint.bind(&env).await? {

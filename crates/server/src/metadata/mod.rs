@@ -25,7 +25,8 @@ use k1s_store::{Range, Revision};
 use self::select::Selection;
 pub(crate) use self::select::{split_key, waits};
 use crate::{
-    auth::Target, body::Body, errors, request::Query, resource::Resource, respond, stored::Stored, tenant::Tenant,
+    auth::Target, body::Body, errors, request::Query, resource::Resource, respond, stored::Stored,
+    tenant::Tenant,
 };
 
 /// Where it is.

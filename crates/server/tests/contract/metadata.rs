@@ -31,7 +31,11 @@ async fn initial(watch: &mut Watch) -> Vec<String> {
         assert_eq!((&event["type"], &object["kind"]), (&json!("ADDED"), &json!("PartialObjectMetadata")));
         assert_eq!(object.as_object().unwrap().len(), 4, "nothing but metadata: {object}");
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        names.push(format!("{}/{}", text(&object["resource"]["resource"]), text(&object["metadata"]["name"])));
+        names.push(format!(
+            "{}/{}",
+            text(&object["resource"]["resource"]),
+            text(&object["metadata"]["name"])
+        ));
     }
 }
 
@@ -110,7 +114,11 @@ async fn only_those_who_may_watch_everything_may_read_it() {
     let (client, _clock) = simulated(options).await;
     let answer = client.send("GET", PATH, &[("authorization", "Bearer alice-token")], "").await;
     assert_eq!(answer.status, 403);
-    assert!(answer.json()["message"].as_str().unwrap().contains("cannot watch resource \"*\""), "{}", answer.text());
+    assert!(
+        answer.json()["message"].as_str().unwrap().contains("cannot watch resource \"*\""),
+        "{}",
+        answer.text()
+    );
     let (status, _) = client.call("POST", PATH, json!({})).await;
     assert_eq!(status, 405);
 }
