@@ -24,6 +24,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 struct Watched {
     api: ApiResource,
     informer: Arc<Informer<Object>>,
+    /// Whether it was not served when that was last looked at.
+    missing: bool,
     _registration: Registration,
 }
 
@@ -34,7 +36,7 @@ pub(super) async fn follow(feed: &Feed) {
     feed.tell(&Signal::Begin { reset: true, ordered: false });
     let mut loading = true;
     loop {
-        let wanted = match wanted(feed).await {
+        let wanted = match wanted(feed, &watched).await {
             Ok(wanted) => wanted,
             Err(error) => {
                 feed.failed(error);
@@ -43,7 +45,11 @@ pub(super) async fn follow(feed: &Feed) {
             }
         };
         watched.retain(|resource, one| {
-            let stays = wanted.get(resource) == Some(&one.api);
+            let missing = wanted.get(resource) != Some(&one.api);
+            // Not at once: the last events of a kind that goes may still be on their way, and discovery may be wrong for a
+            // moment. That a kind is not served says nothing about its objects.
+            let stays = !(missing && one.missing);
+            one.missing = missing;
             if !stays {
                 feed.shared.cache.remove_informer(one.informer.kind());
             }
@@ -82,8 +88,11 @@ pub(super) async fn follow(feed: &Feed) {
     }
 }
 
-/// The kinds to watch, in their preferred versions.
-async fn wanted(feed: &Feed) -> Result<BTreeMap<Resource, ApiResource>, String> {
+/// The kinds to watch, in their preferred versions, or those that they are watched in already.
+async fn wanted(
+    feed: &Feed,
+    watched: &BTreeMap<Resource, Watched>,
+) -> Result<BTreeMap<Resource, ApiResource>, String> {
     let mapper = feed.client().rest_mapper();
     let named: Vec<Resource> =
         feed.shared.interests.read().iter().map(|interest| interest.resource.clone()).collect();
@@ -98,7 +107,10 @@ async fn wanted(feed: &Feed) -> Result<BTreeMap<Resource, ApiResource>, String> 
         // Events have no dependents, and there are many of them.
         let is_event = *resource.plural == *"events" && matches!(&*resource.group, "" | "events.k8s.io");
         if named.contains(&resource) || every && !is_event {
-            wanted.entry(resource).or_insert_with(|| mapping.resource.clone());
+            let known = watched.get(&resource).is_some_and(|one| one.api == mapping.resource);
+            if known || !wanted.contains_key(&resource) {
+                wanted.insert(resource, mapping.resource.clone());
+            }
         }
     }
     Ok(wanted)
@@ -122,5 +134,5 @@ fn watch(feed: &Feed, resource: &Resource, api: ApiResource) -> Result<Watched, 
         }
         event => feed.tell(&Signal::Stored(&resource, &Meta::from(&event.object().metadata))),
     }));
-    Ok(Watched { api, informer, _registration: registration })
+    Ok(Watched { api, informer, missing: false, _registration: registration })
 }

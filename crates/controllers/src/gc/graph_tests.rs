@@ -1,3 +1,5 @@
+//! The graph, told what happens, and what it says is to be done.
+
 use super::*;
 
 fn reference(uid: &str, blocking: bool) -> Reference {
