@@ -9,6 +9,7 @@ use std::{
 use clap::Args;
 use k1s::{
     Runtime, RuntimeBuilder, StartError, StopError,
+    controllers::ControllersOptions,
     env::Env,
     runtime::shutdown_on_signals,
     server::{ServerOptions, TlsFiles, Tokens},
@@ -102,7 +103,11 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let builder = transport(builder, &options)?
         .env(env)
         .listen(SocketAddr::new(options.bind, options.port))
-        .server_options(server_options(&options)?);
+        .server_options(server_options(&options)?)
+        .controllers(ControllersOptions {
+            garbage_collection: !options.disable_garbage_collection,
+            ..ControllersOptions::default()
+        });
     let runtime = builder.start().await?;
     if let (Some(kubeconfig), Some(url)) = (runtime.kubeconfig(), runtime.url()) {
         let path = &options.kubeconfig;
@@ -159,7 +164,6 @@ fn server_options(options: &Options) -> Result<ServerOptions, Error> {
         server.tokens =
             Tokens::parse(&read(path)?).map_err(|reason| Error::Tokens { path: path.clone(), reason })?;
     }
-    server.garbage_collection = !options.disable_garbage_collection;
     Ok(server)
 }
 

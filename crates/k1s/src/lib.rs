@@ -37,6 +37,7 @@
 //! # }
 //! ```
 
+pub use k1s_controllers as controllers;
 pub use k1s_env as env;
 pub use k1s_runtime as runtime;
 pub use k1s_server as server;
@@ -46,9 +47,11 @@ pub use k1s_store_etcd as store_etcd;
 pub use k8s_openapi;
 pub use kube;
 
+mod control_plane;
 mod embedded;
 pub mod manifests;
 
+pub use control_plane::ControlPlane;
 pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError, write_kubeconfig};
 
 #[cfg(doctest)]

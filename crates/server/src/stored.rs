@@ -113,6 +113,17 @@ impl Stored {
         out.extend_from_slice(self.json.get(HEAD.len()..).unwrap_or_default());
     }
 
+    /// Appends `"metadata":{…}` as a client sees it, and nothing else of the object.
+    pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) {
+        let rest = self.json.get(HEAD.len()..).unwrap_or_default();
+        let end = end_of_object(rest);
+        out.reserve(end + 64);
+        out.extend_from_slice(b"\"metadata\":{\"resourceVersion\":\"");
+        write_number(out, self.revision.get());
+        out.extend_from_slice(b"\",");
+        out.extend_from_slice(rest.get(..end).unwrap_or_default());
+    }
+
     /// The object as a client sees it.
     pub(crate) fn to_value(&self, kind: &str, api_version: &str) -> Result<Value, Status> {
         let parsed: Value = serde_json::from_slice(&self.json)
@@ -129,6 +140,28 @@ impl Stored {
         }
         Ok(Value::Object(object))
     }
+}
+
+/// The length of the rest of an object that was opened before, with its closing brace.
+fn end_of_object(json: &[u8]) -> usize {
+    let (mut depth, mut in_string, mut escaped) = (1_usize, false, false);
+    for (at, byte) in json.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' => depth += 1,
+            b'}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    json.len()
 }
 
 fn write_member(out: &mut Vec<u8>, key: &str, value: &Value, first: &mut bool) {
@@ -181,6 +214,18 @@ mod tests {
             r#"{"metadata":{"resourceVersion":"1234","name":"a"},"data":{"k":"v"}}"#
         );
         assert_eq!(stored.to_value("ConfigMap", "v1").unwrap()["metadata"]["resourceVersion"], "1234");
+    }
+
+    #[test]
+    fn metadata_ends_where_its_own_brace_is() {
+        let object = json!({"kind": "K", "metadata": {"name": "a}\"{\\", "labels": {"x": "}"}, "y": [{}]}, "data": {"k": "}"}});
+        let stored = Stored::new(&Stored::encode(&object, "v1", 7).unwrap(), Revision::new(5)).unwrap();
+        let mut out = b"{".to_vec();
+        stored.write_metadata(&mut out);
+        out.push(b'}');
+        let mut expected = json!({"metadata": object["metadata"]});
+        expected["metadata"]["resourceVersion"] = "5".into();
+        assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), expected);
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use k1s_controllers::ControllersOptions;
 use k1s_env::{Env, WorkTracker};
-use k1s_server::{ApiServer, Listener, ServerOptions, TlsFiles, User, serve};
+use k1s_server::{Listener, ServerOptions, TlsFiles, User, serve};
 use k1s_store::{MemoryOptions, Store};
 use k1s_store_disk::DiskOptions;
 use k1s_store_etcd::EtcdOptions;
 
 use super::{
-    Door, Endpoint, Parts, Runtime, StartError,
+    ControlPlane, Door, Endpoint, Parts, Runtime, StartError,
     endpoint::{EndpointOptions, Transport},
     store::StoreChoice,
 };
@@ -23,6 +24,7 @@ pub struct RuntimeBuilder {
     env: Option<Env>,
     endpoint: EndpointOptions,
     server: ServerOptions,
+    controllers: ControllersOptions,
     patience: Duration,
 }
 
@@ -34,6 +36,7 @@ impl Default for RuntimeBuilder {
             env: None,
             endpoint: EndpointOptions::default(),
             server: ServerOptions::default(),
+            controllers: ControllersOptions::default(),
             patience: Duration::from_secs(30),
         }
     }
@@ -130,6 +133,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Which controllers run: garbage collection, namespaces, definitions, default objects, expiry of Events. All of them, if
+    /// it is not said; `ControllersOptions::none()` leaves a server alone, as in an envtest.
+    pub fn controllers(mut self, options: ControllersOptions) -> RuntimeBuilder {
+        self.controllers = options;
+        self
+    }
+
     /// For how long [`Runtime::stop`] waits for requests in flight: 30 s, if it is not said.
     pub fn stop_timeout(mut self, timeout: Duration) -> RuntimeBuilder {
         self.patience = timeout;
@@ -141,7 +151,7 @@ impl RuntimeBuilder {
     /// # Errors
     /// If the folder or the port is in use, etcd cannot be reached, and so on. Nothing is left running.
     pub async fn start(self) -> Result<Runtime, StartError> {
-        let RuntimeBuilder { store, tenant, env, endpoint, server: mut options, patience } = self;
+        let RuntimeBuilder { store, tenant, env, endpoint, server: mut options, controllers, patience } = self;
         let env = env.unwrap_or_else(Env::system);
         // First what fails most often, and leaves nothing behind.
         let (endpoint, listener) = match endpoint.bind(&env).await? {
@@ -160,7 +170,7 @@ impl RuntimeBuilder {
         let tenant = options.default_tenant.clone();
         let store = store.open(&env).await?;
         let started = Started { env, store: Arc::clone(&store), endpoint, listener, tenant, patience };
-        match started.serve(options).await {
+        match started.serve(options, controllers).await {
             Ok(runtime) => Ok(runtime),
             Err(error) => {
                 if let Err(error) = store.close().await {
@@ -183,13 +193,18 @@ struct Started {
 }
 
 impl Started {
-    async fn serve(self, options: ServerOptions) -> Result<Runtime, StartError> {
+    async fn serve(
+        self,
+        options: ServerOptions,
+        controllers: ControllersOptions,
+    ) -> Result<Runtime, StartError> {
         let Started { env, store, endpoint, listener, tenant, patience } = self;
-        let server = ApiServer::new(env.clone(), Arc::clone(&store), options).await?;
+        let plane = ControlPlane::start(&env, Arc::clone(&store), options, controllers).await?;
+        let server = plane.server().clone();
         let inside = match server.tenant(&tenant).await {
             Ok(inside) => inside.as_user(User::admin()),
             Err(status) => {
-                server.shutdown();
+                plane.stop().await;
                 return Err(status.into());
             }
         };
@@ -197,7 +212,7 @@ impl Started {
         let requests = work.component("requests");
         let client = kube::Client::new(Door::new(inside, requests.clone()), "default");
         let serving = listener.map(|listener| env.spawn("listener", serve(server.clone(), listener)));
-        let parts = tokio::sync::Mutex::new(Some(Parts { serving, store }));
+        let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, store }));
         Ok(Runtime { env, work, requests, server, client, endpoint, tenant, patience, parts })
     }
 }

@@ -20,7 +20,10 @@ pub use self::{
     error::{StartError, StopError},
 };
 use self::{door::Door, endpoint::Endpoint};
-use crate::manifests::{self, Applied, ApplyError};
+use crate::{
+    ControlPlane,
+    manifests::{self, Applied, ApplyError},
+};
 
 /// A control plane in this process.
 ///
@@ -60,6 +63,7 @@ pub struct Runtime {
 
 /// What a runtime ends, in this order.
 struct Parts {
+    plane: ControlPlane,
     serving: Option<Task<std::io::Result<()>>>,
     store: Arc<dyn Store>,
 }
@@ -166,7 +170,8 @@ impl Runtime {
     /// If requests were not answered in time; the rest is stopped all the same. If the store could not be closed.
     pub async fn stop(&self) -> Result<(), StopError> {
         let mut parts = self.parts.lock().await;
-        let Some(Parts { serving, store }) = parts.take() else { return Ok(()) };
+        let Some(Parts { plane, serving, store }) = parts.take() else { return Ok(()) };
+        plane.stop_controllers().await;
         self.requests.stop_accepting();
         let answered = self.requests.wait_idle(self.patience).await;
         self.server.shutdown();
@@ -184,7 +189,8 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        let Some(Parts { serving, store }) = self.parts.get_mut().take() else { return };
+        let Some(Parts { plane, serving, store }) = self.parts.get_mut().take() else { return };
+        drop(plane);
         self.requests.stop_accepting();
         self.server.shutdown();
         // Outside of a tokio runtime nobody could wait; the store is closed when the last request lets go of it.
