@@ -10,13 +10,13 @@ use application::{
 };
 use k1s::{
     Runtime, RuntimeBuilder,
+    controllers::ControllersOptions,
     env::{Env, Task, VirtualClock},
     runtime::{
         IdleOptions, Manager, ManagerError, ManagerOptions, ObjectKey,
         client::{Client, ClientOptions, ListOptions, Patch},
         util::{controller_of, find_status_condition, is_status_condition_true},
     },
-    server::ServerOptions,
 };
 use k8s_openapi::{
     api::{
@@ -292,9 +292,8 @@ async fn drift_is_put_right() {
 async fn a_deleted_application_leaves_nothing_behind() {
     // Also where nobody collects garbage: the finalizer sees to it.
     for garbage_collection in [true, false] {
-        let mut options = ServerOptions::default();
-        options.garbage_collection = garbage_collection;
-        let world = World::with(|builder| builder.server_options(options)).await;
+        let options = ControllersOptions { garbage_collection, ..ControllersOptions::default() };
+        let world = World::with(|builder| builder.controllers(options)).await;
         world.create("web", 1, &[]).await;
         world.create("other", 1, &[]).await;
         assert_eq!(world.left("web").await, 3);
