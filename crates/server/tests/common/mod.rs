@@ -33,15 +33,20 @@ pub async fn server_with(env: &Env, store: Arc<dyn Store>, mut options: ServerOp
         TenantEvent::Gone(tenant) => signal.gone(tenant),
         _ => {}
     }));
-    let server = ApiServer::new(env.clone(), store, options).await.unwrap().as_user(User::admin());
+    let server = bare(env, store, options).await;
     let door = server.clone();
     controllers.connect(move |tenant| {
         let door = door.clone();
         async move { Ok(Some(kube::Client::new(door.find_tenant(&tenant).await?, "default"))) }
     });
-    // They live as long as the test.
+    // They live as long as the test, and so does the server.
     std::mem::forget(controllers);
     server
+}
+
+/// A server as told, alone; requests without credentials are the administrator's.
+pub async fn bare(env: &Env, store: Arc<dyn Store>, options: ServerOptions) -> ApiServer {
+    ApiServer::new(env.clone(), store, options).await.unwrap().as_user(User::admin())
 }
 
 /// A server whose time stands still until it is moved.
