@@ -30,6 +30,8 @@ struct State {
     server: ApiServer,
     /// Out of 100 requests, so many have bad luck.
     faults: u64,
+    /// None of them comes through.
+    cut_off: bool,
     /// All answers of before are cut when it is cancelled.
     cut: CancellationToken,
     /// Counts requests, to see whether something moves.
@@ -63,12 +65,18 @@ enum Fate {
 impl Network {
     pub(crate) fn new(env: &Env, server: ApiServer) -> Network {
         let (cut, log) = (CancellationToken::new(), Vec::new());
-        let state = State { server, faults: 0, cut, requests: 0, log };
+        let state = State { server, faults: 0, cut_off: false, cut, requests: 0, log };
         Network { env: env.clone(), state: Arc::new(Mutex::new(state)) }
     }
 
     pub(crate) fn set_faults(&self, of_hundred: u64) {
         self.state.lock().faults = of_hundred;
+    }
+
+    /// Cuts all connections of those who may have bad luck, and makes none; or does again.
+    pub(crate) fn set_cut_off(&self, cut_off: bool) {
+        self.state.lock().cut_off = cut_off;
+        self.cut();
     }
 
     /// Cuts all connections.
@@ -162,12 +170,17 @@ impl tower::Service<Request<kube::client::Body>> for Line {
 
     fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
         let (network, dead) = (self.network.clone(), self.dead.clone());
-        let (server, cut, faults) = {
+        let (server, cut, faults, cut_off) = {
             let mut state = network.state.lock();
             state.requests += 1;
-            (state.server.clone(), state.cut.clone(), if self.unlucky { state.faults } else { 0 })
+            let faults = if self.unlucky { state.faults } else { 0 };
+            (state.server.clone(), state.cut.clone(), faults, self.unlucky && state.cut_off)
         };
-        let fate = if faults == 0 { Fate::Fine } else { network.fate(&request, faults) };
+        let fate = match faults {
+            _ if cut_off => Fate::Dropped,
+            0 => Fate::Fine,
+            faults => network.fate(&request, faults),
+        };
         let who = if self.unlucky { "operator" } else { "user" };
         let what = format!("{who} {} {} {fate:?}", request.method(), request.uri());
         Box::pin(async move {

@@ -138,6 +138,9 @@ async fn chaos(seed: u64, script: &Script) -> (Vec<String>, state::State) {
     for user in users {
         user.await.unwrap();
     }
+    for user in &script.last {
+        user.clone().act(env.clone(), direct.clone()).await;
+    }
     let mut complaints_at_end = Vec::new();
     for _ in 0..2 {
         // The server's garbage collection is nobody's work here; it may cause some.

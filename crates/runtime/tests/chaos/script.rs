@@ -38,6 +38,8 @@ pub(crate) struct User {
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
     pub(crate) users: Vec<User>,
+    /// What they spoil when all are done. Nothing that happens later hides it if that is not put right.
+    pub(crate) last: Vec<User>,
 }
 
 /// So large are trees, at most.
@@ -48,8 +50,14 @@ impl Script {
     /// The script of a seed. Pauses are up to `pause`.
     pub(crate) fn of(seed: u64, pause: Duration) -> Script {
         let (dice, _) = Env::simulated(seed);
-        let users = (0..1 + dice.random_below(3)).map(|n| User::of(&dice, format!("t{n}"), pause)).collect();
-        Script { users }
+        let users = (0..1 + dice.random_below(3)).map(|n| User::of(&dice, format!("t{n}"), pause));
+        let users: Vec<User> = users.collect();
+        let spoil = |user: &User| {
+            let steps = (0..dice.random_below(3)).map(|_| (Duration::ZERO, Step::spoil(&dice)));
+            User { tree: user.tree.clone(), steps: steps.collect() }
+        };
+        let last = users.iter().map(spoil).collect();
+        Script { users, last }
     }
 
     /// The trees that there are in the end.
@@ -72,6 +80,23 @@ impl Script {
     }
 }
 
+impl Step {
+    /// Something that the operator has to put right.
+    fn spoil(dice: &Env) -> Step {
+        // The first ones are there more often than others.
+        let branch = small(dice, BRANCHES).min(small(dice, BRANCHES));
+        let leaf = small(dice, LEAVES).min(small(dice, LEAVES));
+        match dice.random_below(7) {
+            0 => Step::DeleteBranch(branch),
+            1 => Step::EditBranch(branch),
+            2 | 3 => Step::DeleteLeaf(branch, leaf),
+            4 => Step::EditLeaf(branch, leaf),
+            5 => Step::DeleteTrunk,
+            _ => Step::EditTrunk,
+        }
+    }
+}
+
 impl User {
     fn of(dice: &Env, tree: String, pause: Duration) -> User {
         let spec = || TreeSpec {
@@ -82,17 +107,11 @@ impl User {
         let mut there = false;
         let steps = 4 + dice.random_below(7);
         let steps = (0..steps).map(|_| {
-            let (branch, leaf) = (small(dice, BRANCHES), small(dice, LEAVES));
             let step = if there {
                 match dice.random_below(10) {
                     0..3 => Step::Change(spec()),
                     3 | 4 => Step::Delete,
-                    5 => Step::DeleteBranch(branch),
-                    6 => Step::EditBranch(branch),
-                    7 => Step::DeleteLeaf(branch, leaf),
-                    8 => Step::EditLeaf(branch, leaf),
-                    _ if leaf == 0 => Step::DeleteTrunk,
-                    _ => Step::EditTrunk,
+                    _ => Step::spoil(dice),
                 }
             } else {
                 Step::Create(spec())

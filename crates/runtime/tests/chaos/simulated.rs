@@ -3,6 +3,7 @@
 use std::{num::NonZeroUsize, pin::pin, sync::Arc, time::Duration};
 
 use k1s_env::{Env, Task, VirtualClock};
+use k1s_object::selector::LabelSelector;
 use k1s_runtime::{
     CacheOptions, ControllerOptions, IdleOptions, InformerOptions, Manager, ManagerError, ManagerOptions,
     client::{Client, ClientOptions},
@@ -11,7 +12,8 @@ use k1s_runtime::{
 use k1s_server::{ApiServer, ServerOptions};
 use k1s_store::{MemoryOptions, MemoryStore, Store};
 use k8s_openapi::{
-    api::core::v1::Secret, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+    api::core::v1::{ConfigMap, Secret},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::CustomResourceExt as _;
 use parking_lot::Mutex;
@@ -19,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     network::Network,
-    operator::{Tree, add_controllers},
+    operator::{BRANCH, NAMESPACE, TREE, Tree, add_controllers},
     own::{Complaints, Own},
-    script::Script,
+    script::{Script, User},
     state::{self, State},
 };
 
@@ -196,11 +198,8 @@ impl Life {
         let crd: CustomResourceDefinition = self.direct.create(&Tree::crd()).await.unwrap();
         drop(crd);
         let mut operator = self.start();
-        let users: Vec<Task<()>> = script
-            .users
-            .into_iter()
-            .map(|user| self.env.spawn("user", user.act(self.env.clone(), self.direct.clone())))
-            .collect();
+        let act = |user: User| self.env.spawn("user", user.act(self.env.clone(), self.direct.clone()));
+        let users: Vec<Task<()>> = script.users.into_iter().map(act).collect();
         if self.faults {
             self.network.set_faults(10);
             let patience = self.env.now() + PATIENCE;
@@ -208,8 +207,6 @@ impl Life {
                 self.env.sleep(Duration::from_millis(self.env.random_below(2500))).await;
                 operator = self.mishap(operator).await;
             }
-            self.network.set_faults(0);
-            self.network.note("no more faults");
         }
         for mut user in users {
             // One that waits for the end of a tree waits for the operator.
@@ -221,6 +218,12 @@ impl Life {
                 }
             }
         }
+        if self.env.random_below(2) == 0 {
+            // There is more to spoil when all is complete.
+            self.network.set_faults(0);
+            self.wait(&operator).await;
+        }
+        self.last(script.last).await;
         self.wait(&operator).await;
         // The server's garbage collection is nobody's work here; it may cause some.
         self.env.sleep(Duration::from_secs(120)).await;
@@ -243,8 +246,38 @@ impl Life {
         if let Err(error) = operator.task.await.unwrap() {
             self.complain(format!("the manager ended with: {error}"));
         }
-        let complaints = std::mem::take(&mut *self.complaints.lock());
+        let mut complaints = std::mem::take(&mut *self.complaints.lock());
+        complaints.sort();
+        complaints.dedup();
         Outcome { state, complaints, log: Vec::new() }
+    }
+
+    /// Something is spoiled, and something goes wrong, for the last time.
+    async fn last(&self, users: Vec<User>) {
+        let fault = if self.faults { self.env.random_below(5) } else { 4 };
+        match fault {
+            0 | 1 => self.network.set_cut_off(true),
+            2 => self.network.set_faults(70),
+            3 => self.network.cut(),
+            _ => {}
+        }
+        for user in users {
+            user.act(self.env.clone(), self.direct.clone()).await;
+        }
+        match fault {
+            0 => {
+                let revision = self.store.revision().await.unwrap();
+                self.store.compact(revision).await.unwrap();
+            }
+            2 => self.env.sleep(Duration::from_secs(2)).await,
+            3 => self.network.replace(server(&self.env, &self.store).await),
+            _ => {}
+        }
+        self.network.set_faults(0);
+        if fault <= 1 {
+            self.network.set_cut_off(false);
+        }
+        self.network.note("no more faults");
     }
 
     fn complain(&self, text: String) {
@@ -272,10 +305,14 @@ impl Life {
         let mut cache = CacheOptions::default();
         if self.faults {
             cache.page_size = [1, 3, 500][usize::try_from(below(3)).unwrap()];
-            cache = cache.by_object(
-                &kind::<Secret>(),
-                InformerOptions { lean: below(2) == 0, ..InformerOptions::default() },
-            );
+            if below(3) == 0 {
+                cache.namespaces = Some(vec![NAMESPACE.into(), "another".into()]);
+            }
+            let lean = below(2) == 0;
+            let selected = |label: &str| (below(2) == 0).then(|| LabelSelector::parse(label).unwrap());
+            let branches = InformerOptions { labels: selected(TREE), lean, ..Default::default() };
+            let leaves = InformerOptions { labels: selected(BRANCH), lean, ..Default::default() };
+            cache = cache.by_object(&kind::<ConfigMap>(), branches).by_object(&kind::<Secret>(), leaves);
         }
         let workers = NonZeroUsize::new(1 + usize::try_from(below(3)).unwrap()).unwrap();
         let options = ManagerOptions { env: Some(self.env.clone()), cache, ..ManagerOptions::local() };
@@ -306,10 +343,14 @@ impl Life {
                 self.network.cut();
             }
             2 => {
-                self.network.note("history forgotten");
+                // What happened meanwhile, nobody will tell.
+                self.network.note("operator cut off");
+                self.network.set_cut_off(true);
+                self.env.sleep(Duration::from_millis(self.env.random_below(5000))).await;
                 let revision = self.store.revision().await.unwrap();
                 self.store.compact(revision).await.unwrap();
-                self.network.cut();
+                self.network.note("history forgotten");
+                self.network.set_cut_off(false);
             }
             3 => {
                 self.network.note("operator restarted");
