@@ -38,12 +38,12 @@ pub(crate) fn add(manager: &Manager, feed: &Feed) -> Result<(), BuildError> {
     // Those that are being deleted, by what they define.
     let terminating: Mutex<HashMap<Resource, Arc<str>>> = Mutex::default();
     feed.listen(move |signal| match signal {
-        Signal::Stored(resource, meta) if resource.is_definition() => {
-            if meta.is_deleting() && meta.has_finalizer(FINALIZER) {
-                let name: Arc<str> = (*meta.name).into();
-                terminating.lock().insert(defined(&meta.name), Arc::clone(&name));
-                queue.add(ObjectKey::cluster(name));
-            }
+        Signal::Stored(resource, meta)
+            if resource.is_definition() && meta.is_deleting() && meta.has_finalizer(FINALIZER) =>
+        {
+            let name: Arc<str> = (*meta.name).into();
+            terminating.lock().insert(defined(&meta.name), Arc::clone(&name));
+            queue.add(ObjectKey::cluster(name));
         }
         Signal::Deleted(resource, meta) if resource.is_definition() => {
             terminating.lock().remove(&defined(&meta.name));

@@ -78,7 +78,7 @@ async fn once(feed: &Feed, position: &mut Option<String>) -> Ended {
     let opened = feed.client().kube().request_events::<Item>(request).await;
     let mut events = match opened {
         Ok(events) => events.boxed(),
-        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404 | 405) => return Ended::NotHere,
+        Err(kube::Error::Api(status)) if matches!(status.code, 403..=405) => return Ended::NotHere,
         Err(kube::Error::Api(status)) if status.code == 410 => return Ended::Expired,
         Err(error) => {
             // A server that refuses a position may have lost it: an empty store, for example. It is asked for everything.
