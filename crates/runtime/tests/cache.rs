@@ -410,6 +410,7 @@ async fn a_kind_that_is_not_served_fails_reads_and_is_waited_for() {
     let widgets = client.kind(Kind::<DynamicObject>::dynamic(resource.clone()));
     let error = within(&world, "the read", widgets.get_opt(&key("w"))).await.unwrap_err();
     assert!(error.to_string().contains("the server does not serve widgets.test.k1s.dev (v1)"), "{error}");
+    assert!(error.is_no_match());
     assert!(
         matches!(&cache.unsynced()[..], [(name, Some(Problem::NotServed { .. }))] if name == "Widget.test.k1s.dev")
     );

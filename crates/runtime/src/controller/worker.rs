@@ -101,7 +101,8 @@ async fn reconcile<R: Key>(
     );
     controller.metrics.active.inc();
     let outcome = {
-        let run = AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
+        let run =
+            AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
         let mut run = pin!(run.instrument(span.clone()));
         let too_late = async {
             match deadline {
@@ -128,12 +129,12 @@ async fn reconcile<R: Key>(
     metrics.active.dec();
     metrics.time.observe((env.now() - began).as_secs_f64());
     let _entered = span.enter();
-    finish(controller, item, guard, outcome)
+    finish(controller, &item, guard, outcome)
 }
 
 fn finish<R: Key>(
     controller: &Inner<R>,
-    item: Item<R>,
+    item: &Item<R>,
     guard: WorkGuard,
     outcome: Outcome,
 ) -> Result<(), ControllerError> {
