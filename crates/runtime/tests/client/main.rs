@@ -56,10 +56,8 @@ struct WidgetStatus {
 
 async fn server(env: &Env) -> ApiServer {
     let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
-    // Owners in these tests are often made up; a collector would take what they own.
-    let mut options = ServerOptions::default();
-    options.garbage_collection = false;
-    ApiServer::new(env.clone(), store, options).await.unwrap()
+    // Owners in these tests are often made up; nothing here would collect what they own.
+    ApiServer::new(env.clone(), store, ServerOptions::default()).await.unwrap()
 }
 
 /// A client of a server of its own, whose user may do everything. Time stands still.

@@ -80,12 +80,9 @@ impl Sender {
 
 async fn served() -> (Env, ApiServer, TlsFiles, SocketAddr, k1s_env::Task<std::io::Result<()>>) {
     let env = Env::system();
-    let server = common::bare(
-        &env,
-        Arc::new(k1s_store::MemoryStore::default()),
-        k1s_server::ServerOptions::default(),
-    )
-    .await;
+    let server =
+        common::bare(&env, Arc::new(k1s_store::MemoryStore::default()), k1s_server::ServerOptions::default())
+            .await;
     let files = k1s_server::certificate(&["localhost".into(), "127.0.0.1".into()]).unwrap();
     let listener = Listener::https(local(), &files).await.unwrap();
     let address = listener.address().unwrap();
