@@ -164,11 +164,11 @@ func bench(workers, objects int) error {
 			say(map[string]float64{"seconds": at.Sub(began).Seconds()})
 		case "expect":
 			operator.expect(int64(number))
-			say(nil)
+			say(map[string]float64{})
 			if _, err := operator.wait(); err != nil {
 				return err
 			}
-			say(nil)
+			say(map[string]float64{})
 		case "time":
 			delays := make([]float64, 0, number)
 			for range number {

@@ -94,7 +94,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     churn.end().await?;
     let idle = manager.wait_until_idle(IdleOptions::within(Duration::from_secs(60))).await?;
     converged(&manager).await?;
-    report::print(&format!("converged: every widget has its ConfigMap, and there is no other; in all {idle}"));
+    report::print(&format!(
+        "converged: every widget has its ConfigMap, and there is no other; in all {idle}"
+    ));
     stop.cancel();
     task.await??;
     drop(manager);
@@ -179,12 +181,14 @@ async fn converged(manager: &Manager) -> Result<(), Failure> {
     let sizes: BTreeMap<String, i64> = live
         .list::<Widget>(all.clone())
         .await?
+        .items
         .into_iter()
         .map(|widget| (widget.metadata.name.unwrap_or_default(), widget.spec.size))
         .collect();
     let seen: BTreeMap<String, i64> = live
         .list::<ConfigMap>(all)
         .await?
+        .items
         .into_iter()
         .filter(util::has_controller_reference)
         .map(|report| {
@@ -258,11 +262,16 @@ struct Churn {
 impl Churn {
     fn start(env: &Env, client: kube::Client, options: &Options) -> Churn {
         let (stop, writes) = (CancellationToken::new(), Arc::new(AtomicU64::new(0)));
-        let pause = if options.rate == 0 { Duration::ZERO } else { Duration::from_secs(1) / options.rate as u32 };
-        let client = Client::new(client, k1s_runtime::client::ClientOptions { env: env.clone(), ..Default::default() });
+        let pause =
+            if options.rate == 0 { Duration::ZERO } else { Duration::from_secs(1) / options.rate as u32 };
+        let client = Client::new(
+            client,
+            k1s_runtime::client::ClientOptions { env: env.clone(), ..Default::default() },
+        );
         let tasks = (0..WRITERS)
             .map(|_| {
-                let (env, stop, writes, client) = (env.clone(), stop.clone(), Arc::clone(&writes), client.clone());
+                let (env, stop, writes, client) =
+                    (env.clone(), stop.clone(), Arc::clone(&writes), client.clone());
                 let widgets = options.widgets;
                 env.clone().spawn("churn", async move {
                     while !stop.is_cancelled() {
@@ -295,7 +304,7 @@ async fn write(env: &Env, client: &Client, widgets: u64) -> Result<(), Failure> 
         2..=5 => util::ignore_already_exists(client.create(&widget::widget(&name)).await.map(drop))?,
         _ => {
             let patch = Patch::merge(&json!({"spec": {"size": env.random_below(1_000_000)}}));
-            util::ignore_not_found(client.patch::<Widget>(&key, patch).await.map(drop))?;
+            util::ignore_not_found(client.patch::<Widget>(&key, patch).await.map(drop))?
         }
     };
     Ok(())

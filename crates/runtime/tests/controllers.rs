@@ -61,8 +61,10 @@ async fn each_object_is_reconciled_and_told_why() {
     let seen = Seen::default();
     Controller::managed_by(&manager)
         .for_(kind::<ConfigMap>().with_predicate(predicate::label_selector("!system").unwrap().and(
-            predicate::MetaPredicate::new(|event| event.new.namespace.as_deref() == Some("default")
-                && event.new.name.as_deref() != Some("kube-root-ca.crt")),
+            predicate::MetaPredicate::new(|event| {
+                event.new.namespace.as_deref() == Some("default")
+                    && event.new.name.as_deref() != Some("kube-root-ca.crt")
+            }),
         )))
         .complete(seen.reconciler())
         .unwrap();
@@ -70,7 +72,10 @@ async fn each_object_is_reconciled_and_told_why() {
     idle(&manager).await;
     let causes = seen.causes();
     assert_eq!(causes.len(), 1, "{causes:?}");
-    assert!(causes[0][0].starts_with("ConfigMap default/before") && causes[0][0].contains("initial"), "{causes:?}");
+    assert!(
+        causes[0][0].starts_with("ConfigMap default/before") && causes[0][0].contains("initial"),
+        "{causes:?}"
+    );
 
     let created = live.create(&config_map("a", &[("x", "1")])).await.unwrap();
     idle(&manager).await;
@@ -103,7 +108,11 @@ async fn children_queue_their_owner_and_a_change_of_owner_queues_both() {
         .unwrap();
     let running = start(&manager);
     let account = |name: &str| ServiceAccount {
-        metadata: ObjectMeta { name: Some(name.into()), namespace: Some("default".into()), ..Default::default() },
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            namespace: Some("default".into()),
+            ..Default::default()
+        },
         ..Default::default()
     };
     let one = live.create(&account("one")).await.unwrap();
@@ -122,7 +131,10 @@ async fn children_queue_their_owner_and_a_change_of_owner_queues_both() {
     util::set_controller_reference(&two, &mut moved).unwrap();
     let moved = live.update(&moved).await.unwrap();
     idle(&manager).await;
-    assert_eq!(BTreeSet::from_iter(seen.take()), BTreeSet::from(["default/one".into(), "default/two".into()]));
+    assert_eq!(
+        BTreeSet::from_iter(seen.take()),
+        BTreeSet::from(["default/one".into(), "default/two".into()])
+    );
 
     // An owner that does not control it counts only where every owner does.
     let mut shared = moved.clone();
@@ -131,7 +143,11 @@ async fn children_queue_their_owner_and_a_change_of_owner_queues_both() {
     idle(&manager).await;
     assert_eq!(seen.take(), ["default/two"], "the old state was controlled");
     let mut secret = Secret {
-        metadata: ObjectMeta { name: Some("s".into()), namespace: Some("default".into()), ..Default::default() },
+        metadata: ObjectMeta {
+            name: Some("s".into()),
+            namespace: Some("default".into()),
+            ..Default::default()
+        },
         ..Default::default()
     };
     util::set_owner_reference(&one, &mut secret).unwrap();
@@ -164,7 +180,10 @@ async fn mappers_see_old_and_new_and_may_read_the_cache() {
                 async move {
                     let name = event.key().name().to_owned();
                     let all = client.list::<ConfigMap>(ListOptions::in_namespace("default")).await.unwrap();
-                    all.into_iter().map(|map| key(&map.name_any())).filter(|key| key.name().starts_with(&name)).collect::<Vec<_>>()
+                    all.into_iter()
+                        .map(|map| key(&map.name_any()))
+                        .filter(|key| key.name().starts_with(&name))
+                        .collect::<Vec<_>>()
                 }
             }),
         )
@@ -194,7 +213,11 @@ async fn mappers_see_old_and_new_and_may_read_the_cache() {
     manager.client().create(&config_map("robot-1", &[])).await.unwrap();
     manager.client().create(&config_map("other", &[])).await.unwrap();
     let robot = ServiceAccount {
-        metadata: ObjectMeta { name: Some("robot".into()), namespace: Some("default".into()), ..Default::default() },
+        metadata: ObjectMeta {
+            name: Some("robot".into()),
+            namespace: Some("default".into()),
+            ..Default::default()
+        },
         ..Default::default()
     };
     live.create(&robot).await.unwrap();
@@ -223,7 +246,11 @@ async fn raw_sources_queue_requests() {
     let running = start(&manager);
     sender.send(config_map("from-channel", &[])).await.unwrap();
     numbers.send(key("from-stream")).unwrap();
-    let all = BTreeSet::from(["default/from-channel".into(), "default/from-func".into(), "default/from-stream".into()]);
+    let all = BTreeSet::from([
+        "default/from-channel".into(),
+        "default/from-func".into(),
+        "default/from-stream".into(),
+    ]);
     let mut got = BTreeSet::new();
     let wait = async {
         while got != all {
@@ -340,7 +367,8 @@ async fn a_reconcile_that_takes_too_long_is_given_up_and_cancelled() {
     let manager = world.manager();
     let cancelled = Arc::new(AtomicUsize::new(0));
     let noted = cancelled.clone();
-    let options = ControllerOptions { reconciliation_timeout: Some(Duration::from_secs(10)), ..Default::default() };
+    let options =
+        ControllerOptions { reconciliation_timeout: Some(Duration::from_secs(10)), ..Default::default() };
     let controller = Controller::managed_by(&manager)
         .named("slow")
         .with_options(options)
@@ -424,16 +452,18 @@ async fn watches_come_and_go_while_a_controller_runs() {
     let live = world.live();
     let manager = world.manager();
     let seen = Seen::default();
-    let controller = Controller::managed_by(&manager).for_(kind::<Secret>()).build(seen.reconciler()).unwrap();
+    let controller =
+        Controller::managed_by(&manager).for_(kind::<Secret>()).build(seen.reconciler()).unwrap();
     let running = start(&manager);
     idle(&manager).await;
     live.create(&config_map("a", &[])).await.unwrap();
     idle(&manager).await;
     assert!(seen.take().is_empty());
     let watch = controller
-        .watch(source::kind(kind::<ConfigMap>(), Handler::map(|event: &Event<ConfigMap>| {
-            Some(event.key()).filter(|key| key.name() == "a")
-        })))
+        .watch(source::kind(
+            kind::<ConfigMap>(),
+            Handler::map(|event: &Event<ConfigMap>| Some(event.key()).filter(|key| key.name() == "a")),
+        ))
         .unwrap();
     idle(&manager).await;
     assert_eq!(seen.take(), ["default/a"]);
@@ -458,11 +488,17 @@ async fn names_are_unique_in_a_manager_and_descriptions_must_be_complete() {
         build(&manager).unwrap_err().to_string(),
         "this manager has a controller named \"configmap\" already; names are used in metrics and logs: call named"
     );
-    let refused = |result: Result<(), _>| -> String { BoxError::from(result.unwrap_err() as k1s_runtime::controller::BuildError).to_string() };
-    assert!(refused(Controller::managed_by(&manager).complete(seen.reconciler())).contains("watches nothing"));
+    let refused = |result: Result<(), _>| -> String {
+        BoxError::from(result.unwrap_err() as k1s_runtime::controller::BuildError).to_string()
+    };
     assert!(
-        refused(Controller::managed_by(&manager).named("x").owns(kind::<Secret>()).complete(seen.reconciler()))
-            .contains("owns(Secret) needs to know the owner")
+        refused(Controller::managed_by(&manager).complete(seen.reconciler())).contains("watches nothing")
+    );
+    assert!(
+        refused(
+            Controller::managed_by(&manager).named("x").owns(kind::<Secret>()).complete(seen.reconciler())
+        )
+        .contains("owns(Secret) needs to know the owner")
     );
     let twice = Controller::managed_by(&manager).for_(kind::<Secret>()).for_(kind::<ConfigMap>());
     assert!(refused(twice.complete(seen.reconciler())).contains("exactly one kind"));
@@ -496,7 +532,11 @@ async fn run_until_idle_says_what_was_done_and_what_is_left() {
                     map.data.get_or_insert_default().insert("seen".into(), "yes".into());
                     client.update(&map).await?;
                 }
-                Ok(if request.name() == "c" { Action::requeue_after(Duration::from_secs(99)) } else { Action::done() })
+                Ok(if request.name() == "c" {
+                    Action::requeue_after(Duration::from_secs(99))
+                } else {
+                    Action::done()
+                })
             }
         })
         .unwrap();
@@ -531,7 +571,10 @@ async fn what_keeps_it_busy_is_named_at_the_deadline() {
         .unwrap();
     let error = manager.run_until_idle(IdleOptions::within(Duration::from_millis(300))).await.unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("not idle after 300ms") && text.contains("reconcile/configmap default/stuck"), "{text}");
+    assert!(
+        text.contains("not idle after 300ms") && text.contains("reconcile/configmap default/stuck"),
+        "{text}"
+    );
 }
 
 /// Lets everything happen that can without time.

@@ -8,8 +8,8 @@ use std::{sync::Arc, time::Duration};
 
 use common::{HANG, World, config_map, idle, start};
 use k1s_runtime::{
-    Action, BoxError, Context, Controller, Manager, ManagerError, ObjectKey, Request, kind, leader::LeaderElectionOptions,
-    runnable, source,
+    Action, BoxError, Context, Controller, Manager, ManagerError, ObjectKey, Request, kind,
+    leader::LeaderElectionOptions, runnable, source,
 };
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
 use parking_lot::Mutex;
@@ -51,7 +51,9 @@ async fn a_reconcile_in_flight_ends_before_the_manager_does_and_no_other_begins(
                 noted.lock().push(format!("begin {request}"));
                 told.notify_one();
                 wait.notified().await;
-                noted.lock().push(format!("end {request} cancelled={}", context.cancellation().is_cancelled()));
+                noted
+                    .lock()
+                    .push(format!("end {request} cancelled={}", context.cancellation().is_cancelled()));
                 Ok::<_, BoxError>(Action::done())
             }
         })
@@ -98,7 +100,15 @@ async fn a_shutdown_that_takes_too_long_is_an_error_that_names_the_keys() {
     assert!(stuck.len() == 1 && stuck[0].starts_with("reconcile/stuck default/deep/in/it"), "{stuck:?}");
     assert!(error.to_string().contains("default/deep/in/it"));
     // Nothing is left of it.
-    world.env.timeout(HANG, async { while manager.work().in_flight() > 0 { world.env.sleep(Duration::from_millis(1)).await } }).await.unwrap();
+    world
+        .env
+        .timeout(HANG, async {
+            while manager.work().in_flight() > 0 {
+                world.env.sleep(Duration::from_millis(1)).await
+            }
+        })
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -122,7 +132,8 @@ async fn what_was_not_done_is_done_after_the_next_start() {
                 let (client, noted, token) = (client.clone(), noted.clone(), token.clone());
                 async move {
                     let map = client.get::<ConfigMap>(&request).await?;
-                    if request.name().starts_with('m') && map.data.as_ref().is_none_or(|data| data.is_empty()) {
+                    if request.name().starts_with('m') && map.data.as_ref().is_none_or(|data| data.is_empty())
+                    {
                         // A shutdown in the middle: this one still ends.
                         if noted.lock().len() > begun_with + 3 {
                             token.cancel();
@@ -170,11 +181,19 @@ async fn runnables_start_and_stop_in_order_and_a_failing_one_ends_the_manager() 
     manager.add(runnable("needs a leader", noting("leader +", "leader -")));
     manager.add(runnable("everywhere", noting("other +", "other -")).without_leader_election());
     let running = start(&manager);
-    let wait = async { while log.lock().len() < 2 { world.env.sleep(Duration::from_millis(1)).await } };
+    let wait = async {
+        while log.lock().len() < 2 {
+            world.env.sleep(Duration::from_millis(1)).await
+        }
+    };
     world.env.timeout(HANG, wait).await.unwrap();
     // Added later: started at once.
     manager.add(runnable("late", noting("late +", "late -")));
-    let wait = async { while log.lock().len() < 3 { world.env.sleep(Duration::from_millis(1)).await } };
+    let wait = async {
+        while log.lock().len() < 3 {
+            world.env.sleep(Duration::from_millis(1)).await
+        }
+    };
     world.env.timeout(HANG, wait).await.unwrap();
     running.end().await.unwrap();
     let log = log.lock().clone();
@@ -195,7 +214,8 @@ async fn endpoints_tell_health_readiness_and_metrics() {
     options.metrics_address = "127.0.0.1:0".into();
     options.health_probe_address = "127.0.0.1:0".into();
     let manager = Manager::new(world.kube.clone(), options).unwrap();
-    let resource = kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk("test.k1s.dev", "v1", "Widget"));
+    let resource =
+        kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk("test.k1s.dev", "v1", "Widget"));
     let widgets = k1s_runtime::Kind::<kube::api::DynamicObject>::dynamic(resource);
     Controller::managed_by(&manager)
         .for_(kind::<ConfigMap>())
@@ -236,7 +256,10 @@ async fn endpoints_tell_health_readiness_and_metrics() {
         }
     };
     let text = world.env.timeout(HANG, not_ready).await.unwrap();
-    assert!(text.contains("Widget.test.k1s.dev: the server does not serve widgets.test.k1s.dev (v1)"), "{text}");
+    assert!(
+        text.contains("Widget.test.k1s.dev: the server does not serve widgets.test.k1s.dev (v1)"),
+        "{text}"
+    );
     assert_eq!(get(addresses.health.unwrap(), "/readyz").await.0, 500);
     assert_eq!(get(addresses.health.unwrap(), "/healthz").await.0, 200);
     running.end().await.unwrap();

@@ -23,7 +23,8 @@ pub(crate) fn this_program() -> Result<Command, Failure> {
 /// Runs a process to its end and reads the last line it says.
 pub(crate) async fn ask<T: DeserializeOwned>(env: &Env, mut command: Command) -> Result<T, Failure> {
     let shown = format!("{:?}", command.as_std());
-    let child = command.stdin(Stdio::null()).stderr(Stdio::inherit()).stdout(Stdio::piped()).kill_on_drop(true);
+    let child =
+        command.stdin(Stdio::null()).stderr(Stdio::inherit()).stdout(Stdio::piped()).kill_on_drop(true);
     let output = env.timeout(PATIENCE, child.spawn()?.wait_with_output()).await;
     let output = output.map_err(|_| Failure(format!("{shown} does not end")))??;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,6 +1,6 @@
 //! The operator, written with kube-rs' `Controller`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream};
 use k1s_env::Task;
@@ -24,6 +24,9 @@ use super::{
 };
 use crate::Failure;
 
+/// How often the controller is woken at least.
+const AWAKE: Duration = Duration::from_millis(5);
+
 pub(crate) struct KubeRs {
     widgets: Api<Widget>,
     objects: Vec<ObjectRef<Widget>>,
@@ -37,8 +40,20 @@ impl KubeRs {
         let widgets: Api<Widget> = Api::namespaced(client.clone(), NAMESPACE);
         // As large as the channels of the other libraries.
         let (sender, receiver) = mpsc::channel(1024);
-        let requests = stream::unfold(receiver, async |mut receiver: mpsc::Receiver<_>| {
-            receiver.recv().await.map(|request| (request, receiver))
+        // With a limit of concurrency this controller sometimes stands still until something else wakes it.
+        let env = tally.env.clone();
+        let requests = stream::unfold(receiver, move |mut receiver: mpsc::Receiver<_>| {
+            let env = env.clone();
+            async move {
+                loop {
+                    if let Ok(request) = receiver.try_recv() {
+                        return Some((request, receiver));
+                    }
+                    if let Ok(request) = env.timeout(AWAKE, receiver.recv()).await {
+                        return request.map(|request| (request, receiver));
+                    }
+                }
+            }
         });
         let (store, writer) = reflector::store();
         let changes = watcher(Api::<Widget>::all(client), watcher::Config::default())
@@ -51,7 +66,7 @@ impl KubeRs {
         let controller = Controller::for_stream(changes, store.clone())
             .with_config(Config::default().concurrency(workers))
             .reconcile_on(requests)
-            .run(reconcile, |_, _, _| Action::requeue(std::time::Duration::from_secs(1)), context)
+            .run(reconcile, |_, _, _| Action::requeue(Duration::from_secs(1)), context)
             .for_each(|_| std::future::ready(()));
         let running = tally.env.spawn("controller", controller);
         let objects =

@@ -144,7 +144,8 @@ where
         Form::KubeRs => {
             let (store, writer) = reflector::store::<K>();
             let changes = watcher(Api::<K>::all(client), watcher::Config::default()).reflect(writer);
-            let following = env.spawn("reflector", changes.applied_objects().for_each(|_| std::future::ready(())));
+            let following =
+                env.spawn("reflector", changes.applied_objects().for_each(|_| std::future::ready(())));
             store.wait_until_ready().await?;
             let there = store.len();
             (Box::new((store, following)), there)

@@ -194,10 +194,8 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
 
 /// Three times the reconciles of Go's; and a millisecond from a write to its reconcile.
 fn expect(all: &mut [Measurement]) {
-    let of_go: Vec<(String, f64)> = all
-        .iter()
-        .filter_map(|one| Some((one.name.strip_prefix("go.")?.to_owned(), one.value)))
-        .collect();
+    let of_go: Vec<(String, f64)> =
+        all.iter().filter_map(|one| Some((one.name.strip_prefix("go.")?.to_owned(), one.value))).collect();
     for one in all {
         if let Some(what) = one.name.strip_prefix("k1s.").filter(|what| what.starts_with("requeue.")) {
             // With a write it is the server's rate.
@@ -233,7 +231,12 @@ impl Run<'_> {
     }
 
     /// The command that starts an operator; none if there is no such library here.
-    fn command(&self, subject: Subject, workers: u16, kubeconfig: Option<&Path>) -> Result<Option<Command>, Failure> {
+    fn command(
+        &self,
+        subject: Subject,
+        workers: u16,
+        kubeconfig: Option<&Path>,
+    ) -> Result<Option<Command>, Failure> {
         let mut command = match (subject, &self.go) {
             (Subject::Go, None) => return Ok(None),
             (Subject::Go, Some(go)) => {
@@ -350,10 +353,11 @@ impl Run<'_> {
             let name = widget::name(number);
             format!("/apis/runtime.bench.k1s.dev/v1/namespaces/{}/widgets/{name}", widget::NAMESPACE)
         };
-        let writes = work::spread(self.env, &server.target, WRITERS, count, Duration::from_secs(300), move |number| {
-            let patch = format!(r#"{{"spec":{{"size":{}}}}}"#, 1000 + round);
-            (Method::PATCH, path(number), Content::merge_patch(patch))
-        });
+        let writes =
+            work::spread(self.env, &server.target, WRITERS, count, Duration::from_secs(300), move |number| {
+                let patch = format!(r#"{{"spec":{{"size":{}}}}}"#, 1000 + round);
+                (Method::PATCH, path(number), Content::merge_patch(patch))
+            });
         writes.await?;
         operator.hear().await?;
         Ok((self.env.now() - began).as_secs_f64())
@@ -377,7 +381,9 @@ impl Run<'_> {
                     let mut command = match (form, &self.go) {
                         (Some(form), _) => {
                             let mut command = child::this_program()?;
-                            command.args(["cache-part", form.name(), what.name(), "--kubeconfig"]).arg(&kubeconfig);
+                            command
+                                .args(["cache-part", form.name(), what.name(), "--kubeconfig"])
+                                .arg(&kubeconfig);
                             command
                         }
                         (None, Some(go)) => {

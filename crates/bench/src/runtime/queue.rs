@@ -29,9 +29,8 @@ pub(crate) async fn run(
     go: Option<&Path>,
     notes: &mut Notes<'_>,
 ) -> Result<(), Failure> {
-    let all: Vec<ObjectKey> = (0..keys)
-        .map(|number| ObjectKey::namespaced(NAMESPACE, format!("widget-{number:07}")))
-        .collect();
+    let all: Vec<ObjectKey> =
+        (0..keys).map(|number| ObjectKey::namespaced(NAMESPACE, format!("widget-{number:07}"))).collect();
     let mut results: [Vec<f64>; 4] = Default::default();
     for _ in 0..TIMES {
         for (result, rate) in results.iter_mut().zip(once(env, &all).await?) {

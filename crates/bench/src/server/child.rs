@@ -153,7 +153,9 @@ pub(crate) fn resident_bytes(process: u32) -> Result<u64, Failure> {
     let status = proc(process, "status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    kilobytes.map(|kilobytes| kilobytes << 10).ok_or_else(|| Failure(format!("no VmRSS for process {process}")))
+    kilobytes
+        .map(|kilobytes| kilobytes << 10)
+        .ok_or_else(|| Failure(format!("no VmRSS for process {process}")))
 }
 
 /// The CPU time that a process has used, in seconds.

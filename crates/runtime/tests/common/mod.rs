@@ -174,7 +174,8 @@ impl tower::Service<HttpRequest<kube::client::Body>> for Faulty {
                 return Ok(Response::builder().status(code).body(body)?);
             }
             let answer = tower::Service::call(&mut server, request).await?;
-            Ok(answer.map(|body: Body| Cuttable { body, cut: Box::pin(cut.cancelled_owned()) }.boxed_unsync()))
+            Ok(answer
+                .map(|body: Body| Cuttable { body, cut: Box::pin(cut.cancelled_owned()) }.boxed_unsync()))
         })
     }
 }
