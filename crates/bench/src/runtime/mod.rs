@@ -106,6 +106,8 @@ struct Sizes {
     timed: u64,
     keys: u64,
     cached: u64,
+    /// How often each cache is filled.
+    caches: usize,
 }
 
 /// How many writes are under way at a time.
@@ -156,9 +158,25 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
         report::progress("no Go on the PATH: controller-runtime is left out");
     }
     let sizes = if options.quick {
-        Sizes { objects: 2000, written: 500, times: 3, timed: 200, keys: 1_000_000, cached: 10_000 }
+        Sizes {
+            objects: 2000,
+            written: 500,
+            times: 3,
+            timed: 200,
+            keys: 1_000_000,
+            cached: 20_000,
+            caches: 1,
+        }
     } else {
-        Sizes { objects: 10_000, written: 2000, times: 7, timed: 1000, keys: 1_000_000, cached: 100_000 }
+        Sizes {
+            objects: 10_000,
+            written: 2000,
+            times: 7,
+            timed: 1000,
+            keys: 1_000_000,
+            cached: 100_000,
+            caches: 3,
+        }
     };
     let wants = |part: Part| options.parts.is_empty() || options.parts.contains(&part);
     let (mut first, mut second) = (Vec::new(), Vec::new());
@@ -377,7 +395,7 @@ impl Run<'_> {
             notes.add("json", &format!("memory.{}", what.name()), json, Unit::BytesPerObject);
             for (name, form) in subjects {
                 let (mut bytes, mut seconds) = (Vec::new(), Vec::new());
-                for _ in 0..3 {
+                for _ in 0..self.sizes.caches {
                     let mut command = match (form, &self.go) {
                         (Some(form), _) => {
                             let mut command = child::this_program()?;
