@@ -62,7 +62,7 @@ impl Tools {
             go.and(python)
         })?;
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        finish(Command::new(cargo).args(["build", "--quiet", "-p", "k1s"]).current_dir(&root))?;
+        finish(Command::new(cargo).args(["build", "--quiet", "-p", "k1s-cli"]).current_dir(&root))?;
         Ok(tools)
     }
 

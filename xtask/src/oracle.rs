@@ -64,11 +64,11 @@ pub(crate) fn run(update: bool) -> Result<(), String> {
 fn build() -> Result<(), String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "-p", "k1s"])
+        .args(["build", "--quiet", "-p", "k1s-cli"])
         .current_dir(tidy::root())
         .status()
         .map_err(|error| format!("cannot run cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err("`cargo build -p k1s` failed".into()) }
+    if status.success() { Ok(()) } else { Err("`cargo build -p k1s-cli` failed".into()) }
 }
 
 /// A server that ends with this value.

@@ -29,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "k1s-controllers",
             "k1s-env",
+            "k1s-object",
             "k1s-runtime",
             "k1s-server",
             "k1s-store",
@@ -36,6 +37,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "k1s-store-etcd",
         ],
     ),
+    ("k1s-example-application", &["k1s"]),
+    ("k1s-example-cli", &["k1s"]),
+    ("k1s-example-quickstart", &["k1s"]),
+    ("k1s-example-webhook", &["k1s"]),
+    // `k1s demo` is an example with a control plane.
+    ("k1s-cli", &["k1s", "k1s-example-application"]),
     (
         "k1s-bench",
         &[

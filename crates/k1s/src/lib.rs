@@ -1,11 +1,59 @@
-//! k1s: a Kubernetes-compatible control plane small enough to live inside a program.
+//! k1s: a Kubernetes-compatible control plane and a controller runtime, small enough to live inside a program.
 //!
-//! The binary `k1s` serves it to the network: `k1s serve --help`. Programs that embed it use [`ApiServer`].
+//! - [`Runtime`] is a control plane: a store, the API server and what belongs to it, started and stopped as one.
+//! - [`runtime`] has what controllers are written with: Manager, Controller, Client, cache, queue. It works on a [`Runtime`]
+//!   and on any other cluster.
+//! - [`manifests`] brings objects and custom resource definitions to a server.
 //!
-//! [`ApiServer`]: k1s_server::ApiServer
+//! This crate puts the others together and has no behaviour of its own beyond that. The program `k1s` is `k1s-cli`.
+//!
+//! ```
+//! use k1s::{
+//!     Runtime,
+//!     k8s_openapi::api::core::v1::ConfigMap,
+//!     runtime::{Action, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, kind},
+//! };
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), k1s::runtime::BoxError> {
+//! let runtime = Runtime::builder().memory().start().await?;
+//! runtime.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: hello}}").await?;
+//!
+//! let manager = Manager::new(&runtime, ManagerOptions::local())?;
+//! let client = manager.client();
+//! Controller::managed_by(&manager).for_(kind::<ConfigMap>()).complete(move |key: Request, _: Context| {
+//!     let client = client.clone();
+//!     async move {
+//!         if let Some(object) = client.get_opt::<ConfigMap>(&key).await? {
+//!             println!("{key} is at version {:?}", object.metadata.resource_version);
+//!         }
+//!         Ok::<_, k1s::runtime::client::Error>(Action::done())
+//!     }
+//! })?;
+//! let report = manager.run_until_idle(IdleOptions::default()).await?;
+//! assert!(report.reconciles() > 0);
+//! runtime.stop().await?;
+//! # Ok(())
+//! # }
+//! ```
 
+pub use k1s_controllers as controllers;
 pub use k1s_env as env;
+pub use k1s_runtime as runtime;
 pub use k1s_server as server;
 pub use k1s_store as store;
+pub use k1s_store_disk as store_disk;
+pub use k1s_store_etcd as store_etcd;
+pub use k8s_openapi;
+pub use kube;
 
-pub mod serve;
+mod control_plane;
+mod embedded;
+pub mod manifests;
+
+pub use control_plane::ControlPlane;
+pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError, write_kubeconfig};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/controllers.md")]
+mod guide {}

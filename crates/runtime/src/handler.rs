@@ -13,8 +13,11 @@ use crate::{
 
 /// Turns events of a kind into requests.
 pub struct Handler<K, R: Key = Request> {
-    make: Box<dyn FnOnce(&SourceContext<R>) -> HandleFn<K, R> + Send>,
+    make: MakeFn<K, R>,
 }
+
+/// Makes the function that handles events, when its controller starts.
+type MakeFn<K, R> = Box<dyn FnOnce(&SourceContext<R>) -> HandleFn<K, R> + Send>;
 
 /// Handles an event; must not wait.
 pub(crate) type HandleFn<K, R> = Box<dyn Fn(&Event<K>, &Enqueue<'_, R>) + Send + Sync>;

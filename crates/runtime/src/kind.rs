@@ -54,7 +54,7 @@ pub struct Kind<K: Resource> {
 /// The kind `K`.
 #[must_use]
 pub fn kind<K: Object<DynamicType: Default>>() -> Kind<K> {
-    Kind::new(K::DynamicType::default(), Form::Full)
+    Kind::dynamic(K::DynamicType::default())
 }
 
 /// The metadata of objects of kind `K`, and nothing else of them.
@@ -67,7 +67,8 @@ impl<K: Object> Kind<K> {
     /// A kind that is known at run time only, of `DynamicObject` for example.
     #[must_use]
     pub fn dynamic(dynamic_type: K::DynamicType) -> Kind<K> {
-        Kind::new(dynamic_type, Form::Full)
+        // `PartialObjectMeta<K>` says of itself what it is.
+        Kind::new(dynamic_type, if K::metadata_api() { Form::Metadata } else { Form::Full })
     }
 
     fn new(dynamic_type: K::DynamicType, form: Form) -> Kind<K> {

@@ -10,8 +10,10 @@ use crate::Event;
 
 /// Says of an event whether it is worth a look.
 pub struct Predicate<K> {
-    accepts: Arc<dyn Fn(&Event<K>) -> bool + Send + Sync>,
+    accepts: Accepts<K>,
 }
+
+type Accepts<K> = Arc<dyn Fn(&Event<K>) -> bool + Send + Sync>;
 
 /// A predicate that looks at metadata alone, and so is good for events of any kind.
 #[derive(Clone)]

@@ -240,6 +240,7 @@ async fn endpoints_tell_health_readiness_and_metrics() {
         "workqueue_unfinished_work_seconds",
         "workqueue_longest_running_processor_seconds",
         "workqueue_retries_total",
+        r#"rest_client_requests_total{code="200",method="GET""#,
     ] {
         assert!(text.contains(name), "{name} is not in\n{text}");
     }
@@ -247,10 +248,10 @@ async fn endpoints_tell_health_readiness_and_metrics() {
     let _informer = manager.cache().informer(&widgets).unwrap();
     let not_ready = async {
         loop {
-            if let Some(Err(text)) = manager.readyz().run("caches").await {
-                if text.contains("does not serve") {
-                    return text;
-                }
+            if let Some(Err(text)) = manager.readyz().run("caches").await
+                && text.contains("does not serve")
+            {
+                return text;
             }
             world.env.sleep(Duration::from_millis(1)).await;
         }
@@ -266,9 +267,21 @@ async fn endpoints_tell_health_readiness_and_metrics() {
 }
 
 async fn get(address: std::net::SocketAddr, path: &str) -> (u16, String) {
+    http(address, "GET", path, "").await
+}
+
+async fn post(address: std::net::SocketAddr, path: &str, body: &str) -> (u16, String) {
+    http(address, "POST", path, body).await
+}
+
+async fn http(address: std::net::SocketAddr, method: &str, path: &str, body: &str) -> (u16, String) {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
@@ -316,6 +329,87 @@ async fn only_the_leader_works_and_the_next_one_takes_over() {
 }
 
 #[tokio::test]
+async fn a_controller_can_have_an_election_of_its_own() {
+    let world = World::new().await;
+    let ran: Arc<Mutex<Vec<(usize, String)>>> = Arc::default();
+    let managers: Vec<Manager> = (0..2).map(|_| world.manager()).collect();
+    for (n, manager) in managers.iter().enumerate() {
+        for name in ["shared", "everywhere"] {
+            let ran = ran.clone();
+            let election = LeaderElectionOptions::new("shared", "default");
+            let options = k1s_runtime::ControllerOptions {
+                leader_election: (name == "shared").then_some(election),
+                needs_leader_election: name == "shared",
+                ..Default::default()
+            };
+            Controller::managed_by(manager)
+                .named(name)
+                .with_options(options)
+                .for_(kind::<ConfigMap>())
+                .complete(move |request: Request, context: Context| {
+                    if request.name() == "a" {
+                        ran.lock().push((n, context.controller().to_owned()));
+                    }
+                    async { Ok::<_, BoxError>(Action::done()) }
+                })
+                .unwrap();
+        }
+    }
+    world.live().create(&config_map("a", &[])).await.unwrap();
+    let running: Vec<_> = managers.iter().map(start).collect();
+    let wait = async {
+        while ran.lock().len() < 3 {
+            world.env.sleep(Duration::from_millis(1)).await;
+        }
+    };
+    world.env.timeout(HANG, wait).await.unwrap();
+    let mut everywhere: Vec<usize> =
+        ran.lock().iter().filter(|(_, name)| name == "everywhere").map(|(n, _)| *n).collect();
+    everywhere.sort_unstable();
+    assert_eq!(everywhere, [0, 1]);
+    assert_eq!(ran.lock().iter().filter(|(_, name)| name == "shared").count(), 1);
+    for running in running {
+        running.end().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn webhooks_are_served_as_long_as_the_manager_runs() {
+    let world = World::new().await;
+    let mut options = world.options();
+    options.webhook.port = 0;
+    options.webhook.host = Some([127, 0, 0, 1].into());
+    options.webhook.tls = false;
+    let manager = Manager::new(world.kube.clone(), options).unwrap();
+    k1s_runtime::webhook::Webhook::for_::<ConfigMap>()
+        .validate_with(|validation, _| match validation.object() {
+            Some(object) if object.data.is_none() => Err("data is needed".into()),
+            _ => Ok(vec![]),
+        })
+        .complete(manager.webhook_server())
+        .unwrap();
+    let running = start(&manager);
+    let address = world.env.timeout(HANG, manager.webhook_server().bound()).await.unwrap();
+    manager.elected().await;
+    assert_eq!(manager.addresses().webhook, Some(address));
+    let review = serde_json::json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "1", "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+            "resource": {"group": "", "version": "v1", "resource": "configmaps"},
+            "name": "a", "namespace": "default", "operation": "CREATE", "userInfo": {"username": "test"},
+            "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}},
+        },
+    });
+    let (code, answer) = post(address, "/validate--v1-configmap", &review.to_string()).await;
+    assert_eq!(code, 200, "{answer}");
+    assert!(answer.contains("data is needed") && answer.contains(r#""allowed":false"#), "{answer}");
+    assert!(manager.metrics().encode().contains("controller_runtime_webhook_requests_total"));
+    running.end().await.unwrap();
+    assert!(tokio::net::TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
 async fn losing_the_lease_ends_the_manager() {
     let world = World::new().await;
     let mut options = world.options();
@@ -359,7 +453,7 @@ async fn nothing_is_left_running() {
         .iter()
         .filter(|name| !before.contains(name))
         // Those of the server: its caches, which stay.
-        .filter(|name| !name.starts_with("cache of") && !name.starts_with("watch cache"))
+        .filter(|name| *name != "store-feed" && !name.starts_with("watch cache"))
         .collect();
     assert!(left.is_empty(), "{left:?}; before: {before:?}");
     assert_eq!(manager.work().in_flight(), 0);

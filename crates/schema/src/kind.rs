@@ -6,7 +6,7 @@ use k1s_object::field::{At, FieldError};
 use serde_json::Value;
 
 use crate::{
-    structural::{Compiler, Structural},
+    lazy::{Schema, Schemas},
     versions,
 };
 
@@ -69,7 +69,7 @@ pub struct CustomVersion {
     /// Where `/scale` reads and writes, if it is there.
     pub scale: Option<ScalePaths>,
     /// The schema.
-    pub schema: Arc<Structural>,
+    pub schema: Schema,
 }
 
 /// A kind of custom resources.
@@ -116,6 +116,21 @@ impl CustomKind {
     /// # Errors
     /// A definition without what every valid one has.
     pub fn compile(crd: &Value) -> Result<CustomKind, CompileError> {
+        Self::with_schemas(crd, &Schemas::now(crd))
+    }
+
+    /// The same, but the schemas are compiled when one of them is first used. `source` reads the definition again.
+    ///
+    /// # Errors
+    /// A definition without what every valid one has.
+    pub fn compile_later(
+        crd: &Value,
+        source: impl Fn() -> Option<Value> + Send + Sync + 'static,
+    ) -> Result<CustomKind, CompileError> {
+        Self::with_schemas(crd, &Schemas::later(source))
+    }
+
+    fn with_schemas(crd: &Value, schemas: &Schemas) -> Result<CustomKind, CompileError> {
         let spec = crd.get("spec").ok_or(CompileError::Missing("spec"))?;
         let asked = spec.get("names");
         let accepted = crd.get("status").and_then(|status| status.get("acceptedNames"));
@@ -124,24 +139,10 @@ impl CustomKind {
         if group.is_empty() || text(names, "plural").is_empty() || text(names, "kind").is_empty() {
             return Err(CompileError::Missing("group, plural or kind"));
         }
-        let mut compiler = Compiler::default();
-        let mut compiled: Vec<(&Value, Arc<Structural>)> = Vec::new();
-        let mut all: Vec<CustomVersion> = Vec::new();
-        for version in list(Some(spec), "versions") {
-            let schema = version.get("schema").and_then(|schema| schema.get("openAPIV3Schema"));
-            let shared = match schema {
-                None => Arc::new(Structural::permissive()),
-                Some(schema) => match compiled.iter().find(|(other, _)| *other == schema) {
-                    Some((_, shared)) => shared.clone(),
-                    None => {
-                        let shared = Arc::new(compiler.compile(schema));
-                        compiled.push((schema, shared.clone()));
-                        shared
-                    }
-                },
-            };
-            all.push(compile_version(spec, version, group, text(names, "kind"), shared));
-        }
+        let mut all: Vec<CustomVersion> = list(Some(spec), "versions")
+            .iter()
+            .map(|version| compile_version(spec, version, group, text(names, "kind"), schemas))
+            .collect();
         all.sort_by(|a, b| versions::compare(&b.name, &a.name));
         let storage = all.iter().position(|version| version.storage).ok_or(CompileError::NoStorageVersion)?;
         let shared_list =
@@ -187,9 +188,10 @@ fn compile_version(
     version: &Value,
     group: &str,
     kind: &str,
-    schema: Arc<Structural>,
+    schemas: &Schemas,
 ) -> CustomVersion {
     let name = text(Some(version), "name");
+    let shared_name: Arc<str> = name.into();
     let warning = flag(version, "deprecated").then(|| {
         match version.get("deprecationWarning").and_then(Value::as_str) {
             Some(warning) => warning.to_owned(),
@@ -221,7 +223,8 @@ fn compile_version(
         label_selector: scale.get("labelSelectorPath").and_then(Value::as_str).map(str::to_owned),
     });
     CustomVersion {
-        name: name.into(),
+        schema: schemas.of(&shared_name),
+        name: shared_name,
         served: flag(version, "served"),
         storage: flag(version, "storage"),
         warning,
@@ -232,7 +235,6 @@ fn compile_version(
             .collect(),
         has_status: subresources.is_some_and(|subresources| subresources.get("status").is_some()),
         scale,
-        schema,
     }
 }
 
@@ -390,6 +392,6 @@ mod tests {
             kind.version("v1beta1").unwrap().warning.as_deref(),
             Some("example.com/v1beta1 W is deprecated; use example.com/v2 W")
         );
-        assert!(Arc::ptr_eq(&kind.versions[0].schema, &kind.versions[1].schema));
+        assert!(std::ptr::eq(&*kind.versions[0].schema, &*kind.versions[1].schema));
     }
 }

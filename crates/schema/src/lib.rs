@@ -12,6 +12,7 @@ pub mod crd;
 mod go;
 mod go_regex;
 pub mod kind;
+mod lazy;
 pub mod meta;
 pub mod names;
 mod names_rules;
@@ -21,4 +22,5 @@ pub mod versions;
 
 pub use go::settle_numbers;
 pub use kind::{CustomKind, CustomVersion};
+pub use lazy::Schema;
 pub use structural::Structural;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use k1s_object::field::quote;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// What is to be said about the names of a definition.
@@ -23,6 +24,47 @@ fn text<'v>(value: Option<&'v Value>, key: &str) -> &'v str {
 fn texts<'v>(value: Option<&'v Value>, key: &str) -> Vec<&'v str> {
     let list = value.and_then(|value| value.get(key)).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Reads what the rules about names look at: a definition without its versions, which are nearly all of its bytes.
+///
+/// # Errors
+/// Bytes that are no definition.
+pub fn outline(json: &[u8]) -> serde_json::Result<Value> {
+    #[derive(Deserialize)]
+    struct Definition {
+        metadata: Metadata,
+        spec: Spec,
+        #[serde(default)]
+        status: Value,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        #[serde(default)]
+        name: String,
+    }
+    #[derive(Deserialize)]
+    struct Spec {
+        #[serde(default)]
+        group: Value,
+        #[serde(default)]
+        names: Value,
+        #[serde(default)]
+        conversion: Value,
+    }
+    let Definition { metadata, spec, status } = serde_json::from_slice(json)?;
+    let mut outline = json!({
+        "metadata": {"name": metadata.name},
+        "spec": {"group": spec.group, "names": spec.names},
+    });
+    // What is missing in the definition is missing here.
+    if !spec.conversion.is_null() {
+        outline["spec"]["conversion"] = spec.conversion;
+    }
+    if !status.is_null() {
+        outline["status"] = status;
+    }
+    Ok(outline)
 }
 
 fn accepted(crd: &Value) -> Option<&Value> {
@@ -243,6 +285,27 @@ mod tests {
 
     fn crd(names: &Value, accepted: &Value) -> Value {
         json!({"spec": {"group": "example.com", "names": names}, "status": {"conditions": null, "acceptedNames": accepted}})
+    }
+
+    #[test]
+    fn the_outline_of_a_definition_is_judged_like_the_whole() {
+        let names = json!({"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"});
+        let mut whole = crd(&names, &json!({"plural": "", "kind": ""}));
+        whole["metadata"] = json!({"name": "as.example.com", "annotations": {"a": "b"}});
+        whole["spec"]["versions"] = json!([{"name": "v1", "schema": {}}]);
+        whole["spec"]["conversion"] = json!({"strategy": "None"});
+        let mut outline = outline(whole.to_string().as_bytes()).unwrap();
+        assert_eq!(
+            outline["spec"],
+            json!({"group": "example.com", "names": names, "conversion": {"strategy": "None"}})
+        );
+        assert_eq!(outline["metadata"], json!({"name": "as.example.com"}));
+        for crd in [&mut whole, &mut outline] {
+            assert!(accept_names(crd, [].into_iter(), "t1") && establish(crd, "t1"));
+        }
+        assert_eq!(outline["status"], whole["status"]);
+        let bare = super::outline(br#"{"metadata":{"name":"x"},"spec":{"group":"g"}}"#).unwrap();
+        assert!(bare.get("status").is_none() && bare["spec"].get("conversion").is_none());
     }
 
     #[test]

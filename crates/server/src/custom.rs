@@ -21,6 +21,7 @@ use crate::{
     context::{Cx, FieldValidation},
     input,
     resource::{Resource, Source, Subresource, api_version},
+    stored::Stored,
     tenant::Tenant,
     write::meta_text,
 };
@@ -121,16 +122,14 @@ impl Customs {
             return Ok(served);
         }
         let mut next = Served { revision: snapshot.revision, ..Served::default() };
-        for (key, entry) in &snapshot.entries {
-            let known = served.definitions.get(key);
+        for entry in snapshot.entries.iter() {
+            let known = served.definitions.get(&entry.key);
             let definition = match known.filter(|known| known.revision == entry.stored.revision) {
                 Some(known) => known.clone(),
-                None => {
-                    Arc::new(Definition::new(&definitions.read(&entry.stored)?, entry.stored.revision, known))
-                }
+                None => Arc::new(Definition::new(&definitions.read(&entry.stored)?, &entry.stored, known)),
             };
             next.resources.extend(definition.resources.iter().cloned());
-            next.definitions.insert(key.clone(), definition);
+            next.definitions.insert(entry.key.clone(), definition);
         }
         let next = Arc::new(next);
         self.served.store(next.clone());
@@ -147,7 +146,7 @@ impl Customs {
 
 impl Definition {
     /// Compiles a definition, which may be known from before.
-    fn new(crd: &Value, revision: Revision, known: Option<&Arc<Definition>>) -> Definition {
+    fn new(crd: &Value, stored: &Stored, known: Option<&Arc<Definition>>) -> Definition {
         let mut hasher = DefaultHasher::new();
         meta_text(crd, "uid").hash(&mut hasher);
         crd["spec"].to_string().hash(&mut hasher);
@@ -159,11 +158,11 @@ impl Definition {
             _ => Arc::new(watch::Sender::new(0)),
         };
         Definition {
-            revision,
+            revision: stored.revision,
             identity,
             group: text(&crd["spec"]["group"]).to_owned(),
             plural: text(&crd["spec"]["names"]["plural"]).to_owned(),
-            resources: compile(crd, &replaced),
+            resources: compile(crd, stored, &replaced),
             replaced,
         }
     }
@@ -174,11 +173,13 @@ fn text(value: &Value) -> &str {
 }
 
 /// The served versions of a definition that is established.
-fn compile(crd: &Value, replaced: &watch::Sender<u64>) -> Vec<Arc<Resource>> {
+fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64>) -> Vec<Arc<Resource>> {
     if !names::is_true(crd, "Established") {
         return Vec::new();
     }
-    let kind = match CustomKind::compile(crd) {
+    // The definition lies in the cache anyway: its schemas are made of these bytes when an object needs them.
+    let stored = stored.clone();
+    let kind = match CustomKind::compile_later(crd, move || serde_json::from_slice(stored.json()).ok()) {
         Ok(kind) => Arc::new(kind),
         Err(error) => {
             tracing::error!(definition = meta_text(crd, "name"), %error, "a definition cannot be served");

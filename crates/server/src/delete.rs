@@ -2,14 +2,16 @@
 
 use http::Response;
 use k1s_object::{FieldError, Status};
-use k1s_store::{Error, Precondition, Revision, Txn};
+use k1s_store::{Error, Precondition, Txn};
 use serde_json::{Value, json};
 
 use crate::{
     admission,
     body::Body,
     context::{Cx, check_dry_run, invalid_options},
-    errors, input, read, respond,
+    errors, input,
+    lifecycle::{self, Fate},
+    read, respond,
     select::Selection,
     stored::Stored,
     write::{finalizers, is_gone, meta_text, metadata_mut},
@@ -37,19 +39,6 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Deletes in the background, without a grace period.
-    pub(crate) fn at_once() -> Options {
-        Options { policy: Some(Policy::Background), grace: Some(0), ..Options::default() }
-    }
-}
-
-impl Options {
-    /// Deletes this very state of an object.
-    pub(crate) fn exactly(policy: Policy, uid: &str, revision: Revision) -> Options {
-        let (uid, revision) = (Some(uid.to_owned()), Some(revision.to_string()));
-        Options { policy: Some(policy), uid, revision, ..Options::default() }
-    }
-
     /// What an eviction says about the deletion.
     pub(crate) fn of(body: &Value, dry_run: bool) -> Options {
         let text = |value: &Value| value.as_str().map(str::to_owned);
@@ -183,13 +172,13 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
         };
         match (outcome, marked) {
             (Ok(_), None) => {
-                crate::lifecycle::after_delete(cx, &old);
+                lifecycle::after_delete(cx, &old);
+                lifecycle::after_any(cx, &old, Fate::Deleted);
                 return Ok(Deleted::Gone(gone_view(cx, old)));
             }
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
-                crate::lifecycle::after_mark(cx, &object);
-                crate::gc::Collector::after_write(&cx.tenant, &object);
+                lifecycle::after_any(cx, &object, Fate::Changed);
                 return Ok(Deleted::Marked(object));
             }
             (Err(Error::Conflict(_)), _) => {}

@@ -24,6 +24,11 @@ pub(crate) fn store(error: &Error) -> Status {
     }
 }
 
+/// What lies in the store is no object.
+pub(crate) fn unreadable(error: &serde_json::Error) -> Status {
+    Status::internal(format!("a stored object cannot be read: {error}"))
+}
+
 /// 504: a resourceVersion from the future.
 pub(crate) fn too_large_resource_version(requested: u64, current: u64) -> Status {
     let details = Details {

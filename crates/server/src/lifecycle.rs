@@ -1,9 +1,10 @@
 //! What happens around writes of namespaces and custom resource definitions, and when a tenant begins.
 //!
-//! Until `k1s-controllers` takes over, the server itself empties a namespace or a definition that is being deleted,
-//! and gives a new namespace its default objects.
+//! What takes its time, such as emptying a namespace that is being deleted, is left to controllers; here it is only said that
+//! they are needed. A new namespace gets its default objects from the server itself, before it is answered: who creates a
+//! pod right behind it finds its service account.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use k1s_object::Status;
 use k1s_schema::names::{Termination, set_terminating};
@@ -11,10 +12,9 @@ use k1s_store::{Precondition, Txn};
 use serde_json::{Value, json};
 
 use crate::{
-    admission::{self, others},
+    admission::{self, mentioning},
     context::Cx,
-    delete, errors,
-    gc::Collector,
+    errors, metadata,
     resource::Resource,
     tenant::Tenant,
     write::{self, Written, finalizers, meta_text},
@@ -56,17 +56,13 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
             Err(error) => return Err(errors::store(&error)),
         }
     }
-    for (group, version, plural) in
-        [("", "v1", "namespaces"), ("apiextensions.k8s.io", "v1", "customresourcedefinitions")]
-    {
-        let Some(resource) = tenant.shared.catalog.find(group, version, plural) else { continue };
-        for (_, object) in others(tenant, &resource, "", "").await? {
-            if !meta_text(&object, "deletionTimestamp").is_empty() {
-                finish_later(tenant, &resource, meta_text(&object, "name"));
-            }
-        }
+    if is_new {
+        return Ok(());
     }
-    if is_new { Ok(()) } else { Collector::open(tenant).await }
+    if !tenant.has_controllers() && metadata::is_anything_left(tenant).await? {
+        tenant.need_controllers();
+    }
+    Ok(())
 }
 
 /// Creates an object, as the server itself; one that is there already is fine.
@@ -241,10 +237,35 @@ pub(crate) fn mark(cx: &Cx, object: &mut Value) {
     }
 }
 
-/// After an object was marked as deleted.
-pub(crate) fn after_mark(cx: &Cx, object: &Value) {
-    if is(cx, "", "Namespace") || is_definition(cx) {
-        finish_later(&cx.tenant, &cx.resource, meta_text(object, "name"));
+/// What becomes of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Created,
+    Changed,
+    Deleted,
+}
+
+/// After an object was created, changed, marked as deleted, or deleted: whether that is a matter for controllers.
+pub(crate) fn after_any(cx: &Cx, object: &Value, fate: Fate) {
+    let tenant = &cx.tenant;
+    if tenant.has_controllers() {
+        return;
+    }
+    let metadata = &object["metadata"];
+    let deleting = fate != Fate::Deleted && metadata["deletionTimestamp"].is_string();
+    let filled = |field: &str| metadata[field].as_array().is_some_and(|list| !list.is_empty());
+    let waits = |name: &Value| name == "foregroundDeletion" || name == "orphan";
+    let owned = filled("ownerReferences") || deleting && finalizers(object).iter().any(waits);
+    let name = metadata["name"].as_str().unwrap_or_default();
+    let needed = match (&*cx.resource.kind, cx.resource.storage_group()) {
+        ("Namespace", "") | ("CustomResourceDefinition", "apiextensions.k8s.io") => deleting || owned,
+        ("Event", "") | ("Lease", "coordination.k8s.io") => true,
+        ("ServiceAccount", "") => fate == Fate::Deleted && name == "default" || owned,
+        ("ConfigMap", "") => fate != Fate::Created && name == "kube-root-ca.crt" || owned,
+        _ => owned,
+    };
+    if needed {
+        tenant.need_controllers();
     }
 }
 
@@ -265,8 +286,11 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
     // A definition is called by its plural and its group, and names are a matter of one group.
     let Some((_, group)) = name.split_once('.') else { return Ok(()) };
     let text = format!("\"group\":\"{group}\"");
-    let all: Vec<Value> =
-        others(tenant, resource, "", &text).await?.into_iter().map(|(_, object)| object).collect();
+    // Whole definitions, parsed, would be many times what all of them take in the store.
+    let mut all: Vec<Value> = Vec::new();
+    for stored in mentioning(tenant, resource, "", &text).await? {
+        all.push(k1s_schema::names::outline(stored.json()).map_err(|error| errors::unreadable(&error))?);
+    }
     for crd in all.iter().filter(|crd| crd["spec"]["group"] == group) {
         let mut settled = crd.clone();
         let others = || all.iter().filter(|other| meta_text(other, "name") != meta_text(crd, "name"));
@@ -285,219 +309,4 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
     }
     let revision = tenant.revision().await?;
     tenant.customs.reach(tenant, revision).await
-}
-
-/// Finishes the deletion of a namespace or a definition in the background.
-fn finish_later(tenant: &Arc<Tenant>, resource: &Arc<Resource>, name: &str) {
-    let (tenant, resource, name) = (tenant.clone(), resource.clone(), name.to_owned());
-    let env = tenant.env().clone();
-    let title = format!("deletion of {} {name}", resource.kind);
-    let task = env.spawn(title, async move {
-        let mut pause = Duration::from_millis(10);
-        loop {
-            let outcome = tokio::select! {
-                outcome = finish(&tenant, &resource, &name) => outcome,
-                () = tenant.stop.cancelled() => return,
-            };
-            match outcome {
-                Ok(true) => return,
-                Ok(false) => {}
-                Err(status) => tracing::warn!(kind = resource.kind, name, error = %status, "deletion does not come to its end yet"),
-            }
-            tokio::select! {
-                () = tenant.env().sleep(pause) => {}
-                () = tenant.stop.cancelled() => return,
-            }
-            pause = (pause * 2).min(Duration::from_secs(1));
-        }
-    });
-    // It goes on by itself; the tenant's end is its end.
-    drop(task);
-}
-
-/// One attempt; `true` when nothing is left to do.
-async fn finish(tenant: &Arc<Tenant>, resource: &Arc<Resource>, name: &str) -> Result<bool, Status> {
-    let cx = Cx::internal(tenant, resource, "", name);
-    let Some(stored) = tenant.get(&cx.key()).await? else { return Ok(true) };
-    let object = resource.read(&stored)?;
-    if meta_text(&object, "deletionTimestamp").is_empty() {
-        return Ok(true);
-    }
-    if resource.kind == "Namespace" {
-        finish_namespace(&cx, &object).await
-    } else {
-        finish_definition(&cx, &object).await
-    }
-}
-
-/// What is left of a resource after its objects were deleted.
-struct Remains {
-    resource: String,
-    finalizers: Vec<String>,
-}
-
-/// Deletes all objects of a resource, in a namespace or (empty) everywhere; what is left waits for finalizers.
-async fn clear(
-    tenant: &Arc<Tenant>,
-    resource: &Arc<Resource>,
-    namespace: &str,
-) -> Result<Vec<Remains>, Status> {
-    let mut remains = Vec::new();
-    for (_, object) in others(tenant, resource, namespace, "").await? {
-        let one = Cx::internal(tenant, resource, meta_text(&object, "namespace"), meta_text(&object, "name"));
-        if meta_text(&object, "deletionTimestamp").is_empty() {
-            match delete::delete_object(&one, &delete::Options::at_once()).await {
-                Ok(delete::Deleted::Gone(_)) => continue,
-                Ok(delete::Deleted::Marked(_)) => {}
-                Err(status) if status.code == 404 => continue,
-                Err(status) => return Err(status),
-            }
-        }
-        let finalizers = finalizers(&object).iter().filter_map(Value::as_str).map(str::to_owned).collect();
-        remains.push(Remains { resource: format!("{}.{}", resource.plural, resource.group), finalizers });
-    }
-    Ok(remains)
-}
-
-async fn finish_namespace(cx: &Cx, namespace: &Value) -> Result<bool, Status> {
-    let tenant = &cx.tenant;
-    let held = namespace["spec"]["finalizers"]
-        .as_array()
-        .is_some_and(|list| list.iter().any(|one| one == "kubernetes"));
-    if !held {
-        return Ok(true);
-    }
-    let customs = tenant.customs.current(tenant).await?;
-    let mut resources: Vec<Arc<Resource>> = tenant.shared.catalog.all().to_vec();
-    resources.extend(customs.resources().cloned());
-    let mut remains = Vec::new();
-    let mut done = std::collections::HashSet::new();
-    for resource in &resources {
-        let stored_at = (resource.storage_group().to_owned(), resource.plural.clone());
-        if resource.namespaced && resource.verbs.contains(&"list") && done.insert(stored_at) {
-            remains.extend(clear(tenant, resource, &cx.name).await?);
-        }
-    }
-    let change = |old: &Value| {
-        let mut new = old.clone();
-        if remains.is_empty() {
-            if let Some(list) = new["spec"]["finalizers"].as_array_mut() {
-                list.retain(|finalizer| finalizer != "kubernetes");
-            }
-        } else {
-            new["status"]["conditions"] =
-                conditions(&remains, &old["status"]["conditions"], &crate::time::stamp(tenant.env()));
-        }
-        Ok(new)
-    };
-    let there = write::change(cx, &change).await?.is_some();
-    Ok(!there || remains.is_empty())
-}
-
-/// The conditions that tell why a namespace is still there.
-fn conditions(remains: &[Remains], before: &Value, now: &str) -> Value {
-    fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
-        let mut counts = BTreeMap::new();
-        for name in names {
-            *counts.entry(name).or_default() += 1;
-        }
-        counts
-    }
-    let resources = count(remains.iter().map(|remain| &*remain.resource));
-    let finalizers = count(remains.iter().flat_map(|remain| remain.finalizers.iter().map(String::as_str)));
-    let join = |counts: &BTreeMap<&str, usize>, word: &str| {
-        counts
-            .iter()
-            .map(|(name, count)| format!("{name} {word} {count} resource instances"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let waiting = !finalizers.is_empty();
-    let conditions = [
-        (
-            "NamespaceDeletionDiscoveryFailure",
-            false,
-            "ResourcesDiscovered",
-            "All resources successfully discovered".to_owned(),
-        ),
-        (
-            "NamespaceDeletionGroupVersionParsingFailure",
-            false,
-            "ParsedGroupVersions",
-            "All legacy kube types successfully parsed".to_owned(),
-        ),
-        (
-            "NamespaceDeletionContentFailure",
-            false,
-            "ContentDeleted",
-            "All content successfully deleted, may be waiting on finalization".to_owned(),
-        ),
-        (
-            "NamespaceContentRemaining",
-            true,
-            "SomeResourcesRemain",
-            format!("Some resources are remaining: {}", join(&resources, "has")),
-        ),
-        (
-            "NamespaceFinalizersRemaining",
-            waiting,
-            if waiting { "SomeFinalizersRemain" } else { "ContentHasNoFinalizers" },
-            if waiting {
-                format!("Some content in the namespace has finalizers remaining: {}", join(&finalizers, "in"))
-            } else {
-                "All content-preserving finalizers finished".to_owned()
-            },
-        ),
-    ];
-    conditions
-        .into_iter()
-        .map(|(name, status, reason, message)| {
-            let status = if status { "True" } else { "False" };
-            let known = before.as_array().into_iter().flatten().find(|one| one["type"] == name && one["status"] == status);
-            let since = known.and_then(|one| one["lastTransitionTime"].as_str()).unwrap_or(now);
-            json!({"type": name, "status": status, "lastTransitionTime": since, "reason": reason, "message": message})
-        })
-        .collect()
-}
-
-async fn finish_definition(cx: &Cx, definition: &Value) -> Result<bool, Status> {
-    let tenant = &cx.tenant;
-    if !finalizers(definition).iter().any(|finalizer| finalizer == CRD_FINALIZER) {
-        return Ok(true);
-    }
-    let revision = tenant.revision().await?;
-    tenant.customs.reach(tenant, revision).await?;
-    let customs = tenant.customs.current(tenant).await?;
-    let (group, plural) = (&definition["spec"]["group"], &definition["spec"]["names"]["plural"]);
-    let resource = customs
-        .resources()
-        .find(|one| *group == one.group.as_str() && *plural == one.plural.as_str())
-        .cloned();
-    let now = || crate::time::stamp(tenant.env());
-    let mut how = Termination::NeverEstablished;
-    if let Some(resource) = resource {
-        let begin = |old: &Value| {
-            let mut new = old.clone();
-            set_terminating(&mut new, Termination::InProgress, &now());
-            Ok(new)
-        };
-        write::change(cx, &begin).await?;
-        if !clear(tenant, &resource, "").await?.is_empty() {
-            return Ok(false);
-        }
-        how = Termination::Completed;
-    }
-    let change = |old: &Value| {
-        let mut new = old.clone();
-        set_terminating(&mut new, how, &now());
-        if let Some(list) = new["metadata"]["finalizers"].as_array_mut() {
-            list.retain(|finalizer| finalizer != CRD_FINALIZER);
-        }
-        Ok(new)
-    };
-    if write::change(cx, &change).await?.is_some() {
-        let revision = tenant.revision().await?;
-        tenant.customs.reach(tenant, revision).await?;
-    }
-    Ok(true)
 }

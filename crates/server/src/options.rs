@@ -1,6 +1,6 @@
 //! How a server is set up: every number has its default here.
 
-use std::{net::Ipv4Addr, time::Duration};
+use std::{fmt, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use crate::auth::{Tokens, User};
 
@@ -36,9 +36,43 @@ pub struct ServerOptions {
     pub default_tenant: String,
     /// Whether a tenant comes into being when it is first asked for (else by [`crate::ApiServer::create_tenant`] only).
     pub create_tenants: bool,
-    /// Whether dependents of deleted objects are deleted too, and what waits for them goes on. Without it objects stay
-    /// as they were written: for those who bring a garbage collector of their own, or none.
-    pub garbage_collection: bool,
+    /// Hears when a tenant needs controllers, and when it is gone.
+    pub tenant_hook: Option<TenantHook>,
+}
+
+/// What a [`TenantHook`] hears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TenantEvent<'a> {
+    /// There is something in this tenant that controllers have to take care of: an object with owners, a namespace or a
+    /// definition that is being deleted, an Event or a Lease, a default object of a namespace that was changed or
+    /// deleted. Told once per tenant, until it is gone.
+    Needed(&'a str),
+    /// This tenant was deleted.
+    Gone(&'a str),
+}
+
+/// Called when something happens to a tenant; it must not wait. This is how whoever runs a server starts controllers where
+/// they are needed only: a tenant that nobody uses costs nothing but what it holds.
+#[derive(Clone)]
+pub struct TenantHook(Arc<dyn Fn(TenantEvent<'_>) + Send + Sync>);
+
+impl TenantHook {
+    /// A hook that calls a function.
+    pub fn new(hook: impl Fn(TenantEvent<'_>) + Send + Sync + 'static) -> TenantHook {
+        TenantHook(Arc::new(hook))
+    }
+
+    /// Calls it.
+    pub fn tell(&self, event: TenantEvent<'_>) {
+        (self.0)(event);
+    }
+}
+
+impl fmt::Debug for TenantHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TenantHook")
+    }
 }
 
 impl Default for ServerOptions {
@@ -58,7 +92,7 @@ impl Default for ServerOptions {
             service_account_issuer: "https://kubernetes.default.svc.cluster.local".into(),
             default_tenant: "default".into(),
             create_tenants: true,
-            garbage_collection: true,
+            tenant_hook: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! GET of an object and of a list.
 
-use std::{ops::Bound, sync::Arc};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use bytes::Bytes;
@@ -270,7 +270,7 @@ async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapsho
     let mut snapshot = Snapshot { revision, ..Snapshot::default() };
     for kv in found.entries {
         let entry: Entry = cache.entry(kv.key, &kv.value, kv.revision)?;
-        snapshot.entries.insert(entry.key.clone(), Arc::new(entry));
+        snapshot.entries.insert(Arc::new(entry));
     }
     Ok(Arc::new(snapshot))
 }
@@ -290,12 +290,7 @@ fn expired(status: Status, start: Option<&[u8]>, prefix: &str) -> Status {
 /// One page of a snapshot.
 fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Selection) -> List {
     let start = options.start.clone().unwrap_or_else(|| Bytes::copy_from_slice(prefix.as_bytes()));
-    let mut rest = snapshot
-        .entries
-        .range((Bound::Included(start), Bound::Unbounded))
-        .take_while(|(key, _)| key.starts_with(prefix.as_bytes()))
-        .map(|(_, entry)| entry)
-        .filter(|entry| selection.matches(entry));
+    let mut rest = snapshot.entries.under(prefix.as_bytes(), &start).filter(|entry| selection.matches(entry));
     let mut items: Vec<Stored> = Vec::new();
     let mut last: Option<&Arc<Entry>> = None;
     let mut list = List {

@@ -27,11 +27,11 @@ use crate::{
     body::Body,
     catalog::Catalog,
     context::Cx,
-    delete, discovery, errors, health, lifecycle,
+    delete, discovery, errors, health, lifecycle, metadata,
     metrics::{Labels, Metrics},
     negotiate::{self, Media, Offer},
     openapi,
-    options::ServerOptions,
+    options::{ServerOptions, TenantEvent},
     read,
     request::{self, Path, Query, ResourcePath},
     resource::Resource,
@@ -94,6 +94,15 @@ impl ApiServer {
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
+    /// A handle on a tenant that is there.
+    ///
+    /// # Errors
+    /// 404 if it is not.
+    pub async fn find_tenant(&self, name: &str) -> Result<ApiServer, Status> {
+        let tenant = self.inner.tenant(name, false).await?;
+        Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
+    }
+
     /// Makes a tenant; it is no error if it is there.
     pub async fn create_tenant(&self, name: &str) -> Result<(), Status> {
         self.inner.tenant(name, true).await.map(|_| ())
@@ -104,6 +113,9 @@ impl ApiServer {
         let making = self.inner.making.lock().await;
         let tenant = self.inner.tenants.write().remove(name);
         let tenant = tenant.unwrap_or_else(|| Tenant::new(self.inner.shared.clone(), name));
+        if let Some(hook) = &self.inner.shared.options.tenant_hook {
+            hook.tell(TenantEvent::Gone(name));
+        }
         let deleted = tenant.delete().await;
         drop(making);
         deleted
@@ -219,6 +231,9 @@ impl ApiServer {
         let selected = selected_name(verb, &query);
         let wanted = match &parsed {
             Path::Resource(resource) => attributes(verb, resource, &selected),
+            Path::Other(path) if path == metadata::PATH => {
+                Attributes { verb: "watch", target: metadata::TARGET }
+            }
             _ => Attributes { verb, target: Target::Path(path) },
         };
         let user = self.admit(found.as_ref(), &parts.headers, &wanted).await?;
@@ -323,6 +338,8 @@ impl ApiServer {
                 path if path.starts_with("/openapi/v3") => {
                     openapi::handle(tenant, path, query, headers).await
                 }
+                metadata::PATH if *method == Method::GET => metadata::handle(tenant, query).await,
+                metadata::PATH => Err(Status::method_not_allowed()),
                 "/" => discovery::paths(tenant).await,
                 path => health::handle(tenant, path, query).await,
             },

@@ -16,16 +16,16 @@ use k1s_object::Status;
 use k1s_store::Revision;
 use serde_json::{Map, Value};
 
+use crate::errors;
+
 /// What every stored object begins with.
 const HEAD: &[u8] = b"{\"metadata\":{";
 
 /// An object as it lies in the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
-    /// The JSON, which begins with [`HEAD`].
-    json: Bytes,
-    /// The API version it was written in.
-    version: Bytes,
+    /// The whole value: one reference to it is all that an object costs beyond its bytes.
+    value: Bytes,
     /// Which schema it was written by; 0 for built-in kinds. A reader with another one looks into the object.
     pub(crate) stamp: u64,
     /// Its resourceVersion.
@@ -39,11 +39,10 @@ impl Stored {
         let length = usize::from(*value.first().ok_or_else(broken)?);
         let header = value.get(1..1 + length).ok_or_else(broken)?;
         let stamp = header.first_chunk::<8>().ok_or_else(broken)?;
-        let json = value.slice(1 + length..);
-        if !json.starts_with(HEAD) {
+        if !value.get(1 + length..).is_some_and(|json| json.starts_with(HEAD)) {
             return Err(broken());
         }
-        Ok(Stored { json, version: value.slice(9..1 + length), stamp: u64::from_le_bytes(*stamp), revision })
+        Ok(Stored { value: value.clone(), stamp: u64::from_le_bytes(*stamp), revision })
     }
 
     /// The value for the store: `object` without kind, apiVersion and resourceVersion.
@@ -76,17 +75,23 @@ impl Stored {
 
     /// The bytes kept for this object.
     pub(crate) fn len(&self) -> usize {
-        self.json.len()
+        self.value.len()
+    }
+
+    /// Where the JSON begins.
+    fn start(&self) -> usize {
+        1 + usize::from(self.value.first().copied().unwrap_or_default())
     }
 
     /// The JSON as stored: without kind, apiVersion and resourceVersion.
-    pub(crate) fn json(&self) -> &Bytes {
-        &self.json
+    pub(crate) fn json(&self) -> &[u8] {
+        self.value.get(self.start()..).unwrap_or_default()
     }
 
     /// The API version it was written in.
     pub(crate) fn version(&self) -> &str {
-        std::str::from_utf8(&self.version).unwrap_or_default()
+        let version = self.value.get(9..self.start()).unwrap_or_default();
+        std::str::from_utf8(version).unwrap_or_default()
     }
 
     /// The same object at another revision, as a DELETED event shows it.
@@ -97,7 +102,8 @@ impl Stored {
     /// Appends the object as a client sees it. An empty `kind` leaves kind and apiVersion out, as in the items of
     /// built-in lists.
     pub(crate) fn write(&self, out: &mut Vec<u8>, kind: &str, api_version: &str) {
-        out.reserve(self.json.len() + kind.len() + api_version.len() + 64);
+        let json = self.json();
+        out.reserve(json.len() + kind.len() + api_version.len() + 64);
         if kind.is_empty() {
             out.extend_from_slice(HEAD);
         } else {
@@ -110,13 +116,24 @@ impl Stored {
         out.extend_from_slice(b"\"resourceVersion\":\"");
         write_number(out, self.revision.get());
         out.extend_from_slice(b"\",");
-        out.extend_from_slice(self.json.get(HEAD.len()..).unwrap_or_default());
+        out.extend_from_slice(json.get(HEAD.len()..).unwrap_or_default());
+    }
+
+    /// Appends `"metadata":{…}` as a client sees it, and nothing else of the object.
+    pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) {
+        let rest = self.json().get(HEAD.len()..).unwrap_or_default();
+        let end = end_of_object(rest);
+        out.reserve(end + 64);
+        out.extend_from_slice(b"\"metadata\":{\"resourceVersion\":\"");
+        write_number(out, self.revision.get());
+        out.extend_from_slice(b"\",");
+        out.extend_from_slice(rest.get(..end).unwrap_or_default());
     }
 
     /// The object as a client sees it.
     pub(crate) fn to_value(&self, kind: &str, api_version: &str) -> Result<Value, Status> {
-        let parsed: Value = serde_json::from_slice(&self.json)
-            .map_err(|error| Status::internal(format!("a stored object cannot be read: {error}")))?;
+        let parsed: Value =
+            serde_json::from_slice(self.json()).map_err(|error| errors::unreadable(&error))?;
         let Value::Object(rest) = parsed else {
             return Err(Status::internal("a stored object is no object"));
         };
@@ -129,6 +146,28 @@ impl Stored {
         }
         Ok(Value::Object(object))
     }
+}
+
+/// The length of the rest of an object that was opened before, with its closing brace.
+fn end_of_object(json: &[u8]) -> usize {
+    let (mut depth, mut in_string, mut escaped) = (1_usize, false, false);
+    for (at, byte) in json.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' => depth += 1,
+            b'}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    json.len()
 }
 
 fn write_member(out: &mut Vec<u8>, key: &str, value: &Value, first: &mut bool) {
@@ -181,6 +220,18 @@ mod tests {
             r#"{"metadata":{"resourceVersion":"1234","name":"a"},"data":{"k":"v"}}"#
         );
         assert_eq!(stored.to_value("ConfigMap", "v1").unwrap()["metadata"]["resourceVersion"], "1234");
+    }
+
+    #[test]
+    fn metadata_ends_where_its_own_brace_is() {
+        let object = json!({"kind": "K", "metadata": {"name": "a}\"{\\", "labels": {"x": "}"}, "y": [{}]}, "data": {"k": "}"}});
+        let stored = Stored::new(&Stored::encode(&object, "v1", 7).unwrap(), Revision::new(5)).unwrap();
+        let mut out = b"{".to_vec();
+        stored.write_metadata(&mut out);
+        out.push(b'}');
+        let mut expected = json!({"metadata": object["metadata"]});
+        expected["metadata"]["resourceVersion"] = "5".into();
+        assert_eq!(serde_json::from_slice::<Value>(&out).unwrap(), expected);
     }
 
     #[test]

@@ -3,7 +3,13 @@
 //! In the store it is a prefix of keys; in memory, the caches of what is being listed or watched and the custom
 //! resources it serves.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use k1s_env::Env;
@@ -18,8 +24,7 @@ use crate::{
     catalog::Catalog,
     custom::Customs,
     errors,
-    gc::Collector,
-    options::ServerOptions,
+    options::{ServerOptions, TenantEvent},
     resource::Resource,
     stored::Stored,
 };
@@ -44,7 +49,8 @@ pub(crate) struct Tenant {
     prefix: String,
     caches: RwLock<HashMap<(String, String, String), Arc<Cache>>>,
     pub(crate) customs: Customs,
-    pub(crate) collector: Collector,
+    /// Whether it was said that controllers are needed.
+    needs_controllers: AtomicBool,
     /// Ends its watches and tasks.
     pub(crate) stop: CancellationToken,
 }
@@ -58,7 +64,7 @@ impl Tenant {
             shared,
             caches: RwLock::default(),
             customs: Customs::default(),
-            collector: Collector::default(),
+            needs_controllers: AtomicBool::new(false),
             stop,
         })
     }
@@ -73,6 +79,20 @@ impl Tenant {
 
     pub(crate) fn options(&self) -> &ServerOptions {
         &self.shared.options
+    }
+
+    /// There is something for controllers to do.
+    pub(crate) fn need_controllers(&self) {
+        if let Some(hook) = &self.shared.options.tenant_hook
+            && !self.needs_controllers.swap(true, Ordering::Relaxed)
+        {
+            hook.tell(TenantEvent::Needed(&self.name));
+        }
+    }
+
+    /// Whether that was said.
+    pub(crate) fn has_controllers(&self) -> bool {
+        self.shared.options.tenant_hook.is_none() || self.needs_controllers.load(Ordering::Relaxed)
     }
 
     /// What the keys of a resource's objects begin with, in one namespace or (empty) in all.

@@ -109,11 +109,14 @@ impl<'a> Batch<'a> {
                 totals: *totals,
             };
             let head = Head { pointer, size };
-            self.writes.insert(&self.view.engine.data, pointer.encode(), record.encode(pointer));
+            let encoded = record.encode(pointer);
+            // The engine keeps the record for a while. So does the feed, and who follows it: in the same memory.
+            let (key, value) = record.parts(&encoded);
+            self.writes.insert(&self.view.engine.data, pointer.encode(), encoded);
             self.writes.insert(&self.view.engine.heads, head_key(&op.key), head.encode());
-            self.pending.insert(op.key.clone(), Pending { head, value: value.clone() });
+            self.pending.insert(op.key, Pending { head, value: value.clone() });
             let previous = before.map(|before| Previous { value: before.value, revision: before.revision });
-            events.push(Event { key: op.key, value, created, previous });
+            events.push(Event { key, value, created, previous });
         }
         self.changes.push((Arc::new(Change::new(revision, events)), complete));
         self.state.revision = revision;

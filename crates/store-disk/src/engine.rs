@@ -12,7 +12,7 @@ use bytes::Bytes;
 use fjall::{
     AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable,
     Snapshot,
-    config::{BlockSizePolicy, CompressionPolicy, FilterPolicy},
+    config::{BlockSizePolicy, CompressionPolicy, FilterPolicy, PinningPolicy},
 };
 use k1s_store::{Error, Result, Revision};
 
@@ -89,11 +89,16 @@ impl Engine {
                 .worker_threads(1)
                 .open()?;
             let [data, heads] = TREES;
+            // The cache is small. What every read goes through is small too and stays in memory, but in the lowest
+            // levels, where it is cut into pieces that are read like blocks.
+            let pinned = || PinningPolicy::new([true, true, true, false]);
             let data = db.keyspace(data, || {
                 KeyspaceCreateOptions::default()
                     .max_memtable_size(options.memtable_bytes)
                     .data_block_size_policy(BlockSizePolicy::all(8 << 10))
                     .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
+                    .index_block_pinning_policy(pinned())
+                    .filter_block_pinning_policy(pinned())
                     // Records are only asked for where they are.
                     .expect_point_read_hits(true)
             })?;
@@ -101,6 +106,8 @@ impl Engine {
                 KeyspaceCreateOptions::default()
                     .max_memtable_size(options.memtable_bytes / 2)
                     .data_block_compression_policy(CompressionPolicy::disabled())
+                    .index_block_pinning_policy(pinned())
+                    .filter_block_pinning_policy(pinned())
                     .filter_policy(FilterPolicy::all(fjall::config::FilterPolicyEntry::Bloom(
                         fjall::config::BloomConstructionPolicy::BitsPerKey(10.0),
                     )))

@@ -11,10 +11,11 @@ pub struct DiskOptions {
     pub history_revisions: u64,
     /// History of at most this age. After a restart, what is there counts as new.
     pub history_age: Duration,
-    /// Bytes of memory for what was read last.
+    /// Bytes of memory for what was read last. The files are in the system's cache as well: this saves no more than
+    /// unpacking a block.
     pub cache_bytes: u64,
     /// Bytes of new records that are kept in memory, and in the journal alone, before they are sorted into
-    /// files. Counts when the store is made.
+    /// files. The engine keeps the last lot until the next is there: this counts twice. Counts when the store is made.
     pub memtable_bytes: u64,
     /// How many writes may wait for the disk; more of them wait outside.
     pub queued_writes: usize,
@@ -29,8 +30,8 @@ impl Default for DiskOptions {
         Self {
             history_revisions: 100_000,
             history_age: Duration::from_secs(10 * 60),
-            cache_bytes: 32 << 20,
-            memtable_bytes: 16 << 20,
+            cache_bytes: 2 << 20,
+            memtable_bytes: 4 << 20,
             queued_writes: 4096,
             stall: Duration::from_secs(30),
             feed: FeedOptions::default(),

@@ -12,7 +12,7 @@
 //! not grow with the store. They are the history too: a record points to the one it replaced.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use k1s_store::Revision;
+use k1s_store::{KeyValue, Revision};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Where a record is: the revision that wrote it, and its place in the transaction.
@@ -162,6 +162,20 @@ impl Record {
         bytes.freeze()
     }
 
+    /// Key and value of an encoded record, as parts of it.
+    pub(crate) fn parts(&self, encoded: &Bytes) -> (Bytes, Option<Bytes>) {
+        let key_end = HEADER + self.key.len();
+        let value = self.value.as_ref().map(|value| encoded.slice(key_end..key_end + value.len()));
+        (encoded.slice(HEADER..key_end), value)
+    }
+
+    /// The same record in memory of its own: see [`KeyValue::detached`].
+    pub(crate) fn detached(self) -> Self {
+        let value = self.value.as_deref();
+        let whole = KeyValue::detached(&self.key, value.unwrap_or_default(), Revision::FIRST);
+        Self { key: whole.key, value: value.map(|_| whole.value), ..self }
+    }
+
     /// The record, if the bytes are whole and belong under `pointer`. Key and value share the bytes.
     pub(crate) fn decode(pointer: Pointer, bytes: &Bytes) -> Option<Self> {
         let (body, sum) = bytes.split_last_chunk::<CHECKSUM>()?;
@@ -219,7 +233,10 @@ mod tests {
             Record { value: None, ..record() },
             Record { value: Some(Bytes::new()), created: true, replaced: None, ..record() },
         ] {
-            assert_eq!(Record::decode(pointer, &record.encode(pointer)), Some(record));
+            let encoded = record.encode(pointer);
+            assert_eq!(record.parts(&encoded), (record.key.clone(), record.value.clone()));
+            assert_eq!(Record::decode(pointer, &encoded).map(Record::detached), Some(record.clone()));
+            assert_eq!(Record::decode(pointer, &encoded), Some(record));
         }
     }
 

@@ -186,9 +186,12 @@ impl Store for DiskStore {
     async fn range(&self, range: Range) -> Result<RangeResult> {
         if range.max_entries() <= SHORT_RANGE {
             tokio::task::coop::consume_budget().await;
-            return self.shared.read(|view| view.range(&range));
+            return self.shared.read(|view| view.range(&range, &|_, _| None));
         }
-        self.shared.read_much("store-disk-range", move |view| view.range(&range)).await
+        // Long ranges are read to be kept: what is in the feed's ring is not kept twice.
+        let feed = self.shared.feed.clone();
+        let recall = move |key: &[u8], revision| feed.recall(key, revision);
+        self.shared.read_much("store-disk-range", move |view| view.range(&range, &recall)).await
     }
 
     async fn txn(&self, txn: Txn) -> Result<Revision> {

@@ -41,7 +41,12 @@ impl View {
         Ok(GetResult { revision, entry })
     }
 
-    pub(crate) fn range(&self, range: &Range) -> Result<RangeResult> {
+    /// The entries of a range. Those that `recall` has in memory already, by key and revision, are not read.
+    pub(crate) fn range(
+        &self,
+        range: &Range,
+        recall: &dyn Fn(&[u8], Revision) -> Option<KeyValue>,
+    ) -> Result<RangeResult> {
         let revision = self.moment(range.revision)?;
         let mut result = RangeResult { revision, entries: Vec::new(), more: false };
         let (first, prefix) = (head_key(range.first_key()), head_key(&range.prefix));
@@ -51,7 +56,16 @@ impl View {
                 break;
             }
             let head = decode_head(&key[1..], &bytes)?;
-            let Some(entry) = self.entry_at(head, revision)? else { continue };
+            let recalled = if head.live() && head.pointer.revision <= revision {
+                recall(&key[1..], head.pointer.revision)
+            } else {
+                None
+            };
+            let entry = match recalled {
+                Some(entry) => Some(entry),
+                None => self.entry_at(head, revision)?,
+            };
+            let Some(entry) = entry else { continue };
             if result.entries.len() == range.max_entries() {
                 result.more = true;
                 break;
@@ -78,7 +92,7 @@ impl View {
             };
             if pointer.revision <= revision {
                 let Record { key, value, .. } = record;
-                return Ok(value.map(|value| KeyValue { key, value, revision: pointer.revision }));
+                return Ok(value.map(|value| KeyValue::detached(&key, &value, pointer.revision)));
             }
             match record.replaced {
                 Some(replaced) => pointer = replaced,
@@ -92,7 +106,7 @@ impl View {
         let (false, Some(pointer)) = (record.created, record.replaced) else { return Ok(None) };
         match self.engine.record(&self.snapshot, pointer)? {
             Some(Record { value: Some(value), .. }) => {
-                Ok(Some(Previous { value, revision: pointer.revision }))
+                Ok(Some(Previous { value: Bytes::copy_from_slice(&value), revision: pointer.revision }))
             }
             _ => Err(missing(pointer)),
         }
@@ -114,7 +128,7 @@ impl View {
             let last_of_revision = pointer.index + 1 == record.steps;
             if record.key.starts_with(&request.prefix) {
                 let previous = if request.previous { self.previous(&record)? } else { None };
-                let Record { key, value, created, .. } = record;
+                let Record { key, value, created, .. } = record.detached();
                 bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
                 events.push(Event { key, value, created, previous });
             }

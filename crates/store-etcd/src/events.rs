@@ -1,6 +1,6 @@
 //! From etcd's watch responses to changes: pieces are put together, events of one revision belong together.
 
-use k1s_store::{Change, Event, Previous, Revision};
+use k1s_store::{Change, Event, KeyValue, Previous, Revision};
 
 use crate::{
     keys::{Keyspace, revision},
@@ -35,15 +35,21 @@ pub(crate) struct Step {
 
 /// The revisions in the events of a whole response, in order. A response never has a part of a revision.
 ///
+/// What was there before is taken from `recall` if that has it in memory, by key and revision.
+///
 /// Fails with the reason if these are not the events of an etcd that keeps its promises.
-pub(crate) fn steps(keys: &Keyspace, events: Vec<proto::Event>) -> Result<Vec<Step>, String> {
+pub(crate) fn steps(
+    keys: &Keyspace,
+    events: Vec<proto::Event>,
+    recall: &dyn Fn(&[u8], Revision) -> Option<KeyValue>,
+) -> Result<Vec<Step>, String> {
     let mut steps: Vec<Step> = Vec::new();
     let mut current: Vec<Event> = Vec::new();
     let mut events = events.into_iter().peekable();
     let mut previous = true;
     while let Some(event) = events.next() {
         let at = at(&event)?;
-        if let Some(converted) = convert(keys, event)? {
+        if let Some(converted) = convert(keys, event, recall)? {
             previous &= has_previous(&converted);
             current.push(converted);
         }
@@ -70,14 +76,21 @@ fn at(event: &proto::Event) -> Result<Revision, String> {
 }
 
 /// An event in the user's terms, if it is about one of their keys.
-fn convert(keys: &Keyspace, event: proto::Event) -> Result<Option<Event>, String> {
+fn convert(
+    keys: &Keyspace,
+    event: proto::Event,
+    recall: &dyn Fn(&[u8], Revision) -> Option<KeyValue>,
+) -> Result<Option<Event>, String> {
     let deleted = match event.r#type() {
         proto::EventType::Delete => true,
         proto::EventType::Put => false,
     };
     let Some(kv) = event.kv else { return Err("etcd sent an event without a key".into()) };
     let Some(entry) = keys.entry(&kv) else { return Ok(None) };
-    let previous = event.prev_kv.as_ref().and_then(|kv| keys.entry(kv));
+    let previous = event
+        .prev_kv
+        .as_ref()
+        .and_then(|kv| recall(&entry.key, revision(kv.mod_revision)).or_else(|| keys.entry(kv)));
     Ok(Some(Event {
         key: entry.key,
         value: (!deleted).then_some(entry.value),
@@ -117,7 +130,7 @@ mod tests {
         let mut pieces = Pieces::default();
         assert_eq!(pieces.add(response(vec![put("/k1s/kv/a", 5, 5)], true)), None);
         let whole = pieces.add(response(vec![put("/k1s/kv/b", 5, 5)], false)).unwrap();
-        let steps = steps(&Keyspace::new("/k1s"), whole).unwrap();
+        let steps = steps(&Keyspace::new("/k1s"), whole, &|_, _| None).unwrap();
         assert_eq!(steps.len(), 1);
         assert_eq!(steps[0].change.as_ref().unwrap().events().len(), 2);
         assert_eq!(pieces.add(response(vec![], false)), Some(vec![]));
@@ -131,7 +144,7 @@ mod tests {
             put("/k1s/kv/a", 5, 7),
             put("/k1s/kv/b", 7, 7),
         ];
-        let steps = steps(&Keyspace::new("/k1s"), events).unwrap();
+        let steps = steps(&Keyspace::new("/k1s"), events, &|_, _| None).unwrap();
         let seen: Vec<_> = steps
             .iter()
             .map(|step| {
@@ -154,7 +167,7 @@ mod tests {
             }),
             prev_kv: Some(kv("/k1s/kv/a", 3, 4)),
         };
-        let steps = steps(&Keyspace::new("/k1s"), vec![event]).unwrap();
+        let steps = steps(&Keyspace::new("/k1s"), vec![event], &|_, _| None).unwrap();
         let expected = Event {
             key: "a".into(),
             value: None,
@@ -168,6 +181,6 @@ mod tests {
     #[test]
     fn events_out_of_order_are_not_believed() {
         let events = vec![put("/k1s/kv/a", 5, 5), put("/k1s/kv/b", 4, 4)];
-        assert!(steps(&Keyspace::new("/k1s"), events).unwrap_err().contains("out of order"));
+        assert!(steps(&Keyspace::new("/k1s"), events, &|_, _| None).unwrap_err().contains("out of order"));
     }
 }

@@ -148,7 +148,7 @@ async fn read_page(shared: &Shared, request: &WatchRequest) -> Result<Backfilled
             });
         }
         let Some(events) = pieces.add(response) else { continue };
-        for step in steps(&shared.keys, events).map_err(Trouble::Broken)? {
+        for step in steps(&shared.keys, events, &|_, _| None).map_err(Trouble::Broken)? {
             match page.add(step) {
                 Added::More => {}
                 Added::Full => return Ok(page.page),

@@ -58,12 +58,7 @@ impl Keyspace {
     /// holds on to this one entry.
     pub(crate) fn entry(&self, kv: &proto::KeyValue) -> Option<KeyValue> {
         let key = self.inner(&kv.key)?;
-        let mut both = BytesMut::with_capacity(key.len() + kv.value.len());
-        both.extend_from_slice(key);
-        both.extend_from_slice(&kv.value);
-        let mut key_bytes = both.freeze();
-        let value = key_bytes.split_off(key.len());
-        Some(KeyValue { key: key_bytes, value, revision: revision(kv.mod_revision) })
+        Some(KeyValue::detached(key, &kv.value, revision(kv.mod_revision)))
     }
 }
 

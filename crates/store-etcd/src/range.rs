@@ -6,7 +6,7 @@ use k1s_store::{Error, KeyValue, Range, RangeResult, Result, Revision};
 use crate::{proto::RangeRequest, shared::Shared};
 
 /// Bytes that a page should have: large enough that the trip is worth it, small enough to be held twice.
-const PAGE_BYTES: usize = 8 << 20;
+const PAGE_BYTES: usize = 4 << 20;
 
 /// Pages grow to at most so many times the first. etcd counts all keys of the range for every page,
 /// so a few large pages are better than many small ones.
@@ -49,7 +49,12 @@ impl Shared {
             let (newest, response) = self.range_once(request, moment).await?;
             let revision = *moment.get_or_insert(newest);
             entries.reserve(response.kvs.len());
-            entries.extend(response.kvs.iter().filter_map(|kv| self.keys.entry(kv)));
+            entries.extend(response.kvs.iter().filter_map(|kv| {
+                // Long ranges are read to be kept: what is in the feed's ring is not kept twice.
+                let recalled =
+                    self.feed.recall(self.keys.inner(&kv.key)?, crate::keys::revision(kv.mod_revision));
+                recalled.or_else(|| self.keys.entry(kv))
+            }));
             let Some(last) = response.kvs.last() else {
                 return Ok(RangeResult { revision, entries, more: response.more });
             };
@@ -88,8 +93,8 @@ mod tests {
     #[test]
     fn pages_grow_with_small_entries_and_shrink_with_large_ones() {
         assert_eq!(next_page(1000, 100), 10_000);
-        assert_eq!(next_page(1000, 4 << 10), 2048);
-        assert_eq!(next_page(1000, 1 << 20), 8);
+        assert_eq!(next_page(1000, 4 << 10), 1024);
+        assert_eq!(next_page(1000, 1 << 20), 4);
         assert_eq!(next_page(1000, 100 << 20), 1);
     }
 }

@@ -162,7 +162,8 @@ fn compacted(shared: &Shared, oldest: Revision) -> End {
 }
 
 fn publish(shared: &Shared, events: Vec<crate::proto::Event>) -> Result<(), End> {
-    let steps = steps(&shared.keys, events).map_err(End::LostTrack)?;
+    let steps =
+        steps(&shared.keys, events, &|key, at| shared.feed.recall(key, at)).map_err(End::LostTrack)?;
     let Some(last) = steps.last().map(|step| step.revision) else { return Ok(()) };
     let _feeding = shared.feeding.lock();
     shared.check_fault().map_err(|_| End::Over)?;

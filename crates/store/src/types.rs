@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::{Error, Result};
 
@@ -71,6 +71,21 @@ pub struct KeyValue {
     pub value: Bytes,
     /// The revision of the last write to the key.
     pub revision: Revision,
+}
+
+impl KeyValue {
+    /// An entry in a piece of memory of its own, which holds nothing else.
+    ///
+    /// What a store reads lies in blocks, pages and messages. Readers keep entries for long, and a part of a block
+    /// would keep all of it.
+    pub fn detached(key: &[u8], value: &[u8], revision: Revision) -> Self {
+        let mut both = BytesMut::with_capacity(key.len() + value.len());
+        both.extend_from_slice(key);
+        both.extend_from_slice(value);
+        let mut key_bytes = both.freeze();
+        let value = key_bytes.split_off(key.len());
+        Self { key: key_bytes, value, revision }
+    }
 }
 
 impl fmt::Debug for KeyValue {

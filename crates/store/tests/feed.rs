@@ -348,3 +348,20 @@ fn watches_are_woken_though_the_runtime_of_the_first_one_is_gone() {
         assert_eq!(read(&mut early, 3).await, [2, 3]);
     });
 }
+
+#[test]
+fn what_is_in_the_ring_can_be_shared_by_those_who_keep_it() {
+    let bench = Bench::with_ring(2);
+    for (revision, key) in [(2, "/a/1"), (4, "/a/2"), (7, "/a/1")] {
+        bench.write(revision, key);
+    }
+    let recalled = bench.feed.recall(b"/a/1", Revision::new(7)).unwrap();
+    let log = bench.log.changes.lock().unwrap();
+    let written = log[2].events()[0].value.as_ref().unwrap();
+    assert_eq!((&recalled.key[..], &recalled.value, recalled.revision.get()), (&b"/a/1"[..], written, 7));
+    assert_eq!(recalled.value.as_ptr(), written.as_ptr(), "it is the same memory");
+    // Forgotten, another key's, never written.
+    for (key, revision) in [("/a/1", 2), ("/a/1", 4), ("/a/2", 5), ("/a/1", 8)] {
+        assert_eq!(bench.feed.recall(key.as_bytes(), Revision::new(revision)), None, "{key} at {revision}");
+    }
+}

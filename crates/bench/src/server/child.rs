@@ -49,7 +49,7 @@ pub(crate) fn program() -> Result<PathBuf, Failure> {
     if let Some(cargo) = std::env::var_os("CARGO") {
         let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         let built =
-            Command::new(cargo).args(["build", "--quiet", "-p", "k1s", "--profile", profile]).status()?;
+            Command::new(cargo).args(["build", "--quiet", "-p", "k1s-cli", "--profile", profile]).status()?;
         if !built.success() {
             return Err(Failure(format!("k1s could not be built: {built}")));
         }

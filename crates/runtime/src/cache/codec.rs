@@ -77,10 +77,11 @@ impl<K: Object> Codec<K> {
     }
 
     fn pack(&self, raw: &[u8]) -> Arc<[u8]> {
-        if self.strip_managed_fields && memchr::memmem::find(raw, b"\"managedFields\"").is_some() {
-            if let Some(bytes) = without_managed_fields(raw) {
-                return bytes.into();
-            }
+        if self.strip_managed_fields
+            && memchr::memmem::find(raw, b"\"managedFields\"").is_some()
+            && let Some(bytes) = without_managed_fields(raw)
+        {
+            return bytes.into();
         }
         raw.into()
     }

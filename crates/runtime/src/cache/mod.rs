@@ -34,11 +34,11 @@ pub use self::{
     codec::Transform,
     informer::{EventHandler, Informer, Registration},
     objects::IndexFn,
-    options::{CacheOptions, InformerOptions},
+    options::{ByObject, CacheOptions, InformerOptions},
 };
 use crate::{
     Form, Kind, Metrics, Object, ObjectKey,
-    client::{ListOptions, Written},
+    client::{ListOptions, RestMetrics, Written},
 };
 
 /// Why a cache cannot be read.
@@ -129,6 +129,7 @@ struct Core {
     /// Counts changes, for those who wait for one.
     changes: watch::Sender<u64>,
     undecodable: Family<[(&'static str, String); 1], Counter>,
+    requests: Option<RestMetrics>,
 }
 
 struct Shared {
@@ -177,6 +178,13 @@ impl Core {
         self.changes.subscribe()
     }
 
+    /// A request was answered, or not.
+    fn requested(&self, code: Option<http::StatusCode>) {
+        if let Some(requests) = &self.requests {
+            requests.count(code, &http::Method::GET, &Arc::default());
+        }
+    }
+
     fn undecodable(&self, kind: &str) {
         self.undecodable.get_or_create(&[("kind", kind.to_owned())]).inc();
     }
@@ -186,12 +194,18 @@ impl Cache {
     /// A cache that watches what it is asked for.
     #[must_use]
     pub fn new(env: &Env, client: kube::Client, options: CacheOptions) -> Cache {
-        Cache::with_metrics(env, client, options, &Metrics::new())
+        Cache::with_metrics(env, client, options, &Metrics::new(), None)
     }
 
-    /// A cache that counts in a registry.
+    /// A cache that counts in a registry; its requests with those of a client.
     #[must_use]
-    pub fn with_metrics(env: &Env, client: kube::Client, settings: CacheOptions, metrics: &Metrics) -> Cache {
+    pub fn with_metrics(
+        env: &Env,
+        client: kube::Client,
+        settings: CacheOptions,
+        metrics: &Metrics,
+        requests: Option<RestMetrics>,
+    ) -> Cache {
         let undecodable = Family::default();
         metrics.register(|registry| {
             registry.register(
@@ -209,6 +223,7 @@ impl Cache {
                     stop: CancellationToken::new(),
                     changes: watch::Sender::new(0),
                     undecodable,
+                    requests,
                 }),
                 informers: RwLock::new(BTreeMap::new()),
                 by_type: RwLock::new(HashMap::new()),
@@ -381,12 +396,12 @@ impl Cache {
     // Writes.
 
     /// Takes in what the server has answered to a write, so that the next read shows it.
-    pub fn observe_write(&self, resource: &ApiResource, written: Written) {
+    pub fn observe_write(&self, resource: &ApiResource, written: &Written) {
         self.shared.writes.fetch_add(1, Ordering::Relaxed);
         let by_resource = self.shared.by_resource.read();
         let Some(informers) = by_resource.get(resource) else { return };
         for informer in informers {
-            match &written {
+            match written {
                 Written::Stored(raw) => informer.wrote(raw),
                 Written::Deleted { key, uid } => informer.removed(key, uid.as_deref().unwrap_or_default()),
             }

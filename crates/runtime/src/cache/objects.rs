@@ -46,15 +46,16 @@ struct Ahead<K> {
     until: Until,
     /// The state that handlers know.
     told: Option<Kept<K>>,
-    /// The list that `told` was seen in last, or the one that was running when the write came.
+    /// The list that `told` was seen in last.
     generation: u32,
 }
 
 enum Until {
     /// Written at this revision.
     Revision(u64),
-    /// Deleted, at a revision that the server did not tell.
-    Gone { uid: String },
+    /// Deleted, at a revision that the server did not tell, but after this one. A list that was running at that moment may
+    /// still bring it.
+    Gone { uid: String, revision: u64, during: u32 },
 }
 
 /// An object that came from the server.
@@ -212,8 +213,10 @@ impl<K: Object> Objects<K> {
         events: &mut Vec<Event<K>>,
     ) {
         let told = match self.ahead.get_mut(key) {
-            // Deleted, and created again by us.
-            Some(Ahead { until: Until::Revision(until), told, .. }) if revision < *until => told.take(),
+            // Deleted, and created again by us; be it that we have deleted that, too.
+            Some(Ahead {
+                until: Until::Revision(until) | Until::Gone { revision: until, .. }, told, ..
+            }) if revision < *until => told.take(),
             Some(_) => {
                 let ahead = self.no_longer_ahead(key);
                 self.take(key);
@@ -253,13 +256,14 @@ impl<K: Object> Objects<K> {
         }
         let mut finished = Vec::new();
         for (key, ahead) in &mut self.ahead {
-            if ahead.generation == generation {
+            if ahead.told.is_some() && ahead.generation == generation {
                 continue;
             }
             if let Some(object) = ahead.told.take().and_then(|told| self.codec.open(&told)) {
                 events.push(Event::Deleted { object, missed: true });
             }
-            if matches!(ahead.until, Until::Gone { .. }) {
+            // The list is of a moment after its end; or else its beginning and its end are still to come.
+            if matches!(ahead.until, Until::Gone { revision, .. } if revision <= forgotten) {
                 finished.push(key.clone());
             }
         }
@@ -307,7 +311,7 @@ impl<K: Object> Objects<K> {
         match self.ahead.get_mut(key) {
             Some(ahead) => match &ahead.until {
                 Until::Revision(until) if revision <= *until => return,
-                Until::Gone { uid: gone } if gone == uid => return,
+                Until::Gone { uid: gone, .. } if gone == uid => return,
                 _ => {
                     if let Until::Revision(until) = ahead.until {
                         self.ahead_until.remove(&(until, key.clone()));
@@ -339,17 +343,16 @@ impl<K: Object> Objects<K> {
         if uid.is_empty() || !self.codec.same_object(&entry.kept, uid) {
             return;
         }
-        let until = Until::Gone { uid: uid.to_owned() };
+        let until = Until::Gone { uid: uid.to_owned(), revision: entry.revision, during: self.generation };
         match self.ahead.entry(key.clone()) {
             hash_map::Entry::Occupied(mut ahead) => {
                 if let Until::Revision(revision) = ahead.get().until {
                     self.ahead_until.remove(&(revision, key.clone()));
                 }
                 ahead.get_mut().until = until;
-                ahead.get_mut().generation = self.generation;
             }
             hash_map::Entry::Vacant(vacant) => {
-                vacant.insert(Ahead { until, told: Some(entry.kept.clone()), generation: self.generation });
+                vacant.insert(Ahead { until, told: Some(entry.kept.clone()), generation: entry.generation });
             }
         }
         self.take(key);
@@ -399,8 +402,10 @@ impl<K> Ahead<K> {
     fn hides(&self, revision: u64, uid: &str, generation: u32) -> bool {
         match &self.until {
             Until::Revision(until) => revision < *until,
-            // A later list that still has it knows better.
-            Until::Gone { uid: gone } => gone == uid && self.generation == generation,
+            // A later list that still has it knows better. One of before, under the same name, is older.
+            Until::Gone { uid: gone, revision: last, during } => {
+                revision < *last || (gone == uid && *during == generation)
+            }
         }
     }
 }
@@ -431,5 +436,150 @@ impl<K: Object> fmt::Debug for Objects<K> {
             .field("ahead", &self.ahead.len())
             .field("revision", &self.revision)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    struct Cache {
+        objects: Objects<ConfigMap>,
+        events: Vec<Event<ConfigMap>>,
+    }
+
+    fn key() -> ObjectKey {
+        ObjectKey::namespaced("default", "a")
+    }
+
+    impl Cache {
+        fn new() -> Cache {
+            let codec = Codec {
+                kind: crate::kind::<ConfigMap>(),
+                transform: None,
+                lean: false,
+                strip_managed_fields: false,
+            };
+            Cache { objects: Objects::new(Arc::new(codec)), events: Vec::new() }
+        }
+
+        fn state(&self, uid: &str, revision: u64) -> (Kept<ConfigMap>, Arc<ConfigMap>) {
+            let raw = format!(
+                r#"{{"metadata":{{"name":"a","namespace":"default","uid":"{uid}","resourceVersion":"{revision}"}}}}"#
+            );
+            self.objects.codec.take(raw.as_bytes()).unwrap()
+        }
+
+        fn arrives(&mut self, uid: &str, revision: u64) {
+            let (kept, object) = self.state(uid, revision);
+            let incoming = Incoming { key: key(), revision, uid: uid.to_owned(), kept, object };
+            self.objects.upsert(incoming, false, &mut self.events);
+        }
+
+        fn wrote(&mut self, uid: &str, revision: u64) {
+            let (kept, _) = self.state(uid, revision);
+            self.objects.wrote(&key(), revision, uid, kept, true);
+        }
+
+        fn deleted(&mut self, revision: u64) {
+            self.objects.delete(&key(), revision, None, &mut self.events);
+            self.objects.progress(revision);
+        }
+
+        fn listed(&mut self, revision: u64) {
+            self.objects.end_list(revision, &mut self.events);
+        }
+
+        /// What handlers were told: the uids that came, and those that went.
+        fn told(&mut self) -> String {
+            let show = |event: &Event<ConfigMap>| {
+                let sign = match event {
+                    Event::Created { .. } => '+',
+                    Event::Deleted { .. } => '-',
+                    _ => '=',
+                };
+                format!("{sign}{}", event.object().metadata.uid.as_deref().unwrap_or_default())
+            };
+            std::mem::take(&mut self.events).iter().map(show).collect::<Vec<_>>().join(" ")
+        }
+
+        fn is_there(&self) -> bool {
+            self.objects.get(&key()).is_some()
+        }
+    }
+
+    fn with_one() -> Cache {
+        let mut cache = Cache::new();
+        cache.objects.begin_list();
+        cache.arrives("u", 5);
+        cache.listed(5);
+        assert_eq!(cache.told(), "+u");
+        cache
+    }
+
+    #[test]
+    fn what_is_deleted_before_a_list_that_runs_is_told_of_at_its_end() {
+        let mut cache = with_one();
+        cache.objects.begin_list();
+        cache.objects.removed(&key(), "u");
+        cache.listed(7);
+        assert_eq!(cache.told(), "-u");
+        assert!(!cache.objects.is_ahead(), "no event will come");
+    }
+
+    #[test]
+    fn what_is_deleted_after_the_moment_of_a_list_that_runs_stays_hidden() {
+        let mut cache = with_one();
+        cache.objects.begin_list();
+        cache.objects.removed(&key(), "u");
+        cache.arrives("u", 5);
+        cache.listed(6);
+        assert!(!cache.is_there() && cache.objects.is_ahead());
+        assert_eq!(cache.told(), "=u");
+        cache.deleted(7);
+        assert_eq!(cache.told(), "-u");
+        assert!(!cache.objects.is_ahead());
+    }
+
+    #[test]
+    fn what_comes_and_goes_before_a_list_that_runs_is_forgotten() {
+        let mut cache = Cache::new();
+        cache.objects.begin_list();
+        cache.wrote("u", 5);
+        cache.objects.removed(&key(), "u");
+        cache.listed(7);
+        assert_eq!(cache.told(), "");
+        assert!(!cache.is_there() && !cache.objects.is_ahead());
+    }
+
+    #[test]
+    fn what_comes_and_goes_after_the_moment_of_a_list_stays_hidden() {
+        let mut cache = Cache::new();
+        cache.objects.begin_list();
+        cache.wrote("u", 5);
+        cache.objects.removed(&key(), "u");
+        cache.listed(4);
+        cache.arrives("u", 5);
+        assert!(!cache.is_there());
+        cache.deleted(6);
+        assert_eq!(cache.told(), "+u -u");
+        assert!(!cache.objects.is_ahead());
+    }
+
+    #[test]
+    fn the_end_of_an_object_of_before_does_not_show_one_that_we_deleted() {
+        let mut cache = with_one();
+        // Somebody else deletes it at 6; we create another one at 7, and delete that.
+        cache.wrote("v", 7);
+        cache.objects.removed(&key(), "v");
+        cache.deleted(6);
+        assert!(!cache.is_there());
+        cache.arrives("v", 7);
+        assert!(!cache.is_there());
+        cache.deleted(8);
+        assert_eq!(cache.told(), "-u +v -v");
+        assert!(!cache.is_there() && !cache.objects.is_ahead());
     }
 }

@@ -39,7 +39,22 @@ pub struct CacheOptions {
     pub watch_timeout: Duration,
     /// A watch that is silent for so long is taken for dead. 150 s by default: servers send a bookmark every minute.
     pub watch_silence: Duration,
+    /// Options of single kinds: see [`by_object`](Self::by_object).
+    pub by_object: ByObject,
+}
+
+/// The options of single kinds.
+#[derive(Clone, Default)]
+pub struct ByObject {
     kinds: HashMap<(TypeId, String, String, Form), Arc<dyn Any + Send + Sync>>,
+}
+
+impl fmt::Debug for ByObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set()
+            .entries(self.kinds.keys().map(|(_, version, plural, _)| format!("{plural} ({version})")))
+            .finish()
+    }
 }
 
 impl Default for CacheOptions {
@@ -56,7 +71,7 @@ impl Default for CacheOptions {
             request_timeout: Duration::from_secs(60),
             watch_timeout: Duration::from_secs(300),
             watch_silence: Duration::from_secs(150),
-            kinds: HashMap::new(),
+            by_object: ByObject::default(),
         }
     }
 }
@@ -65,7 +80,7 @@ impl CacheOptions {
     /// Options of one kind, in the form it is wanted in.
     #[must_use]
     pub fn by_object<K: Object>(mut self, kind: &Kind<K>, options: InformerOptions<K>) -> CacheOptions {
-        self.kinds.insert(Self::id(kind), Arc::new(options));
+        self.by_object.kinds.insert(Self::id(kind), Arc::new(options));
         self
     }
 
@@ -76,8 +91,11 @@ impl CacheOptions {
 
     /// The options that the informer of a kind gets.
     pub(super) fn informer_options<K: Object>(&self, kind: &Kind<K>) -> InformerOptions<K> {
-        let own =
-            self.kinds.get(&Self::id(kind)).and_then(|options| options.downcast_ref::<InformerOptions<K>>());
+        let own = self
+            .by_object
+            .kinds
+            .get(&Self::id(kind))
+            .and_then(|options| options.downcast_ref::<InformerOptions<K>>());
         let mut options = own.cloned().unwrap_or_default();
         options.namespaces = options.namespaces.or_else(|| self.namespaces.clone());
         options.resync_period = options.resync_period.or(self.resync_period);

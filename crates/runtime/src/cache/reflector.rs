@@ -141,17 +141,17 @@ fn take<K: Object>(
 ) -> u64 {
     // Looking for who it is costs one more pass over the bytes; it pays if decoding can be left out.
     let mut known = None;
-    if look_first || objects.is_ahead() {
-        if let Ok(head) = wire::head(raw) {
-            let key = head.key();
-            match objects.known(&key, head.revision()) {
-                Known::Same => {
-                    objects.touch(&key);
-                    return head.revision();
-                }
-                Known::Written(kept) => known = informer.codec.open(&kept).map(|object| (kept, object)),
-                Known::New => {}
+    if (look_first || objects.is_ahead())
+        && let Ok(head) = wire::head(raw)
+    {
+        let key = head.key();
+        match objects.known(&key, head.revision()) {
+            Known::Same => {
+                objects.touch(&key);
+                return head.revision();
             }
+            Known::Written(kept) => known = informer.codec.open(&kept).map(|object| (kept, object)),
+            Known::New => {}
         }
     }
     match known.map_or_else(|| informer.codec.take(raw), Ok) {
@@ -356,7 +356,11 @@ async fn send<K: Object>(
         .map_err(|error| failed(error.to_string()))?;
     let sent =
         informer.core.env.timeout(informer.core.settings.request_timeout, informer.core.client.send(request));
-    let response = match sent.await {
+    let sent = sent.await;
+    informer
+        .core
+        .requested(sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()).map(http::Response::status));
+    let response = match sent {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return Err(failed(error_text(&error))),
         Err(_) => return Err(failed("no answer in time".to_owned())),

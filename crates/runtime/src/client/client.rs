@@ -110,6 +110,12 @@ impl Client {
         self.with(|settings| settings.cache = Some(cache))
     }
 
+    /// Reads ask the server, and no cache is told of writes.
+    #[must_use]
+    pub fn without_cache(&self) -> Client {
+        self.with(|settings| settings.cache = None)
+    }
+
     /// Works in one namespace: it is filled in where none is given, and another one is refused. Objects of the cluster
     /// are not concerned.
     #[must_use]

@@ -5,7 +5,10 @@ use std::{error::Error as StdError, fmt, io, time::Duration};
 use kube::core::{Status, response::reason};
 
 use super::{Target, Verb};
-use crate::{BoxError, cache::CacheError};
+use crate::{
+    BoxError,
+    cache::{CacheError, Problem},
+};
 
 /// Why a call of a client failed. Messages begin with the call: `update deployments.apps default/web: …`.
 #[derive(Debug, thiserror::Error)]
@@ -217,7 +220,7 @@ impl Error {
     /// Not allowed, by authorization or by admission.
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
-        self.is(reason::FORBIDDEN, 403)
+        self.is(reason::FORBIDDEN, 403) || matches!(self.cache_problem(), Some(Problem::Forbidden { .. }))
     }
 
     /// Nobody knows who asks.
@@ -265,6 +268,7 @@ impl Error {
     pub fn is_no_match(&self) -> bool {
         match self {
             Error::NoKindMatch { .. } => true,
+            Error::Cache { .. } => matches!(self.cache_problem(), Some(Problem::NotServed { .. })),
             // A path that is not served is nobody's: its 404 names no object.
             Error::Api(error) if self.is_not_found() => error
                 .status
@@ -272,6 +276,17 @@ impl Error {
                 .as_ref()
                 .is_none_or(|details| details.kind.is_empty() && details.name.is_empty()),
             _ => false,
+        }
+    }
+
+    /// What keeps the cache from having the kind.
+    fn cache_problem(&self) -> Option<&Problem> {
+        match self {
+            Error::Cache { source, .. } => match &**source {
+                CacheError::NotReadable { problem, .. } => Some(problem),
+                _ => None,
+            },
+            _ => None,
         }
     }
 

@@ -438,7 +438,7 @@ impl<K: Object> KindClient<K> {
 
     pub(super) fn observe(&self, dry_run: bool, written: impl FnOnce() -> Written) {
         if let Some(cache) = self.client.settings.cache.as_ref().filter(|_| !dry_run) {
-            cache.observe_write(self.resource(), written());
+            cache.observe_write(self.resource(), &written());
         }
     }
 

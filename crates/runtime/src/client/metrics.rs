@@ -38,7 +38,7 @@ impl RestMetrics {
     }
 
     /// Counts a request; no code is a request without an answer.
-    pub(super) fn count(&self, code: Option<http::StatusCode>, method: &http::Method, host: &Arc<str>) {
+    pub(crate) fn count(&self, code: Option<http::StatusCode>, method: &http::Method, host: &Arc<str>) {
         let code = match code.map(|code| code.as_u16()) {
             None => Cow::Borrowed("<error>"),
             Some(200) => Cow::Borrowed("200"),

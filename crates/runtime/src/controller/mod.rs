@@ -40,7 +40,6 @@ pub struct Controller<R: Key = Request> {
 
 impl Controller {
     /// Begins to describe a controller that a manager will run.
-    #[must_use]
     pub fn managed_by(manager: &Manager) -> Builder<Request> {
         Builder::new(manager)
     }
@@ -141,7 +140,7 @@ pub enum ControllerError {
         error: BoxError,
     },
     /// A source did not become complete in time.
-    #[error("controller {controller}: {source_name} was not complete after {after:?}: {}", reason(problem.as_ref()))]
+    #[error("controller {controller}: {source_name} was not complete after {after:?}: {}", reason(problem.as_deref()))]
     SyncTimeout {
         /// The controller.
         controller: Arc<str>,
@@ -150,7 +149,7 @@ pub enum ControllerError {
         /// How long it was waited for.
         after: std::time::Duration,
         /// What is known of the reason.
-        problem: Option<Problem>,
+        problem: Option<Box<Problem>>,
     },
     /// A reconcile panicked, and panics are not caught here.
     #[error("controller {controller}: {message}")]
@@ -295,7 +294,7 @@ impl<R: Key> Inner<R> {
                 controller: Arc::clone(&self.name),
                 source_name: running.name.clone(),
                 after: limit,
-                problem,
+                problem: problem.map(Box::new),
             });
         }
         if let Some(running) = self.sources.lock().running.get_mut(&id) {

@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     panic::AssertUnwindSafe,
+    pin::pin,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -109,15 +110,22 @@ async fn reconcile<R: Key>(
     let outcome = {
         let run =
             AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
-        let run = run.instrument(span.clone());
+        let mut run = pin!(run.instrument(span.clone()));
+        let too_late = async {
+            match deadline {
+                Some(at) => env.sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             // A run that has ended has ended, however late it was.
             biased;
-            ended = run => match ended {
+            ended = &mut run => match ended {
                 Ok(result) => Outcome::Finished(result),
                 Err(panic) => Outcome::Panicked(message(&*panic)),
             },
-            () = async { match deadline { Some(at) => env.sleep_until(at).await, None => std::future::pending().await } } => {
+            () = too_late => {
+                // Before it is dropped: what it started elsewhere may listen.
                 cancelled.cancel();
                 Outcome::TimedOut
             }
@@ -128,12 +136,12 @@ async fn reconcile<R: Key>(
     metrics.active.dec();
     metrics.time.observe((env.now() - began).as_secs_f64());
     let _entered = span.enter();
-    finish(controller, item, guard, outcome)
+    finish(controller, &item, guard, outcome)
 }
 
 fn finish<R: Key>(
     controller: &Inner<R>,
-    item: Item<R>,
+    item: &Item<R>,
     guard: WorkGuard,
     outcome: Outcome,
 ) -> Result<(), ControllerError> {

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 /// How a leader is elected. The defaults are those of Go's controller-runtime.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct LeaderElectionOptions {
     /// The name of the Lease: who has the same one stands for the same election.
     pub id: String,

@@ -7,7 +7,6 @@ use crate::{cache::Problem, controller::ControllerStats};
 
 /// How long is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct IdleOptions {
     /// After what time it is given up: 5 minutes by default.
     pub deadline: Duration,

@@ -187,10 +187,11 @@ impl Manager {
         let metrics = options.metrics.clone();
         let mut cache_options = options.cache.clone();
         cache_options.namespaces = cache_options.namespaces.or_else(|| options.namespaces.clone());
-        let cache = Cache::with_metrics(&env, kube.clone(), cache_options, &metrics);
+        let requests = RestMetrics::new(&metrics);
+        let cache = Cache::with_metrics(&env, kube.clone(), cache_options, &metrics, Some(requests.clone()));
         let client_options = ClientOptions {
             env: env.clone(),
-            metrics: Some(RestMetrics::new(&metrics)),
+            metrics: Some(requests),
             tracker: Some(work.clone()),
             ..ClientOptions::default()
         };

@@ -11,7 +11,6 @@ use crate::{
 
 /// The options of a manager. The defaults are those of Go's controller-runtime.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct ManagerOptions {
     /// Where metrics are served, at `/metrics`: `:8080` by default, `0` for nowhere.
     pub metrics_address: String,

@@ -219,17 +219,23 @@ impl Manager {
         running.stop_webhooks.cancel();
         running.stop_servers.cancel();
         let mut result = ended;
-        for (what, task) in running.servers.drain(..) {
-            if let Ok(Err(error)) = task.await {
-                result = result.and(Err(ManagerError::Server { what, error }));
+        for (what, mut task) in running.servers.drain(..) {
+            let patience = left().map_or(Duration::MAX, |left| left.max(Duration::from_millis(100)));
+            match inner.env.timeout(patience, &mut task).await {
+                Ok(Ok(Err(error))) => result = result.and(Err(ManagerError::Server { what, error })),
+                Ok(_) => {}
+                Err(_) => {
+                    task.abort();
+                    stuck.push(format!("requests to {what}"));
+                }
             }
         }
         if let Some(election) = running.election.take() {
             election.stop.cancel();
-            if let Ok(Some(leadership)) = election.task.await {
-                if let Err(error) = leadership.release().await {
-                    tracing::warn!(%error, "the lease will run out by itself");
-                }
+            if let Ok(Some(leadership)) = election.task.await
+                && let Err(error) = leadership.release().await
+            {
+                tracing::warn!(%error, "the lease will run out by itself");
             }
         }
         let patience = left().unwrap_or(Duration::from_secs(30)).max(Duration::from_millis(100));

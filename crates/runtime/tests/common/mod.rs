@@ -110,10 +110,12 @@ pub struct Faults {
     inner: Arc<Mutex<FaultState>>,
 }
 
+type Refuse = Box<dyn FnMut(&HttpRequest<kube::client::Body>) -> Option<u16> + Send>;
+
 #[derive(Default)]
 struct FaultState {
     /// Called with each request; an answer is given in place of the server's.
-    refuse: Option<Box<dyn FnMut(&HttpRequest<kube::client::Body>) -> Option<u16> + Send>>,
+    refuse: Option<Refuse>,
     /// All answers of before are cut when it is cancelled.
     cut: CancellationToken,
 }

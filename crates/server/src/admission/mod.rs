@@ -57,21 +57,35 @@ fn kind(tenant: &Tenant, group: &str, version: &str, plural: &str) -> Result<Arc
 
 /// The objects of a kind whose encoding has this text, in a namespace or (empty) of the cluster; all for an empty text.
 /// Looking for the text is quicker than parsing; who asks must look again.
-pub(crate) async fn others(
+pub(crate) async fn mentioning(
     tenant: &Tenant,
     resource: &Resource,
     namespace: &str,
     text: &str,
-) -> Result<Vec<(Stored, Value)>, Status> {
+) -> Result<Vec<Stored>, Status> {
     let range = Range::prefix(tenant.keys(resource, namespace));
     let found = tenant.store().range(range).await.map_err(|error| errors::store(&error))?;
     let mut objects = Vec::new();
     for entry in found.entries {
         let stored = Stored::new(&entry.value, entry.revision)?;
         if memchr::memmem::find(stored.json(), text.as_bytes()).is_some() {
-            let object = resource.read(&stored)?;
-            objects.push((stored, object));
+            objects.push(stored);
         }
+    }
+    Ok(objects)
+}
+
+/// The same, parsed.
+pub(crate) async fn others(
+    tenant: &Tenant,
+    resource: &Resource,
+    namespace: &str,
+    text: &str,
+) -> Result<Vec<(Stored, Value)>, Status> {
+    let mut objects = Vec::new();
+    for stored in mentioning(tenant, resource, namespace, text).await? {
+        let object = resource.read(&stored)?;
+        objects.push((stored, object));
     }
     Ok(objects)
 }

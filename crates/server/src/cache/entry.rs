@@ -8,7 +8,7 @@ use k1s_store::Revision;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::stored::Stored;
+use crate::{errors, stored::Stored};
 
 /// Reads the selectable fields of an object, in a fixed order. `None` for kinds that have none but name and namespace.
 pub(crate) type Fields = Option<std::sync::Arc<dyn Fn(&Value) -> Vec<String> + Send + Sync>>;
@@ -20,9 +20,41 @@ pub(crate) struct Entry {
     pub(crate) key: Bytes,
     /// The object.
     pub(crate) stored: Stored,
-    /// Where the namespace's name ends in the key's tail; 0 for objects without one.
-    labels: Box<[(Box<str>, Box<str>)]>,
+    labels: Box<[(Text, Text)]>,
     fields: Box<[Box<str>]>,
+}
+
+/// A text of the object: where it stands in the JSON, or the text itself if it is written with escapes there.
+#[derive(Debug)]
+enum Text {
+    At(u32, u32),
+    Own(Box<str>),
+}
+
+impl Text {
+    /// `text` may be a part of `json`.
+    fn new(text: Cow<'_, str>, json: &[u8]) -> Text {
+        let found = match text {
+            Cow::Owned(_) => None,
+            Cow::Borrowed(text) => {
+                let start = (text.as_ptr() as usize).checked_sub(json.as_ptr() as usize);
+                start.filter(|start| json.get(*start..*start + text.len()) == Some(text.as_bytes()))
+            }
+        };
+        let place = found.and_then(|start| u32::try_from(start).ok()).zip(u32::try_from(text.len()).ok());
+        place.map_or_else(|| Text::Own(text.into()), |(start, len)| Text::At(start, len))
+    }
+
+    fn read<'a>(&'a self, json: &'a [u8]) -> &'a str {
+        match self {
+            Text::Own(text) => text,
+            Text::At(start, len) => {
+                let (start, len) = (*start as usize, *len as usize);
+                let text = json.get(start..start + len).unwrap_or_default();
+                std::str::from_utf8(text).unwrap_or_default()
+            }
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -69,21 +101,18 @@ impl Entry {
         fields: &Fields,
     ) -> Result<Entry, Status> {
         let stored = Stored::new(value, revision)?;
-        let unreadable =
-            |error: serde_json::Error| Status::internal(format!("a stored object cannot be read: {error}"));
-        let (labels, fields) = match fields {
-            // The labels alone: the rest of the object is skipped over.
-            None => {
-                let head: Head<'_> = serde_json::from_slice(stored.json()).map_err(unreadable)?;
-                let labels = head.metadata.labels.map_or_else(Vec::new, |labels| labels.0);
-                (labels.into_iter().map(|(key, value)| (key.into(), value.into())).collect(), Box::default())
-            }
+        let json = stored.json();
+        let unreadable = |error: serde_json::Error| errors::unreadable(&error);
+        // The labels alone: the rest of the object is skipped over.
+        let head: Head<'_> = serde_json::from_slice(json).map_err(unreadable)?;
+        let labels = head.metadata.labels.map_or_else(Vec::new, |labels| labels.0);
+        let labels =
+            labels.into_iter().map(|(key, value)| (Text::new(key, json), Text::new(value, json))).collect();
+        let fields = match fields {
+            None => Box::default(),
             Some(read) => {
-                let object: Value = serde_json::from_slice(stored.json()).map_err(unreadable)?;
-                let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
-                let labels = labels
-                    .map(|(key, value)| (key.as_str().into(), value.as_str().unwrap_or_default().into()));
-                (labels.collect(), read(&object).into_iter().map(String::into_boxed_str).collect())
+                let object: Value = serde_json::from_slice(json).map_err(unreadable)?;
+                read(&object).into_iter().map(String::into_boxed_str).collect()
             }
         };
         Ok(Entry { key, stored, labels, fields })
@@ -91,7 +120,8 @@ impl Entry {
 
     /// The value of a label.
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
-        self.labels.iter().find(|(name, _)| **name == *key).map(|(_, value)| &**value)
+        let json = self.stored.json();
+        self.labels.iter().find(|(name, _)| name.read(json) == key).map(|(_, value)| value.read(json))
     }
 
     /// The value of the selectable field at this place in the resource's list of them.
@@ -111,5 +141,24 @@ impl Entry {
         let head = self.key.get(..end).unwrap_or_default();
         let start = head.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
         head.get(start..).and_then(|name| std::str::from_utf8(name).ok()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn labels_are_read_where_they_stand_also_with_escapes() {
+        let object = json!({"metadata": {"name": "a", "labels": {"app": "web", "od\"d": "va\nlue", "": ""}}});
+        let value = Stored::encode(&object, "v1", 0).unwrap();
+        let entry = Entry::new("/p/ns/a".into(), &value, Revision::new(7), &None).unwrap();
+        let found = ["app", "od\"d", "", "none"].map(|label| entry.label(label));
+        assert_eq!(found, [Some("web"), Some("va\nlue"), Some(""), None]);
+        let places = entry.labels.iter().filter(|(key, _)| matches!(key, Text::At(..))).count();
+        assert_eq!(places, 2, "only what has escapes is copied");
+        assert_eq!((entry.namespace(), entry.name()), ("ns", "a"));
     }
 }

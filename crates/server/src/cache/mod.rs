@@ -5,6 +5,7 @@
 //! that falls off the ring's end is told so (410) and starts again. Beside the encoded object an entry keeps only
 //! what is selected on: labels and selectable fields.
 
+mod entries;
 mod entry;
 mod ring;
 
@@ -12,13 +13,13 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use imbl::OrdMap;
 use k1s_env::{Env, Task};
 use k1s_object::Status;
 use k1s_store::{Range, RequestProgress, Revision, Store, WatchItem, WatchRequest};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
+pub(crate) use entries::Entries;
 pub(crate) use entry::{Entry, Fields};
 pub(crate) use ring::{Event, Ring, Took};
 
@@ -28,7 +29,7 @@ use crate::errors;
 #[derive(Clone, Default)]
 pub(crate) struct Snapshot {
     pub(crate) revision: Revision,
-    pub(crate) entries: OrdMap<Bytes, Arc<Entry>>,
+    pub(crate) entries: Entries,
 }
 
 /// The cache of one resource of one tenant.
@@ -172,12 +173,10 @@ async fn follow(inner: Arc<Inner>) {
 async fn follow_once(inner: &Inner, pause: &mut Duration) -> k1s_store::Result<()> {
     let loaded = inner.store.range(Range::prefix(inner.prefix.clone())).await?;
     let revision = loaded.revision;
-    let mut entries = OrdMap::new();
+    let mut entries = Entries::default();
     for kv in loaded.entries {
         match Entry::new(kv.key.clone(), &kv.value, kv.revision, &inner.fields) {
-            Ok(entry) => {
-                entries.insert(entry.key.clone(), Arc::new(entry));
-            }
+            Ok(entry) => entries.insert(Arc::new(entry)),
             Err(error) => {
                 tracing::error!(key = %kv.key.escape_ascii(), %error, "an object cannot be read and is left out")
             }
@@ -216,7 +215,7 @@ async fn follow_once(inner: &Inner, pause: &mut Duration) -> k1s_store::Result<(
                 },
             };
             match &new {
-                Some(entry) => snapshot.entries.insert(entry.key.clone(), entry.clone()),
+                Some(entry) => snapshot.entries.insert(entry.clone()),
                 None => snapshot.entries.remove(&event.key),
             };
             if new.is_some() || old.is_some() {

@@ -327,11 +327,9 @@ impl Watcher {
         };
         let mut out = Vec::new();
         let mut count = 0;
-        let rest =
-            initial.snapshot.entries.range((std::ops::Bound::Included(start), std::ops::Bound::Unbounded));
-        for (key, entry) in rest.take_while(|(key, _)| key.starts_with(self.prefix.as_bytes())) {
+        for entry in initial.snapshot.entries.under(self.prefix.as_bytes(), &start) {
             if count == BATCH {
-                initial.next = Some(key.clone());
+                initial.next = Some(entry.key.clone());
                 break;
             }
             if self.selection.matches(entry) {

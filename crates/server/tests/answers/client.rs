@@ -1,22 +1,14 @@
 //! A server in this process, and requests to it.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use http::Request;
 use http_body_util::BodyExt as _;
-use k1s_server::{ApiServer, Body, ServerOptions, User};
-use k1s_store::MemoryStore;
+use k1s_server::{ApiServer, Body};
 use serde_json::{Value, json};
 use tower::Service as _;
 
-/// A server with an empty store.
-pub(crate) async fn server() -> ApiServer {
-    let store = Arc::new(MemoryStore::default());
-    ApiServer::new(k1s_env::Env::system(), store, ServerOptions::default())
-        .await
-        .unwrap()
-        .as_user(User::admin())
-}
+pub(crate) use crate::common::server;
 
 /// The answer to a request.
 pub(crate) struct Answer {

@@ -8,8 +8,9 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, header};
 use http_body_util::{BodyExt as _, Full};
+use k1s_controllers::{ControllersOptions, TenantControllers};
 use k1s_env::{Env, Task, VirtualClock};
-use k1s_server::{ApiServer, Body, ServerOptions, User};
+use k1s_server::{ApiServer, Body, ServerOptions, TenantEvent, TenantHook, User};
 use k1s_store::{MemoryOptions, MemoryStore, Store};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -23,8 +24,28 @@ pub async fn server() -> ApiServer {
     server_with(&Env::system(), Arc::new(MemoryStore::default()), ServerOptions::default()).await
 }
 
-/// A server as told; requests without credentials are the administrator's.
-pub async fn server_with(env: &Env, store: Arc<dyn Store>, options: ServerOptions) -> ApiServer {
+/// A server as told, with controllers from when they are needed; requests without credentials are the administrator's.
+pub async fn server_with(env: &Env, store: Arc<dyn Store>, mut options: ServerOptions) -> ApiServer {
+    let controllers = TenantControllers::new(env, ControllersOptions::default());
+    let signal = controllers.signal();
+    options.tenant_hook = Some(TenantHook::new(move |event| match event {
+        TenantEvent::Needed(tenant) => signal.needed(tenant),
+        TenantEvent::Gone(tenant) => signal.gone(tenant),
+        _ => {}
+    }));
+    let server = bare(env, store, options).await;
+    let door = server.clone();
+    controllers.connect(move |tenant| {
+        let door = door.clone();
+        async move { Ok(Some(kube::Client::new(door.find_tenant(&tenant).await?, "default"))) }
+    });
+    // They live as long as the test, and so does the server.
+    std::mem::forget(controllers);
+    server
+}
+
+/// A server as told, alone; requests without credentials are the administrator's.
+pub async fn bare(env: &Env, store: Arc<dyn Store>, options: ServerOptions) -> ApiServer {
     ApiServer::new(env.clone(), store, options).await.unwrap().as_user(User::admin())
 }
 

@@ -9,6 +9,7 @@ mod common;
 mod documents;
 mod encodings;
 mod limits;
+mod metadata;
 mod network;
 mod tenants;
 mod watches;

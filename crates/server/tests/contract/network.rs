@@ -80,7 +80,7 @@ impl Sender {
 
 async fn served() -> (Env, ApiServer, TlsFiles, SocketAddr, k1s_env::Task<std::io::Result<()>>) {
     let env = Env::system();
-    let server = common::server_with(
+    let server = common::bare(
         &env,
         Arc::new(k1s_store::MemoryStore::default()),
         k1s_server::ServerOptions::default(),

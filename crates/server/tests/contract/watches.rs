@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use k1s_env::Env;
 use k1s_server::ServerOptions;
-use k1s_store::{MemoryStore, Revision, Store as _};
+use k1s_store::{MemoryOptions, MemoryStore, Revision, Store as _};
 use serde_json::json;
 
 use crate::common::{self, brief, config_map, revision, simulated};
@@ -148,7 +148,10 @@ async fn a_watch_ends_in_time_even_if_there_is_always_more_to_say() {
 
 #[tokio::test]
 async fn watches_end_at_shutdown_and_no_task_is_left() {
-    let (client, clock) = simulated(ServerOptions::default()).await;
+    let (env, clock) = Env::simulated(7);
+    let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
+    let server = common::bare(&env, store, ServerOptions::default()).await;
+    let client = common::Client { server, env };
     let watch = client.watch(MAPS).await.collect();
     let other = client
         .watch("/api/v1/namespaces?sendInitialEvents=true&resourceVersionMatch=NotOlderThan")

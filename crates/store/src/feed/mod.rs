@@ -35,7 +35,7 @@ use k1s_env::Env;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::{Change, Error, Result, Revision, Watch, WatchRequest};
+use crate::{Change, Error, KeyValue, Result, Revision, Watch, WatchRequest};
 use topics::{Topic, Topics};
 
 /// How much the ring of a [`Feed`] holds. It is what a watch can fall behind without going back to
@@ -161,6 +161,20 @@ impl Feed {
     pub fn wants_previous(&self, key: &[u8]) -> bool {
         let state = self.shared.state.lock();
         state.topics.matching(key).any(|topic| topic.wants_previous())
+    }
+
+    /// What `revision` wrote to `key`, if the ring has it: who keeps it for long shares the ring's memory, instead of
+    /// having a copy of its own beside it.
+    pub fn recall(&self, key: &[u8], revision: Revision) -> Option<KeyValue> {
+        let state = self.shared.state.lock();
+        if revision <= state.floor {
+            return None;
+        }
+        let place =
+            state.ring.binary_search_by_key(&revision, |published| published.change.revision()).ok()?;
+        let events = state.ring.get(place)?.change.events();
+        let event = events.iter().find(|event| event.key == key)?;
+        Some(KeyValue { key: event.key.clone(), value: event.value.clone()?, revision })
     }
 
     /// Makes a change known. Changes must come in the order of their revisions.

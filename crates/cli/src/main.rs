@@ -1,9 +1,12 @@
-//! The `k1s` program.
+//! The `k1s` program: `k1s serve` is a control plane for kubectl and everybody else, `k1s demo` one with an operator.
+//!
+//! It is a package of its own so that the facade `k1s`, which programs depend on, brings neither a command line nor examples.
+
+mod serve;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use k1s::serve::{Options, run};
 
 /// A Kubernetes-compatible control plane in one small program.
 #[derive(Debug, Parser)]
@@ -22,7 +25,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serves Kubernetes' API until Ctrl-C.
-    Serve(Box<Options>),
+    Serve(Box<serve::Options>),
+    /// Starts a control plane with an operator and an Application to play with.
+    Demo(application::demo::DemoOptions),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -46,10 +51,15 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return complain(&format!("cannot start: {error}")),
     };
-    let Command::Serve(options) = cli.command;
-    match runtime.block_on(run(*options)) {
+    let done = match cli.command {
+        Command::Serve(options) => runtime.block_on(serve::run(*options)).map_err(|error| error.to_string()),
+        Command::Demo(options) => {
+            runtime.block_on(application::demo::run(options)).map_err(|error| error.to_string())
+        }
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&error.to_string()),
+        Err(error) => complain(&error),
     }
 }
 

@@ -1,0 +1,177 @@
+//! `k1s serve`: a control plane for kubectl and everybody else.
+
+use std::{
+    fs, io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use k1s::{
+    Runtime, RuntimeBuilder, StartError, StopError,
+    controllers::ControllersOptions,
+    env::Env,
+    runtime::shutdown_on_signals,
+    server::{ServerOptions, TlsFiles, Tokens},
+    write_kubeconfig,
+};
+
+/// What `k1s serve` can be told.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Options {
+    /// The port to listen at; 0 takes any that is free.
+    #[arg(long, default_value_t = 6443)]
+    pub(crate) port: u16,
+    /// The address to listen at. Another than loopback needs --allow-remote.
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "ADDRESS")]
+    pub(crate) bind: IpAddr,
+    /// Listens at an address that other machines can reach. Whoever has the admin token may do everything:
+    /// there is no finer authorisation yet.
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
+    /// Where to write a kubeconfig for kubectl, with a token of its own that may do everything.
+    #[arg(long, value_name = "FILE", default_value = "k1s.kubeconfig")]
+    pub(crate) kubeconfig: PathBuf,
+    /// Keeps everything in this folder. Without it (and without --etcd) everything is in memory and gone at the end.
+    #[arg(long, value_name = "DIR", conflicts_with = "etcd")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Keeps everything in etcd, at these addresses: `http://127.0.0.1:2379`.
+    #[arg(long, value_name = "URL", num_args = 1..)]
+    pub(crate) etcd: Vec<String>,
+    /// Serves plain HTTP instead of HTTPS.
+    #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
+    pub(crate) http: bool,
+    /// The server's certificate, as PEM, with those that lead to its authority. Without it, one is generated.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The key of the certificate, as PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// More names and addresses that the generated certificate is for.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tls_san: Vec<String>,
+    /// More users: lines of `token,user,uid,"group1,group2"`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_auth_file: Option<PathBuf>,
+    /// Leaves the dependents of deleted objects alone, as a bare kube-apiserver (an envtest) does.
+    #[arg(long)]
+    pub(crate) disable_garbage_collection: bool,
+}
+
+/// Why the server does not start, or ends.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum Error {
+    /// Other machines could reach it.
+    #[error(
+        "--bind {0} can be reached by other machines, and whoever has the admin token may do everything; say --allow-remote if that is what you want"
+    )]
+    Remote(IpAddr),
+    /// A file cannot be read or written.
+    #[error("{path}: {error}", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The token file is not understood.
+    #[error("{path}: {reason}", path = path.display())]
+    Tokens {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// It does not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// It did not stop as it should.
+    #[error(transparent)]
+    Stop(#[from] StopError),
+}
+
+/// Serves until Ctrl-C or SIGTERM.
+pub(crate) async fn run(options: Options) -> Result<(), Error> {
+    if !options.bind.is_loopback() && !options.allow_remote {
+        return Err(Error::Remote(options.bind));
+    }
+    let env = Env::system();
+    // From here on a signal ends it in good order.
+    let stop = shutdown_on_signals(&env);
+    let (builder, kept) = store(&options);
+    let builder = transport(builder, &options)?
+        .env(env)
+        .listen(SocketAddr::new(options.bind, options.port))
+        .server_options(server_options(&options)?)
+        .controllers(ControllersOptions {
+            garbage_collection: !options.disable_garbage_collection,
+            ..ControllersOptions::default()
+        });
+    let runtime = builder.start().await?;
+    if let (Some(kubeconfig), Some(url)) = (runtime.kubeconfig(), runtime.url()) {
+        let path = &options.kubeconfig;
+        write_kubeconfig(path, kubeconfig).map_err(|error| Error::File { path: path.clone(), error })?;
+        say(&welcome(url, &kept, path));
+    }
+    stop.cancelled().await;
+    tracing::info!("stopping");
+    runtime.stop().await?;
+    say("stopped");
+    Ok(())
+}
+
+fn welcome(url: &str, kept: &str, kubeconfig: &Path) -> String {
+    let file = kubeconfig.display();
+    format!(
+        "k1s serves Kubernetes' API at {url}\n\
+         {kept}\n\n\
+         Try, in another terminal:\n\
+         \n  export KUBECONFIG={file}\
+         \n  kubectl get namespaces\
+         \n  kubectl create configmap hello --from-literal=greeting=hi\n\n\
+         Ctrl-C stops it."
+    )
+}
+
+/// Where everything is kept, and how that is told.
+fn store(options: &Options) -> (RuntimeBuilder, String) {
+    let builder = Runtime::builder();
+    if let Some(folder) = &options.data_dir {
+        return (builder.disk(folder), format!("Everything is kept in {}.", folder.display()));
+    }
+    if !options.etcd.is_empty() {
+        let kept = format!("Everything is kept in etcd at {}.", options.etcd.join(", "));
+        return (builder.etcd(options.etcd.clone()), kept);
+    }
+    (builder, "Everything is in memory and gone when it stops; --data-dir DIR keeps it.".into())
+}
+
+fn transport(builder: RuntimeBuilder, options: &Options) -> Result<RuntimeBuilder, Error> {
+    if options.http {
+        return Ok(builder.plain_http());
+    }
+    if let (Some(certificate), Some(key)) = (&options.tls_cert, &options.tls_key) {
+        let certificate = read(certificate)?;
+        return Ok(builder.tls(TlsFiles { authority: certificate.clone(), certificate, key: read(key)? }));
+    }
+    Ok(builder.tls_names(options.tls_san.clone()))
+}
+
+fn server_options(options: &Options) -> Result<ServerOptions, Error> {
+    let mut server = ServerOptions::default();
+    if let Some(path) = &options.token_auth_file {
+        server.tokens =
+            Tokens::parse(&read(path)?).map_err(|reason| Error::Tokens { path: path.clone(), reason })?;
+    }
+    Ok(server)
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    fs::read_to_string(path).map_err(|error| Error::File { path: path.to_owned(), error })
+}
+
+/// Speaks to the user; one who does not listen any more is no reason to stop.
+fn say(text: &str) {
+    let _ = io::Write::write_all(&mut io::stdout().lock(), format!("{text}\n").as_bytes());
+}

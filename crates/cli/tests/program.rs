@@ -1,0 +1,109 @@
+//! The program as people start it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Lines},
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::{Child, ChildStdout, Command, Output, Stdio},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+fn k1s(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_k1s"));
+    command.args(arguments).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A program that runs. It is killed if the test fails.
+struct Running {
+    child: Option<Child>,
+    lines: Lines<BufReader<ChildStdout>>,
+    seen: Vec<String>,
+}
+
+impl Running {
+    fn start(folder: &Path, arguments: &[&str]) -> Running {
+        let mut child = k1s(folder, arguments).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Running { child: Some(child), lines, seen: Vec::new() }
+    }
+
+    /// Reads on until a line has this in it.
+    fn read_until(&mut self, text: &str) -> String {
+        while let Some(Ok(line)) = self.lines.next() {
+            self.seen.push(line.clone());
+            if line.contains(text) {
+                return line;
+            }
+        }
+        panic!("it never said {text:?}: {:#?}", self.seen);
+    }
+
+    /// Sends a signal and waits for its end.
+    fn end(mut self, signal: Signal) -> Output {
+        let child = self.child.take().unwrap();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        self.read_until("stopped");
+        child.wait_with_output().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn the_demo_rolls_an_application_out_and_stops_at_ctrl_c() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut demo = Running::start(folder.path(), &["demo", "--port", "0", "--step-ms", "1"]);
+    demo.read_until("https://127.0.0.1:");
+    let export = demo.read_until("export KUBECONFIG=");
+    let file = export.split_once('=').unwrap().1;
+    let kubeconfig = fs::read_to_string(file).unwrap();
+    assert!(
+        kubeconfig.contains("certificate-authority-data") && kubeconfig.contains("token"),
+        "{kubeconfig}"
+    );
+    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600, "it has a secret in it");
+    demo.read_until("application default/web created");
+    demo.read_until("Running    ■■■ 3/3");
+    let ended = demo.end(Signal::INT);
+    assert!(ended.status.success(), "{ended:?}");
+    assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+}
+
+#[test]
+fn serve_says_where_and_stops_at_sigterm() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["serve", "--port", "0", "--data-dir", "data", "--kubeconfig", "config"];
+    for _ in 0..2 {
+        let mut serve = Running::start(folder.path(), &arguments);
+        serve.read_until("k1s serves Kubernetes' API at https://127.0.0.1:");
+        serve.read_until("Everything is kept in data.");
+        let second = k1s(folder.path(), &arguments).output().unwrap();
+        assert!(!second.status.success());
+        let why = String::from_utf8_lossy(&second.stderr).into_owned();
+        assert!(why.contains("the data folder data is in use by"), "{why}");
+        let ended = serve.end(Signal::TERM);
+        assert!(ended.status.success(), "{ended:?}");
+    }
+    assert!(folder.path().join("config").exists());
+}
+
+#[test]
+fn what_other_machines_could_reach_has_to_be_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = k1s(folder.path(), &["serve", "--port", "0", "--bind", "0.0.0.0"]).output().unwrap();
+    assert!(!refused.status.success());
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(why.contains("--allow-remote"), "{why}");
+}

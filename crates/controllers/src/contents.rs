@@ -1,0 +1,162 @@
+//! All that is in a namespace, or all of a kind: found, and deleted.
+
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use k1s_runtime::{
+    BoxError, ObjectKey,
+    client::{DeleteOptions, Deleted, ListOptions, PropagationPolicy},
+};
+use kube::{api::ApiResource, core::GroupVersionKind};
+use serde::Deserialize;
+
+use crate::{
+    feed::{Feed, PATH},
+    gc::is_missing,
+    kinds::Served,
+    meta::{Meta, Resource},
+};
+
+/// So many objects are deleted at the same time.
+const CONCURRENCY: usize = 16;
+/// So many objects are listed at a time.
+const PAGE: u32 = 500;
+
+/// An object that is there.
+pub(crate) struct Found {
+    served: Arc<Served>,
+    meta: Meta,
+}
+
+/// An object that was deleted, and is still there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Remains {
+    /// `pods.`, `deployments.apps`
+    pub(crate) resource: String,
+    pub(crate) finalizers: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct List {
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    resource: Version,
+    metadata: Meta,
+}
+
+/// How objects of a resource can be asked for.
+#[derive(Deserialize)]
+struct Version {
+    group: String,
+    version: String,
+    resource: String,
+    kind: String,
+}
+
+/// Everything in a namespace.
+pub(crate) async fn in_namespace(feed: &Feed, namespace: &str) -> Result<Vec<Found>, BoxError> {
+    if feed.is_k1s() == Some(true) {
+        return on_k1s(feed, &format!("{PATH}?namespace={namespace}")).await;
+    }
+    let mapper = feed.client().rest_mapper();
+    mapper.refresh().await?;
+    let mut seen = std::collections::HashSet::new();
+    let mut found = Vec::new();
+    for mapping in mapper.mappings().await? {
+        let resource = &mapping.resource;
+        let fits = mapping.is_namespaced() && mapping.has_verb("list") && mapping.has_verb("delete");
+        if fits && seen.insert((resource.group.clone(), resource.plural.clone())) {
+            let served = Arc::new(Served { api: resource.clone(), namespaced: true });
+            found.extend(listed(feed, served, ListOptions::in_namespace(namespace)).await?);
+        }
+    }
+    Ok(found)
+}
+
+/// Every object of a kind.
+pub(crate) async fn of_kind(
+    feed: &Feed,
+    resource: &Resource,
+    served: Arc<Served>,
+) -> Result<Vec<Found>, BoxError> {
+    if feed.is_k1s() == Some(true) {
+        return on_k1s(feed, &format!("{PATH}?of={}.{}", resource.plural, resource.group)).await;
+    }
+    listed(feed, served, ListOptions::default()).await
+}
+
+/// From a k1s server in one request: nothing has to be discovered, and no cache of the server is filled.
+async fn on_k1s(feed: &Feed, path: &str) -> Result<Vec<Found>, BoxError> {
+    let list: List = feed.client().kube().request(http::Request::get(path).body(Vec::new())?).await?;
+    let mut last: Option<Arc<Served>> = None;
+    let found = list.items.into_iter().map(|item| {
+        let Version { group, version, resource, kind } = &item.resource;
+        let gvk = GroupVersionKind::gvk(group, version, kind);
+        let api = ApiResource::from_gvk_with_plural(&gvk, resource);
+        // Objects of a kind come one after the other.
+        let served = match last.take().filter(|last| last.api == api) {
+            Some(last) => last,
+            None => Arc::new(Served { api, namespaced: !item.metadata.namespace.is_empty() }),
+        };
+        last = Some(Arc::clone(&served));
+        Found { served, meta: item.metadata }
+    });
+    Ok(found.collect())
+}
+
+async fn listed(feed: &Feed, served: Arc<Served>, options: ListOptions) -> Result<Vec<Found>, BoxError> {
+    let reader = feed.client().kind(served.metadata()).live();
+    let items = match reader.pages(options.limit(PAGE)).collect().await {
+        Ok(items) => items,
+        // Its definition has gone meanwhile, and all objects with it.
+        Err(error) if error.is_not_found() => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(items
+        .iter()
+        .map(|one| Found { served: Arc::clone(&served), meta: Meta::from(&one.metadata) })
+        .collect())
+}
+
+/// Deletes these objects; what is left waits for finalizers, or for its time.
+pub(crate) async fn clear(feed: &Feed, found: Vec<Found>) -> Result<Vec<Remains>, BoxError> {
+    // Nobody ends pods on a k1s server: there is nothing to wait for.
+    let grace_period = (feed.is_k1s() == Some(true)).then_some(0);
+    let remains = stream::iter(found)
+        .map(|one| async move { clear_one(feed, one, grace_period).await })
+        .buffer_unordered(CONCURRENCY)
+        .try_filter_map(|remains| async move { Ok(remains) })
+        .try_collect()
+        .await?;
+    Ok(remains)
+}
+
+async fn clear_one(
+    feed: &Feed,
+    found: Found,
+    grace_period: Option<u32>,
+) -> Result<Option<Remains>, BoxError> {
+    let Found { served, meta } = found;
+    let resource = Resource::new(&served.api.group, &served.api.plural).dotted();
+    if meta.is_deleting() {
+        let finalizers = meta.finalizers.iter().map(ToString::to_string).collect();
+        return Ok(Some(Remains { resource, finalizers }));
+    }
+    let options = DeleteOptions {
+        propagation_policy: Some(PropagationPolicy::Background),
+        grace_period,
+        ..DeleteOptions::default()
+    };
+    let key = ObjectKey::new(Some(&meta.namespace), &meta.name);
+    match feed.client().kind(served.metadata()).delete_with(&key, options).await {
+        Ok(Deleted::Gone { .. }) => Ok(None),
+        Ok(Deleted::Deleting(object)) => {
+            Ok(Some(Remains { resource, finalizers: object.metadata.finalizers.unwrap_or_default() }))
+        }
+        Err(error) if is_missing(&error, &meta.name) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

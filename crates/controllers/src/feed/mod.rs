@@ -1,0 +1,206 @@
+//! What happens in a cluster, whatever the kind: one stream that all controllers listen to.
+//!
+//! A k1s server gives it in one watch (`watch.rs`). Any other server is watched kind by kind, metadata only, through the
+//! manager's cache (`informers.rs`).
+
+mod informers;
+mod watch;
+
+pub(crate) use self::watch::PATH;
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
+
+use k1s_env::Env;
+use k1s_runtime::{
+    BoxError, Cache, Client, Manager,
+    cache::Problem,
+    queue::Key,
+    source::{Source, SourceContext, Started},
+};
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    kinds::Kinds,
+    meta::{Meta, Resource},
+};
+
+/// Something that those who listen are told.
+#[derive(Debug)]
+pub(crate) enum Signal<'a> {
+    /// Objects that were there before follow.
+    Begin {
+        /// All of them: what was told before is void.
+        reset: bool,
+        /// Whether what follows comes in the order of revisions, whatever the kind.
+        ordered: bool,
+    },
+    /// All objects that are there have been told of.
+    End,
+    /// An object is new or has changed.
+    Stored(&'a Resource, &'a Meta),
+    /// An object is gone.
+    Deleted(&'a Resource, &'a Meta),
+}
+
+/// Hears what happens, one thing after the other; must not wait.
+pub(crate) type Listener = Box<dyn Fn(&Signal<'_>) + Send + Sync>;
+
+/// Of what every object is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Interest {
+    pub(crate) resource: Resource,
+    /// Only those of this name.
+    pub(crate) name: Option<&'static str>,
+}
+
+impl Interest {
+    pub(crate) fn all(group: &str, plural: &str) -> Interest {
+        Interest { resource: Resource::new(group, plural), name: None }
+    }
+
+    pub(crate) fn named(group: &str, plural: &str, name: &'static str) -> Interest {
+        Interest { resource: Resource::new(group, plural), name: Some(name) }
+    }
+}
+
+/// The stream. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Feed {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    env: Env,
+    // Not the manager: that holds those who hold the feed.
+    client: Client,
+    cache: Cache,
+    kinds: Arc<Kinds>,
+    /// Besides these, objects with owners and such that are being deleted.
+    interests: RwLock<Vec<Interest>>,
+    /// Whether kinds that nobody has named are of interest at all.
+    every_kind: AtomicBool,
+    listeners: RwLock<Vec<Listener>>,
+    started: AtomicBool,
+    /// Cancelled when everything was told once.
+    synced: CancellationToken,
+    problem: Mutex<Option<Problem>>,
+    kinds_changed: Notify,
+    is_k1s: OnceLock<bool>,
+}
+
+impl Feed {
+    pub(crate) fn new(manager: &Manager) -> Feed {
+        let env = manager.env().clone();
+        Feed {
+            shared: Arc::new(Shared {
+                kinds: Arc::new(Kinds::new(manager.kube_client(), env.clone())),
+                env,
+                client: manager.client().without_cache(),
+                cache: manager.cache().clone(),
+                interests: RwLock::default(),
+                every_kind: AtomicBool::new(false),
+                listeners: RwLock::default(),
+                started: AtomicBool::new(false),
+                synced: CancellationToken::new(),
+                problem: Mutex::default(),
+                kinds_changed: Notify::new(),
+                is_k1s: OnceLock::new(),
+            }),
+        }
+    }
+
+    /// A client without a cache.
+    pub(crate) fn client(&self) -> &Client {
+        &self.shared.client
+    }
+
+    /// Time.
+    pub(crate) fn env(&self) -> &Env {
+        &self.shared.env
+    }
+
+    /// Which kinds the server has.
+    pub(crate) fn kinds(&self) -> &Arc<Kinds> {
+        &self.shared.kinds
+    }
+
+    /// Whether the server is a k1s, if that is known.
+    pub(crate) fn is_k1s(&self) -> Option<bool> {
+        self.shared.is_k1s.get().copied()
+    }
+
+    /// Asks for objects; before the feed is started.
+    pub(crate) fn want(&self, interests: impl IntoIterator<Item = Interest>) {
+        self.shared.interests.write().extend(interests);
+    }
+
+    /// Asks for the objects of all kinds that have owners or are being deleted; before the feed is started.
+    pub(crate) fn want_every_kind(&self) {
+        self.shared.every_kind.store(true, Ordering::Relaxed);
+    }
+
+    /// Adds one who listens; before the feed is started.
+    pub(crate) fn listen(&self, listener: impl Fn(&Signal<'_>) + Send + Sync + 'static) {
+        self.shared.listeners.write().push(Box::new(listener));
+    }
+
+    /// For the controllers that listen: they begin when everything was told once.
+    pub(crate) fn source(&self) -> FeedSource {
+        FeedSource(self.clone())
+    }
+
+    fn tell(&self, signal: &Signal<'_>) {
+        if let Signal::Stored(resource, _) | Signal::Deleted(resource, _) = signal
+            && (resource.is_definition() || resource.is("apiregistration.k8s.io", "apiservices"))
+        {
+            self.shared.kinds.changed();
+            self.shared.kinds_changed.notify_one();
+        }
+        for listener in &*self.shared.listeners.read() {
+            listener(signal);
+        }
+        if matches!(signal, Signal::End) {
+            *self.shared.problem.lock() = None;
+            self.shared.synced.cancel();
+        }
+    }
+
+    fn failed(&self, message: String) {
+        tracing::warn!(error = %message, "what happens in the cluster cannot be followed; trying again");
+        *self.shared.problem.lock() = Some(Problem::Failed { message });
+    }
+
+    async fn run(self) {
+        let on_k1s = watch::follow(&self).await;
+        if !on_k1s {
+            informers::follow(&self).await;
+        }
+    }
+}
+
+/// See [`Feed::source`].
+pub(crate) struct FeedSource(Feed);
+
+impl<R: Key> Source<R> for FeedSource {
+    fn name(&self) -> String {
+        "all objects".to_owned()
+    }
+
+    fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
+        let feed = self.0;
+        if !feed.shared.started.swap(true, Ordering::AcqRel) {
+            context.spawn("feed", feed.clone().run());
+        }
+        let (synced, shared) = (feed.shared.synced.clone(), feed.shared);
+        Ok(Started {
+            synced: Box::pin(async move { synced.cancelled().await }),
+            problem: Box::new(move || shared.problem.lock().clone()),
+            guard: Box::new(()),
+        })
+    }
+}

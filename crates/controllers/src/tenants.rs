@@ -1,0 +1,230 @@
+//! The controllers of many control planes, each from when it first needs them.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use k1s_env::{Env, Task};
+use k1s_runtime::{BoxError, Connect};
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::{ControllersOptions, run};
+
+/// How long is waited after a first failure, and at most.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Makes the client of a tenant, if that is there.
+type Door = dyn Fn(String) -> Opening + Send + Sync;
+type Opening = Pin<Box<dyn Future<Output = Result<Option<kube::Client>, BoxError>> + Send>>;
+
+/// Runs the [controllers](crate) of the tenants of a server, each from when it is first needed until it is gone. Those that
+/// fail are started again after a pause. All end when this is dropped; [`stop`](Self::stop) also waits for their end.
+///
+/// A tenant that never needs controllers costs nothing here.
+pub struct TenantControllers {
+    inner: Arc<Inner>,
+}
+
+/// Tells [`TenantControllers`] of tenants without keeping them alive: for hooks of the server that they run on.
+#[derive(Clone)]
+pub struct TenantSignal {
+    inner: Weak<Inner>,
+}
+
+struct Inner {
+    env: Env,
+    options: ControllersOptions,
+    stop: CancellationToken,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    door: Option<Arc<Door>>,
+    /// Needed before there was a door.
+    waiting: Vec<String>,
+    running: HashMap<String, Running>,
+    /// On their way out.
+    ending: Vec<Task<()>>,
+}
+
+struct Running {
+    stop: CancellationToken,
+    task: Task<()>,
+}
+
+impl TenantControllers {
+    /// Controllers that run as told, as soon as they are [connected](Self::connect).
+    #[must_use]
+    pub fn new(env: &Env, options: ControllersOptions) -> TenantControllers {
+        let (stop, state) = (CancellationToken::new(), Mutex::default());
+        TenantControllers { inner: Arc::new(Inner { env: env.clone(), options, stop, state }) }
+    }
+
+    /// What a hook is given.
+    #[must_use]
+    pub fn signal(&self) -> TenantSignal {
+        TenantSignal { inner: Arc::downgrade(&self.inner) }
+    }
+
+    /// How a tenant is reached; `None` is for one that is not there any more. Those that were needed before this begin now.
+    pub fn connect<F, Fut>(&self, client: F)
+    where
+        F: Fn(String) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Option<kube::Client>, BoxError>> + Send + 'static,
+    {
+        let waiting = {
+            let mut state = self.inner.state.lock();
+            state.door = Some(Arc::new(move |tenant| Box::pin(client(tenant))));
+            std::mem::take(&mut state.waiting)
+        };
+        for tenant in waiting {
+            self.inner.needed(&tenant);
+        }
+    }
+
+    /// The tenants whose controllers run.
+    #[must_use]
+    pub fn running(&self) -> Vec<String> {
+        let state = self.inner.state.lock();
+        let running = state.running.iter().filter(|(_, running)| !running.task.is_finished());
+        let mut names: Vec<String> = running.map(|(name, _)| name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    /// Stops all of them in good order, and waits until they have ended. No more are started.
+    pub async fn stop(&self) {
+        self.inner.stop.cancel();
+        let tasks: Vec<Task<()>> = {
+            let mut state = self.inner.state.lock();
+            state.door = None;
+            let ending = std::mem::take(&mut state.ending);
+            let running = std::mem::take(&mut state.running).into_values().map(|running| running.task);
+            ending.into_iter().chain(running).collect()
+        };
+        for task in tasks {
+            let _ = task.await;
+        }
+    }
+}
+
+impl TenantSignal {
+    /// This tenant needs controllers. Does not wait.
+    pub fn needed(&self, tenant: &str) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.needed(tenant);
+        }
+    }
+
+    /// This tenant is gone. Does not wait.
+    pub fn gone(&self, tenant: &str) {
+        if let Some(inner) = self.inner.upgrade() {
+            inner.gone(tenant);
+        }
+    }
+}
+
+impl Inner {
+    fn needed(&self, tenant: &str) {
+        let mut state = self.state.lock();
+        let runs = state.running.get(tenant).is_some_and(|running| !running.task.is_finished());
+        if self.stop.is_cancelled() || runs {
+            return;
+        }
+        let Some(door) = state.door.clone() else {
+            state.waiting.push(tenant.to_owned());
+            return;
+        };
+        let stop = self.stop.child_token();
+        let work = follow(self.env.clone(), tenant.to_owned(), self.options.clone(), door, stop.clone());
+        let task = self.env.spawn(format!("controllers of {tenant}"), work);
+        state.running.insert(tenant.to_owned(), Running { stop, task });
+    }
+
+    fn gone(&self, tenant: &str) {
+        let mut state = self.state.lock();
+        state.waiting.retain(|waiting| waiting != tenant);
+        state.ending.retain(|task| !task.is_finished());
+        if let Some(Running { stop, task }) = state.running.remove(tenant) {
+            stop.cancel();
+            state.ending.push(task);
+        }
+    }
+}
+
+impl Drop for TenantControllers {
+    fn drop(&mut self) {
+        self.inner.stop.cancel();
+    }
+}
+
+/// What the controllers of a tenant are connected to.
+struct Connected {
+    client: kube::Client,
+    env: Env,
+}
+
+impl Connect for Connected {
+    fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    fn env(&self) -> Option<Env> {
+        Some(self.env.clone())
+    }
+}
+
+async fn follow(
+    env: Env,
+    tenant: String,
+    options: ControllersOptions,
+    door: Arc<Door>,
+    stop: CancellationToken,
+) {
+    let mut pause = PAUSE.0;
+    while !stop.is_cancelled() {
+        let begun = env.now();
+        let outcome: Result<(), BoxError> = async {
+            let client = match stop.run_until_cancelled(door(tenant.clone())).await {
+                None => return Ok(()),
+                Some(client) => client?,
+            };
+            let Some(client) = client else { return Ok(()) };
+            let connected = Connected { client, env: env.clone() };
+            Ok(run(connected, options.clone(), stop.clone()).await?)
+        }
+        .await;
+        match outcome {
+            Ok(()) => return,
+            Err(error) if stop.is_cancelled() => {
+                tracing::warn!(%tenant, %error, "controllers did not end as they should");
+                return;
+            }
+            Err(error) => tracing::error!(%tenant, %error, "controllers failed; they are started again"),
+        }
+        if env.now() - begun > PAUSE.1 {
+            pause = PAUSE.0;
+        }
+        stop.run_until_cancelled(env.sleep(pause)).await;
+        pause = (pause * 2).min(PAUSE.1);
+    }
+}
+
+impl fmt::Debug for TenantControllers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TenantControllers").field("running", &self.running()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for TenantSignal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TenantSignal")
+    }
+}

@@ -1,0 +1,219 @@
+//! Describes a runtime: which store, which tenant, whether it listens.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use k1s_controllers::ControllersOptions;
+use k1s_env::{Env, WorkTracker};
+use k1s_server::{Listener, ServerOptions, TlsFiles, User, serve};
+use k1s_store::{MemoryOptions, Store};
+use k1s_store_disk::DiskOptions;
+use k1s_store_etcd::EtcdOptions;
+
+use super::{
+    ControlPlane, Door, Endpoint, Parts, Runtime, StartError,
+    endpoint::{EndpointOptions, Transport},
+    store::StoreChoice,
+};
+
+/// Describes a [`Runtime`]. Begun by [`Runtime::builder`], ended by [`start`](Self::start).
+#[derive(Debug)]
+#[must_use = "nothing happens before start"]
+pub struct RuntimeBuilder {
+    store: StoreChoice,
+    tenant: Option<String>,
+    env: Option<Env>,
+    endpoint: EndpointOptions,
+    server: ServerOptions,
+    controllers: ControllersOptions,
+    patience: Duration,
+}
+
+impl Default for RuntimeBuilder {
+    fn default() -> RuntimeBuilder {
+        RuntimeBuilder {
+            store: StoreChoice::Memory(MemoryOptions::default()),
+            tenant: None,
+            env: None,
+            endpoint: EndpointOptions::default(),
+            server: ServerOptions::default(),
+            controllers: ControllersOptions::default(),
+            patience: Duration::from_secs(30),
+        }
+    }
+}
+
+impl RuntimeBuilder {
+    /// Keeps everything in memory; at the end it is gone. The default.
+    pub fn memory(self) -> RuntimeBuilder {
+        self.memory_with(MemoryOptions::default())
+    }
+
+    /// Keeps everything in memory, with options.
+    pub fn memory_with(mut self, options: MemoryOptions) -> RuntimeBuilder {
+        self.store = StoreChoice::Memory(options);
+        self
+    }
+
+    /// Keeps everything in a folder, which is made if it is not there. One runtime at a time can have it.
+    pub fn disk(self, folder: impl Into<PathBuf>) -> RuntimeBuilder {
+        self.disk_with(folder, DiskOptions::default())
+    }
+
+    /// Keeps everything in a folder, with options.
+    pub fn disk_with(mut self, folder: impl Into<PathBuf>, options: DiskOptions) -> RuntimeBuilder {
+        self.store = StoreChoice::Disk(folder.into(), options);
+        self
+    }
+
+    /// Keeps everything in etcd, at these addresses: `["http://127.0.0.1:2379"]`. Several runtimes can share it.
+    pub fn etcd(self, endpoints: impl IntoIterator<Item = impl Into<String>>) -> RuntimeBuilder {
+        self.etcd_with(EtcdOptions::new(endpoints))
+    }
+
+    /// Keeps everything in etcd, with options: TLS, a root other than `/k1s`.
+    pub fn etcd_with(mut self, options: EtcdOptions) -> RuntimeBuilder {
+        self.store = StoreChoice::Etcd(options);
+        self
+    }
+
+    /// Keeps everything in this store. It is closed when the runtime stops.
+    pub fn store(mut self, store: Arc<dyn Store>) -> RuntimeBuilder {
+        self.store = StoreChoice::Given(store);
+        self
+    }
+
+    /// The tenant: a control plane of its own in the store, which sees nothing of others. `default`, if it is not said.
+    pub fn tenant(mut self, name: impl Into<String>) -> RuntimeBuilder {
+        self.tenant = Some(name.into());
+        self
+    }
+
+    /// Time, tasks and randomness. Those of the system, if it is not said.
+    pub fn env(mut self, env: Env) -> RuntimeBuilder {
+        self.env = Some(env);
+        self
+    }
+
+    /// Serves HTTPS at this address, too; port 0 is any that is free. The certificate is made for it, unless
+    /// [`tls`](Self::tls) says otherwise.
+    ///
+    /// Whoever reaches the address and has the token may do everything: choose loopback, if there is no reason not to.
+    pub fn listen(mut self, address: impl Into<SocketAddr>) -> RuntimeBuilder {
+        self.endpoint.address = Some(address.into());
+        self
+    }
+
+    /// The certificate that is served, its key, and its authority.
+    pub fn tls(mut self, files: TlsFiles) -> RuntimeBuilder {
+        self.endpoint.transport = Transport::Https(files);
+        self
+    }
+
+    /// More names and addresses that the generated certificate is for.
+    pub fn tls_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> RuntimeBuilder {
+        self.endpoint.names.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Serves plain HTTP instead of HTTPS.
+    pub fn plain_http(mut self) -> RuntimeBuilder {
+        self.endpoint.transport = Transport::Http;
+        self
+    }
+
+    /// The administrator's bearer token; a random one at every start, if it is not said.
+    pub fn token(mut self, token: impl Into<String>) -> RuntimeBuilder {
+        self.endpoint.token = Some(token.into());
+        self
+    }
+
+    /// The options of the server. The tenant and the administrator's token are added to them.
+    pub fn server_options(mut self, options: ServerOptions) -> RuntimeBuilder {
+        self.server = options;
+        self
+    }
+
+    /// Which controllers run: garbage collection, namespaces, definitions, default objects, expiry of Events. All of them, if
+    /// it is not said; `ControllersOptions::none()` leaves a server alone, as in an envtest.
+    pub fn controllers(mut self, options: ControllersOptions) -> RuntimeBuilder {
+        self.controllers = options;
+        self
+    }
+
+    /// For how long [`Runtime::stop`] waits for requests in flight: 30 s, if it is not said.
+    pub fn stop_timeout(mut self, timeout: Duration) -> RuntimeBuilder {
+        self.patience = timeout;
+        self
+    }
+
+    /// Starts it. When this returns it can be used: the tenant is there, and the address is listened at.
+    ///
+    /// # Errors
+    /// If the folder or the port is in use, etcd cannot be reached, and so on. Nothing is left running.
+    pub async fn start(self) -> Result<Runtime, StartError> {
+        let RuntimeBuilder { store, tenant, env, endpoint, server: mut options, controllers, patience } =
+            self;
+        let env = env.unwrap_or_else(Env::system);
+        // First what fails most often, and leaves nothing behind.
+        let (endpoint, listener) = match endpoint.bind(&env).await? {
+            Some((endpoint, listener)) => (Some(endpoint), Some(listener)),
+            None => (None, None),
+        };
+        if let Some(tenant) = tenant {
+            options.default_tenant = tenant;
+        }
+        if let Some(Endpoint { token, authority, .. }) = &endpoint {
+            options.tokens.insert(token.clone(), User::admin());
+            if options.root_ca.is_empty() {
+                options.root_ca = authority.clone().unwrap_or_default();
+            }
+        }
+        let tenant = options.default_tenant.clone();
+        let store = store.open(&env).await?;
+        let started = Started { env, store: Arc::clone(&store), endpoint, listener, tenant, patience };
+        match started.serve(options, controllers).await {
+            Ok(runtime) => Ok(runtime),
+            Err(error) => {
+                if let Err(error) = store.close().await {
+                    tracing::warn!(%error, "the store could not be closed after a start that failed");
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// A runtime whose store is open.
+struct Started {
+    env: Env,
+    store: Arc<dyn Store>,
+    endpoint: Option<Endpoint>,
+    listener: Option<Listener>,
+    tenant: String,
+    patience: Duration,
+}
+
+impl Started {
+    async fn serve(
+        self,
+        options: ServerOptions,
+        controllers: ControllersOptions,
+    ) -> Result<Runtime, StartError> {
+        let Started { env, store, endpoint, listener, tenant, patience } = self;
+        let plane = ControlPlane::start(&env, Arc::clone(&store), options, controllers).await?;
+        let server = plane.server().clone();
+        let inside = match server.tenant(&tenant).await {
+            Ok(inside) => inside.as_user(User::admin()),
+            Err(status) => {
+                plane.stop().await;
+                return Err(status.into());
+            }
+        };
+        let work = WorkTracker::new(env.clone());
+        let requests = work.component("requests");
+        let client = kube::Client::new(Door::new(inside, requests.clone()), "default");
+        let serving = listener.map(|listener| env.spawn("listener", serve(server.clone(), listener)));
+        let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, store }));
+        Ok(Runtime { env, work, requests, server, client, endpoint, tenant, patience, parts })
+    }
+}

@@ -1,0 +1,91 @@
+//! Why a runtime does not start, or did not stop as it should.
+
+use std::{io, net::SocketAddr, path::PathBuf};
+
+use k1s_env::{StillRunning, TaskError};
+use k1s_server::Status;
+use k1s_store_disk::OpenError;
+use k1s_store_etcd::ConnectError;
+
+/// Why a [`Runtime`](crate::Runtime) does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Another runtime, here or in another process, has the folder.
+    #[error("the data folder {} is in use by {holder}; stop that one, or choose another folder", .folder.display())]
+    FolderInUse {
+        /// The folder.
+        folder: PathBuf,
+        /// Who has it, as far as they said.
+        holder: String,
+    },
+    /// The folder cannot be used: damaged, of a newer version, not accessible.
+    #[error(transparent)]
+    Disk(OpenError),
+    /// etcd does not answer, or not as it should.
+    #[error("etcd at {endpoints} cannot be used: {error}")]
+    Etcd {
+        /// Where it was looked for.
+        endpoints: String,
+        /// Why it cannot be used.
+        error: ConnectError,
+    },
+    /// Somebody else listens there.
+    #[error(
+        "cannot listen at {address}: another program does; choose another port, or 0 for any that is free"
+    )]
+    PortInUse {
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The address cannot be listened at, or the certificate cannot be used.
+    #[error("cannot listen at {address}: {error}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        error: io::Error,
+    },
+    /// No certificate could be made.
+    #[error("cannot make a certificate: {0}")]
+    Certificate(String),
+    /// The server does not start: the tenant's name is none, or the store fails.
+    #[error("the API server does not start: {0}")]
+    Server(#[from] Status),
+    /// A task of the start did not come to its end.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+}
+
+impl From<OpenError> for StartError {
+    fn from(error: OpenError) -> StartError {
+        match error {
+            OpenError::Locked { folder, holder } => StartError::FolderInUse { folder, holder },
+            other => StartError::Disk(other),
+        }
+    }
+}
+
+impl StartError {
+    pub(super) fn listen(address: SocketAddr, error: io::Error) -> StartError {
+        match error.kind() {
+            io::ErrorKind::AddrInUse => StartError::PortInUse { address },
+            _ => StartError::Listen { address, error },
+        }
+    }
+}
+
+/// What did not go well when a [`Runtime`](crate::Runtime) stopped. It has stopped.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StopError {
+    /// Requests were not answered in time, and were given up.
+    #[error("not all requests were answered: {0}")]
+    InFlight(#[from] StillRunning),
+    /// The store could not be closed.
+    #[error("the store could not be closed: {0}")]
+    Store(#[from] k1s_store::Error),
+    /// The listener failed.
+    #[error("the listener failed: {0}")]
+    Listener(String),
+}

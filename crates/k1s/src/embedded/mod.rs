@@ -1,0 +1,232 @@
+//! The embedded control plane: store, server, doors and clients, started and stopped as one.
+
+mod builder;
+mod door;
+mod endpoint;
+mod error;
+mod store;
+
+use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+
+use k1s_env::{Component, Env, Task, WorkTracker};
+use k1s_runtime::{Client, Connect, client::ClientOptions};
+use k1s_server::{ApiServer, Status, User};
+use k1s_store::Store;
+use kube::CustomResourceExt;
+
+pub use self::{
+    builder::RuntimeBuilder,
+    endpoint::write_kubeconfig,
+    error::{StartError, StopError},
+};
+use self::{door::Door, endpoint::Endpoint};
+use crate::{
+    ControlPlane,
+    manifests::{self, Applied, ApplyError},
+};
+
+/// A control plane in this process.
+///
+/// It has a store (memory, a folder, etcd), the API server over it, and a client that reaches the server without a socket.
+/// With [`listen`](RuntimeBuilder::listen) kubectl and everybody else can use it, too. Two of them in one process share
+/// nothing.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let folder = folder.path().join("data");
+/// use k1s::Runtime;
+///
+/// let runtime = Runtime::builder().disk(&folder).tenant("controller-app").start().await?;
+/// let client = runtime.client(); // an ordinary kube::Client
+/// // … controllers: Manager::new(&runtime, ManagerOptions::default()) …
+/// runtime.stop().await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Stop managers first, then the runtime. One that is dropped without [`stop`](Self::stop) ends too, but nobody waits for it:
+/// what was acknowledged is kept, requests under way may not be answered.
+pub struct Runtime {
+    env: Env,
+    work: WorkTracker,
+    requests: Component,
+    server: ApiServer,
+    client: kube::Client,
+    endpoint: Option<Endpoint>,
+    tenant: String,
+    patience: Duration,
+    /// What has to be ended; `None` when it was.
+    parts: tokio::sync::Mutex<Option<Parts>>,
+}
+
+/// What a runtime ends, in this order.
+struct Parts {
+    plane: ControlPlane,
+    serving: Option<Task<std::io::Result<()>>>,
+    store: Arc<dyn Store>,
+}
+
+impl Runtime {
+    /// Begins to describe a runtime: in memory, for the tenant `default`, without a socket.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    /// A client of the runtime's tenant that may do everything. Its requests do not touch a socket. Clones are cheap.
+    #[must_use]
+    pub fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// A client of another tenant of the same store, which comes into being if it is not there.
+    ///
+    /// # Errors
+    /// If that is no name for a tenant, or the store fails.
+    pub async fn tenant_client(&self, tenant: &str) -> Result<kube::Client, Status> {
+        let server = self.server.tenant(tenant).await?.as_user(User::admin());
+        Ok(kube::Client::new(Door::new(server, self.requests.clone()), "default"))
+    }
+
+    /// The tenant that [`client`](Self::client) and the kubeconfig are for.
+    #[must_use]
+    pub fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
+    /// A kubeconfig of an administrator, as YAML; `None` if it does not listen.
+    #[must_use]
+    pub fn kubeconfig(&self) -> Option<&str> {
+        self.endpoint.as_ref().map(|endpoint| &*endpoint.kubeconfig)
+    }
+
+    /// Where it listens, if it does.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.endpoint.as_ref().map(|endpoint| endpoint.address)
+    }
+
+    /// The address as clients on this machine write it: `https://127.0.0.1:6443`.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        self.endpoint.as_ref().map(|endpoint| &*endpoint.url)
+    }
+
+    /// The administrator's bearer token, if it listens.
+    #[must_use]
+    pub fn token(&self) -> Option<&str> {
+        self.endpoint.as_ref().map(|endpoint| &*endpoint.token)
+    }
+
+    /// The certificate authority that clients should trust, as PEM, if it serves HTTPS.
+    #[must_use]
+    pub fn certificate_authority(&self) -> Option<&str> {
+        self.endpoint.as_ref().and_then(|endpoint| endpoint.authority.as_deref())
+    }
+
+    /// Time, tasks and randomness.
+    #[must_use]
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// What is in flight: requests of its clients, and the work of managers made for it.
+    #[must_use]
+    pub fn work(&self) -> &WorkTracker {
+        &self.work
+    }
+
+    /// The API server.
+    #[must_use]
+    pub fn server(&self) -> &ApiServer {
+        &self.server
+    }
+
+    /// Creates every object of a YAML or JSON text, or makes those that are there as it says; see [`manifests::apply`].
+    ///
+    /// # Errors
+    /// Of the first document that cannot be read or applied.
+    pub async fn apply(&self, text: &str) -> Result<Vec<Applied>, ApplyError> {
+        manifests::apply(&self.plain_client(), text).await
+    }
+
+    /// Installs the definition of a custom resource and waits until the server serves it; see [`manifests::install`].
+    ///
+    /// # Errors
+    /// If the definition is refused.
+    pub async fn install<K: CustomResourceExt>(&self) -> Result<(), ApplyError> {
+        manifests::install::<K>(&self.plain_client()).await
+    }
+
+    fn plain_client(&self) -> Client {
+        Client::new(self.client(), ClientOptions { env: self.env.clone(), ..ClientOptions::default() })
+    }
+
+    /// Stops: takes no more requests of its clients, waits for those in flight, ends watches and connections, and closes
+    /// the store last. What was acknowledged is kept. A second call has nothing left to do.
+    ///
+    /// # Errors
+    /// If requests were not answered in time; the rest is stopped all the same. If the store could not be closed.
+    pub async fn stop(&self) -> Result<(), StopError> {
+        let mut parts = self.parts.lock().await;
+        let Some(Parts { plane, serving, store }) = parts.take() else { return Ok(()) };
+        plane.stop_controllers().await;
+        self.requests.stop_accepting();
+        let answered = self.requests.wait_idle(self.patience).await;
+        self.server.shutdown();
+        let served = match serving {
+            Some(serving) => serving.await,
+            None => Ok(Ok(())),
+        };
+        store.close().await?;
+        answered?;
+        served
+            .map_err(|error| StopError::Listener(error.to_string()))?
+            .map_err(|error| StopError::Listener(error.to_string()))
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        let Some(Parts { plane, serving, store }) = self.parts.get_mut().take() else { return };
+        drop(plane);
+        self.requests.stop_accepting();
+        self.server.shutdown();
+        // Outside of a tokio runtime nobody could wait; the store is closed when the last request lets go of it.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            drop(self.env.spawn("closing the store", async move {
+                if let Some(serving) = serving {
+                    let _ = serving.await;
+                }
+                if let Err(error) = store.close().await {
+                    tracing::error!(%error, "the store of a runtime that was dropped could not be closed");
+                }
+            }));
+        }
+    }
+}
+
+/// Of a reference alone: a runtime that is given away would be dropped, and so stopped, before its manager starts.
+impl Connect for &Runtime {
+    fn client(&self) -> kube::Client {
+        Runtime::client(self)
+    }
+
+    fn env(&self) -> Option<Env> {
+        Some(self.env.clone())
+    }
+
+    fn work(&self) -> Option<WorkTracker> {
+        Some(self.work.clone())
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("tenant", &self.tenant)
+            .field("address", &self.address())
+            .finish_non_exhaustive()
+    }
+}

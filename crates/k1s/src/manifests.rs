@@ -1,0 +1,344 @@
+//! Bringing objects and definitions to a server, embedded or not.
+
+use std::{collections::BTreeSet, fmt, time::Duration};
+
+use futures_util::StreamExt as _;
+use k1s_object::yaml;
+use k1s_runtime::{
+    Client, ObjectKey,
+    client::{Error, KindClient, ListOptions, Patch, WatchEvent, WatchOptions},
+    util::{Backoff, OperationResult, retry_on_error},
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{CustomResourceExt, api::DynamicObject};
+use serde_json::Value;
+
+/// A definition that is not served by then never will be.
+const ESTABLISHED: Duration = Duration::from_secs(60);
+
+/// Real servers take a moment between "established" and naming the kind.
+const DISCOVERY: Backoff = Backoff {
+    initial: Duration::from_millis(50),
+    factor: 2.0,
+    jitter: 0.1,
+    steps: 8,
+    cap: Duration::from_secs(2),
+};
+
+/// What became of one object of a text. Shown as `configmap default/hello created`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Applied {
+    /// `apps/v1`
+    pub api_version: String,
+    /// `Deployment`
+    pub kind: String,
+    /// Its namespace and name.
+    pub key: ObjectKey,
+    /// Whether it was created, changed or left alone.
+    pub result: OperationResult,
+}
+
+impl fmt::Display for Applied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.kind.to_lowercase(), self.key, self.result)
+    }
+}
+
+/// Why a text could not be applied. What came before the document in question has been.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// A document is no YAML, no JSON, or no object.
+    #[error("document {number} (line {line}): {reason}")]
+    Unreadable {
+        /// Which one, from 1.
+        number: usize,
+        /// Where it begins.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The server refused, or could not be asked.
+    #[error("{object}: {error}")]
+    Refused {
+        /// Which object.
+        object: String,
+        /// Why.
+        error: Box<Error>,
+    },
+    /// Another definition has the names of a definition.
+    #[error("customresourcedefinition {name}: {reason}")]
+    NotAccepted {
+        /// The definition.
+        name: String,
+        /// What the server says.
+        reason: String,
+    },
+    /// A definition was taken, but is not served.
+    #[error("customresourcedefinition {name} was not established within {after:?}")]
+    NotEstablished {
+        /// The definition.
+        name: String,
+        /// How long it was waited for.
+        after: Duration,
+    },
+}
+
+/// Creates every object of a YAML or JSON text, or makes those that are there as it says.
+///
+/// The text is a stream of documents; a `List` counts as its items. Objects of namespaced kinds that name no namespace are in
+/// the client's default one. What an object has and the text does not mention stays (a merge patch; lists are replaced as a
+/// whole). Definitions of custom resources are waited for, so objects of their kinds can follow.
+///
+/// # Errors
+/// Of the first document that cannot be read (then nothing is applied) or applied (then the rest is not).
+pub async fn apply(client: &Client, text: &str) -> Result<Vec<Applied>, ApplyError> {
+    let objects = documents(text)?;
+    let mut defined = BTreeSet::new();
+    let mut done = Vec::with_capacity(objects.len());
+    for object in objects {
+        done.push(apply_one(client, object, &mut defined).await?);
+    }
+    Ok(done)
+}
+
+/// Installs the definition of a custom resource, or makes the one that is there like it, and waits until it is served.
+///
+/// # Errors
+/// If the definition is refused, its names are taken, or it is not served within a minute.
+pub async fn install<K: CustomResourceExt>(client: &Client) -> Result<(), ApplyError> {
+    let refused = |error: serde_json::Error| ApplyError::Refused {
+        object: format!("customresourcedefinition {}", K::crd_name()),
+        error: Box::new(Error::Other(error.into())),
+    };
+    let mut crd = serde_json::to_value(K::crd()).map_err(refused)?;
+    without_nulls(&mut crd);
+    let crd: DynamicObject = serde_json::from_value(crd).map_err(refused)?;
+    apply_one(client, crd, &mut BTreeSet::new()).await.map(drop)
+}
+
+/// The objects of a YAML or JSON text.
+///
+/// # Errors
+/// Of the first document that is none.
+pub fn documents(text: &str) -> Result<Vec<DynamicObject>, ApplyError> {
+    let mut objects = Vec::new();
+    for (index, (line, document)) in split(text).into_iter().enumerate() {
+        let unreadable = |reason: String| ApplyError::Unreadable { number: index + 1, line, reason };
+        let decoded = yaml::decode(document.as_bytes()).map_err(|error| unreadable(error.to_string()))?;
+        if let Some(error) = decoded.duplicates_error() {
+            return Err(unreadable(error.to_string()));
+        }
+        let values = match decoded.value {
+            Value::Null => continue,
+            Value::Object(mut list) if list.get("kind").is_some_and(|kind| kind == "List") => {
+                match list.remove("items") {
+                    Some(Value::Array(items)) => items,
+                    _ => return Err(unreadable("a List without items".to_owned())),
+                }
+            }
+            value => vec![value],
+        };
+        for value in values {
+            let object: DynamicObject = serde_json::from_value(value)
+                .map_err(|error| unreadable(format!("not a Kubernetes object: {error}")))?;
+            if object.types.is_none() {
+                return Err(unreadable("an object needs apiVersion and kind".to_owned()));
+            }
+            if object.metadata.name.is_none() && object.metadata.generate_name.is_none() {
+                return Err(unreadable("an object needs metadata.name".to_owned()));
+            }
+            objects.push(object);
+        }
+    }
+    Ok(objects)
+}
+
+/// The documents of a stream, with the lines they begin at. A marker at the beginning of a line is one wherever it stands:
+/// YAML allows it nowhere else.
+fn split(text: &str) -> Vec<(usize, String)> {
+    let mut documents = vec![(1, String::new())];
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let rest = line
+            .strip_prefix("---")
+            .filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']));
+        let begins = rest.is_some() || line.trim_end() == "...";
+        if begins {
+            documents.push((index + 1, String::new()));
+        }
+        if let (Some((_, document)), text) =
+            (documents.last_mut(), if begins { rest.unwrap_or_default() } else { line })
+        {
+            document.push_str(text);
+        }
+    }
+    documents.retain(|(_, document)| !document.trim().is_empty());
+    documents
+}
+
+type GroupKind = (String, String);
+
+async fn apply_one(
+    client: &Client,
+    mut object: DynamicObject,
+    defined: &mut BTreeSet<GroupKind>,
+) -> Result<Applied, ApplyError> {
+    let types = object.types.clone().unwrap_or_default();
+    let named = format!("{} {}", types.kind.to_lowercase(), ObjectKey::of(&object));
+    let refused = |error: Error| ApplyError::Refused { object: named.clone(), error: Box::new(error) };
+
+    let group = types.api_version.split_once('/').map_or("", |(group, _)| group);
+    let is_new = |error: &Error| {
+        matches!(error, Error::NoKindMatch { .. })
+            && defined.contains(&(group.to_owned(), types.kind.clone()))
+    };
+    let kind = retry_on_error(client.env(), DISCOVERY, is_new, async || client.dynamic(&object).await)
+        .await
+        .map_err(refused)?;
+    if object.metadata.namespace.is_none() && kind.is_namespaced().await.map_err(refused)? {
+        object.metadata.namespace = Some(client.kube().default_namespace().to_owned());
+    }
+    let (stored, result) = put(&kind, &object).await.map_err(refused)?;
+    if group == "apiextensions.k8s.io" && types.kind == "CustomResourceDefinition" {
+        let text =
+            |path: &str| object.data.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        defined.insert((text("/spec/group"), text("/spec/names/kind")));
+        established(client, stored.metadata.name.as_deref().unwrap_or_default()).await?;
+    }
+    Ok(Applied { api_version: types.api_version, kind: types.kind, key: ObjectKey::of(&stored), result })
+}
+
+/// Creates the object, or makes the one that is there like it.
+async fn put(
+    kind: &KindClient<DynamicObject>,
+    object: &DynamicObject,
+) -> Result<(DynamicObject, OperationResult), Error> {
+    let created = OperationResult::Created;
+    let Some(name) = &object.metadata.name else { return Ok((kind.create(object).await?, created)) };
+    let key = ObjectKey::new(object.metadata.namespace.as_deref(), name);
+    let mut known = kind.live().get_opt(&key).await?;
+    if known.is_none() {
+        match kind.create(object).await {
+            Ok(stored) => return Ok((stored, created)),
+            // Somebody else was faster.
+            Err(error) if error.is_already_exists() => known = kind.live().get_opt(&key).await?,
+            Err(error) => return Err(error),
+        }
+    }
+    let stored = kind.patch(&key, Patch::merge(object)).await?;
+    let before = known.and_then(|known| known.metadata.resource_version);
+    let same = before.is_some() && before == stored.metadata.resource_version;
+    Ok((stored, if same { OperationResult::Unchanged } else { OperationResult::Updated }))
+}
+
+/// Waits until a definition is served.
+async fn established(client: &Client, name: &str) -> Result<(), ApplyError> {
+    let refused = |error: Error| ApplyError::Refused {
+        object: format!("customresourcedefinition {name}"),
+        error: Box::new(error),
+    };
+    match client.env().timeout(ESTABLISHED, wait_established(client, name)).await {
+        Ok(Ok(None)) => Ok(()),
+        Ok(Ok(Some(reason))) => Err(ApplyError::NotAccepted { name: name.to_owned(), reason }),
+        Ok(Err(error)) => Err(refused(error)),
+        Err(elapsed) => Err(ApplyError::NotEstablished { name: name.to_owned(), after: elapsed.after }),
+    }
+}
+
+/// `None` when it is served; why not, if its names are taken.
+async fn wait_established(client: &Client, name: &str) -> Result<Option<String>, Error> {
+    let live = client.live();
+    let this = ListOptions::default().matching_fields([("metadata.name", name)])?;
+    loop {
+        let list = live.list::<CustomResourceDefinition>(this.clone()).await?;
+        for crd in &list.items {
+            if let Some(outcome) = verdict(crd) {
+                return Ok(outcome);
+            }
+        }
+        let mut events =
+            live.watch::<CustomResourceDefinition>(WatchOptions::after(&this, list.resource_version)).await?;
+        while let Some(event) = events.next().await {
+            if let Ok(WatchEvent::Added(crd) | WatchEvent::Modified(crd)) = event
+                && let Some(outcome) = verdict(&crd)
+            {
+                return Ok(outcome);
+            }
+        }
+        // The watch has ended: look again.
+    }
+}
+
+fn verdict(crd: &CustomResourceDefinition) -> Option<Option<String>> {
+    let conditions = crd.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let is = |type_: &str, status: &str| {
+        conditions.iter().find(|condition| condition.type_ == type_ && condition.status == status)
+    };
+    if let Some(refused) = is("NamesAccepted", "False") {
+        return Some(Some(refused.message.clone().unwrap_or_default()));
+    }
+    is("Established", "True").map(|_| None)
+}
+
+/// Optional fields that have no value are not there: a null would ask for their removal.
+fn without_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(without_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_nulls),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Vec<String> {
+        documents(text).unwrap().iter().map(|object| ObjectKey::of(object).to_string()).collect()
+    }
+
+    #[test]
+    fn a_text_is_a_stream_of_documents_and_lists() {
+        let one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+        assert_eq!(names(one), ["a"]);
+        assert_eq!(names(&format!("---\n{one}---\n\n--- # nothing\n{}...\n", one)), ["a", "a"]);
+        assert_eq!(
+            names(r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"j","namespace":"n"}}"#),
+            ["n/j"]
+        );
+        let list = "kind: List\napiVersion: v1\nitems:\n- {apiVersion: v1, kind: Pod, metadata: {name: x}}\n- {apiVersion: v1, kind: Pod, metadata: {name: z}}\n";
+        assert_eq!(names(list), ["x", "z"]);
+        assert_eq!(names("# only a comment\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_marker_inside_of_a_text_block_is_none() {
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  b: |\n    ---\n    c\n";
+        let objects = documents(text).unwrap();
+        assert_eq!(objects.len(), 1);
+        assert_eq!(objects[0].data["data"]["b"], "---\nc\n");
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused_with_the_line() {
+        let error = |text: &str| documents(text).unwrap_err().to_string();
+        let good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+        assert_eq!(
+            error(&format!("{good}---\n{{name: b}}\n")),
+            "document 2 (line 4): an object needs apiVersion and kind"
+        );
+        assert_eq!(
+            error("apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n"),
+            "document 1 (line 1): an object needs metadata.name"
+        );
+        assert!(error("a: [").starts_with("document 1 (line 1): "), "{}", error("a: ["));
+        assert!(
+            error("apiVersion: v1\nkind: A\nkind: B\n").contains("already set"),
+            "duplicates are mistakes"
+        );
+    }
+}

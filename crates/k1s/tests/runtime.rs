@@ -1,0 +1,394 @@
+//! The runtime: started and stopped as one, on every store, with and without a socket.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod slow;
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use k1s::{
+    Runtime, StartError, StopError,
+    env::Env,
+    k8s_openapi::api::core::v1::{ConfigMap, Namespace},
+    kube::{
+        self, Api, Config, CustomResource,
+        api::PostParams,
+        config::{KubeConfigOptions, Kubeconfig},
+    },
+    runtime::{Action, BoxError, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, kind},
+    store_etcd::testing::EtcdServer,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A kind of the tests.
+#[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, JsonSchema)]
+#[kube(group = "test.k1s.dev", version = "v1", kind = "Widget", namespaced)]
+#[kube(crates(kube_core = "k1s::kube::core", k8s_openapi = "k1s::k8s_openapi"))]
+struct WidgetSpec {
+    size: i32,
+}
+
+const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+
+fn hello() -> ConfigMap {
+    serde_json::from_value(serde_json::json!({"metadata": {"name": "hello"}, "data": {"greeting": "hi"}}))
+        .unwrap()
+}
+
+async fn create(client: &kube::Client) -> ConfigMap {
+    let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    maps.create(&PostParams::default(), &hello()).await.unwrap()
+}
+
+async fn find(client: &kube::Client) -> Option<ConfigMap> {
+    let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    maps.get_opt("hello").await.unwrap()
+}
+
+async fn over_https(runtime: &Runtime) -> kube::Client {
+    let kubeconfig = Kubeconfig::from_yaml(runtime.kubeconfig().unwrap()).unwrap();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    kube::Client::try_from(config).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_on_disk_is_there_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("data");
+    let start = || Runtime::builder().disk(&folder).tenant("controller-app").start();
+    let runtime = start().await.unwrap();
+    assert_eq!(runtime.tenant(), "controller-app");
+    let created = create(&runtime.client()).await;
+    runtime.stop().await.unwrap();
+
+    let runtime = start().await.unwrap();
+    assert_eq!(find(&runtime.client()).await, Some(created));
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_in_etcd_is_there_after_a_restart() {
+    let env = Env::system();
+    let Some(etcd) = EtcdServer::start(&env).await.unwrap() else { return };
+    let start = || Runtime::builder().etcd([etcd.endpoint()]).tenant("controller-app").start();
+    let runtime = start().await.unwrap();
+    let created = create(&runtime.client()).await;
+    runtime.stop().await.unwrap();
+    let runtime = start().await.unwrap();
+    assert_eq!(find(&runtime.client()).await, Some(created));
+    assert!(find(&runtime.tenant_client("other").await.unwrap()).await.is_none());
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_in_memory_is_gone_after_a_restart() {
+    for found in [false, false] {
+        let runtime = Runtime::builder().memory().start().await.unwrap();
+        assert_eq!(find(&runtime.client()).await.is_some(), found);
+        create(&runtime.client()).await;
+        runtime.stop().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn two_runtimes_in_one_process_never_meet() {
+    let one = Runtime::builder().start().await.unwrap();
+    let other = Runtime::builder().start().await.unwrap();
+    create(&one.client()).await;
+    assert!(find(&one.client()).await.is_some());
+    assert!(find(&other.client()).await.is_none());
+    one.stop().await.unwrap();
+    create(&other.client()).await;
+    other.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn tenants_see_nothing_of_each_other() {
+    let runtime = Runtime::builder().tenant("a").start().await.unwrap();
+    create(&runtime.client()).await;
+    let other = runtime.tenant_client("b").await.unwrap();
+    assert!(find(&other).await.is_none());
+    assert!(find(&runtime.tenant_client("a").await.unwrap()).await.is_some());
+    let refused = runtime.tenant_client("not a name").await.err().unwrap();
+    assert!(refused.message.contains("the tenant's name \"not a name\" is invalid"), "{refused}");
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_of_the_kubeconfig_comes_over_https_to_the_same_tenant() {
+    let runtime = Runtime::builder().tenant("a").listen(ANY_PORT).start().await.unwrap();
+    assert!(runtime.url().unwrap().starts_with("https://127.0.0.1:"));
+    assert_ne!(runtime.address().unwrap().port(), 0);
+    let client = over_https(&runtime).await;
+    create(&client).await;
+    assert!(find(&runtime.client()).await.is_some());
+
+    // Who does not trust the authority, or has no token, stays outside.
+    let mut config = Config::new(runtime.url().unwrap().parse().unwrap());
+    let outside = kube::Client::try_from(config.clone()).unwrap();
+    assert!(Api::<Namespace>::all(outside).list(&kube::api::ListParams::default()).await.is_err());
+    config.accept_invalid_certs = true;
+    let nobody = kube::Client::try_from(config).unwrap();
+    let refused = Api::<Namespace>::all(nobody).list(&kube::api::ListParams::default()).await.unwrap_err();
+    assert!(
+        matches!(&refused, kube::Error::Api(status) if status.code == 403 || status.code == 401),
+        "{refused}"
+    );
+    drop(client);
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_runtime_without_an_address_has_no_kubeconfig() {
+    let runtime = Runtime::builder().start().await.unwrap();
+    assert_eq!(runtime.kubeconfig(), None);
+    assert_eq!(runtime.address(), None);
+    assert_eq!(runtime.token(), None);
+    assert_eq!(runtime.certificate_authority(), None);
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_that_is_in_use_says_so_and_stays_usable() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Runtime::builder().disk(folder.path()).start().await.unwrap();
+    let error = Runtime::builder().disk(folder.path()).start().await.unwrap_err();
+    assert!(matches!(&error, StartError::FolderInUse { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("is in use by") && text.contains("choose another folder"), "{text}");
+    create(&first.client()).await;
+    first.stop().await.unwrap();
+    Runtime::builder().disk(folder.path()).start().await.unwrap().stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_port_that_is_in_use_says_so_and_leaves_nothing_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Runtime::builder().listen(ANY_PORT).start().await.unwrap();
+    let address: SocketAddr = first.address().unwrap();
+    let error = Runtime::builder().disk(folder.path()).listen(address).start().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "cannot listen at {address}: another program does; choose another port, or 0 for any that is free"
+        )
+    );
+    Runtime::builder().disk(folder.path()).start().await.unwrap().stop().await.unwrap();
+    first.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_etcd_that_is_not_there_is_named() {
+    let mut options = k1s::store_etcd::EtcdOptions::new(["http://127.0.0.1:1"]);
+    options.connect_timeout = Duration::from_millis(200);
+    options.request_timeout = Duration::from_millis(200);
+    let error = Runtime::builder().etcd_with(options).start().await.unwrap_err();
+    assert!(matches!(&error, StartError::Etcd { .. }), "{error}");
+    assert!(error.to_string().starts_with("etcd at http://127.0.0.1:1 cannot be used: "), "{error}");
+}
+
+#[tokio::test]
+async fn a_tenant_that_cannot_be_leaves_nothing_running() {
+    let env = Env::system();
+    let folder = tempfile::tempdir().unwrap();
+    let start = || Runtime::builder().env(env.clone()).disk(folder.path());
+    let error = start().tenant("Not_A_Name").listen(ANY_PORT).start().await.unwrap_err();
+    assert!(error.to_string().contains("the tenant's name \"Not_A_Name\" is invalid"), "{error}");
+    env.tasks_ended().await;
+    start().start().await.unwrap().stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn stopping_waits_for_requests_in_flight_and_takes_no_more() {
+    let env = Env::system();
+    let store = Arc::new(slow::store(&env));
+    let runtime = Arc::new(Runtime::builder().env(env.clone()).store(store.clone()).start().await.unwrap());
+    store.slow.store(true, std::sync::atomic::Ordering::SeqCst);
+    let client = runtime.client();
+    let writing = env.spawn("writing", {
+        let client = client.clone();
+        async move { create(&client).await }
+    });
+    store.arrived.acquire().await.unwrap().forget();
+    let in_flight = runtime.work().running();
+    assert!(
+        in_flight.iter().any(|work| work.description == "POST /api/v1/namespaces/default/configmaps"),
+        "{in_flight:?}"
+    );
+    let stopping = env.spawn("stopping", {
+        let runtime = Arc::clone(&runtime);
+        async move { runtime.stop().await }
+    });
+    // Once it is stopping, no request comes in any more.
+    let refused = loop {
+        let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+        if let Err(error) = maps.get_opt("hello").await {
+            break error;
+        }
+        env.yield_now().await;
+    };
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 503), "{refused}");
+    assert!(!stopping.is_finished(), "a request is in flight");
+    store.open.add_permits(1);
+    assert_eq!(writing.await.unwrap().data.unwrap()["greeting"], "hi");
+    stopping.await.unwrap().unwrap();
+    runtime.stop().await.expect("nothing is left to do");
+}
+
+#[tokio::test]
+async fn requests_that_do_not_end_in_time_are_named() {
+    let (env, clock) = Env::simulated(1);
+    let store = Arc::new(slow::store(&env));
+    let runtime = Runtime::builder()
+        .env(env.clone())
+        .store(store.clone())
+        .stop_timeout(Duration::from_secs(7))
+        .start()
+        .await
+        .unwrap();
+    store.slow.store(true, std::sync::atomic::Ordering::SeqCst);
+    let client = runtime.client();
+    let writing = env.spawn("writing", async move {
+        let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+        maps.create(&PostParams::default(), &hello()).await.is_err()
+    });
+    store.arrived.acquire().await.unwrap().forget();
+    let stopping = env.spawn("stopping", async move { runtime.stop().await });
+    while clock.next_deadline().is_none_or(|at| at > clock.now() + Duration::from_secs(7)) {
+        env.yield_now().await;
+    }
+    clock.advance(Duration::from_secs(7));
+    let error = stopping.await.unwrap().unwrap_err();
+    assert!(matches!(error, StopError::InFlight(_)), "{error}");
+    assert!(error.to_string().contains("POST /api/v1/namespaces/default/configmaps"), "{error}");
+    store.open.add_permits(1);
+    assert!(writing.await.unwrap(), "the store is closed");
+}
+
+#[tokio::test]
+async fn no_task_is_left_when_it_has_stopped() {
+    let env = Env::system();
+    let folder = tempfile::tempdir().unwrap();
+    let runtime =
+        Runtime::builder().env(env.clone()).disk(folder.path()).listen(ANY_PORT).start().await.unwrap();
+    runtime.install::<Widget>().await.unwrap();
+    let client = over_https(&runtime).await;
+    create(&client).await;
+    // Watches, here and over HTTPS, that nobody ends.
+    let mut watches = Vec::new();
+    for client in [runtime.client(), client] {
+        let maps: Api<ConfigMap> = Api::default_namespaced(client);
+        watches.push(maps.watch(&kube::api::WatchParams::default(), "0").await.unwrap());
+    }
+    assert!(!env.tasks().is_empty());
+    runtime.stop().await.unwrap();
+    env.timeout(Duration::from_secs(10), env.tasks_ended())
+        .await
+        .unwrap_or_else(|_| panic!("{:?}", env.tasks()));
+}
+
+#[tokio::test]
+async fn one_that_is_dropped_lets_go_of_everything() {
+    let env = Env::system();
+    let folder = tempfile::tempdir().unwrap();
+    let runtime =
+        Runtime::builder().env(env.clone()).disk(folder.path()).listen(ANY_PORT).start().await.unwrap();
+    create(&runtime.client()).await;
+    drop(runtime);
+    env.tasks_ended().await;
+    let runtime = Runtime::builder().disk(folder.path()).start().await.unwrap();
+    assert!(find(&runtime.client()).await.is_some());
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_manager_for_a_runtime_shares_its_clock_and_its_work() {
+    let (env, _clock) = Env::simulated(3);
+    let runtime = Runtime::builder().env(env).start().await.unwrap();
+    create(&runtime.client()).await;
+    let manager = Manager::new(&runtime, ManagerOptions::local()).unwrap();
+    Controller::managed_by(&manager)
+        .for_(kind::<ConfigMap>())
+        .complete(async |_: Request, _: Context| Ok::<_, BoxError>(Action::done()))
+        .unwrap();
+    let report = manager.run_until_idle(IdleOptions::default()).await.unwrap();
+    assert!(report.reconciles() >= 1, "{report}");
+    let components: Vec<String> = runtime.work().stats().iter().map(|stats| stats.name.to_string()).collect();
+    assert!(components.contains(&"requests".to_owned()), "{components:?}");
+    assert!(components.iter().any(|name| name.contains("configmap")), "{components:?}");
+    runtime.stop().await.unwrap();
+    assert_eq!(runtime.work().in_flight(), 0);
+}
+
+#[tokio::test]
+async fn a_text_with_a_definition_and_its_objects_is_applied_in_one_go() {
+    let runtime = Runtime::builder().start().await.unwrap();
+    let text = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.test.k1s.dev}
+spec:
+  group: test.k1s.dev
+  scope: Namespaced
+  names: {kind: Gadget, plural: gadgets, singular: gadget}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+---
+apiVersion: test.k1s.dev/v1
+kind: Gadget
+metadata: {name: one}
+spec: {size: 1, colour: red}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: elsewhere}
+";
+    let shown = |applied: Vec<k1s::manifests::Applied>| {
+        applied.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    assert_eq!(
+        shown(runtime.apply(text).await.unwrap()),
+        "customresourcedefinition gadgets.test.k1s.dev created\ngadget default/one created\nnamespace elsewhere created"
+    );
+    assert_eq!(
+        shown(runtime.apply(&text.replace("size: 1, colour: red", "size: 2")).await.unwrap()),
+        "customresourcedefinition gadgets.test.k1s.dev unchanged\ngadget default/one updated\nnamespace elsewhere unchanged"
+    );
+    let kind =
+        kube::api::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("test.k1s.dev", "v1", "Gadget"));
+    let gadgets: Api<kube::api::DynamicObject> = Api::default_namespaced_with(runtime.client(), &kind);
+    let one = gadgets.get("one").await.unwrap();
+    assert_eq!(
+        one.data["spec"],
+        serde_json::json!({"size": 2, "colour": "red"}),
+        "what is not mentioned stays"
+    );
+
+    let error =
+        runtime.apply("{apiVersion: test.k1s.dev/v1, kind: Nothing, metadata: {name: x}}").await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "nothing x: no matches for kind \"Nothing\" in version \"test.k1s.dev/v1\""
+    );
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_kind_can_be_used_right_after_its_installation() {
+    let runtime = Runtime::builder().start().await.unwrap();
+    runtime.install::<Widget>().await.unwrap();
+    let widgets: Api<Widget> = Api::default_namespaced(runtime.client());
+    widgets.create(&PostParams::default(), &Widget::new("w", WidgetSpec { size: 3 })).await.unwrap();
+    runtime.install::<Widget>().await.expect("a second installation changes nothing");
+    assert_eq!(widgets.get("w").await.unwrap().spec.size, 3);
+    runtime.stop().await.unwrap();
+}

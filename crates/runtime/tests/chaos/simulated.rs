@@ -1,0 +1,377 @@
+//! Everything in one thread, in time that is moved: hundreds of seeds.
+
+use std::{num::NonZeroUsize, pin::pin, sync::Arc, time::Duration};
+
+use k1s_env::{Env, Task, VirtualClock};
+use k1s_object::selector::LabelSelector;
+use k1s_runtime::{
+    CacheOptions, ControllerOptions, IdleOptions, InformerOptions, Manager, ManagerError, ManagerOptions,
+    client::{Client, ClientOptions},
+    kind,
+};
+use k1s_server::{ApiServer, ServerOptions};
+use k1s_store::{MemoryOptions, MemoryStore, Store};
+use k8s_openapi::{
+    api::core::v1::{ConfigMap, Secret},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::CustomResourceExt as _;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    network::Network,
+    operator::{BRANCH, NAMESPACE, TREE, Tree, add_controllers},
+    own::{Complaints, Own},
+    script::{Script, User},
+    state::{self, State},
+};
+
+/// No virtual time is so long that it hides something: backoffs end at 1000 s, resyncs begin at 9 h.
+const LIMIT: Duration = Duration::from_secs(2 * 3600);
+
+/// So long users go on trying.
+const PATIENCE: Duration = Duration::from_secs(900);
+
+/// `K1S_TEST_SEEDS` says how many seeds are tried, `K1S_TEST_SEED` which one alone; `K1S_TEST_LOG` prints all that was asked.
+#[test]
+fn trees_are_the_same_in_the_end_whatever_fails_on_the_way() {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let seeds: Vec<u64> = match number("K1S_TEST_SEED") {
+        Some(seed) => vec![seed],
+        None => (0..number("K1S_TEST_SEEDS").unwrap_or(200)).collect(),
+    };
+    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(seeds.len().max(1));
+    let next = Arc::new(Mutex::new(seeds.into_iter()));
+    let failures: Arc<Mutex<Vec<String>>> = Arc::default();
+    let threads: Vec<_> = (0..threads)
+        .map(|_| {
+            let (next, failures) = (next.clone(), failures.clone());
+            let work = move || {
+                while failures.lock().is_empty() {
+                    let Some(seed) = next.lock().next() else { return };
+                    let complaints = std::panic::catch_unwind(|| check(seed))
+                        .unwrap_or_else(|_| vec!["it panicked: see above".to_owned()]);
+                    if !complaints.is_empty() {
+                        failures.lock().push(format!("K1S_TEST_SEED={seed}\n{}", complaints.join("\n")));
+                    }
+                }
+            };
+            Env::system().spawn_thread("seeds", work).unwrap()
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let failures = failures.lock();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What is wrong with a seed's run.
+fn check(seed: u64) -> Vec<String> {
+    let script = Script::of(seed, Duration::from_secs(3));
+    let without = run(seed, &script, false);
+    let with = run(seed, &script, true);
+    let mut complaints = state::compare_with_script(&without.state, &script.trees());
+    complaints.extend(without.complaints.into_iter().map(|text| format!("without faults: {text}")));
+    complaints.extend(with.complaints);
+    complaints.extend(state::differences(&without.state, &with.state));
+    if std::env::var_os("K1S_TEST_LOG").is_some() {
+        println!("{script:#?}\n{}", with.log.join("\n"));
+    }
+    complaints
+}
+
+/// The state that a script leads to if nothing fails.
+pub(crate) fn without_faults(seed: u64, script: &Script) -> State {
+    run(seed, script, false).state
+}
+
+/// The same seed gives the same run, request by request: or a failing seed is of no use.
+#[test]
+fn a_seed_is_a_run() {
+    for seed in 0..5 {
+        let script = Script::of(seed, Duration::from_secs(3));
+        let (one, two) = (run(seed, &script, true).log, run(seed, &script, true).log);
+        let differs = one.iter().zip(&two).position(|(one, two)| one != two);
+        if let Some(at) = differs {
+            panic!("seed {seed} differs after {at} requests:\n{}\n{}", one[at], two[at]);
+        }
+        assert_eq!(one.len(), two.len());
+    }
+}
+
+/// What came of a run.
+struct Outcome {
+    state: State,
+    complaints: Vec<String>,
+    log: Vec<String>,
+}
+
+fn run(seed: u64, script: &Script, faults: bool) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (env, clock) = Env::simulated(seed);
+    let script = script.clone();
+    runtime.block_on(async move {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
+        let network = Network::new(&env, server(&env, &store).await);
+        let life = Life {
+            direct: Client::new(
+                network.client(false, &CancellationToken::new()),
+                ClientOptions { env: env.clone(), ..Default::default() },
+            ),
+            env: env.clone(),
+            clock: clock.clone(),
+            store: store.clone(),
+            network: network.clone(),
+            complaints: Complaints::default(),
+            faults,
+        };
+        let outcome = env.spawn("life", life.live(script));
+        let mut outcome = drive(&env, &clock, &network, outcome).await.unwrap();
+        network.server().shutdown();
+        store.close().await.unwrap();
+        drive(&env, &clock, &network, env.tasks_ended()).await;
+        outcome.log = network.take_log();
+        outcome
+    })
+}
+
+async fn server(env: &Env, store: &Arc<dyn Store>) -> ApiServer {
+    let server = ApiServer::new(env.clone(), store.clone(), ServerOptions::default()).await.unwrap();
+    server.as_user(k1s_server::User::admin())
+}
+
+/// Lets time pass, deadline by deadline, until something is done.
+async fn drive<T>(env: &Env, clock: &VirtualClock, network: &Network, done: impl Future<Output = T>) -> T {
+    let mut done = pin!(done);
+    let limit = clock.now() + 4 * LIMIT;
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut done => return done,
+            () = settle(clock, network) => {}
+        }
+        assert!(clock.now() < limit, "it does not end: {:?}", env.tasks());
+        assert!(clock.advance_to_next(), "nobody waits for anything any more: {:?}", env.tasks());
+    }
+}
+
+/// All that can happen now has happened. The clients of `kube` have a task each that the environment does not know; it
+/// takes one turn to bring a request to the network.
+async fn settle(clock: &VirtualClock, network: &Network) {
+    loop {
+        let before = network.requests();
+        clock.settle().await;
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+        }
+        clock.settle().await;
+        if network.requests() == before {
+            return;
+        }
+    }
+}
+
+/// A run of the script.
+struct Life {
+    env: Env,
+    clock: VirtualClock,
+    store: Arc<dyn Store>,
+    network: Network,
+    direct: Client,
+    complaints: Complaints,
+    faults: bool,
+}
+
+/// The operator's process.
+struct Operator {
+    manager: Manager,
+    stop: CancellationToken,
+    /// Cuts it off from the world.
+    dead: CancellationToken,
+    task: Task<Result<(), ManagerError>>,
+}
+
+impl Life {
+    async fn live(self, script: Script) -> Outcome {
+        let crd: CustomResourceDefinition = self.direct.create(&Tree::crd()).await.unwrap();
+        drop(crd);
+        let mut operator = self.start();
+        let act = |user: User| self.env.spawn("user", user.act(self.env.clone(), self.direct.clone()));
+        let users: Vec<Task<()>> = script.users.into_iter().map(act).collect();
+        if self.faults {
+            self.network.set_faults(10);
+            let patience = self.env.now() + PATIENCE;
+            while users.iter().any(|user| !user.is_finished()) && self.env.now() < patience {
+                self.env.sleep(Duration::from_millis(self.env.random_below(2500))).await;
+                operator = self.mishap(operator).await;
+            }
+        }
+        for mut user in users {
+            // One that waits for the end of a tree waits for the operator.
+            match self.env.timeout(PATIENCE, &mut user).await {
+                Ok(ended) => ended.unwrap(),
+                Err(_) => {
+                    user.abort();
+                    self.complain("a user's step does not take".to_owned());
+                }
+            }
+        }
+        if self.env.random_below(2) == 0 {
+            // There is more to spoil when all is complete.
+            self.network.set_faults(0);
+            self.wait(&operator).await;
+        }
+        self.last(script.last).await;
+        self.wait(&operator).await;
+        // The server's garbage collection is nobody's work here; it may cause some.
+        self.env.sleep(Duration::from_secs(120)).await;
+        self.wait(&operator).await;
+        let state = self.read().await;
+
+        // Then all is quiet.
+        let stats = operator.manager.stats();
+        self.env.sleep(Duration::from_secs(600)).await;
+        if operator.manager.stats() != stats {
+            self.complain(format!(
+                "it does not come to rest: {stats:?}, then {:?}",
+                operator.manager.stats()
+            ));
+        }
+        if self.read().await != state {
+            self.complain("the state went on changing".to_owned());
+        }
+        operator.stop.cancel();
+        if let Err(error) = operator.task.await.unwrap() {
+            self.complain(format!("the manager ended with: {error}"));
+        }
+        let mut complaints = std::mem::take(&mut *self.complaints.lock());
+        complaints.sort();
+        complaints.dedup();
+        Outcome { state, complaints, log: Vec::new() }
+    }
+
+    /// Something is spoiled, and something goes wrong, for the last time.
+    async fn last(&self, users: Vec<User>) {
+        let fault = if self.faults { self.env.random_below(5) } else { 4 };
+        match fault {
+            0 | 1 => self.network.set_cut_off(true),
+            2 => self.network.set_faults(70),
+            3 => self.network.cut(),
+            _ => {}
+        }
+        for user in users {
+            user.act(self.env.clone(), self.direct.clone()).await;
+        }
+        match fault {
+            0 => {
+                let revision = self.store.revision().await.unwrap();
+                self.store.compact(revision).await.unwrap();
+            }
+            2 => self.env.sleep(Duration::from_secs(2)).await,
+            3 => self.network.replace(server(&self.env, &self.store).await),
+            _ => {}
+        }
+        self.network.set_faults(0);
+        if fault <= 1 {
+            self.network.set_cut_off(false);
+        }
+        self.network.note("no more faults");
+    }
+
+    fn complain(&self, text: String) {
+        self.complaints.lock().push(text);
+    }
+
+    async fn read(&self) -> State {
+        let mut complaints = Vec::new();
+        let state = state::read(&self.direct, &mut complaints).await.unwrap();
+        self.complaints.lock().append(&mut complaints);
+        state
+    }
+
+    async fn wait(&self, operator: &Operator) {
+        match operator.manager.wait_until_idle(IdleOptions::within(LIMIT)).await {
+            Ok(report) if report.problems.is_empty() => {}
+            Ok(report) => self.complain(format!("idle, but: {report}")),
+            Err(error) => self.complain(error.to_string()),
+        }
+    }
+
+    fn start(&self) -> Operator {
+        let below = |bound| self.env.random_below(bound);
+        let dead = CancellationToken::new();
+        let mut cache = CacheOptions::default();
+        if self.faults {
+            cache.page_size = [1, 3, 500][usize::try_from(below(3)).unwrap()];
+            if below(3) == 0 {
+                cache.namespaces = Some(vec![NAMESPACE.into(), "another".into()]);
+            }
+            let lean = below(2) == 0;
+            let selected = |label: &str| (below(2) == 0).then(|| LabelSelector::parse(label).unwrap());
+            let branches = InformerOptions { labels: selected(TREE), lean, ..Default::default() };
+            let leaves = InformerOptions { labels: selected(BRANCH), lean, ..Default::default() };
+            cache = cache.by_object(&kind::<ConfigMap>(), branches).by_object(&kind::<Secret>(), leaves);
+        }
+        let workers = NonZeroUsize::new(1 + usize::try_from(below(3)).unwrap()).unwrap();
+        let options = ManagerOptions { env: Some(self.env.clone()), cache, ..ManagerOptions::local() };
+        let manager = Manager::new(self.network.client(true, &dead), options).unwrap();
+        let options = ControllerOptions {
+            max_concurrent_reconciles: workers,
+            // Some requests are never answered.
+            reconciliation_timeout: Some(Duration::from_secs(30)),
+            ..ControllerOptions::default()
+        };
+        add_controllers(&manager, &Own::new(manager.client(), &self.complaints), &options);
+        let (stop, started) = (CancellationToken::new(), manager.clone());
+        let token = stop.clone();
+        let task = self.env.spawn("operator", async move { started.start(token).await });
+        Operator { manager, stop, dead, task }
+    }
+
+    /// Something that happens to more than one request.
+    async fn mishap(&self, operator: Operator) -> Operator {
+        match self.env.random_below(8) {
+            0 => {
+                self.network.note("server restarted");
+                let server = server(&self.env, &self.store).await;
+                self.network.replace(server);
+            }
+            1 => {
+                self.network.note("cut");
+                self.network.cut();
+            }
+            2 => {
+                // What happened meanwhile, nobody will tell.
+                self.network.note("operator cut off");
+                self.network.set_cut_off(true);
+                self.env.sleep(Duration::from_millis(self.env.random_below(5000))).await;
+                let revision = self.store.revision().await.unwrap();
+                self.store.compact(revision).await.unwrap();
+                self.network.note("history forgotten");
+                self.network.set_cut_off(false);
+            }
+            3 => {
+                self.network.note("operator restarted");
+                operator.stop.cancel();
+                // Requests that hang may keep it from ending in time.
+                if let Err(error) = operator.task.await.unwrap() {
+                    self.network.note(&error.to_string());
+                }
+                return self.start();
+            }
+            4 => {
+                self.network.note("operator killed");
+                operator.dead.cancel();
+                operator.stop.cancel();
+                drop(operator.task);
+                return self.start();
+            }
+            5 => self.clock.set_wall(self.env.wall() + Duration::from_secs(7200)),
+            6 => self.clock.set_wall(self.env.wall() - Duration::from_secs(7200)),
+            _ => self.network.set_faults(self.env.random_below(50)),
+        }
+        operator
+    }
+}

@@ -1,0 +1,127 @@
+//! The schemas of a definition, compiled when one of them is first used: most clusters have many definitions, and
+//! use few of them.
+
+use std::{
+    fmt,
+    ops::Deref,
+    sync::{Arc, OnceLock},
+};
+
+use serde_json::Value;
+
+use crate::structural::{Compiler, Structural};
+
+/// Reads a definition once more, which has been read before.
+type Source = Box<dyn Fn() -> Option<Value> + Send + Sync>;
+
+/// The schema of one version. It is compiled, with those of the other versions, when it is first looked at.
+#[derive(Clone)]
+pub struct Schema {
+    all: Arc<All>,
+    version: Arc<str>,
+}
+
+struct All {
+    source: Source,
+    compiled: OnceLock<Compiled>,
+}
+
+struct Compiled {
+    versions: Box<[(Box<str>, Arc<Structural>)]>,
+    /// For a definition that can no longer be read.
+    unknown: Structural,
+}
+
+/// Makes the schemas of a definition's versions.
+pub(crate) struct Schemas(Arc<All>);
+
+impl Schemas {
+    /// Schemas that are compiled later, of the definition that `source` reads.
+    pub(crate) fn later(source: impl Fn() -> Option<Value> + Send + Sync + 'static) -> Schemas {
+        Schemas(Arc::new(All { source: Box::new(source), compiled: OnceLock::new() }))
+    }
+
+    /// Schemas that are compiled now.
+    pub(crate) fn now(crd: &Value) -> Schemas {
+        let compiled = OnceLock::from(Compiled::new(Some(crd)));
+        Schemas(Arc::new(All { source: Box::new(|| None), compiled }))
+    }
+
+    pub(crate) fn of(&self, version: &Arc<str>) -> Schema {
+        Schema { all: self.0.clone(), version: version.clone() }
+    }
+}
+
+impl Compiled {
+    fn new(crd: Option<&Value>) -> Compiled {
+        let versions = crd.and_then(|crd| crd.get("spec")?.get("versions")?.as_array());
+        let mut compiler = Compiler::default();
+        let mut known: Vec<(&Value, Arc<Structural>)> = Vec::new();
+        let mut all = Vec::new();
+        for version in versions.into_iter().flatten() {
+            let name = version.get("name").and_then(Value::as_str).unwrap_or_default();
+            let schema = version.get("schema").and_then(|schema| schema.get("openAPIV3Schema"));
+            let shared = match schema {
+                None => Arc::new(Structural::permissive()),
+                Some(schema) => match known.iter().find(|(other, _)| *other == schema) {
+                    Some((_, shared)) => shared.clone(),
+                    None => {
+                        let shared = Arc::new(compiler.compile(schema));
+                        known.push((schema, shared.clone()));
+                        shared
+                    }
+                },
+            };
+            all.push((name.into(), shared));
+        }
+        Compiled { versions: all.into(), unknown: Structural::permissive() }
+    }
+}
+
+impl Deref for Schema {
+    type Target = Structural;
+
+    fn deref(&self) -> &Structural {
+        let compiled = self.all.compiled.get_or_init(|| Compiled::new((self.all.source)().as_ref()));
+        let found = compiled.versions.iter().find(|(name, _)| **name == *self.version);
+        found.map_or(&compiled.unknown, |(_, schema)| schema)
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schema").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_definition_is_compiled_once_and_not_before_it_is_used() {
+        static READ: AtomicUsize = AtomicUsize::new(0);
+        let schemas = Schemas::later(|| {
+            READ.fetch_add(1, Ordering::Relaxed);
+            let schema = |kind: &str| json!({"openAPIV3Schema": {"type": kind}});
+            Some(json!({"spec": {"versions": [
+                {"name": "v1", "schema": schema("object")},
+                {"name": "v2", "schema": schema("string")},
+                {"name": "v3", "schema": schema("object")},
+                {"name": "v4"},
+            ]}}))
+        });
+        let [one, two, three, four, five] =
+            ["v1", "v2", "v3", "v4", "v5"].map(|name| schemas.of(&Arc::from(name)));
+        assert_eq!(READ.load(Ordering::Relaxed), 0);
+        let names = [&one, &two, &four].map(|schema| schema.kind().name());
+        assert_eq!(names, ["object", "string", ""]);
+        assert!(four.preserves_unknown_fields() && five.preserves_unknown_fields());
+        assert!(std::ptr::eq(&*one, &*three) && !std::ptr::eq(&*one, &*two));
+        assert_eq!(READ.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,123 @@
+//! `/k1s/v1/metadata`: the metadata of everything in a tenant, in one list or one watch.
+//!
+//! This is not Kubernetes' API. Controllers that have to know about objects of every kind (garbage collection above all)
+//! would need a watch per kind, some 70, for each tenant; this is one, straight from the store, and costs a position
+//! in the store's feed. `k1s-controllers` uses it where it is there. Only those may read it who may watch everything.
+//!
+//! - `?watch=true`: `ADDED` for what is there, a `BOOKMARK` with the annotation `k8s.io/initial-events-end`, then changes in
+//!   the order of revisions. With `&resourceVersion=N` only the changes behind N.
+//! - `&all=namespaces&all=configmaps/kube-root-ca.crt`: every object of these resources (and this name); of others only
+//!   those that name owners, or wait for their dependents to go; and every deletion. Without `all`, everything.
+//! - without `watch`: a list; `?namespace=N` of what is in a namespace, `?of=widgets.example.com` of one resource.
+//!
+//! The object of an event, and the item of a list, has `resource` (group, resource; in a list also version and kind, in
+//! which it can be asked for) and `metadata`.
+
+mod follow;
+mod select;
+
+use std::{collections::HashSet, sync::Arc};
+
+use http::Response;
+use k1s_object::Status;
+use k1s_store::{Range, Revision};
+
+use self::select::Selection;
+pub(crate) use self::select::{split_key, waits};
+use crate::{
+    auth::Target, body::Body, errors, request::Query, resource::Resource, respond, stored::Stored,
+    tenant::Tenant,
+};
+
+/// Where it is.
+pub(crate) const PATH: &str = "/k1s/v1/metadata";
+
+/// What somebody has to be allowed to read for it.
+pub(crate) const TARGET: Target<'static> =
+    Target::Resource { group: "*", resource: "*", subresource: "", namespace: "", name: "" };
+
+/// So many objects are read from the store at a time.
+const PAGE: usize = 1000;
+
+/// GET.
+pub(crate) async fn handle(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Status> {
+    if query.flag("watch") { follow::open(tenant, query).await } else { list(tenant, query).await }
+}
+
+async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Status> {
+    let (namespace, of) = (query.get("namespace"), query.find("of").map(select::resource));
+    let revision = tenant.revision().await?;
+    tenant.customs.reach(tenant, revision).await?;
+    let customs = tenant.customs.current(tenant).await?;
+    let all = tenant.shared.catalog.all().iter().chain(customs.resources());
+    // In the version they are stored in, if that is served.
+    let mut resources: Vec<&Arc<Resource>> = all.collect();
+    resources.sort_by_key(|one| one.group != one.storage_group() || one.version != one.storage_version());
+    let mut done = HashSet::new();
+    let mut out = format!(
+        "{{\"kind\":\"MetadataList\",\"apiVersion\":\"k1s/v1\",\"metadata\":{{\"resourceVersion\":\"{revision}\"}},\"items\":["
+    )
+    .into_bytes();
+    let mut first = true;
+    for resource in resources {
+        let wanted = match of {
+            Some((plural, group)) => resource.plural == plural && resource.storage_group() == group,
+            None => true,
+        };
+        let fits = (namespace.is_empty() || resource.namespaced) && resource.verbs.contains(&"list");
+        if !wanted || !fits || !done.insert((resource.storage_group(), &*resource.plural)) {
+            continue;
+        }
+        let mut range = Range::prefix(tenant.keys(resource, namespace)).limit(PAGE);
+        loop {
+            let page = tenant.store().range(range.clone()).await.map_err(|error| errors::store(&error))?;
+            for entry in &page.entries {
+                let stored = Stored::new(&entry.value, entry.revision)?;
+                if !std::mem::take(&mut first) {
+                    out.push(b',');
+                }
+                let Resource { group, version, plural, kind, .. } = &**resource;
+                out.extend_from_slice(
+                    format!(
+                        "{{\"resource\":{{\"group\":\"{group}\",\"version\":\"{version}\",\"resource\":\"{plural}\",\"kind\":\"{kind}\"}},"
+                    )
+                    .as_bytes(),
+                );
+                stored.write_metadata(&mut out);
+                out.push(b'}');
+            }
+            let Some(last) = page.entries.last().filter(|_| page.more) else { break };
+            range = range.start([&*last.key, b"\0"].concat());
+        }
+    }
+    out.extend_from_slice(b"]}");
+    Ok(respond::bytes(200, "application/json", out))
+}
+
+/// Whether there is something in a tenant that is waiting to be done.
+pub(crate) async fn is_anything_left(tenant: &Arc<Tenant>) -> Result<bool, Status> {
+    let prefix = crate::tenant::prefix(&tenant.name);
+    let mut range = Range::prefix(prefix.clone()).limit(PAGE);
+    loop {
+        let page = tenant.store().range(range.clone()).await.map_err(|error| errors::store(&error))?;
+        for entry in &page.entries {
+            let Some(key) = split_key(&entry.key, &prefix) else { continue };
+            if waits(&key, &entry.value) {
+                return Ok(true);
+            }
+        }
+        let Some(last) = page.entries.last().filter(|_| page.more) else { return Ok(false) };
+        range = range.start([&*last.key, b"\0"].concat()).at(page.revision);
+    }
+}
+
+/// The revision that a watch begins behind.
+fn revision(query: &Query) -> Result<Option<Revision>, Status> {
+    match query.get("resourceVersion") {
+        "" | "0" => Ok(None),
+        text => match text.parse() {
+            Ok(number) => Ok(Some(Revision::new(number))),
+            Err(_) => Err(Status::bad_request(format!("resourceVersion: {text:?} is not a number"))),
+        },
+    }
+}

@@ -1,0 +1,133 @@
+//! The kind `Application`.
+
+use std::{collections::BTreeMap, fmt};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// What an application should be.
+#[derive(CustomResource, Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "cloudnative.elide.dev",
+    version = "v1",
+    kind = "Application",
+    plural = "applications",
+    singular = "application",
+    shortname = "app",
+    namespaced,
+    status = "ApplicationStatus",
+    derive = "PartialEq",
+    doc = "An application: a Deployment, a Service and a ConfigMap.",
+    printcolumn = r#"{"name":"Desired","type":"integer","jsonPath":".spec.replicas","description":"Replicas that are wanted"}"#,
+    printcolumn = r#"{"name":"Ready","type":"integer","jsonPath":".status.readyReplicas","description":"Replicas that are ready"}"#,
+    printcolumn = r#"{"name":"Phase","type":"string","jsonPath":".status.phase"}"#,
+    printcolumn = r#"{"name":"Image","type":"string","jsonPath":".spec.image","priority":1}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationSpec {
+    /// How many replicas run.
+    #[schemars(range(min = 0))]
+    pub replicas: i32,
+    /// The container image.
+    #[schemars(length(min = 1))]
+    pub image: String,
+    /// How a new version takes the place of the old one.
+    #[serde(default)]
+    pub strategy: Strategy,
+    /// The configuration, which the containers see as environment variables.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub config: BTreeMap<String, String>,
+}
+
+/// How a new version takes the place of the old one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum Strategy {
+    /// One replica after the other.
+    #[default]
+    RollingUpdate,
+    /// All old replicas end before new ones begin.
+    Recreate,
+}
+
+impl Strategy {
+    /// As a Deployment has it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Strategy::RollingUpdate => "RollingUpdate",
+            Strategy::Recreate => "Recreate",
+        }
+    }
+}
+
+/// What an application is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationStatus {
+    /// The generation of the spec that this is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// How many replicas there are.
+    #[serde(default)]
+    pub replicas: i32,
+    /// How many of them are ready.
+    #[serde(default)]
+    pub ready_replicas: i32,
+    /// In one word.
+    #[serde(default)]
+    pub phase: Phase,
+    /// `Ready` and `Progressing`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "conditions")]
+    pub conditions: Vec<Condition>,
+}
+
+/// What an application is, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub enum Phase {
+    /// Not all replicas are ready.
+    #[default]
+    Pending,
+    /// All replicas are ready.
+    Running,
+    /// It cannot be rolled out, or not even written down.
+    Failed,
+    /// No replica was asked for, and none is left.
+    Succeeded,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Widths in formats apply.
+        f.pad(match self {
+            Phase::Pending => "Pending",
+            Phase::Running => "Running",
+            Phase::Failed => "Failed",
+            Phase::Succeeded => "Succeeded",
+        })
+    }
+}
+
+/// The schema of conditions: a list that is merged by type.
+fn conditions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+            "properties": {
+                "type": {"type": "string", "maxLength": 316},
+                "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
+                "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0},
+                "lastTransitionTime": {"type": "string", "format": "date-time"},
+                "reason": {"type": "string", "minLength": 1, "maxLength": 1024},
+                "message": {"type": "string", "maxLength": 32768}
+            }
+        }
+    })
+}

@@ -1,0 +1,180 @@
+//! `demo`: a control plane, the operator and one Application in one process, for people to play with.
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    io::{self, Write as _},
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::Args;
+use k1s::{
+    Runtime, RuntimeBuilder, StartError,
+    env::Env,
+    runtime::{
+        Action, BoxError, Client, Context, Controller, Manager, ManagerOptions, ObjectKey, Reconciler,
+        Request, client, controller::BuildError, kind, shutdown_on_signals,
+    },
+    write_kubeconfig,
+};
+use parking_lot::Mutex;
+
+use crate::{Application, Options};
+
+/// The Application that the demo begins with.
+const FIRST: &str = include_str!("../manifests/web.yaml");
+/// The port that kube-apiservers have.
+const PORT: u16 = 6443;
+
+/// What `demo` can be told.
+#[derive(Debug, Clone, Args)]
+pub struct DemoOptions {
+    /// The port to listen at [default: 6443, or any that is free].
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// Keeps everything in this folder. Without it everything is in memory and gone at the end.
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Where to write a kubeconfig for kubectl.
+    #[arg(long, value_name = "FILE", default_value = "k1s.kubeconfig")]
+    pub kubeconfig: PathBuf,
+    /// How long a replica takes to become ready, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 800)]
+    pub step_ms: u64,
+}
+
+/// Runs the demo until Ctrl-C or SIGTERM.
+///
+/// # Errors
+/// If the control plane does not start or the operator ends.
+pub async fn run(options: DemoOptions) -> Result<(), BoxError> {
+    let env = Env::system();
+    let stop = shutdown_on_signals(&env);
+    let begun = env.now();
+    let runtime = start(&env, &options).await?;
+    let took = env.now() - begun;
+    runtime.install::<Application>().await?;
+    let (url, kubeconfig) = (runtime.url().unwrap_or_default(), runtime.kubeconfig().unwrap_or_default());
+    write_kubeconfig(&options.kubeconfig, kubeconfig)
+        .map_err(|error| format!("{}: {error}", options.kubeconfig.display()))?;
+
+    let manager = Manager::new(&runtime, ManagerOptions::local())?;
+    let step = Duration::from_millis(options.step_ms);
+    crate::add_to(&manager, &Options { simulated_rollout: Some(step), ..Options::default() })?;
+    narrate(&manager)?;
+    say(&welcome(url, took, &options));
+    for applied in runtime.apply(FIRST).await? {
+        say(&format!("  {applied}"));
+    }
+    manager.start(stop).await?;
+    say("\nstopping: reconciles in flight end, then the control plane");
+    runtime.stop().await?;
+    say("stopped");
+    Ok(())
+}
+
+async fn start(env: &Env, options: &DemoOptions) -> Result<Runtime, StartError> {
+    let builder = |port: u16| -> RuntimeBuilder {
+        let builder = Runtime::builder().env(env.clone()).tenant("demo").listen((Ipv4Addr::LOCALHOST, port));
+        match &options.data_dir {
+            Some(folder) => builder.disk(folder),
+            None => builder,
+        }
+    };
+    match builder(options.port.unwrap_or(PORT)).start().await {
+        // Nobody asked for this port in particular.
+        Err(StartError::PortInUse { .. }) if options.port.is_none() => builder(0).start().await,
+        started => started,
+    }
+}
+
+fn welcome(url: &str, took: Duration, options: &DemoOptions) -> String {
+    let kept = match &options.data_dir {
+        Some(folder) => format!("kept in {}", folder.display()),
+        None => "in memory; --data-dir DIR keeps it".to_owned(),
+    };
+    let file = shown(&options.kubeconfig);
+    format!(
+        "k1s demo: a control plane and the Application operator in one process\n\n\
+         \x20 control plane  {url} (ready after {:.0?}; {kept})\n\
+         \x20 operator       applications.cloudnative.elide.dev/v1\n\
+         \x20 kubeconfig     {file}\n\n\
+         Three things to try, in another terminal:\n\n\
+         \x20 export KUBECONFIG={file}\n\n\
+         \x20 1. Scale it, and watch it roll out (no container runs: the demo pretends to have nodes)\n\
+         \x20    kubectl patch app web --type=merge -p '{{\"spec\":{{\"replicas\":5}}}}'\n\
+         \x20    kubectl get app,deployments,services,configmaps\n\
+         \x20 2. Break it, and see it put right\n\
+         \x20    kubectl delete deployment web\n\
+         \x20    kubectl describe app web\n\
+         \x20 3. Delete it, and see that nothing is left\n\
+         \x20    kubectl delete app web\n\
+         \x20    kubectl get deployments,services,configmaps -l app.kubernetes.io/name=web\n\n\
+         Ctrl-C stops it. What happens:\n",
+        took,
+    )
+}
+
+/// As an absolute path, so that it works in any terminal.
+fn shown(path: &Path) -> String {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
+}
+
+/// Tells what becomes of Applications: a second controller for the same kind, which only looks.
+fn narrate(manager: &Manager) -> Result<(), BuildError> {
+    let narrator = Narrator { client: manager.client(), told: Mutex::default() };
+    Controller::managed_by(manager).named("narrator").for_(kind::<Application>()).complete(narrator)
+}
+
+struct Narrator {
+    client: Client,
+    told: Mutex<HashMap<ObjectKey, String>>,
+}
+
+impl Reconciler for Narrator {
+    type Error = client::Error;
+
+    async fn reconcile(&self, request: Request, _: Context) -> Result<Action, client::Error> {
+        let line = self.client.get_opt::<Application>(&request).await?.map(|app| line(&request, &app));
+        let mut told = self.told.lock();
+        match line {
+            Some(line) if told.get(&request) != Some(&line) => {
+                say(&line);
+                told.insert(request, line);
+            }
+            None if told.remove(&request).is_some() => {
+                say(&format!("  application {:<20} gone", request.to_string()))
+            }
+            _ => {}
+        }
+        Ok(Action::done())
+    }
+}
+
+/// `application default/web  Pending  ■■□ 2/3`
+fn line(request: &Request, app: &Application) -> String {
+    let status = app.status.clone().unwrap_or_default();
+    let (wanted, ready) = (app.spec.replicas.max(0), status.ready_replicas.max(0));
+    let phase = match app.metadata.deletion_timestamp {
+        Some(_) => "Deleting".to_owned(),
+        None => status.phase.to_string(),
+    };
+    let mut text = format!("  application {:<20} {phase:<10} ", request.to_string());
+    // More would not fit into a line.
+    for replica in 0..wanted.min(20) {
+        text.push(if replica < ready { '■' } else { '□' });
+    }
+    // Writing to a string does not fail.
+    let _ = write!(text, " {ready}/{wanted}");
+    if let Some(failed) = status.conditions.iter().find(|one| one.reason.ends_with("Failed")) {
+        let _ = write!(text, "  {}", failed.message);
+    }
+    text
+}
+
+/// Speaks to the user; one who does not listen any more is no reason to stop.
+fn say(text: &str) {
+    let _ = io::stdout().lock().write_all(format!("{text}\n").as_bytes());
+}

@@ -1,0 +1,182 @@
+//! Makes the cluster what an Application asks for.
+
+use std::sync::Arc;
+
+use k1s::runtime::{
+    Action, Client, Context, Manager, Object, ObjectKey, Reconciler, Request,
+    client::{self, DeleteOptions, Patch},
+    recorder::{EventRecorder, EventType},
+    util::{
+        OperationResult, OwnerError, add_finalizer, contains_finalizer, controller_of, create_or_update,
+        ignore_not_found, remove_finalizer,
+    },
+};
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{ConfigMap, Service},
+};
+
+use crate::{Application, ApplicationStatus, Phase, children, status};
+
+/// Keeps an Application until what it has is gone. Garbage collection would do that, too; with the finalizer it is also so
+/// where there is none, and the Application does not disappear before its children.
+pub const FINALIZER: &str = "cloudnative.elide.dev/finalizer";
+
+/// The reconciler of [`Application`].
+#[derive(Debug)]
+pub struct ApplicationReconciler {
+    client: Client,
+    events: EventRecorder,
+}
+
+/// What can go wrong. All of it is tried again, with growing pauses.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The server refused, or could not be asked.
+    #[error(transparent)]
+    Client(#[from] client::Error),
+}
+
+impl ApplicationReconciler {
+    /// With the manager's client and recorder.
+    #[must_use]
+    pub fn new(manager: &Manager) -> ApplicationReconciler {
+        let events = manager.event_recorder_for("application-operator");
+        ApplicationReconciler { client: manager.client(), events }
+    }
+}
+
+impl Reconciler for ApplicationReconciler {
+    type Error = Error;
+
+    async fn reconcile(&self, request: Request, context: Context) -> Result<Action, Error> {
+        let Some(app) = self.client.get_opt::<Application>(&request).await? else {
+            return Ok(Action::done());
+        };
+        tracing::debug!(%request, attempt = context.attempt(), causes = %context.causes(), "reconciling");
+        if app.metadata.deletion_timestamp.is_some() {
+            return self.clean_up(&app).await;
+        }
+        let app = self.with_finalizer(app).await?;
+        match self.bring_about(&app).await {
+            Ok(deployment) => {
+                let now = self.client.env().wall();
+                self.report(&app, status::observed(&app, &deployment, now)).await?;
+                // The rest is the Deployment's matter; its changes come back here.
+                Ok(Action::done())
+            }
+            // Somebody else was faster: nothing is wrong, and nothing needs to be said.
+            Err(Error::Client(error)) if error.is_conflict() => Err(error.into()),
+            Err(error) => {
+                let now = self.client.env().wall();
+                self.report(&app, status::failed(&app, &error.to_string(), now)).await?;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl ApplicationReconciler {
+    async fn with_finalizer(&self, app: Arc<Application>) -> Result<Arc<Application>, Error> {
+        let mut changed = (*app).clone();
+        if !add_finalizer(&mut changed, FINALIZER) {
+            return Ok(app);
+        }
+        // With a lock: a list is replaced as a whole, and others have finalizers, too.
+        let patch = Patch::merge_from(&*app).with_optimistic_lock();
+        Ok(Arc::new(self.client.patch(&changed, patch).await?))
+    }
+
+    /// Makes the children as they should be. The configuration comes first: the pods need it.
+    async fn bring_about(&self, app: &Application) -> Result<Deployment, Error> {
+        let key = ObjectKey::of(app);
+        self.child(app, &children::config_map_key(&key), children::config_map).await?;
+        self.child(app, &key, children::service).await?;
+        self.child(app, &key, children::deployment).await
+    }
+
+    async fn child<K: Object<DynamicType = ()> + Default>(
+        &self,
+        app: &Application,
+        key: &ObjectKey,
+        shape: fn(&Application, &mut K) -> Result<(), OwnerError>,
+    ) -> Result<K, Error> {
+        let (child, done) =
+            create_or_update(&self.client, children::skeleton(key), |child| shape(app, child)).await?;
+        let reason = match done {
+            OperationResult::Unchanged => return Ok(child),
+            OperationResult::Created => "Created",
+            _ => "Updated",
+        };
+        self.events.event(app, EventType::Normal, reason, format!("{} {key} {done}", K::kind(&())));
+        Ok(child)
+    }
+
+    /// Writes the status if there is something new in it.
+    async fn report(&self, app: &Application, status: ApplicationStatus) -> Result<(), Error> {
+        let before = app.status.clone().unwrap_or_default();
+        if app.status.as_ref() == Some(&status) {
+            return Ok(());
+        }
+        let (phase, ready, wanted) = (status.phase, status.ready_replicas, app.spec.replicas);
+        let message = status.conditions.first().map(|ready| ready.message.clone()).unwrap_or_default();
+        let mut changed = app.clone();
+        changed.status = Some(status);
+        self.client.status::<Application>().patch(&changed, Patch::merge_from(app)).await?;
+        match phase {
+            Phase::Failed if before.phase != phase => {
+                self.events.event(app, EventType::Warning, "Failed", message);
+            }
+            Phase::Running | Phase::Succeeded if before.phase != phase => {
+                self.events.event(app, EventType::Normal, phase.to_string(), message);
+            }
+            _ => tracing::debug!(%phase, ready, wanted, "status"),
+        }
+        Ok(())
+    }
+
+    /// Deletes the children; when they are gone, lets the Application go.
+    async fn clean_up(&self, app: &Application) -> Result<Action, Error> {
+        if !contains_finalizer(app, FINALIZER) {
+            return Ok(Action::done());
+        }
+        let key = ObjectKey::of(app);
+        let gone = [
+            self.delete::<Deployment>(app, &key).await?,
+            self.delete::<Service>(app, &key).await?,
+            self.delete::<ConfigMap>(app, &children::config_map_key(&key)).await?,
+        ];
+        if gone.contains(&false) {
+            // The end of the last one comes back here as an event.
+            return Ok(Action::done());
+        }
+        let mut changed = app.clone();
+        remove_finalizer(&mut changed, FINALIZER);
+        let patch = Patch::merge_from(app).with_optimistic_lock();
+        ignore_not_found(self.client.patch(&changed, patch).await)?;
+        self.events.event(
+            app,
+            EventType::Normal,
+            "CleanedUp",
+            "deployment, service and configuration are gone",
+        );
+        Ok(Action::done())
+    }
+
+    /// Whether the child is gone. One that belongs to somebody else is not ours to delete.
+    async fn delete<K: Object<DynamicType = ()>>(
+        &self,
+        app: &Application,
+        key: &ObjectKey,
+    ) -> Result<bool, Error> {
+        let Some(child) = self.client.get_opt::<K>(key).await? else { return Ok(true) };
+        if controller_of(&*child).is_none_or(|owner| Some(&owner.uid) != app.metadata.uid.as_ref()) {
+            return Ok(true);
+        }
+        if child.meta().deletion_timestamp.is_some() {
+            return Ok(false);
+        }
+        let deleted = self.client.delete_with::<K>(&*child, DeleteOptions::exactly(&*child)).await;
+        Ok(ignore_not_found(deleted)?.is_none_or(|deleted| deleted.is_gone()))
+    }
+}

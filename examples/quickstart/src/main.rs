@@ -1,0 +1,60 @@
+//! A control plane, a kind and its controller: every `Greeting` becomes a ConfigMap.
+
+#![expect(clippy::print_stdout, reason = "a program speaks to its user")]
+
+use k1s::Runtime;
+use k1s::runtime::util::{create_or_update, set_controller_reference};
+use k1s::runtime::{
+    Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, kind,
+};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{CustomResource, api::ObjectMeta};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Whom to greet.
+#[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "example.k1s.dev", version = "v1", kind = "Greeting", namespaced)]
+struct GreetingSpec {
+    name: String,
+}
+
+const FIRST: &str = "
+apiVersion: example.k1s.dev/v1
+kind: Greeting
+metadata: {name: first}
+spec: {name: world}
+";
+
+async fn reconcile(client: Client, request: Request) -> Result<Action, BoxError> {
+    let Some(greeting) = client.get_opt::<Greeting>(&request).await? else { return Ok(Action::done()) };
+    let ObjectMeta { name, namespace, .. } = greeting.metadata.clone();
+    let metadata = ObjectMeta { name, namespace, ..ObjectMeta::default() };
+    create_or_update(&client, ConfigMap { metadata, ..ConfigMap::default() }, |map| {
+        map.data = Some([("text".to_owned(), format!("Hello, {}!", greeting.spec.name))].into());
+        set_controller_reference(&*greeting, map)
+    })
+    .await?;
+    Ok(Action::done())
+}
+
+#[tokio::main]
+async fn main() -> Result<(), BoxError> {
+    let runtime = Runtime::builder().memory().start().await?;
+    runtime.install::<Greeting>().await?;
+    runtime.apply(FIRST).await?;
+
+    let manager = Manager::new(&runtime, ManagerOptions::local())?;
+    let client = manager.client();
+    Controller::managed_by(&manager)
+        .for_(kind::<Greeting>())
+        .owns(kind::<ConfigMap>())
+        .complete(move |request: Request, _: Context| reconcile(client.clone(), request))?;
+    // A service would `manager.start(shutdown_on_signals(manager.env()))` instead, and go on.
+    println!("{}", manager.run_until_idle(IdleOptions::default()).await?);
+
+    let maps: kube::Api<ConfigMap> = kube::Api::default_namespaced(runtime.client());
+    println!("{:?}", maps.get("first").await?.data);
+    runtime.stop().await?;
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! The example runs as it is.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+#[test]
+fn tickets_are_completed_warned_of_and_refused() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_k1s-example-webhook")).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    for expected in [
+        r#"allowed, with the patch [{"op":"add","path":"/spec/priority","value":3}]"#,
+        "allowed, with the warnings [\"priority 1 wakes people up\"]",
+        "refused: \"spec.title: a ticket needs a title\"",
+    ] {
+        assert!(text.contains(expected), "{text}");
+    }
+}
