@@ -111,7 +111,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     }
     report::print("no task is left");
     if options.minutes < SETTLED {
-        report::print("too short to tell whether memory is flat: the server remembers events of the first minutes");
+        report::print(
+            "too short to tell whether memory is flat: the server remembers events of the first minutes",
+        );
         return Ok(());
     }
     flat(&rss)

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream};
-use k1s_env::Task;
+use k1s_env::{Env, Task};
 use kube::{
     Api, ResourceExt as _,
     api::{Patch, PatchParams},
@@ -24,10 +24,8 @@ use super::{
 };
 use crate::Failure;
 
-/// How often the controller is woken at least.
-const AWAKE: Duration = Duration::from_millis(5);
-
 pub(crate) struct KubeRs {
+    env: Env,
     widgets: Api<Widget>,
     objects: Vec<ObjectRef<Widget>>,
     sender: mpsc::Sender<ObjectRef<Widget>>,
@@ -40,20 +38,8 @@ impl KubeRs {
         let widgets: Api<Widget> = Api::namespaced(client.clone(), NAMESPACE);
         // As large as the channels of the other libraries.
         let (sender, receiver) = mpsc::channel(1024);
-        // With a limit of concurrency this controller sometimes stands still until something else wakes it.
-        let env = tally.env.clone();
-        let requests = stream::unfold(receiver, move |mut receiver: mpsc::Receiver<_>| {
-            let env = env.clone();
-            async move {
-                loop {
-                    if let Ok(request) = receiver.try_recv() {
-                        return Some((request, receiver));
-                    }
-                    if let Ok(request) = env.timeout(AWAKE, receiver.recv()).await {
-                        return request.map(|request| (request, receiver));
-                    }
-                }
-            }
+        let requests = stream::unfold(receiver, async |mut receiver: mpsc::Receiver<_>| {
+            receiver.recv().await.map(|request| (request, receiver))
         });
         let (store, writer) = reflector::store();
         let changes = watcher(Api::<Widget>::all(client), watcher::Config::default())
@@ -71,7 +57,7 @@ impl KubeRs {
         let running = tally.env.spawn("controller", controller);
         let objects =
             (0..objects).map(|number| ObjectRef::new(&widget::name(number)).within(NAMESPACE)).collect();
-        KubeRs { widgets, objects, sender, store, running }
+        KubeRs { env: tally.env.clone(), widgets, objects, sender, store, running }
     }
 }
 
@@ -95,7 +81,11 @@ async fn reconcile(widget: Arc<Widget>, shared: Arc<Shared>) -> Result<Action, k
 #[async_trait::async_trait]
 impl Operator for KubeRs {
     async fn synced(&self) -> Result<(), Failure> {
-        Ok(self.store.wait_until_ready().await?)
+        // Not by wait_until_ready: only one of those who wait there is woken, and the controller waits, too.
+        while self.store.len() < self.objects.len() {
+            self.env.sleep(Duration::from_micros(200)).await;
+        }
+        Ok(())
     }
 
     async fn requeue(&self, count: u64) -> Result<(), Failure> {
