@@ -132,11 +132,13 @@ struct Core {
     requests: Option<RestMetrics>,
 }
 
+type Informers = Vec<Arc<dyn AnyInformer>>;
+
 struct Shared {
     core: Arc<Core>,
     informers: RwLock<BTreeMap<Id, Arc<dyn AnyInformer>>>,
     /// The same by type, mostly one for each: every read looks here, and makes no text for it.
-    by_type: RwLock<HashMap<(TypeId, Form), Vec<Arc<dyn AnyInformer>>>>,
+    by_type: RwLock<HashMap<(TypeId, Form), Informers>>,
     /// Informers by resource, for writes.
     by_resource: RwLock<HashMap<ApiResource, Vec<Arc<dyn AnyInformer>>>>,
     /// Indexes that were asked for before their informer is there.
