@@ -1,4 +1,4 @@
-//! `cargo xtask interop`: kubectl, client-go, the Python client and kopf against `k1s serve`, over HTTPS.
+//! `cargo xtask interop`: kubectl, client-go, controller-runtime, the Python client and kopf against `k1s serve`, over HTTPS.
 //!
 //! The checks live in `interop/`; what they need is built into `target/interop/`, once.
 
@@ -80,7 +80,10 @@ impl Tools {
         go.args(["test", "-c", "-trimpath", "-vet=off", "-ldflags", "-s -w", "-o"])
             .arg(self.client_go())
             .arg(".");
-        finish(go.current_dir(self.sources.join("go")))
+        finish(go.current_dir(self.sources.join("go")))?;
+        let mut go = Command::new("go");
+        go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o"]).arg(self.operator_go()).arg(".");
+        finish(go.current_dir(self.sources.join("operator-go")))
     }
 
     /// A virtual environment, made anew when the requirements have changed.
@@ -105,12 +108,17 @@ impl Tools {
         self.built.join("client-go.test")
     }
 
+    fn operator_go(&self) -> PathBuf {
+        self.built.join("operator-go")
+    }
+
     fn in_memory(&self, failed: &mut Vec<String>) -> Result<(), String> {
         let server = Server::start(self, "memory", &[])?;
         for (name, _) in KUBECTLS {
             self.kubectl_suite(name, &server, failed)?;
         }
         self.client_go_suite(&server, failed)?;
+        self.operator_go_suite(&server, failed)?;
         self.python_suite(&server, failed)?;
         server.stop()
     }
@@ -125,6 +133,7 @@ impl Tools {
         let server = Server::start(self, "disk", &["--data-dir", &folder])?;
         self.kubectl_suite("newest", &server, failed)?;
         self.client_go_suite(&server, failed)?;
+        self.operator_go_suite(&server, failed)?;
         self.python_suite(&server, failed)?;
         let before = self.everything(&server)?;
         server.stop()?;
@@ -152,6 +161,11 @@ impl Tools {
         let mut suite = Command::new(self.built.join("python/bin/python"));
         suite.arg(self.sources.join("python/suite.py"));
         server.run_suite("Python", &mut suite, failed)
+    }
+
+    fn operator_go_suite(&self, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {
+        let mut suite = Command::new(self.operator_go());
+        server.run_suite("controller-runtime", suite.arg("check"), failed)
     }
 
     /// Go's own report is turned into a line for each test; all of it is shown when one fails.

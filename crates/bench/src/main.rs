@@ -6,7 +6,9 @@
 
 mod crash;
 mod report;
+mod runtime;
 mod server;
+mod soak;
 mod store;
 
 use std::{path::PathBuf, process::ExitCode};
@@ -27,11 +29,21 @@ enum Suite {
     Store(store::Options),
     /// The API server as its clients see it: requests, lists, watches, memory per object, definition and tenant
     Server(server::Options),
+    /// Operators of k1s-runtime, kube-rs and Go's controller-runtime beside each other; caches and the queue alone
+    Runtime(runtime::Options),
+    /// An operator under steady churn, for minutes: its memory, its tasks, and whether it converges
+    Soak(soak::Options),
     /// Kills a process that writes to a disk store, over and over, and looks for what was lost
     Crash(crash::Options),
     /// One backend at one size, in a process of its own (used by `store`)
     #[command(hide = true)]
     StorePart(store::PartOptions),
+    /// An operator in a process of its own (used by `runtime`)
+    #[command(hide = true)]
+    Operator(runtime::OperatorOptions),
+    /// A cache in a process of its own (used by `runtime`)
+    #[command(hide = true)]
+    CachePart(runtime::CacheOptions),
     /// The process that is killed (used by `crash`)
     #[command(hide = true)]
     CrashChild { folder: PathBuf, seed: u64, start: String },
@@ -47,8 +59,12 @@ fn main() -> ExitCode {
         match suite {
             Suite::Store(options) => store::run(options).await,
             Suite::Server(options) => server::run(options).await,
+            Suite::Runtime(options) => runtime::run(options).await,
+            Suite::Soak(options) => soak::run(options).await,
             Suite::Crash(options) => crash::run(options).await,
             Suite::StorePart(options) => store::run_part(options).await,
+            Suite::Operator(options) => runtime::run_operator(options).await,
+            Suite::CachePart(options) => runtime::run_cache(options).await,
             Suite::CrashChild { folder, seed, start } => crash::child(folder, seed, &start).await,
         }
     });

@@ -67,7 +67,7 @@ pub(crate) struct Child {
     pub(crate) target: Target,
     /// From the start of the process until it said that it is ready.
     pub(crate) ready: Duration,
-    _folder: TempDir,
+    folder: TempDir,
     _etcd: Option<EtcdServer>,
 }
 
@@ -109,7 +109,7 @@ impl Child {
             Target { address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), tls, token: TOKEN.to_owned() };
         let began = env.now();
         let process = command.spawn().map_err(|error| Failure(format!("{}: {error}", program.display())))?;
-        let mut child = Child { process, target, ready: Duration::ZERO, _folder: folder, _etcd: etcd };
+        let mut child = Child { process, target, ready: Duration::ZERO, folder, _etcd: etcd };
         loop {
             if let Ok(mut client) = Client::connect(env, &child.target).await
                 && let Ok(_) = client.call(Method::GET, "/readyz", Content::none()).await
@@ -128,28 +128,45 @@ impl Child {
         Ok(child)
     }
 
-    fn proc(&self, file: &str) -> Result<String, Failure> {
-        Ok(std::fs::read_to_string(format!("/proc/{}/{file}", self.process.id()))?)
+    /// The file that tells clients how to reach it as an administrator.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("kubeconfig")
     }
 
     /// Its memory: `VmRSS`.
     pub(crate) fn resident_bytes(&self) -> Result<u64, Failure> {
-        let status = self.proc("status")?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        kilobytes.map(|kilobytes| kilobytes << 10).ok_or_else(|| Failure("no VmRSS for k1s".to_owned()))
+        resident_bytes(self.process.id())
     }
 
     /// The CPU time it has used, in seconds: a number that other programs on the machine do not disturb.
     pub(crate) fn cpu_seconds(&self) -> Result<f64, Failure> {
-        // The name of the program is in parentheses; user and system time are the 12th and 13th field after it,
-        // in hundredths of a second.
-        let stat = self.proc("stat")?;
-        let after = stat.rsplit(')').next().unwrap_or_default();
-        let ticks: f64 =
-            after.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-        Ok(ticks / 100.0)
+        cpu_seconds(self.process.id())
     }
+}
+
+fn proc(process: u32, file: &str) -> Result<String, Failure> {
+    Ok(std::fs::read_to_string(format!("/proc/{process}/{file}"))?)
+}
+
+/// The memory of a process: `VmRSS`.
+pub(crate) fn resident_bytes(process: u32) -> Result<u64, Failure> {
+    let status = proc(process, "status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kilobytes
+        .map(|kilobytes| kilobytes << 10)
+        .ok_or_else(|| Failure(format!("no VmRSS for process {process}")))
+}
+
+/// The CPU time that a process has used, in seconds.
+pub(crate) fn cpu_seconds(process: u32) -> Result<f64, Failure> {
+    // The name of the program is in parentheses; user and system time are the 12th and 13th field after it,
+    // in hundredths of a second.
+    let stat = proc(process, "stat")?;
+    let after = stat.rsplit(')').next().unwrap_or_default();
+    let ticks: f64 =
+        after.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
+    Ok(ticks / 100.0)
 }
 
 impl Drop for Child {

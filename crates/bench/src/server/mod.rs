@@ -4,11 +4,11 @@
 //! lines tell the server's part, which other programs on the machine hardly disturb. `inside` is the server as a
 //! Service in this process, without sockets. With `--peer`, another API server does the same work.
 
-mod child;
-mod client;
+pub(crate) mod child;
+pub(crate) mod client;
 mod inside;
-mod objects;
-mod work;
+pub(crate) mod objects;
+pub(crate) mod work;
 
 use std::{path::PathBuf, time::Duration};
 

@@ -132,9 +132,13 @@ struct Core {
     requests: Option<RestMetrics>,
 }
 
+type Informers = Vec<Arc<dyn AnyInformer>>;
+
 struct Shared {
     core: Arc<Core>,
     informers: RwLock<BTreeMap<Id, Arc<dyn AnyInformer>>>,
+    /// The same by type, mostly one for each: every read looks here, and makes no text for it.
+    by_type: RwLock<HashMap<(TypeId, Form), Informers>>,
     /// Informers by resource, for writes.
     by_resource: RwLock<HashMap<ApiResource, Vec<Arc<dyn AnyInformer>>>>,
     /// Indexes that were asked for before their informer is there.
@@ -224,6 +228,7 @@ impl Cache {
                     requests,
                 }),
                 informers: RwLock::new(BTreeMap::new()),
+                by_type: RwLock::new(HashMap::new()),
                 by_resource: RwLock::new(HashMap::new()),
                 indexes: Mutex::new(HashMap::new()),
                 reaper: Mutex::new(None),
@@ -275,8 +280,13 @@ impl Cache {
     // Informers.
 
     fn existing<K: Object>(&self, kind: &Kind<K>) -> Option<Arc<Informer<K>>> {
-        let informer = self.shared.informers.read().get(&Id::of(kind)).cloned()?;
-        informer.any().downcast().ok()
+        let by_type = self.shared.by_type.read();
+        let all = by_type.get(&(TypeId::of::<K>(), kind.form()))?;
+        let informer = all.iter().find(|informer| {
+            let (one, other) = (informer.resource(), kind.resource());
+            one.plural == other.plural && one.version == other.version && one.group == other.group
+        });
+        Arc::clone(informer?).any().downcast().ok()
     }
 
     /// The informer of a kind, started if it was not there.
@@ -308,6 +318,9 @@ impl Cache {
         }
         let any: Arc<dyn AnyInformer> = informer.clone();
         informers.insert(id, Arc::clone(&any));
+        let mut by_type = self.shared.by_type.write();
+        by_type.entry((TypeId::of::<K>(), kind.form())).or_default().push(Arc::clone(&any));
+        drop(by_type);
         self.shared.by_resource.write().entry(kind.resource().clone()).or_default().push(any);
         drop(informers);
         informer.start();
@@ -337,6 +350,9 @@ impl Cache {
 
     fn remove(&self, id: &Id) {
         let Some(informer) = self.shared.informers.write().remove(id) else { return };
+        if let Some(all) = self.shared.by_type.write().get_mut(&(id.object, id.form)) {
+            all.retain(|other| !Arc::ptr_eq(other, &informer));
+        }
         let mut by_resource = self.shared.by_resource.write();
         if let Some(all) = by_resource.get_mut(informer.resource()) {
             all.retain(|other| !Arc::ptr_eq(other, &informer));
@@ -469,6 +485,7 @@ impl Cache {
             let _ = task.await;
         }
         self.shared.informers.write().clear();
+        self.shared.by_type.write().clear();
         self.shared.by_resource.write().clear();
     }
 }

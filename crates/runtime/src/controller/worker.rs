@@ -65,25 +65,32 @@ pub(super) async fn run<R: Key>(
 }
 
 async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
+    // One for all runs, until somebody cancels it: making one takes a lock that all workers share. Runs that can be given
+    // up one by one have their own.
+    let mut cancelled = controller.give_up.child_token();
+    let one_by_one = controller.options.reconciliation_timeout.is_some();
     while let Some(item) = controller.queue.next().await {
         // From here on it is counted; what is refused is found again at the next start.
         let Ok(guard) = controller.reconciles.begin(format!("{:?}", item.key())) else { continue };
-        reconcile(controller, item, guard).await?;
+        if one_by_one || cancelled.is_cancelled() {
+            cancelled = controller.give_up.child_token();
+        }
+        reconcile(controller, item, guard, &cancelled).await?;
     }
     Ok(())
 }
 
 async fn reconcile<R: Key>(
     controller: &Inner<R>,
-    item: Item<R>,
+    mut item: Item<R>,
     guard: WorkGuard,
+    cancelled: &CancellationToken,
 ) -> Result<(), ControllerError> {
     let env = &controller.env;
     let began = env.now();
     let id = env.uuid();
     let deadline = controller.options.reconciliation_timeout.map(|limit| began + limit);
-    let cancelled = controller.give_up.child_token();
-    let causes = item.causes().clone();
+    let causes = item.take_causes();
     let context = Context::new(
         id,
         &controller.name,
