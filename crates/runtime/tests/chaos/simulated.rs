@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     network::Network,
-    operator::{BRANCH, NAMESPACE, TREE, Tree, add_controllers},
+    operator::{BRANCH, NAMESPACE, TREE, Tree, add_controllers, collector},
     own::{Complaints, Own},
     script::{Script, User},
     state::{self, State},
@@ -197,6 +197,10 @@ impl Life {
     async fn live(self, script: Script) -> Outcome {
         let crd: CustomResourceDefinition = self.direct.create(&Tree::crd()).await.unwrap();
         drop(crd);
+        let stop_collector = CancellationToken::new();
+        let collector = collector(&self.env, self.network.client(false, &CancellationToken::new()));
+        let token = stop_collector.clone();
+        let collector = self.env.spawn("collector", async move { collector.start(token).await });
         let mut operator = self.start();
         let act = |user: User| self.env.spawn("user", user.act(self.env.clone(), self.direct.clone()));
         let users: Vec<Task<()>> = script.users.into_iter().map(act).collect();
@@ -225,7 +229,7 @@ impl Life {
         }
         self.last(script.last).await;
         self.wait(&operator).await;
-        // The server's garbage collection is nobody's work here; it may cause some.
+        // Garbage collection is not the operator's work; it may cause some.
         self.env.sleep(Duration::from_secs(120)).await;
         self.wait(&operator).await;
         let state = self.read().await;
@@ -246,6 +250,8 @@ impl Life {
         if let Err(error) = operator.task.await.unwrap() {
             self.complain(format!("the manager ended with: {error}"));
         }
+        stop_collector.cancel();
+        collector.await.unwrap().unwrap();
         let mut complaints = std::mem::take(&mut *self.complaints.lock());
         complaints.sort();
         complaints.dedup();
