@@ -6,8 +6,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use k1s_controllers::ControllersOptions;
+use k1s_env::Env;
 use k1s_runtime::{
-    Action, BoxError, Context, Controller, ControllerOptions, Manager, ObjectKey, Request,
+    Action, BoxError, Context, Controller, ControllerOptions, Manager, ManagerOptions, ObjectKey, Request,
     client::{DeleteOptions, ListOptions, Patch},
     kind, predicate, util,
 };
@@ -94,6 +96,15 @@ pub(crate) fn add_controllers(manager: &Manager, own: &Arc<Own>, options: &Contr
         .unwrap();
 }
 
+/// A manager that collects garbage, as every cluster has one.
+pub(crate) fn collector(env: &Env, kube: kube::Client) -> Manager {
+    let options = ManagerOptions { env: Some(env.clone()), ..ManagerOptions::local() };
+    let manager = Manager::new(kube, options).unwrap();
+    let options = ControllersOptions { garbage_collection: true, ..ControllersOptions::none() };
+    k1s_controllers::add_to_manager(&manager, &options).unwrap();
+    manager
+}
+
 async fn tree(own: &Own, request: &Request, context: &Context) -> Result<Action, BoxError> {
     if context.causes().is_empty() {
         own.complain(format!("tree {request} runs for no reason"));
@@ -148,7 +159,7 @@ async fn tree(own: &Own, request: &Request, context: &Context) -> Result<Action,
     status(own, tree).await
 }
 
-/// The trunk has no finalizer: the server's garbage collection takes it away after its tree.
+/// The trunk has no finalizer: garbage collection takes it away after its tree.
 async fn trunk(own: &Own, tree: &Tree) -> Result<(), BoxError> {
     let name = tree.name_any();
     let skeleton: Deployment = serde_json::from_value(json!({

@@ -22,7 +22,7 @@ use kube::CustomResourceExt as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    operator::{Tree, add_controllers},
+    operator::{Tree, add_controllers, collector},
     own::{Complaints, Own},
     script::Script,
     simulated, state,
@@ -120,6 +120,10 @@ async fn chaos(seed: u64, script: &Script) -> (Vec<String>, state::State) {
     let token = stop.clone();
     let operator = env.spawn("operator", async move { started.start(token).await });
 
+    let collector = collector(&env, kube());
+    let token = stop.clone();
+    let collector = env.spawn("collector", async move { collector.start(token).await });
+
     let users: Vec<Task<()>> = script
         .users
         .iter()
@@ -143,7 +147,7 @@ async fn chaos(seed: u64, script: &Script) -> (Vec<String>, state::State) {
     }
     let mut complaints_at_end = Vec::new();
     for _ in 0..2 {
-        // The server's garbage collection is nobody's work here; it may cause some.
+        // Garbage collection is not the operator's work; it may cause some.
         match manager.wait_until_idle(IdleOptions::within(HANG)).await {
             Ok(report) if report.problems.is_empty() => {}
             Ok(report) => complaints_at_end.push(format!("idle, but: {report}")),
@@ -155,11 +159,12 @@ async fn chaos(seed: u64, script: &Script) -> (Vec<String>, state::State) {
     complaints_at_end.extend(state::compare_with_script(&state, &script.trees()));
     stop.cancel();
     operator.await.unwrap().unwrap();
+    collector.await.unwrap().unwrap();
     complaints_at_end.append(&mut complaints.lock());
     (complaints_at_end, state)
 }
 
-/// Waits until the server has no more orphans to take away; if it never does, the state will tell.
+/// Waits until there are no more orphans to take away; if it never does, the state will tell.
 async fn collected(env: &Env, direct: &Client) {
     for _ in 0..100 {
         let mut orphans = Vec::new();

@@ -11,6 +11,7 @@ use std::{
 };
 
 use http::{Request, Response};
+use k1s_controllers::ControllersOptions;
 use k1s_env::{Env, Task};
 use k1s_runtime::{
     BoxError, IdleOptions, Manager, ManagerError, ManagerOptions,
@@ -52,6 +53,8 @@ pub(crate) struct Plane {
     /// How controllers come to it.
     kube: kube::Client,
     https: Option<Https>,
+    /// Collects garbage, as every cluster does.
+    collector: Option<Running>,
 }
 
 /// What has to live as long as a store.
@@ -89,7 +92,12 @@ impl Plane {
             store,
             server: switch,
             https: None,
+            collector: None,
         };
+        let collector = Manager::new(plane.kube.clone(), plane.options()).unwrap();
+        let options = ControllersOptions { garbage_collection: true, ..ControllersOptions::none() };
+        k1s_controllers::add_to_manager(&collector, &options).unwrap();
+        plane.collector = Some(Running::start(collector));
         if backend == Backend::Https {
             plane.listen(server).await;
         }
@@ -137,7 +145,8 @@ impl Plane {
     }
 
     /// Stops everything; nothing may be left over.
-    pub(crate) async fn end(self) {
+    pub(crate) async fn end(mut self) {
+        self.collector.take().unwrap().end().await;
         self.server.server.write().take().unwrap().shutdown();
         if let Some(https) = self.https {
             https.proxy.end().await;

@@ -171,7 +171,7 @@ pub(crate) async fn children_that_are_spoiled_are_put_right(plane: &mut Plane) {
     user.update(&ConfigMap { data: map("a", "three").data, ..a }).await.unwrap();
     user.delete::<ConfigMap>(&key("b")).await.unwrap();
     running.idle().await;
-    // The server collects what has lost its owner, in its own time.
+    // What has lost its owner is collected, in its own time.
     let expected = texts(&[("a", "three")]);
     let collected = async {
         while mirrored(&user).await != expected {
