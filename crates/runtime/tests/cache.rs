@@ -315,6 +315,20 @@ async fn a_cache_of_some_objects_shows_those_alone_also_of_its_clients_own_write
 }
 
 #[tokio::test]
+async fn a_selector_of_nothing_selects_nothing() {
+    let world = World::new().await;
+    let labels = Some(k1s_object::selector::LabelSelector::nothing());
+    let options = CacheOptions::default()
+        .by_object(&kind::<ConfigMap>(), InformerOptions { labels, ..Default::default() });
+    let (cache, client) = cached(&world, options);
+    client.create(&config_map("a", &[])).await.unwrap();
+    assert_eq!(client.list::<ConfigMap>(ListOptions::default()).await.unwrap(), []);
+    caught_up(&world, &cache).await;
+    assert_eq!(client.list::<ConfigMap>(ListOptions::default()).await.unwrap(), []);
+    cache.stop().await;
+}
+
+#[tokio::test]
 async fn dynamic_kinds_and_metadata_have_informers_of_their_own() {
     let world = World::new().await;
     let (cache, client) = cached(&world, CacheOptions::default());

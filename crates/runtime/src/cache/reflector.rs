@@ -14,9 +14,12 @@ use super::{
     Informer, Problem,
     informer::Part,
     objects::{Incoming, Known},
-    wire::{self, Lines, Page},
+    wire::{self, Page},
 };
-use crate::{Form, Object, ObjectKey};
+use crate::{
+    Form, Object, ObjectKey,
+    client::{Query, lines::Lines, selectors},
+};
 
 /// Why a list or a watch has ended.
 enum End {
@@ -206,7 +209,7 @@ async fn watch<K: Object>(informer: &Informer<K>, part: usize, revision: &mut St
             // However it was cut: go on from where it was.
             Ok(Some(Err(_)) | None) | Err(_) => return End::Closed,
         };
-        lines.push(&chunk);
+        lines.push(chunk);
         while let Some(line) = lines.next() {
             let line: wire::Line<'_> = match serde_json::from_slice(&line) {
                 Ok(line) => line,
@@ -374,19 +377,13 @@ async fn send<K: Object>(
     Err(ended(verb, informer, code.as_u16(), wire::status(code.as_u16(), &body)))
 }
 
-fn uri<K: Object>(informer: &Informer<K>, part: usize, query: &[(&str, &str)]) -> String {
-    let mut uri = informer.kind().path(informer.parts[part].namespace.as_deref());
-    uri.push('?');
-    let at = uri.len();
-    let mut serializer = form_urlencoded::Serializer::for_suffix(uri, at);
-    serializer.extend_pairs(query);
-    if let Some(labels) = &informer.options.labels {
-        serializer.append_pair("labelSelector", &labels.to_string());
+fn uri<K: Object>(informer: &Informer<K>, part: usize, parameters: &[(&str, &str)]) -> String {
+    let mut query = Query::of(informer.kind().path(informer.parts[part].namespace.as_deref()));
+    for (name, value) in parameters {
+        query.add(name, value);
     }
-    if let Some(fields) = &informer.options.fields {
-        serializer.append_pair("fieldSelector", &fields.to_string());
-    }
-    serializer.finish()
+    selectors(&mut query, informer.options.labels.as_ref(), informer.options.fields.as_ref());
+    query.into_uri()
 }
 
 /// An error with all that it is about.

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use bytes::{Bytes, BytesMut};
 use kube::core::Status;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -94,37 +93,6 @@ pub(super) fn status(code: u16, body: &[u8]) -> Status {
         )
 }
 
-/// Cuts a stream of bytes into lines.
-#[derive(Debug, Default)]
-pub(super) struct Lines {
-    buffer: BytesMut,
-    /// So much of the buffer has no end of line.
-    searched: usize,
-}
-
-impl Lines {
-    /// Takes what has arrived.
-    pub(super) fn push(&mut self, chunk: &[u8]) {
-        self.buffer.extend_from_slice(chunk);
-    }
-
-    /// The next complete line that is not empty.
-    pub(super) fn next(&mut self) -> Option<Bytes> {
-        loop {
-            let Some(end) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
-                self.searched = self.buffer.len();
-                return None;
-            };
-            let line = self.buffer.split_to(self.searched + end + 1).freeze();
-            self.searched = 0;
-            let line = line.slice(..line.len() - 1);
-            if !line.trim_ascii().is_empty() {
-                return Some(line);
-            }
-        }
-    }
-}
-
 /// An object's JSON with its kind in front, if it is not there. Servers leave it out of the items of lists.
 pub(super) fn with_kind<'a>(raw: &'a [u8], api_version: &str, kind: &str) -> Cow<'a, [u8]> {
     if raw.starts_with(b"{\"apiVersion\"")
@@ -142,22 +110,6 @@ pub(super) fn with_kind<'a>(raw: &'a [u8], api_version: &str, kind: &str) -> Cow
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_are_found_wherever_chunks_are_cut() {
-        let text = b"{\"a\":1}\n\n{\"b\":2}\r\n{\"c\":3}\n{\"rest\"";
-        for cut in 1..text.len() {
-            let mut lines = Lines::default();
-            let mut found = Vec::new();
-            for chunk in text.chunks(cut) {
-                lines.push(chunk);
-                while let Some(line) = lines.next() {
-                    found.push(String::from_utf8(line.trim_ascii().to_vec()).unwrap());
-                }
-            }
-            assert_eq!(found, ["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"], "chunks of {cut}");
-        }
-    }
 
     #[test]
     fn an_object_gets_its_kind_unless_it_has_it() {

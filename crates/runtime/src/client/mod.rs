@@ -22,6 +22,7 @@ mod error;
 mod exchange;
 mod intercept;
 mod kind_client;
+pub(crate) mod lines;
 mod metrics;
 mod object_ref;
 mod options;
@@ -47,6 +48,7 @@ pub use options::{
     PatchOptions, Preconditions, PropagationPolicy, SelectorError, UpdateOptions, VersionMatch, WatchOptions,
     WriteOptions,
 };
+pub(crate) use options::{Query, selectors};
 pub use patch::{Patch, PatchType};
 pub use reader::{KindReader, Pages, Reader};
 pub use rest_mapper::{RestMapper, RestMapping};

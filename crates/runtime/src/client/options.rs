@@ -130,7 +130,8 @@ impl ListOptions {
     }
 }
 
-fn selectors(query: &mut Query, labels: Option<&LabelSelector>, fields: Option<&FieldSelector>) {
+/// Adds what selects, if anything does.
+pub(crate) fn selectors(query: &mut Query, labels: Option<&LabelSelector>, fields: Option<&FieldSelector>) {
     if let Some(labels) = labels.filter(|labels| !labels.is_empty()) {
         // A selector of nothing has no text of its own, and no text is everything. No label is there and not there.
         let nothing = labels.requirements().is_empty();
@@ -391,7 +392,7 @@ impl From<ListOptions> for DeleteAllOfOptions {
 }
 
 /// The path and query of a request.
-pub(super) struct Query {
+pub(crate) struct Query {
     // Not a `Serializer`: that is not `Send`.
     uri: String,
     separator: char,
@@ -399,25 +400,25 @@ pub(super) struct Query {
 
 impl Query {
     /// A path without a query.
-    pub(super) fn of(path: String) -> Query {
+    pub(crate) fn of(path: String) -> Query {
         Query { uri: path, separator: '?' }
     }
 
-    pub(super) fn add(&mut self, name: &str, value: &str) {
+    pub(crate) fn add(&mut self, name: &str, value: &str) {
         self.uri.push(std::mem::replace(&mut self.separator, '&'));
         self.uri.push_str(name);
         self.uri.push('=');
         self.uri.extend(byte_serialize(value.as_bytes()));
     }
 
-    pub(super) fn add_opt(&mut self, name: &str, value: Option<&str>) {
+    pub(crate) fn add_opt(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.add(name, value);
         }
     }
 
     /// Path and query.
-    pub(super) fn into_uri(self) -> String {
+    pub(crate) fn into_uri(self) -> String {
         self.uri
     }
 }

@@ -1,20 +1,19 @@
 //! A watch: the stream of a server's events, line by line.
 
 use std::{
-    collections::VecDeque,
     marker::PhantomData,
     pin::Pin,
     task::{Context, Poll, ready},
 };
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::Bytes;
 use futures_core::Stream;
 use http_body::Body as _;
 use kube::{api::ApiResource, client::Body, core::Status};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Call, Error, Target, Verb, decode};
+use super::{Call, Error, Target, Verb, decode, lines::Lines};
 use crate::Object;
 
 /// What happened to an object.
@@ -185,78 +184,5 @@ impl<K: Object> Stream for WatchStream<K> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let raw = ready!(Pin::new(&mut self.raw).poll_next(cx));
         Poll::Ready(raw.map(|raw| raw.and_then(|raw| self.decode(&raw))))
-    }
-}
-
-/// Splits chunks, which end anywhere, into lines. A line within one chunk is a slice of it.
-#[derive(Debug, Default)]
-struct Lines {
-    complete: VecDeque<Bytes>,
-    begun: BytesMut,
-}
-
-impl Lines {
-    fn push(&mut self, mut chunk: Bytes) {
-        while let Some(end) = memchr::memchr(b'\n', &chunk) {
-            let mut line = chunk.split_to(end);
-            chunk.advance(1);
-            if !self.begun.is_empty() {
-                self.begun.extend_from_slice(&line);
-                line = self.begun.split().freeze();
-            }
-            if !line.trim_ascii().is_empty() {
-                self.complete.push_back(line);
-            }
-        }
-        self.begun.extend_from_slice(&chunk);
-    }
-
-    fn next(&mut self) -> Option<Bytes> {
-        self.complete.pop_front()
-    }
-
-    fn rest(&mut self) -> Option<Bytes> {
-        let rest = self.begun.split().freeze();
-        (!rest.trim_ascii().is_empty()).then_some(rest)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn split(chunks: &[&str]) -> (Vec<String>, Option<String>) {
-        let text = |bytes: Bytes| String::from_utf8_lossy(&bytes).into_owned();
-        let mut lines = Lines::default();
-        let mut out = Vec::new();
-        for chunk in chunks {
-            lines.push(Bytes::copy_from_slice(chunk.as_bytes()));
-            while let Some(line) = lines.next() {
-                out.push(text(line));
-            }
-        }
-        (out, lines.rest().map(text))
-    }
-
-    #[test]
-    fn lines_are_the_same_however_they_are_cut() {
-        let text = "one\ntwo\n\r\n\nthree\nfo";
-        let whole = split(&[text]);
-        assert_eq!(whole, (vec!["one".into(), "two".into(), "three".into()], Some("fo".into())));
-        for at in 0..text.len() {
-            let (a, b) = text.split_at(at);
-            assert_eq!(split(&[a, b]), whole, "cut at {at}");
-        }
-        let letters: Vec<&str> = text.split("").collect();
-        assert_eq!(split(&letters), whole);
-    }
-
-    #[test]
-    fn a_line_within_a_chunk_is_not_copied() {
-        let chunk = Bytes::from_static(b"one\ntwo\n");
-        let mut lines = Lines::default();
-        lines.push(chunk.clone());
-        let first = lines.next().expect("a line");
-        assert_eq!(first.as_ptr(), chunk.as_ptr());
     }
 }
