@@ -2,12 +2,12 @@
 
 use std::{borrow::Borrow, cmp::Ordering, collections::BTreeMap, fmt, ops::Bound, sync::Arc};
 
-use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use bytes::Bytes;
 use imbl::{OrdSet, Vector};
 use k1s_env::Env;
-use parking_lot::Mutex;
+use parking_lot::RwLock;
+use smallvec::SmallVec;
 
 use crate::{
     Action, Change, Error, Event, GetResult, KeyValue, Op, Precondition, Previous, Range, RangeResult,
@@ -35,8 +35,9 @@ impl Default for MemoryOptions {
 
 /// A [`Store`] in memory: nothing survives the process.
 ///
-/// Readers share an immutable snapshot and take no lock; a write makes the next snapshot, which
-/// shares all but a few nodes with the last. Cheap to clone; clones are the same store.
+/// A list works on a snapshot, which takes no time to make, and holds nobody up while it does. A write changes the map in
+/// place where no snapshot shares it, and copies the few nodes on its way where one does. Cheap to clone; clones are the
+/// same store.
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -44,9 +45,8 @@ pub struct MemoryStore {
 
 struct Shared {
     options: MemoryOptions,
-    newest: ArcSwap<Snapshot>,
-    /// One writer at a time; holds how many bytes the history holds on to.
-    writer: Mutex<usize>,
+    /// Locked for no longer than it takes to find or change an entry, or to make a snapshot.
+    newest: RwLock<Snapshot>,
     feed: Feed,
 }
 
@@ -59,11 +59,16 @@ struct Snapshot {
     entries: OrdSet<Slot>,
     bytes: u64,
     history: Vector<Arc<Change>>,
+    /// What the history holds on to.
+    history_bytes: usize,
 }
 
-/// An entry in the map, ordered by its key. A write copies the nodes on its way through the map: one
-/// pointer for each entry in them is as little to copy as can be. (The map's inner nodes keep entries as
-/// signposts, so of a few keys an old value stays in memory until the nodes around it change.)
+/// Changes that are no longer in the history. There may be many; they are freed where nobody waits for it.
+type Forgotten = SmallVec<[Arc<Change>; 1]>;
+
+/// An entry in the map, ordered by its key. A write that meets a snapshot copies the nodes on its way through the map: one
+/// pointer for each entry in them is as little to copy as can be. (The map's inner nodes keep entries as signposts, so of
+/// a few keys an old value stays in memory until the nodes around it change.)
 #[derive(Clone)]
 struct Slot(Arc<KeyValue>);
 
@@ -76,15 +81,20 @@ impl MemoryStore {
             entries: OrdSet::new(),
             bytes: 0,
             history: Vector::new(),
+            history_bytes: 0,
         };
         Self {
             shared: Arc::new(Shared {
                 options,
-                newest: ArcSwap::from_pointee(snapshot),
-                writer: Mutex::new(0),
+                newest: RwLock::new(snapshot),
                 feed: Feed::new(env, options.feed, Revision::FIRST, Revision::FIRST),
             }),
         }
+    }
+
+    /// The store as it is now, for as long as it takes.
+    fn snapshot(&self) -> Snapshot {
+        self.shared.newest.read().clone()
     }
 
     /// Fails if the store is closed. Nothing here ever waits, so a task that does nothing but use the
@@ -105,23 +115,35 @@ impl Default for MemoryStore {
 impl Store for MemoryStore {
     async fn revision(&self) -> Result<Revision> {
         self.open().await?;
-        Ok(self.shared.newest.load().revision)
+        Ok(self.shared.newest.read().revision)
     }
 
     async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
         self.open().await?;
-        let snapshot = self.shared.newest.load();
-        let revision = snapshot.moment(at)?;
-        let entry = snapshot.get_at(key, revision);
-        Ok(GetResult { revision, entry })
+        let newest = self.shared.newest.read();
+        let revision = newest.moment(at)?;
+        if revision == newest.revision {
+            return Ok(GetResult { revision, entry: newest.get(key) });
+        }
+        let snapshot = newest.clone();
+        drop(newest);
+        Ok(GetResult { revision, entry: snapshot.get_at(key, revision) })
     }
 
     async fn range(&self, range: Range) -> Result<RangeResult> {
         self.open().await?;
-        // A full load: a long range must not hold up the next write.
-        let snapshot = self.shared.newest.load_full();
-        let revision = snapshot.moment(range.revision)?;
-        let mut entries = snapshot.entries_at(&range, revision);
+        let newest = self.shared.newest.read();
+        let revision = newest.moment(range.revision)?;
+        let mut entries = if revision == newest.revision {
+            // Without the history: who holds on to that frees what writers forget of it meanwhile.
+            let entries = newest.entries.clone();
+            drop(newest);
+            in_range(&entries, &range).take(at_most(&range)).map(Slot::entry).collect()
+        } else {
+            let snapshot = newest.clone();
+            drop(newest);
+            snapshot.entries_at(&range, revision)
+        };
         let more = entries.len() > range.max_entries();
         entries.truncate(range.max_entries());
         Ok(RangeResult { revision, entries, more })
@@ -130,59 +152,57 @@ impl Store for MemoryStore {
     async fn txn(&self, txn: Txn) -> Result<Revision> {
         txn.validate()?;
         self.open().await?;
-        let mut history_bytes = self.shared.writer.lock();
-        let current = self.shared.newest.load_full();
-        let Some((mut next, change)) = current.apply(txn)? else { return Ok(current.revision) };
-        *history_bytes += change.superseded_bytes();
-        next.forget(&self.shared.options, &mut history_bytes);
-        let revision = next.revision;
+        let mut newest = self.shared.newest.write();
+        let Some(change) = newest.apply(txn)? else { return Ok(newest.revision) };
+        let forgotten = newest.forget(&self.shared.options);
+        let revision = newest.revision;
         // In one step: who hears of a change can read it, and who reads it can watch from it.
-        self.shared.feed.publish_with([(change, true)], || self.shared.newest.store(Arc::new(next)));
-        drop(history_bytes);
-        // What only the last snapshot held is freed here, where nobody waits for it.
-        drop(current);
+        self.shared.feed.publish_with([(change, true)], || drop(newest));
+        drop(forgotten);
         Ok(revision)
     }
 
     async fn watch(&self, request: WatchRequest) -> Result<Watch> {
         self.open().await?;
         if let Some(after) = request.after {
-            self.shared.newest.load().moment(Some(after))?;
+            self.shared.newest.read().moment(Some(after))?;
         }
         self.shared.feed.watch(request, Arc::new(self.clone()))
     }
 
     async fn compact(&self, revision: Revision) -> Result<()> {
         self.open().await?;
-        let mut history_bytes = self.shared.writer.lock();
-        let mut next = Snapshot::clone(&self.shared.newest.load());
-        if revision > next.revision {
-            return Err(Error::FutureRevision { requested: revision, current: next.revision });
+        let mut newest = self.shared.newest.write();
+        if revision > newest.revision {
+            return Err(Error::FutureRevision { requested: revision, current: newest.revision });
         }
-        while next.history.front().is_some_and(|first| first.revision() <= revision) {
-            next.forget_first(&mut history_bytes);
+        let mut forgotten = Forgotten::new();
+        while newest.history.front().is_some_and(|first| first.revision() <= revision) {
+            forgotten.extend(newest.forget_first());
         }
-        next.oldest = next.oldest.max(revision);
-        self.shared.feed.compact(next.oldest);
-        self.shared.newest.store(Arc::new(next));
+        newest.oldest = newest.oldest.max(revision);
+        self.shared.feed.compact(newest.oldest);
+        drop(newest);
+        drop(forgotten);
         Ok(())
     }
 
     async fn stats(&self) -> Result<Stats> {
         self.open().await?;
-        let snapshot = self.shared.newest.load();
+        let newest = self.shared.newest.read();
         Ok(Stats {
-            revision: snapshot.revision,
-            oldest: snapshot.oldest,
-            keys: snapshot.entries.len() as u64,
-            bytes: Some(snapshot.bytes),
+            revision: newest.revision,
+            oldest: newest.oldest,
+            keys: newest.entries.len() as u64,
+            bytes: Some(newest.bytes),
             watches: self.shared.feed.watches() as u64,
             ..Stats::default()
         })
     }
 
     async fn close(&self) -> Result<()> {
-        let _writer = self.shared.writer.lock();
+        // No write is half done then.
+        let _newest = self.shared.newest.write();
         self.shared.feed.close();
         Ok(())
     }
@@ -192,7 +212,7 @@ impl Store for MemoryStore {
 impl Backfill for MemoryStore {
     async fn backfill(&self, request: &WatchRequest) -> Result<Backfilled> {
         const PAGE: usize = 1024;
-        let snapshot = self.shared.newest.load_full();
+        let snapshot = self.snapshot();
         let after = snapshot.moment(request.after)?;
         let begin = snapshot.history_index(after);
         let mut page = Backfilled { changes: Vec::new(), through: snapshot.revision };
@@ -229,17 +249,10 @@ impl Snapshot {
         self.get(key)
     }
 
-    /// The entries of `range` at `revision`, one more than its limit if there are more.
+    /// The entries of `range` at a past `revision`, one more than its limit if there are more.
     fn entries_at(&self, range: &Range, revision: Revision) -> Vec<KeyValue> {
-        let wanted = range.max_entries().saturating_add(1);
+        let wanted = at_most(range);
         let first = range.first_key();
-        let now = self
-            .entries
-            .range::<_, [u8]>((Bound::Included(&first[..]), Bound::Unbounded))
-            .take_while(|slot| slot.0.key.starts_with(&range.prefix));
-        if revision == self.revision {
-            return now.take(wanted).map(Slot::entry).collect();
-        }
         // What the keys that changed since had at that revision: for each, what its first change replaced.
         let mut then = BTreeMap::<&Bytes, Option<KeyValue>>::new();
         let history: Vec<_> = self.changes_after(revision).cloned().collect();
@@ -250,7 +263,7 @@ impl Snapshot {
         }
         let mut then = then.into_iter().peekable();
         let mut entries = Vec::new();
-        for slot in now {
+        for slot in in_range(&self.entries, range) {
             let key = &slot.0.key;
             while let Some((_, entry)) = then.next_if(|(changed, _)| *changed < key) {
                 entries.extend(entry);
@@ -281,33 +294,31 @@ impl Snapshot {
         self.history.iter().skip(self.history_index(revision))
     }
 
-    /// The state after `txn` and what it changes, or `None` if it changes nothing.
-    fn apply(&self, txn: Txn) -> Result<Option<(Self, Arc<Change>)>> {
-        let revision = self.revision.next();
+    /// Does what `txn` says, all of it or nothing; `None` if that changes nothing.
+    fn apply(&mut self, txn: Txn) -> Result<Option<Arc<Change>>> {
         for op in txn.ops().iter().filter(|op| op.precondition != Precondition::Any) {
             let current = self.entries.get(&op.key[..]);
             if !op.precondition.holds(current.map(|slot| slot.0.revision)) {
                 return Err(Error::conflict(op.key.clone(), op.precondition, current.map(Slot::entry)));
             }
         }
-        let mut entries = self.entries.clone();
-        let mut bytes = self.bytes;
-        let mut events = smallvec::SmallVec::<[Event; 1]>::new();
+        let revision = self.revision.next();
+        let mut events = SmallVec::<[Event; 1]>::new();
         for Op { key, action, .. } in txn.into_ops() {
             let (replaced, value) = match action {
                 Action::Check => continue,
                 Action::Put(value) => {
                     let entry = KeyValue { key: key.clone(), value: value.clone(), revision };
-                    bytes += entry.size();
-                    (entries.insert(Slot(Arc::new(entry))), Some(value))
+                    self.bytes += entry.size();
+                    (self.entries.insert(Slot(Arc::new(entry))), Some(value))
                 }
-                Action::Delete => match entries.remove(&key[..]) {
+                Action::Delete => match self.entries.remove(&key[..]) {
                     None => continue,
                     replaced => (replaced, None),
                 },
             };
             let previous = replaced.map(|Slot(entry)| {
-                bytes -= entry.size();
+                self.bytes -= entry.size();
                 Previous { value: entry.value.clone(), revision: entry.revision }
             });
             events.push(Event { key, created: previous.is_none(), value, previous });
@@ -316,24 +327,39 @@ impl Snapshot {
             return Ok(None);
         }
         let change = Arc::new(Change::new(revision, events));
-        let mut history = self.history.clone();
-        history.push_back(change.clone());
-        Ok(Some((Self { revision, oldest: self.oldest, entries, bytes, history }, change)))
+        self.revision = revision;
+        self.history_bytes += change.superseded_bytes();
+        self.history.push_back(change.clone());
+        Ok(Some(change))
     }
 
     /// Keeps the history to its bounds.
-    fn forget(&mut self, options: &MemoryOptions, history_bytes: &mut usize) {
-        while self.history.len() > options.history_revisions || *history_bytes > options.history_bytes {
-            self.forget_first(history_bytes);
+    fn forget(&mut self, options: &MemoryOptions) -> Forgotten {
+        let mut forgotten = Forgotten::new();
+        while self.history.len() > options.history_revisions || self.history_bytes > options.history_bytes {
+            forgotten.extend(self.forget_first());
         }
+        forgotten
     }
 
-    fn forget_first(&mut self, history_bytes: &mut usize) {
-        if let Some(change) = self.history.pop_front() {
-            *history_bytes -= change.superseded_bytes();
-            self.oldest = self.oldest.max(change.revision());
-        }
+    fn forget_first(&mut self) -> Option<Arc<Change>> {
+        let change = self.history.pop_front()?;
+        self.history_bytes -= change.superseded_bytes();
+        self.oldest = self.oldest.max(change.revision());
+        Some(change)
     }
+}
+
+/// One entry more than the limit of a range tells that there are more.
+fn at_most(range: &Range) -> usize {
+    range.max_entries().saturating_add(1)
+}
+
+fn in_range<'a>(entries: &'a OrdSet<Slot>, range: &'a Range) -> impl Iterator<Item = &'a Slot> {
+    let first = range.first_key();
+    entries
+        .range::<_, [u8]>((Bound::Included(&first[..]), Bound::Unbounded))
+        .take_while(|slot| slot.0.key.starts_with(&range.prefix))
 }
 
 impl Slot {
@@ -394,10 +420,10 @@ impl Event {
 
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let snapshot = self.shared.newest.load();
+        let newest = self.shared.newest.read();
         f.debug_struct("MemoryStore")
-            .field("revision", &snapshot.revision)
-            .field("keys", &snapshot.entries.len())
+            .field("revision", &newest.revision)
+            .field("keys", &newest.entries.len())
             .finish_non_exhaustive()
     }
 }
