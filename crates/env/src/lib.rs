@@ -54,4 +54,6 @@ pub use instant::Instant;
 pub use registry::TaskInfo;
 pub use task::{Task, TaskError};
 pub use virtual_clock::VirtualClock;
-pub use work::{Component, ComponentStats, Refused, RunningWork, StillRunning, WorkGuard, WorkTracker};
+pub use work::{
+    Component, ComponentStats, Description, Refused, RunningWork, StillRunning, WorkGuard, WorkTracker,
+};

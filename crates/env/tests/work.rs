@@ -1,5 +1,6 @@
 //! Work in flight: what a tracker counts, refuses and waits for.
 
+use std::fmt;
 use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use k1s_env::{ComponentStats, Env, VirtualClock, WorkTracker};
+use k1s_env::{ComponentStats, Description, Env, VirtualClock, WorkTracker};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -24,6 +25,25 @@ fn running(tracker: &WorkTracker) -> Vec<String> {
 /// Started, in flight, succeeded, failed, panicked, refused.
 fn counts(stats: &ComponentStats) -> (u64, usize, u64, u64, u64, u64) {
     (stats.started, stats.in_flight, stats.succeeded, stats.failed, stats.panicked, stats.refused)
+}
+
+#[test]
+fn what_work_is_about_can_be_said_when_somebody_asks() {
+    struct Key(&'static str, Arc<AtomicUsize>);
+    impl fmt::Debug for Key {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            f.write_str(self.0)
+        }
+    }
+    let (tracker, _clock) = tracker();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let widgets = tracker.component("widgets");
+    let work = widgets.begin(Description::debug(Key("default/a", Arc::clone(&asked)))).unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    assert_eq!(running(&tracker), ["widgets default/a (0ms)"]);
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    work.succeed();
 }
 
 #[test]

@@ -291,8 +291,12 @@ impl<K: Object, R: Key> Source<R> for ChannelSource<K, R> {
         let ChannelSource { mut events, predicates, handler } = *self;
         let handle = dispatcher(&context, predicates, handler);
         context.spawn("events", async move {
-            while let Some(object) = events.recv().await {
-                handle(&Event::Generic { object });
+            // All that wait are handled in one go: waking up for each would cost more than handling it.
+            let mut waiting = Vec::new();
+            while events.recv_many(&mut waiting, CHANNEL_BUFFER).await > 0 {
+                for object in waiting.drain(..) {
+                    handle(&Event::Generic { object });
+                }
             }
         });
         Ok(Started::at_once())

@@ -181,6 +181,50 @@ fn a_delayed_add_of_a_key_in_work_waits_for_both_its_time_and_the_end_of_the_wor
 }
 
 #[tokio::test]
+async fn one_step_ends_a_run_and_begins_the_next_also_of_the_same_key() {
+    let (queue, env, clock) = queue();
+    queue.add("a");
+    let a = queue.next().await.unwrap();
+    queue.add("a");
+    let again = queue.next_after(a).await.unwrap();
+    assert_eq!((*again.key(), counts(&queue)), ("a", state(0, 1, 0, 0)));
+    // Nothing is there: the run has ended all the same, while the next is waited for.
+    let worker = env.spawn("worker", {
+        let queue = queue.clone();
+        async move { *queue.next_after(again).await.unwrap().key() }
+    });
+    clock.settle().await;
+    assert_eq!(counts(&queue), state(0, 0, 0, 0));
+    queue.add("b");
+    assert_eq!(worker.await.unwrap(), "b");
+}
+
+#[tokio::test]
+async fn keys_that_come_at_once_wake_as_many_workers_as_they_need() {
+    let (queue, env, clock) = queue();
+    let workers: Vec<_> = (0..4)
+        .map(|_| {
+            let queue = queue.clone();
+            env.spawn("worker", async move {
+                let _item = queue.next().await.unwrap();
+                std::future::pending::<()>().await;
+            })
+        })
+        .collect();
+    clock.settle().await;
+    for key in ["a", "b", "c"] {
+        queue.add(key);
+    }
+    clock.settle().await;
+    assert_eq!(counts(&queue), state(0, 3, 0, 0), "each has a worker of its own");
+    queue.add("d");
+    queue.add("e");
+    clock.settle().await;
+    assert_eq!(counts(&queue), state(1, 4, 0, 0));
+    drop(workers);
+}
+
+#[tokio::test]
 async fn those_who_wait_are_woken_by_adds_and_by_time() {
     let (queue, env, clock) = queue();
     let worker = || {

@@ -193,6 +193,12 @@ pub(crate) async fn client(env: &Env, kubeconfig: Option<&PathBuf>) -> Result<ku
 
 pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     let env = Env::system();
+    // Among the other tasks, like the parts of any program: the thread that waits for `main` would be one more than there
+    // are processors.
+    env.clone().spawn("operator", run_task(env, options)).await?
+}
+
+async fn run_task(env: Env, options: Options) -> Result<(), Failure> {
     let client = client(&env, options.kubeconfig.as_ref()).await?;
     if options.kubeconfig.is_none() {
         widget::fill(&env, &client, options.objects).await?;

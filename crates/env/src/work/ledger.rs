@@ -1,12 +1,12 @@
 //! The book of units: pure bookkeeping, under the tracker's lock.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::report::{ComponentStats, RunningWork};
+use super::report::{ComponentStats, Description, RunningWork};
 use crate::instant::Instant;
 use crate::waiters::{Released, Waiters};
 
@@ -33,7 +33,7 @@ pub(super) enum End {
 pub(super) struct Ended {
     pub(super) released: Released,
     /// Here to be freed.
-    _description: Cow<'static, str>,
+    _description: Description,
 }
 
 /// All components and their units.
@@ -95,9 +95,9 @@ impl Ledger {
     pub(super) fn begin(
         &mut self,
         id: ComponentId,
-        description: Cow<'static, str>,
+        description: Description,
         now: Instant,
-    ) -> Result<UnitId, Cow<'static, str>> {
+    ) -> Result<UnitId, Description> {
         let account = &mut self.components[id.0];
         if !self.accepting || !account.accepting {
             account.refused += 1;
@@ -179,7 +179,7 @@ impl Ledger {
         self.by_name.values().map(|id| self.stats(*id, now)).collect()
     }
 
-    pub(super) fn running(&self, only: Option<ComponentId>, now: Instant) -> Vec<RunningWork> {
+    pub(super) fn running(&self, only: Option<ComponentId>, now: Instant) -> Vec<Running> {
         let accounts = match only {
             Some(id) => std::slice::from_ref(self.account(id)),
             None => &self.components[..],
@@ -189,12 +189,26 @@ impl Ledger {
             .flat_map(|account| account.units.iter().map(move |unit| (account, unit)))
             .collect();
         units.sort_unstable_by_key(|(_, unit)| (unit.since, unit.number));
-        let running = |(account, unit): (&Account, &Unit)| RunningWork {
+        let running = |(account, unit): (&Account, &Unit)| Running {
             component: Arc::clone(&account.name),
             description: unit.description.clone(),
             age: now - unit.since,
         };
         units.into_iter().map(running).collect()
+    }
+}
+
+/// A unit in flight, as it is in the ledger.
+pub(super) struct Running {
+    component: Arc<str>,
+    description: Description,
+    age: Duration,
+}
+
+impl Running {
+    /// To be called without the lock: a description may be somebody else's code.
+    pub(super) fn shown(self) -> RunningWork {
+        RunningWork { component: self.component, description: self.description.into_text(), age: self.age }
     }
 }
 
@@ -216,7 +230,7 @@ impl Account {
 }
 
 struct Unit {
-    description: Cow<'static, str>,
+    description: Description,
     since: Instant,
     number: u64,
 }
@@ -250,7 +264,7 @@ impl Units {
     }
 
     /// Takes the unit out of its slot and gives its description.
-    fn remove(&mut self, slot: usize) -> Cow<'static, str> {
+    fn remove(&mut self, slot: usize) -> Description {
         match std::mem::replace(&mut self.slots[slot], Slot::Free { next: self.free }) {
             Slot::Taken(unit) => {
                 self.len -= 1;

@@ -37,7 +37,6 @@
 mod ledger;
 mod report;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,7 +45,7 @@ use parking_lot::Mutex;
 
 use crate::Env;
 use ledger::{ComponentId, End, Ledger, UnitId};
-pub use report::{ComponentStats, Refused, RunningWork, StillRunning};
+pub use report::{ComponentStats, Description, Refused, RunningWork, StillRunning};
 
 /// Counts the work of a program, component by component.
 ///
@@ -138,7 +137,8 @@ impl fmt::Debug for WorkTracker {
 impl Shared {
     fn running(&self, only: Option<ComponentId>) -> Vec<RunningWork> {
         let now = self.env.now();
-        self.ledger.lock().running(only, now)
+        let running = self.ledger.lock().running(only, now);
+        running.into_iter().map(ledger::Running::shown).collect()
     }
 
     async fn wait_idle(&self, only: Option<ComponentId>, deadline: Duration) -> Result<(), StillRunning> {
@@ -179,7 +179,7 @@ impl Component {
     ///
     /// # Errors
     /// If the component or the whole tracker accepts no more work. It is counted as refused.
-    pub fn begin(&self, description: impl Into<Cow<'static, str>>) -> Result<WorkGuard, Refused> {
+    pub fn begin(&self, description: impl Into<Description>) -> Result<WorkGuard, Refused> {
         let description = description.into();
         let now = self.shared.env.now();
         let begun = self.shared.ledger.lock().begin(self.id, description, now);

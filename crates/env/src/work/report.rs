@@ -33,6 +33,47 @@ pub struct ComponentStats {
     pub oldest: Option<Duration>,
 }
 
+/// What a unit of work is about: a text, or something that is turned into one if somebody asks. Made from a `&'static str` or
+/// a `String`, or with [`Description::debug`].
+#[derive(Clone)]
+pub struct Description(Repr);
+
+#[derive(Clone)]
+enum Repr {
+    Text(Cow<'static, str>),
+    Later(Arc<dyn fmt::Debug + Send + Sync>),
+}
+
+impl Description {
+    /// A value, as its `Debug` shows it. That is asked for only if somebody wants to know what is running: cheaper than a
+    /// text for what begins and ends a million times a second.
+    pub fn debug(value: impl fmt::Debug + Send + Sync + 'static) -> Description {
+        Description(Repr::Later(Arc::new(value)))
+    }
+
+    pub(super) fn into_text(self) -> Cow<'static, str> {
+        match self.0 {
+            Repr::Text(text) => text,
+            Repr::Later(value) => format!("{value:?}").into(),
+        }
+    }
+}
+
+impl<T: Into<Cow<'static, str>>> From<T> for Description {
+    fn from(text: T) -> Description {
+        Description(Repr::Text(text.into()))
+    }
+}
+
+impl fmt::Debug for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Text(text) => text.fmt(f),
+            Repr::Later(value) => value.fmt(f),
+        }
+    }
+}
+
 /// A unit of work in flight. Shown as `component description (age)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

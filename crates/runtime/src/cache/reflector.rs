@@ -21,6 +21,10 @@ use crate::{
     client::{Query, lines::Lines, selectors},
 };
 
+/// So many objects of a page are decoded before handlers hear of them: few enough to be little memory beside a lean cache,
+/// which forgets them then, and to let readers in between.
+const DECODED_AT_ONCE: usize = 16;
+
 /// Why a list or a watch has ended.
 enum End {
     /// The server closed the watch: it can go on from where it was.
@@ -119,11 +123,13 @@ async fn list<K: Object>(informer: &Informer<K>, part: usize, first: bool) -> Re
     loop {
         let page = get_page(informer, part, informer.kind().form(), &continue_token).await?;
         let page: Page<'_> = serde_json::from_slice(&page).map_err(|error| unreadable("list", &error))?;
-        informer.apply(part, |objects, events| {
-            for item in page.items.as_deref().unwrap_or_default() {
-                take(informer, item.get().as_bytes(), first, !first, objects, events);
-            }
-        });
+        for items in page.items.as_deref().unwrap_or_default().chunks(DECODED_AT_ONCE) {
+            informer.apply(part, |objects, events| {
+                for item in items {
+                    take(informer, item.get().as_bytes(), first, !first, objects, events);
+                }
+            });
+        }
         if page.metadata.r#continue.is_empty() {
             let revision = page.metadata.resource_version;
             informer.apply(part, |objects, events| objects.end_list(wire::revision(&revision), events));

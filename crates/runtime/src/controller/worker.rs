@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use k1s_env::WorkGuard;
+use k1s_env::{Description, WorkGuard};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -69,23 +69,31 @@ async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
     // up one by one have their own.
     let mut cancelled = controller.give_up.child_token();
     let one_by_one = controller.options.reconciliation_timeout.is_some();
-    while let Some(item) = controller.queue.next().await {
+    let mut next = controller.queue.next().await;
+    while let Some(item) = next {
         // From here on it is counted; what is refused is found again at the next start.
-        let Ok(guard) = controller.reconciles.begin(format!("{:?}", item.key())) else { continue };
+        let Ok(guard) = controller.reconciles.begin(Description::debug(item.key().clone())) else {
+            next = controller.queue.next_after(item).await;
+            continue;
+        };
         if one_by_one || cancelled.is_cancelled() {
             cancelled = controller.give_up.child_token();
         }
-        reconcile(controller, item, guard, &cancelled).await?;
+        let item = reconcile(controller, item, guard, &cancelled).await?;
+        next = controller.queue.next_after(item).await;
     }
     Ok(())
 }
+
+/// Runs the reconciler for a key, and does with it what the outcome asks for. The key is not handed out again before the
+/// item that is given back is done.
 
 async fn reconcile<R: Key>(
     controller: &Inner<R>,
     mut item: Item<R>,
     guard: WorkGuard,
     cancelled: &CancellationToken,
-) -> Result<(), ControllerError> {
+) -> Result<Item<R>, ControllerError> {
     let env = &controller.env;
     let began = env.now();
     let id = env.uuid();
@@ -136,7 +144,8 @@ async fn reconcile<R: Key>(
     metrics.active.dec();
     metrics.time.observe((env.now() - began).as_secs_f64());
     let _entered = span.enter();
-    finish(controller, &item, guard, outcome)
+    finish(controller, &item, guard, outcome)?;
+    Ok(item)
 }
 
 fn finish<R: Key>(

@@ -36,8 +36,6 @@ pub(super) struct Core<R> {
     /// Wraps around, which may put two keys that are due at the same nanosecond into the other order.
     next_number: u32,
     activity: u64,
-    /// How many keys came into the lists of ready ones, ever.
-    became_ready: u64,
     closed: Closed,
     counters: Counters,
 }
@@ -100,7 +98,6 @@ impl<R: Key> Core<R> {
             passed_over: 0,
             next_number: 0,
             activity: 0,
-            became_ready: 0,
             closed: Closed::No,
             counters: Counters::default(),
         }
@@ -355,11 +352,6 @@ impl<R: Key> Core<R> {
         self.age.len
     }
 
-    /// How many keys came to be available, ever.
-    pub(super) fn became_ready(&self) -> u64 {
-        self.became_ready
-    }
-
     /// When time alone will make a key available.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.delayed.first().map(|(at, ..)| *at)
@@ -442,7 +434,6 @@ impl<R: Key> Core<R> {
         let band = self.bands.entry(entry.priority).or_default();
         band.push_back(&mut self.slots, Chain::Band, slot);
         self.age.push_back(&mut self.slots, Chain::Age, slot);
-        self.became_ready += 1;
     }
 
     fn push_delayed(&mut self, slot: Slot) {

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use k1s_env::Instant;
 
-use super::{Causes, Key, core::Taken, shared::Shared};
+use super::{Causes, Key, core::Taken, shared::Shared, slots::Slot};
 
 /// A key that was handed out. As long as this is there, the key is not handed out again.
 ///
@@ -13,12 +13,14 @@ pub struct Item<R: Key> {
     shared: Arc<Shared<R>>,
     taken: Taken<R>,
     attempt: u32,
+    /// Whether the queue knows that the run is over.
+    done: bool,
 }
 
 impl<R: Key> Item<R> {
     pub(super) fn new(shared: Arc<Shared<R>>, taken: Taken<R>) -> Item<R> {
         // First the item, then the limiter, which is foreign code: should it panic, the key is free again.
-        let mut item = Item { shared, taken, attempt: 1 };
+        let mut item = Item { shared, taken, attempt: 1, done: false };
         item.attempt = item.shared.limiter().retries(item.key()).saturating_add(1);
         item
     }
@@ -68,11 +70,19 @@ impl<R: Key> Item<R> {
 
     /// The run is over. The same as dropping it.
     pub fn done(self) {}
+
+    /// The run is over as soon as the queue is told, which the caller does: the key's place in it.
+    pub(super) fn finish(mut self) -> Slot {
+        self.done = true;
+        self.taken.slot
+    }
 }
 
 impl<R: Key> Drop for Item<R> {
     fn drop(&mut self) {
-        self.shared.change(|core, now| core.done(now, self.taken.slot));
+        if !self.done {
+            self.shared.change(|core, now| core.done(now, self.taken.slot));
+        }
     }
 }
 

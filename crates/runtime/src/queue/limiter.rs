@@ -1,6 +1,14 @@
 //! How long a key that failed has to wait.
 
-use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use k1s_env::{Env, Instant};
 use parking_lot::Mutex;
@@ -41,13 +49,16 @@ pub struct ExponentialLimiter<R> {
     base: Duration,
     max: Duration,
     failures: Mutex<HashMap<R, u32>>,
+    /// How many keys have failed, readable without the lock: mostly none, and each run of a key asks twice. A worker that
+    /// was handed a key after a failure of it sees that one counted, which is all that matters.
+    failed: AtomicUsize,
 }
 
 impl<R: Key> ExponentialLimiter<R> {
     /// With a first and a longest time to wait.
     #[must_use]
     pub fn new(base: Duration, max: Duration) -> ExponentialLimiter<R> {
-        ExponentialLimiter { base, max, failures: Mutex::default() }
+        ExponentialLimiter { base, max, failures: Mutex::default(), failed: AtomicUsize::new(0) }
     }
 }
 
@@ -70,6 +81,7 @@ impl<R: Key> RateLimiter<R> for ExponentialLimiter<R> {
             }
             None => {
                 failures.insert(key.clone(), 1);
+                self.failed.store(failures.len(), Ordering::Release);
                 0
             }
         };
@@ -78,11 +90,12 @@ impl<R: Key> RateLimiter<R> for ExponentialLimiter<R> {
     }
 
     fn forget(&self, key: &R) {
-        let mut failures = self.failures.lock();
-        if failures.is_empty() {
-            return; // as in most calls: nothing has failed
+        if self.failed.load(Ordering::Acquire) == 0 {
+            return;
         }
+        let mut failures = self.failures.lock();
         failures.remove(key);
+        self.failed.store(failures.len(), Ordering::Release);
         // What a bad hour took is given back.
         if failures.is_empty() && failures.capacity() > 1024 {
             *failures = HashMap::new();
@@ -90,8 +103,10 @@ impl<R: Key> RateLimiter<R> for ExponentialLimiter<R> {
     }
 
     fn retries(&self, key: &R) -> u32 {
-        let failures = self.failures.lock();
-        if failures.is_empty() { 0 } else { failures.get(key).copied().unwrap_or(0) }
+        if self.failed.load(Ordering::Acquire) == 0 {
+            return 0;
+        }
+        self.failures.lock().get(key).copied().unwrap_or(0)
     }
 }
 

@@ -133,7 +133,13 @@ impl<R: Key> Queue<R> {
     ///
     /// It may be called by any number of workers, and dropped at any time: no key is lost.
     pub async fn next(&self) -> Option<Item<R>> {
-        Shared::next(&self.shared).await
+        Shared::next(&self.shared, None).await
+    }
+
+    /// [`done`](Self::done) and [`next`](Self::next) in one step: what a worker does all the time. The item has to be one of
+    /// this queue.
+    pub async fn next_after(&self, item: Item<R>) -> Option<Item<R>> {
+        Shared::next(&self.shared, Some(item)).await
     }
 
     /// The next key in order if one is ready now.

@@ -3,6 +3,9 @@
 //! Nobody is needed to make due keys ready: whoever looks next does it. Only if all workers wait does somebody have to
 //! wake up at a due time, and that is one of them, the timekeeper. When it leaves, with a key or because its wait was
 //! cancelled, it wakes another one to follow it.
+//!
+//! Workers are woken one after the other: who wakes up and finds more than one key wakes the next. A thousand keys that
+//! come at once do not wake a thousand workers to fight for the lock, and a worker that is quick takes them all.
 
 use std::{pin::pin, sync::Arc};
 
@@ -36,11 +39,20 @@ struct State<R> {
     waiting: usize,
     /// Whether one of them watches the clock.
     timekeeper: bool,
+    /// Whether one of them was woken and has not looked yet.
+    woken: bool,
+}
+
+impl<R: Key> State<R> {
+    /// Whether one of those who wait has something to do.
+    fn wanted(&self) -> bool {
+        self.waiting > 0
+            && (self.core.available() > 0 || (!self.timekeeper && self.core.next_due().is_some()))
+    }
 }
 
 /// What others may have to be told of, if it changes.
 struct Marks {
-    became_ready: u64,
     due: Option<Instant>,
     idle: bool,
     exhausted: bool,
@@ -48,12 +60,7 @@ struct Marks {
 
 impl Marks {
     fn of<R: Key>(core: &Core<R>) -> Marks {
-        Marks {
-            became_ready: core.became_ready(),
-            due: core.next_due(),
-            idle: core.is_idle(),
-            exhausted: core.is_exhausted(),
-        }
+        Marks { due: core.next_due(), idle: core.is_idle(), exhausted: core.is_exhausted() }
     }
 }
 
@@ -61,7 +68,7 @@ impl<R: Key> Shared<R> {
     pub(super) fn new(env: &Env, options: QueueOptions<R>) -> Arc<Shared<R>> {
         let QueueOptions { name, rate_limiter, metrics, fairness } = options;
         let metrics = metrics.map(|metrics| metrics.queue(&name));
-        let state = State { core: Core::new(fairness), waiting: 0, timekeeper: false };
+        let state = State { core: Core::new(fairness), waiting: 0, timekeeper: false, woken: false };
         let shared = Arc::new(Shared {
             env: env.clone(),
             name,
@@ -120,17 +127,15 @@ impl<R: Key> Shared<R> {
         let result = change(&mut state, now);
         let after = Marks::of(&state.core);
 
-        let became_ready = usize::try_from(after.became_ready - before.became_ready).unwrap_or(usize::MAX);
-        let mut wake = became_ready.min(state.core.available()).min(state.waiting);
         let earlier = after.due.is_some_and(|due| before.due.is_none_or(|before| due < before));
         let timekeeper = state.timekeeper;
-        if !timekeeper && after.due.is_some() && state.waiting > 0 {
-            wake += 1; // who becomes the timekeeper
-        }
+        let wake = !state.woken && state.wanted();
+        state.woken |= wake;
         drop(state);
 
-        for _ in 0..wake {
-            self.available.notify_one();
+        if wake {
+            // The one that has waited for the shortest time: what it needs is still at hand.
+            self.available.notify_last();
         }
         if earlier && timekeeper {
             self.earlier.notify_one();
@@ -151,10 +156,17 @@ impl<R: Key> Shared<R> {
         }
     }
 
-    pub(super) async fn next(shared: &Arc<Shared<R>>) -> Option<Item<R>> {
+    /// The next key, after one that is done now if there is one.
+    pub(super) async fn next(shared: &Arc<Shared<R>>, finished: Option<Item<R>>) -> Option<Item<R>> {
         // A worker that always finds a key, and whose work never waits, would keep its thread from everybody else.
         coop::consume_budget().await;
-        let taken = match shared.change(Core::take) {
+        let take = shared.change(|core, now| {
+            if let Some(item) = finished {
+                core.done(now, item.finish());
+            }
+            core.take(now)
+        });
+        let taken = match take {
             Take::Key(taken) => taken,
             Take::Closed => return None,
             Take::Empty => Waiter::new(shared).taken().await?,
@@ -239,6 +251,7 @@ impl<'a, R: Key> Waiter<'a, R> {
     /// Takes a key, or waits: with a due time, as the timekeeper.
     fn take(&mut self) -> (Take<R>, Option<Instant>) {
         self.shared.change_state(|state, now| {
+            state.woken = false;
             let take = state.core.take(now);
             if !matches!(take, Take::Empty) {
                 self.leave(state);
@@ -270,7 +283,11 @@ impl<'a, R: Key> Waiter<'a, R> {
 impl<R: Key> Drop for Waiter<'_, R> {
     fn drop(&mut self) {
         if self.waiting {
-            self.shared.change_state(|state, _| self.leave(state));
+            self.shared.change_state(|state, _| {
+                // It may have been this one.
+                state.woken = false;
+                self.leave(state);
+            });
         }
     }
 }
