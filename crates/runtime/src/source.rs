@@ -109,12 +109,18 @@ impl<R: Key> fmt::Debug for SourceContext<R> {
     }
 }
 
+/// Ends when a source has caught up; see [`Started::catch_up`].
+pub type CatchUp = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A source that runs.
 pub struct Started {
     /// Ends when the source has queued all that there was at its start.
     pub synced: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// What keeps it from that.
+    /// What keeps it from that, or from going on.
     pub problem: Box<dyn Fn() -> Option<Problem> + Send + Sync>,
+    /// Waits until the source has queued what follows from all that had happened when this was called: a manager that
+    /// waits until it is idle asks. What the manager's cache tells needs none of it; the cache is asked itself.
+    pub catch_up: Box<dyn Fn() -> CatchUp + Send + Sync>,
     /// Held as long as the source is wanted.
     pub guard: Box<dyn Send + Sync>,
 }
@@ -123,7 +129,12 @@ impl Started {
     /// A source that has nothing to wait for.
     #[must_use]
     pub fn at_once() -> Started {
-        Started { synced: Box::pin(std::future::ready(())), problem: Box::new(|| None), guard: Box::new(()) }
+        Started {
+            synced: Box::pin(std::future::ready(())),
+            problem: Box::new(|| None),
+            catch_up: Box::new(|| Box::pin(std::future::ready(()))),
+            guard: Box::new(()),
+        }
     }
 }
 
@@ -209,6 +220,7 @@ impl<K: Object, R: Key> Source<R> for KindSource<K, R> {
             synced: Box::pin(async move { waits.synced().await }),
             problem: Box::new(move || informer.problem()),
             guard: Box::new(registration),
+            ..Started::at_once()
         })
     }
 }
