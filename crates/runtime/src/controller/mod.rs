@@ -438,9 +438,23 @@ impl<R: Key> AnyController for Inner<R> {
     }
 }
 
-/// The component that a controller's reconciles are counted in.
-pub(crate) fn reconcile_component(work: &WorkTracker, name: &str) -> Component {
-    work.component(&format!("reconcile/{name}"))
+/// The components that a controller's reconciles and events are counted in. They are its own, though managers that share
+/// a tracker may have controllers of the same name: one that stops must not stop another. Those of a controller that has
+/// ended are taken over.
+pub(crate) fn components(work: &WorkTracker, name: &str) -> (Component, Component) {
+    let known = work.stats();
+    let mut own = name.to_owned();
+    for number in 2.. {
+        let reconciles = format!("reconcile/{own}");
+        let other = known.iter().find(|one| *one.name == *reconciles);
+        if other.is_none_or(|other| !other.accepting && other.in_flight == 0) {
+            break;
+        }
+        own = format!("{name}#{number}");
+    }
+    let reconciles = work.component(&format!("reconcile/{own}"));
+    reconciles.resume_accepting();
+    (reconciles, work.component(&format!("events/{own}")))
 }
 
 impl<R: Key> Clone for Controller<R> {
