@@ -101,7 +101,7 @@ pub struct NotIdle {
     /// What kept it busy.
     pub busy: Vec<String>,
     /// What was done until then.
-    pub report: IdleReport,
+    pub report: Box<IdleReport>,
 }
 
 impl Manager {
@@ -139,7 +139,7 @@ impl Manager {
             Err(_) => Err(NotIdle {
                 after: options.deadline,
                 busy: self.busy(),
-                report: self.report(self.inner.cache.problems()),
+                report: Box::new(self.report(self.inner.cache.problems())),
             }),
         }
     }
