@@ -6,7 +6,7 @@ use futures_core::Stream;
 use futures_util::StreamExt as _;
 use k1s_env::{Component, Env, Task};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -246,12 +246,32 @@ fn dispatcher<K: Object, R: Key>(
 /// Sends events from outside of the cluster to a controller.
 #[derive(Debug)]
 pub struct EventSender<K> {
-    sender: mpsc::Sender<Arc<K>>,
+    sender: mpsc::Sender<(Arc<K>, OnItsWay)>,
+    pending: watch::Sender<usize>,
 }
 
 impl<K> Clone for EventSender<K> {
     fn clone(&self) -> EventSender<K> {
-        EventSender { sender: self.sender.clone() }
+        EventSender { sender: self.sender.clone(), pending: self.pending.clone() }
+    }
+}
+
+/// An event that was sent and is not handled: a controller is not idle while there is one.
+#[derive(Debug)]
+struct OnItsWay {
+    pending: watch::Sender<usize>,
+}
+
+impl OnItsWay {
+    fn new(pending: &watch::Sender<usize>) -> OnItsWay {
+        pending.send_modify(|pending| *pending += 1);
+        OnItsWay { pending: pending.clone() }
+    }
+}
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        self.pending.send_modify(|pending| *pending -= 1);
     }
 }
 
@@ -261,7 +281,8 @@ impl<K: Object> EventSender<K> {
     /// # Errors
     /// If the controller has stopped.
     pub async fn send(&self, object: impl Into<Arc<K>>) -> Result<(), SendError> {
-        self.sender.send(object.into()).await.map_err(|_| SendError)
+        let on_its_way = OnItsWay::new(&self.pending);
+        self.sender.send((object.into(), on_its_way)).await.map_err(|_| SendError)
     }
 }
 
@@ -273,7 +294,8 @@ pub struct SendError;
 /// Events that a program sends itself.
 #[derive(Debug)]
 pub struct ChannelSource<K: Object, R: Key = Request> {
-    events: mpsc::Receiver<Arc<K>>,
+    events: mpsc::Receiver<(Arc<K>, OnItsWay)>,
+    pending: watch::Sender<usize>,
     predicates: Vec<Predicate<K>>,
     handler: Handler<K, R>,
 }
@@ -282,7 +304,9 @@ pub struct ChannelSource<K: Object, R: Key = Request> {
 #[must_use]
 pub fn channel<K: Object, R: Key>(handler: Handler<K, R>) -> (EventSender<K>, ChannelSource<K, R>) {
     let (sender, events) = mpsc::channel(CHANNEL_BUFFER);
-    (EventSender { sender }, ChannelSource { events, predicates: Vec::new(), handler })
+    let pending = watch::Sender::default();
+    let source = ChannelSource { events, pending: pending.clone(), predicates: Vec::new(), handler };
+    (EventSender { sender, pending }, source)
 }
 
 impl<K: Object, R: Key> ChannelSource<K, R> {
@@ -300,14 +324,21 @@ impl<K: Object, R: Key> Source<R> for ChannelSource<K, R> {
     }
 
     fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
-        let ChannelSource { mut events, predicates, handler } = *self;
+        let ChannelSource { mut events, pending, predicates, handler } = *self;
         let handle = dispatcher(&context, predicates, handler);
         context.spawn("events", async move {
-            while let Some(object) = events.recv().await {
+            while let Some((object, on_its_way)) = events.recv().await {
                 handle(&Event::Generic { object });
+                drop(on_its_way);
             }
         });
-        Ok(Started::at_once())
+        Ok(Started {
+            catch_up: Box::new(move || {
+                let mut pending = pending.subscribe();
+                Box::pin(async move { drop(pending.wait_for(|pending| *pending == 0).await) })
+            }),
+            ..Started::at_once()
+        })
     }
 }
 

@@ -6,13 +6,14 @@ mod common;
 
 use std::{sync::Arc, time::Duration};
 
-use common::{Running, World, start};
+use common::{Running, World, config_map, start};
 use k1s_env::{Env, Task};
 use k1s_runtime::{
-    Action, BoxError, Connect, Context, Controller, IdleOptions, Manager, ObjectKey, Request,
+    Action, BoxError, Connect, Context, Controller, Handler, IdleOptions, Manager, ObjectKey, Request,
     manager::{Companion, IdleReport, NotIdle},
     source::{self, Source, SourceContext, Started},
 };
+use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::sync::{Notify, watch};
 
 fn key(name: &str) -> ObjectKey {
@@ -228,4 +229,25 @@ async fn a_source_that_is_behind_is_waited_for_and_what_it_then_queues_is_done()
     running.end().await.unwrap();
     clock.settle().await;
     waiting.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn events_that_a_program_has_sent_are_waited_for() {
+    let (world, _clock) = World::simulated(5).await;
+    let manager = world.manager();
+    let (sender, channel) = source::channel::<ConfigMap, Request>(Handler::for_object());
+    Controller::managed_by(&manager)
+        .named("channel")
+        .watches_raw_source(channel)
+        .complete(|_: Request, _: Context| async { Ok::<_, BoxError>(Action::done()) })
+        .unwrap();
+    let running = start(&manager);
+    for round in 1..=3 {
+        for name in ["a", "b"] {
+            sender.send(config_map(name, &[])).await.unwrap();
+        }
+        assert_eq!(common::idle(&manager).await.reconciles(), 2 * round);
+    }
+    running.end().await.unwrap();
+    assert!(sender.send(config_map("late", &[])).await.is_err());
 }
