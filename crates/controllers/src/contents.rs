@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use k1s_runtime::{
-    BoxError, ObjectKey,
+    Action, BoxError, ObjectKey,
     client::{DeleteOptions, Deleted, ListOptions, PropagationPolicy},
 };
 use kube::{api::ApiResource, core::GroupVersionKind};
@@ -157,6 +157,27 @@ async fn clear_one(
             Ok(Some(Remains { resource, finalizers: object.metadata.finalizers.unwrap_or_default() }))
         }
         Err(error) if is_missing(&error, &meta.name) => Ok(None),
+        // The kind is not where it was.
+        Err(error) if error.is_not_found() => {
+            feed.kinds().changed();
+            Err(Moved(resource).into())
+        }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// A kind was taken away, or moved to another version, while its objects were being deleted.
+#[derive(Debug, thiserror::Error)]
+#[error("{0} is not served any more as it was")]
+struct Moved(String);
+
+/// Looks again if a kind was taken away meanwhile: that happens, and is nothing to worry about.
+pub(crate) fn again_if_moved(outcome: Result<Action, BoxError>) -> Result<Action, BoxError> {
+    match outcome {
+        Err(error) if error.is::<Moved>() => {
+            tracing::debug!(%error, "looking again");
+            Ok(Action::requeue())
+        }
+        other => other,
     }
 }

@@ -73,7 +73,13 @@ impl Reconciler for Definitions {
     type Error = BoxError;
 
     async fn reconcile(&self, request: Request, _: Context) -> Result<Action, BoxError> {
-        let Some(definition) = self.definitions.live().get_opt(&request).await? else {
+        contents::again_if_moved(self.clear(&request).await)
+    }
+}
+
+impl Definitions {
+    async fn clear(&self, request: &Request) -> Result<Action, BoxError> {
+        let Some(definition) = self.definitions.live().get_opt(request).await? else {
             return Ok(Action::done());
         };
         let metadata = &definition.metadata;
@@ -87,7 +93,7 @@ impl Reconciler for Definitions {
             None => ("False", "NeverEstablished", "resource was never established"),
             Some(served) => {
                 let begun = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress");
-                version = self.set_condition(&request, &definition, &version, begun).await?;
+                version = self.set_condition(request, &definition, &version, begun).await?;
                 let found = contents::of_kind(&self.feed, &resource, served).await?;
                 if !contents::clear(&self.feed, found).await?.is_empty() {
                     let every_end_is_heard = self.feed.is_k1s() == Some(true);
@@ -100,15 +106,13 @@ impl Reconciler for Definitions {
                 ("False", "InstanceDeletionCompleted", "removed all instances")
             }
         };
-        let version = self.set_condition(&request, &definition, &version, condition).await?;
+        let version = self.set_condition(request, &definition, &version, condition).await?;
         finalizers.retain(|one| one != FINALIZER);
         let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
-        self.definitions.patch(&request, Patch::merge(&patch)).await?;
+        self.definitions.patch(request, Patch::merge(&patch)).await?;
         Ok(Action::done())
     }
-}
 
-impl Definitions {
     /// Sets the condition `Terminating`, and gives the new resource version.
     async fn set_condition(
         &self,

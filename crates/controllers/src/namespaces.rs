@@ -59,8 +59,14 @@ impl Reconciler for Namespaces {
     type Error = BoxError;
 
     async fn reconcile(&self, request: Request, _: Context) -> Result<Action, BoxError> {
+        contents::again_if_moved(self.clear(&request).await)
+    }
+}
+
+impl Namespaces {
+    async fn clear(&self, request: &Request) -> Result<Action, BoxError> {
         let client = self.feed.client();
-        let Some(mut namespace) = client.live().get_opt::<Namespace>(&request).await? else {
+        let Some(mut namespace) = client.live().get_opt::<Namespace>(request).await? else {
             return Ok(Action::done());
         };
         let held = |namespace: &Namespace| {

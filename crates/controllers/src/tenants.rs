@@ -10,11 +10,12 @@ use std::{
 };
 
 use k1s_env::{Env, Task};
-use k1s_runtime::{BoxError, Connect};
+use k1s_runtime::{BoxError, Connect, Manager, ManagerOptions, manager::Companion};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ControllersOptions, run};
+use crate::{ControllersOptions, add_to_manager};
 
 /// How long is waited after a first failure, and at most.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -50,6 +51,8 @@ struct State {
     /// Needed before there was a door.
     waiting: Vec<String>,
     running: HashMap<String, Running>,
+    /// What is known of the controllers of those that run or that somebody has asked for.
+    companions: HashMap<String, watch::Sender<Companion>>,
     /// On their way out.
     ending: Vec<Task<()>>,
 }
@@ -99,12 +102,19 @@ impl TenantControllers {
         names
     }
 
+    /// The controllers of a tenant, now and as they come and go: for [`Connect::companion`].
+    #[must_use]
+    pub fn companion(&self, tenant: &str) -> watch::Receiver<Companion> {
+        self.inner.state.lock().companion(tenant).subscribe()
+    }
+
     /// Stops all of them in good order, and waits until they have ended. No more are started.
     pub async fn stop(&self) {
         self.inner.stop.cancel();
         let tasks: Vec<Task<()>> = {
             let mut state = self.inner.state.lock();
             state.door = None;
+            state.nobody_runs();
             let ending = std::mem::take(&mut state.ending);
             let running = std::mem::take(&mut state.running).into_values().map(|running| running.task);
             ending.into_iter().chain(running).collect()
@@ -131,6 +141,19 @@ impl TenantSignal {
     }
 }
 
+impl State {
+    fn companion(&mut self, tenant: &str) -> &watch::Sender<Companion> {
+        self.companions.entry(tenant.to_owned()).or_default()
+    }
+
+    /// Nobody is waited for any more.
+    fn nobody_runs(&mut self) {
+        for (_, companion) in self.companions.drain() {
+            companion.send_replace(Companion::Absent);
+        }
+    }
+}
+
 impl Inner {
     fn needed(&self, tenant: &str) {
         let mut state = self.state.lock();
@@ -138,12 +161,16 @@ impl Inner {
         if self.stop.is_cancelled() || runs {
             return;
         }
+        let companion = state.companion(tenant).clone();
+        companion.send_replace(Companion::Starting { problem: None });
         let Some(door) = state.door.clone() else {
             state.waiting.push(tenant.to_owned());
             return;
         };
         let stop = self.stop.child_token();
-        let work = follow(self.env.clone(), tenant.to_owned(), self.options.clone(), door, stop.clone());
+        let news = News { companion, stop: stop.clone() };
+        let work =
+            follow(self.env.clone(), tenant.to_owned(), self.options.clone(), door, stop.clone(), news);
         let task = self.env.spawn(format!("controllers of {tenant}"), work);
         state.running.insert(tenant.to_owned(), Running { stop, task });
     }
@@ -156,12 +183,38 @@ impl Inner {
             stop.cancel();
             state.ending.push(task);
         }
+        if let Some(companion) = state.companions.get(tenant) {
+            companion.send_replace(Companion::Absent);
+            if companion.receiver_count() == 0 {
+                state.companions.remove(tenant);
+            }
+        }
     }
 }
 
 impl Drop for TenantControllers {
     fn drop(&mut self) {
         self.inner.stop.cancel();
+        self.inner.state.lock().nobody_runs();
+    }
+}
+
+/// Tells those who wait for the controllers of a tenant how they are.
+struct News {
+    companion: watch::Sender<Companion>,
+    stop: CancellationToken,
+}
+
+impl News {
+    fn tell(&self, news: Companion) {
+        self.companion.send_if_modified(|companion| {
+            // Who has to end has no say any more: there may be others already.
+            let counts = !self.stop.is_cancelled();
+            if counts {
+                *companion = news;
+            }
+            counts
+        });
     }
 }
 
@@ -187,6 +240,7 @@ async fn follow(
     options: ControllersOptions,
     door: Arc<Door>,
     stop: CancellationToken,
+    news: News,
 ) {
     let mut pause = PAUSE.0;
     while !stop.is_cancelled() {
@@ -198,16 +252,22 @@ async fn follow(
             };
             let Some(client) = client else { return Ok(()) };
             let connected = Connected { client, env: env.clone() };
-            Ok(run(connected, options.clone(), stop.clone()).await?)
+            let manager = Manager::new(connected, ManagerOptions::local())?;
+            add_to_manager(&manager, &options)?;
+            news.tell(Companion::Running(manager.clone()));
+            Ok(manager.start(stop.clone()).await?)
         }
         .await;
         match outcome {
-            Ok(()) => return,
+            Ok(()) => return news.tell(Companion::Absent),
             Err(error) if stop.is_cancelled() => {
                 tracing::warn!(%tenant, %error, "controllers did not end as they should");
                 return;
             }
-            Err(error) => tracing::error!(%tenant, %error, "controllers failed; they are started again"),
+            Err(error) => {
+                tracing::error!(%tenant, %error, "controllers failed; they are started again");
+                news.tell(Companion::Starting { problem: Some(error.to_string()) });
+            }
         }
         if env.now() - begun > PAUSE.1 {
             pause = PAUSE.0;

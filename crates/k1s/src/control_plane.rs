@@ -4,9 +4,10 @@ use std::{fmt, sync::Arc};
 
 use k1s_controllers::{ControllersOptions, TenantControllers};
 use k1s_env::Env;
-use k1s_runtime::BoxError;
+use k1s_runtime::{BoxError, manager::Companion};
 use k1s_server::{ApiServer, ServerOptions, Status, TenantEvent, TenantHook, User};
 use k1s_store::Store;
+use tokio::sync::watch;
 
 /// An API server, and the controllers of its tenants: each tenant's are started when there is first something for them to
 /// do. [`Runtime`](crate::Runtime) has one; this is for programs that bring all the rest themselves.
@@ -72,6 +73,13 @@ impl ControlPlane {
     #[must_use]
     pub fn tenants_with_controllers(&self) -> Vec<String> {
         self.controllers.running()
+    }
+
+    /// The controllers of a tenant, now and as they come and go: for the [`Connect`](k1s_runtime::Connect) of programs that
+    /// bring their own. A manager that knows them counts their work when it waits until it is idle.
+    #[must_use]
+    pub fn companion(&self, tenant: &str) -> watch::Receiver<Companion> {
+        self.controllers.companion(tenant)
     }
 
     /// Stops the controllers in good order, while the server still answers them. What they have not done is found again at

@@ -4,6 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::StreamExt as _;
 use k1s::{
     ControlPlane, Runtime,
     controllers::ControllersOptions,
@@ -12,7 +13,10 @@ use k1s::{
         api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount},
         apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
     },
-    kube::{self, Api, api::DeleteParams},
+    kube::{
+        self, Api,
+        api::{DeleteParams, ListParams, WatchParams},
+    },
     server::{ApiServer, ServerOptions, User},
     store::{MemoryStore, Store},
 };
@@ -53,17 +57,32 @@ async fn delete_owner(client: &kube::Client) {
     maps.delete("owner", &DeleteParams::background()).await.unwrap();
 }
 
-/// Waits until something holds; it is asked again and again.
-async fn eventually<F: Future<Output = bool>>(env: &Env, what: &str, mut holds: impl FnMut() -> F) {
-    let until = env.now() + Duration::from_secs(60);
-    while !holds().await {
-        assert!(env.now() < until, "it never happened that {what}");
-        env.sleep(Duration::from_millis(5)).await;
-    }
+/// Waits, watching, until an object is there or not.
+async fn eventually<K>(objects: &Api<K>, name: &str, there: bool)
+where
+    K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    let wait = async {
+        loop {
+            let list = objects.list(&ListParams::default()).await.unwrap();
+            if list.items.iter().any(|one| one.meta().name.as_deref() == Some(name)) == there {
+                return;
+            }
+            let version = list.metadata.resource_version.unwrap();
+            let mut watch = objects.watch(&WatchParams::default(), &version).await.unwrap().boxed();
+            let _ = watch.next().await;
+        }
+    };
+    let waited = Env::system().timeout(Duration::from_secs(60), wait).await;
+    assert!(waited.is_ok(), "{name} is there: not {there}");
 }
 
 async fn is_collected(client: &kube::Client) -> bool {
     Api::<Secret>::default_namespaced(client.clone()).get_opt("dependent").await.unwrap().is_none()
+}
+
+async fn collected(client: &kube::Client) {
+    eventually(&Api::<Secret>::default_namespaced(client.clone()), "dependent", false).await;
 }
 
 #[tokio::test]
@@ -81,25 +100,21 @@ async fn controllers_run_in_the_tenants_that_need_them_until_they_are_gone() {
     family(&b).await;
     assert_eq!(plane.tenants_with_controllers(), ["b"]);
     delete_owner(&b).await;
-    eventually(&env, "the dependent was collected", || is_collected(&b)).await;
+    collected(&b).await;
     plane.server().delete_tenant("b").await.unwrap();
     assert_eq!(plane.tenants_with_controllers(), [""; 0]);
     // One of the same name is another one.
     let b = client(plane.server(), "b").await;
     family(&b).await;
     delete_owner(&b).await;
-    eventually(&env, "the dependent was collected", || is_collected(&b)).await;
+    collected(&b).await;
     // A default object that is deleted is a matter for them, too.
     accounts.delete("default", &DeleteParams::default()).await.unwrap();
     assert_eq!(plane.tenants_with_controllers(), ["a", "b"]);
-    eventually(&env, "the account was there again", || async {
-        accounts.get_opt("default").await.unwrap().is_some()
-    })
-    .await;
+    eventually(&accounts, "default", true).await;
     let namespaces = Api::<Namespace>::all(a.clone());
     namespaces.delete("n", &DeleteParams::default()).await.unwrap();
-    eventually(&env, "the namespace was gone", || async { namespaces.get_opt("n").await.unwrap().is_none() })
-        .await;
+    eventually(&namespaces, "n", false).await;
     plane.stop().await;
     assert_eq!(plane.tenants_with_controllers(), [""; 0]);
     let left: Vec<String> = env.tasks().iter().map(|task| task.name.to_string()).collect();
@@ -118,7 +133,7 @@ async fn what_is_left_in_a_store_is_done_after_the_next_start() {
     let second = plane(&env, &store, ControllersOptions::default()).await;
     assert_eq!(second.tenants_with_controllers(), ["default"]);
     let client = client(second.server(), "default").await;
-    eventually(&env, "the dependent was collected", || is_collected(&client)).await;
+    collected(&client).await;
     second.stop().await;
 }
 
@@ -127,8 +142,7 @@ async fn a_runtime_has_its_controllers_and_can_be_told_to_have_none() {
     let runtime = Runtime::builder().memory().start().await.unwrap();
     family(&runtime.client()).await;
     delete_owner(&runtime.client()).await;
-    let client = runtime.client();
-    eventually(runtime.env(), "the dependent was collected", || is_collected(&client)).await;
+    collected(&runtime.client()).await;
     runtime.stop().await.unwrap();
     let runtime = Runtime::builder().memory().controllers(ControllersOptions::none()).start().await.unwrap();
     family(&runtime.client()).await;

@@ -6,7 +6,7 @@ use futures_core::Stream;
 use futures_util::StreamExt as _;
 use k1s_env::{Component, Env, Task};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -109,12 +109,18 @@ impl<R: Key> fmt::Debug for SourceContext<R> {
     }
 }
 
+/// Ends when a source has caught up; see [`Started::catch_up`].
+pub type CatchUp = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A source that runs.
 pub struct Started {
     /// Ends when the source has queued all that there was at its start.
     pub synced: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// What keeps it from that.
+    /// What keeps it from that, or from going on.
     pub problem: Box<dyn Fn() -> Option<Problem> + Send + Sync>,
+    /// Waits until the source has queued what follows from all that had happened when this was called: a manager that
+    /// waits until it is idle asks. What the manager's cache tells needs none of it; the cache is asked itself.
+    pub catch_up: Box<dyn Fn() -> CatchUp + Send + Sync>,
     /// Held as long as the source is wanted.
     pub guard: Box<dyn Send + Sync>,
 }
@@ -123,7 +129,12 @@ impl Started {
     /// A source that has nothing to wait for.
     #[must_use]
     pub fn at_once() -> Started {
-        Started { synced: Box::pin(std::future::ready(())), problem: Box::new(|| None), guard: Box::new(()) }
+        Started {
+            synced: Box::pin(std::future::ready(())),
+            problem: Box::new(|| None),
+            catch_up: Box::new(|| Box::pin(std::future::ready(()))),
+            guard: Box::new(()),
+        }
     }
 }
 
@@ -209,6 +220,7 @@ impl<K: Object, R: Key> Source<R> for KindSource<K, R> {
             synced: Box::pin(async move { waits.synced().await }),
             problem: Box::new(move || informer.problem()),
             guard: Box::new(registration),
+            ..Started::at_once()
         })
     }
 }
@@ -234,7 +246,7 @@ fn dispatcher<K: Object, R: Key>(
 /// Sends events from outside of the cluster to a controller.
 #[derive(Debug)]
 pub struct EventSender<K> {
-    sender: mpsc::Sender<Arc<K>>,
+    sender: mpsc::Sender<Sent<K>>,
 }
 
 impl<K> Clone for EventSender<K> {
@@ -243,13 +255,21 @@ impl<K> Clone for EventSender<K> {
     }
 }
 
+/// What goes through the channel of a source.
+#[derive(Debug)]
+enum Sent<K> {
+    Event(Arc<K>),
+    /// Somebody wants to know when all that was sent before is handled.
+    Mark(oneshot::Sender<()>),
+}
+
 impl<K: Object> EventSender<K> {
     /// Tells of something that concerns an object. Waits while too many events are waiting.
     ///
     /// # Errors
     /// If the controller has stopped.
     pub async fn send(&self, object: impl Into<Arc<K>>) -> Result<(), SendError> {
-        self.sender.send(object.into()).await.map_err(|_| SendError)
+        self.sender.send(Sent::Event(object.into())).await.map_err(|_| SendError)
     }
 }
 
@@ -261,7 +281,9 @@ pub struct SendError;
 /// Events that a program sends itself.
 #[derive(Debug)]
 pub struct ChannelSource<K: Object, R: Key = Request> {
-    events: mpsc::Receiver<Arc<K>>,
+    sent: mpsc::Receiver<Sent<K>>,
+    /// For marks. It does not keep the channel open.
+    sender: mpsc::WeakSender<Sent<K>>,
     predicates: Vec<Predicate<K>>,
     handler: Handler<K, R>,
 }
@@ -269,8 +291,9 @@ pub struct ChannelSource<K: Object, R: Key = Request> {
 /// A source of events that come from outside of the cluster, and the sender for them.
 #[must_use]
 pub fn channel<K: Object, R: Key>(handler: Handler<K, R>) -> (EventSender<K>, ChannelSource<K, R>) {
-    let (sender, events) = mpsc::channel(CHANNEL_BUFFER);
-    (EventSender { sender }, ChannelSource { events, predicates: Vec::new(), handler })
+    let (sender, sent) = mpsc::channel(CHANNEL_BUFFER);
+    let source = ChannelSource { sent, sender: sender.downgrade(), predicates: Vec::new(), handler };
+    (EventSender { sender }, source)
 }
 
 impl<K: Object, R: Key> ChannelSource<K, R> {
@@ -288,18 +311,35 @@ impl<K: Object, R: Key> Source<R> for ChannelSource<K, R> {
     }
 
     fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
-        let ChannelSource { mut events, predicates, handler } = *self;
+        let ChannelSource { mut sent, sender, predicates, handler } = *self;
         let handle = dispatcher(&context, predicates, handler);
+        let ended = CancellationToken::new();
+        let ends = ended.clone().drop_guard();
         context.spawn("events", async move {
+            let _ends = ends;
             // All that wait are handled in one go: waking up for each would cost more than handling it.
             let mut waiting = Vec::new();
-            while events.recv_many(&mut waiting, CHANNEL_BUFFER).await > 0 {
-                for object in waiting.drain(..) {
-                    handle(&Event::Generic { object });
+            while sent.recv_many(&mut waiting, CHANNEL_BUFFER).await > 0 {
+                for sent in waiting.drain(..) {
+                    match sent {
+                        Sent::Event(object) => handle(&Event::Generic { object }),
+                        Sent::Mark(reached) => drop(reached.send(())),
+                    }
                 }
             }
         });
-        Ok(Started::at_once())
+        let catch_up = move || -> CatchUp {
+            let (sender, ended) = (sender.clone(), ended.clone());
+            Box::pin(async move {
+                // Nobody can send any more: what was sent is handled before the source ends.
+                let Some(sender) = sender.upgrade() else { return ended.cancelled().await };
+                let (reached, heard) = oneshot::channel();
+                if sender.send(Sent::Mark(reached)).await.is_ok() {
+                    drop(heard.await);
+                }
+            })
+        };
+        Ok(Started { catch_up: Box::new(catch_up), ..Started::at_once() })
     }
 }
 

@@ -456,12 +456,13 @@ async fn a_missing_permission_is_named() {
     });
     let (cache, _) = cached(&world, CacheOptions::default());
     let informer = cache.informer(&kind::<Secret>()).unwrap();
+    let mut changes = cache.changes();
     let wait = async {
         loop {
-            match informer.problem() {
-                Some(problem) => return problem.to_string(),
-                None => world.env.sleep(Duration::from_millis(1)).await,
+            if let Some(problem) = informer.problem() {
+                return problem.to_string();
             }
+            changes.changed().await.unwrap();
         }
     };
     let problem = within(&world, "the problem", wait).await;

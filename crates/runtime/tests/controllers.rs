@@ -22,26 +22,35 @@ use k1s_runtime::{
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
 use kube::{ResourceExt as _, api::ObjectMeta};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 /// Notes the requests that it gets.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Vec<(String, Context)>>>);
+struct Seen(watch::Sender<Vec<(String, Context)>>);
 
 impl Seen {
     fn reconciler(&self) -> impl Reconciler<Request> + use<> {
         let seen = self.clone();
         move |request: Request, context: Context| {
-            seen.0.lock().push((request.to_string(), context));
+            seen.0.send_modify(|seen| seen.push((request.to_string(), context)));
             async { Ok::<_, BoxError>(Action::done()) }
         }
     }
 
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock()).into_iter().map(|(key, _)| key).collect()
+        self.0.send_replace(Vec::new()).into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// Waits until so many requests were seen.
+    async fn at_least(&self, world: &World, count: usize) {
+        let mut seen = self.0.subscribe();
+        let waited = world.env.timeout(common::HANG, seen.wait_for(|seen| seen.len() >= count)).await;
+        waited.expect("so many requests come").unwrap();
     }
 
     fn causes(&self) -> Vec<Vec<String>> {
-        std::mem::take(&mut *self.0.lock())
+        self.0
+            .send_replace(Vec::new())
             .into_iter()
             .map(|(_, context)| context.causes().iter().map(ToString::to_string).collect())
             .collect()
@@ -251,14 +260,8 @@ async fn raw_sources_queue_requests() {
         "default/from-func".into(),
         "default/from-stream".into(),
     ]);
-    let mut got = BTreeSet::new();
-    let wait = async {
-        while got != all {
-            got.extend(seen.take());
-            world.env.sleep(Duration::from_millis(1)).await;
-        }
-    };
-    world.env.timeout(common::HANG, wait).await.unwrap();
+    seen.at_least(&world, 3).await;
+    assert_eq!(seen.take().into_iter().collect::<BTreeSet<String>>(), all);
     running.end().await.unwrap();
     assert!(sender.send(config_map("late", &[])).await.is_err());
 }
@@ -414,7 +417,7 @@ async fn many_workers_never_have_one_key_twice() {
     let world = World::new().await;
     let manager = world.manager();
     let active: Arc<Mutex<BTreeSet<String>>> = Arc::default();
-    let peak = Arc::new(AtomicUsize::new(0));
+    let peak = watch::Sender::new(0);
     let (busy, most, env) = (active.clone(), peak.clone(), world.env.clone());
     let controller = Controller::managed_by(&manager)
         .named("busy")
@@ -424,8 +427,10 @@ async fn many_workers_never_have_one_key_twice() {
             let (busy, most, env) = (busy.clone(), most.clone(), env.clone());
             async move {
                 assert!(busy.lock().insert(request.to_string()), "{request} runs twice at a time");
-                most.fetch_max(busy.lock().len(), Ordering::SeqCst);
-                env.sleep(Duration::from_millis(1)).await;
+                most.send_modify(|most| *most = busy.lock().len().max(*most));
+                // The first waits for a second: there are workers and keys enough.
+                let _ = most.subscribe().wait_for(|most| *most > 1).await;
+                env.yield_now().await;
                 busy.lock().remove(&request.to_string());
                 Ok::<_, BoxError>(Action::done())
             }
@@ -437,12 +442,12 @@ async fn many_workers_never_have_one_key_twice() {
             controller.queue().add(key(&format!("k{name}")));
         }
         if round % 5 == 0 {
-            world.env.sleep(Duration::from_millis(2)).await;
+            controller.queue().idle().await;
         }
     }
     idle(&manager).await;
     assert_eq!(controller.stats().errors, 0);
-    assert!(peak.load(Ordering::SeqCst) > 1);
+    assert!((2..=8).contains(&*peak.borrow()), "{}", *peak.borrow());
     running.end().await.unwrap();
 }
 

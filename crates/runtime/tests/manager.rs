@@ -13,7 +13,7 @@ use k1s_runtime::{
 };
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 fn key(name: &str) -> ObjectKey {
@@ -37,7 +37,7 @@ async fn a_manager_is_started_once() {
 
 #[tokio::test]
 async fn a_reconcile_in_flight_ends_before_the_manager_does_and_no_other_begins() {
-    let world = World::new().await;
+    let (world, clock) = World::simulated(1).await;
     let manager = world.manager();
     let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let log: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -63,8 +63,8 @@ async fn a_reconcile_in_flight_ends_before_the_manager_does_and_no_other_begins(
     begun.notified().await;
     controller.queue().add(key("b"));
     running.stop.cancel();
-    // Time enough for a manager that does not wait to end.
-    world.env.sleep(Duration::from_millis(50)).await;
+    // A manager that does not wait has ended when nothing moves any more.
+    clock.settle().await;
     assert!(!running.task.is_finished());
     go.notify_one();
     running.end().await.unwrap();
@@ -100,15 +100,7 @@ async fn a_shutdown_that_takes_too_long_is_an_error_that_names_the_keys() {
     assert!(stuck.len() == 1 && stuck[0].starts_with("reconcile/stuck default/deep/in/it"), "{stuck:?}");
     assert!(error.to_string().contains("default/deep/in/it"));
     // Nothing is left of it.
-    world
-        .env
-        .timeout(HANG, async {
-            while manager.work().in_flight() > 0 {
-                world.env.sleep(Duration::from_millis(1)).await
-            }
-        })
-        .await
-        .unwrap();
+    manager.work().wait_idle(HANG).await.unwrap();
 }
 
 #[tokio::test]
@@ -165,15 +157,15 @@ async fn what_was_not_done_is_done_after_the_next_start() {
 async fn runnables_start_and_stop_in_order_and_a_failing_one_ends_the_manager() {
     let world = World::new().await;
     let manager = world.manager();
-    let log: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let log: watch::Sender<Vec<&'static str>> = watch::Sender::default();
     let noting = |begin: &'static str, end: &'static str| {
         let log = log.clone();
         move |stop: CancellationToken| {
             let log = log.clone();
             async move {
-                log.lock().push(begin);
+                log.send_modify(|log| log.push(begin));
                 stop.cancelled().await;
-                log.lock().push(end);
+                log.send_modify(|log| log.push(end));
                 Ok(())
             }
         }
@@ -181,22 +173,13 @@ async fn runnables_start_and_stop_in_order_and_a_failing_one_ends_the_manager() 
     manager.add(runnable("needs a leader", noting("leader +", "leader -")));
     manager.add(runnable("everywhere", noting("other +", "other -")).without_leader_election());
     let running = start(&manager);
-    let wait = async {
-        while log.lock().len() < 2 {
-            world.env.sleep(Duration::from_millis(1)).await
-        }
-    };
-    world.env.timeout(HANG, wait).await.unwrap();
+    let mut seen = log.subscribe();
+    world.env.timeout(HANG, seen.wait_for(|log| log.len() == 2)).await.unwrap().unwrap();
     // Added later: started at once.
     manager.add(runnable("late", noting("late +", "late -")));
-    let wait = async {
-        while log.lock().len() < 3 {
-            world.env.sleep(Duration::from_millis(1)).await
-        }
-    };
-    world.env.timeout(HANG, wait).await.unwrap();
+    world.env.timeout(HANG, seen.wait_for(|log| log.len() == 3)).await.unwrap().unwrap();
     running.end().await.unwrap();
-    let log = log.lock().clone();
+    let log = log.borrow().clone();
     let at = |what: &str| log.iter().position(|one| *one == what).unwrap();
     assert!(at("other -") < at("leader -"), "{log:?}");
     assert!(at("leader +") < at("late +"), "{log:?}");
@@ -245,18 +228,8 @@ async fn endpoints_tell_health_readiness_and_metrics() {
         assert!(text.contains(name), "{name} is not in\n{text}");
     }
     // A kind that nobody serves: not ready, and it says which. The manager goes on.
-    let _informer = manager.cache().informer(&widgets).unwrap();
-    let not_ready = async {
-        loop {
-            if let Some(Err(text)) = manager.readyz().run("caches").await
-                && text.contains("does not serve")
-            {
-                return text;
-            }
-            world.env.sleep(Duration::from_millis(1)).await;
-        }
-    };
-    let text = world.env.timeout(HANG, not_ready).await.unwrap();
+    manager.cache().get(&widgets, &key("w")).await.unwrap_err();
+    let Some(Err(text)) = manager.readyz().run("caches").await else { panic!("it is ready") };
     assert!(
         text.contains("Widget.test.k1s.dev: the server does not serve widgets.test.k1s.dev (v1)"),
         "{text}"
@@ -331,7 +304,7 @@ async fn only_the_leader_works_and_the_next_one_takes_over() {
 #[tokio::test]
 async fn a_controller_can_have_an_election_of_its_own() {
     let world = World::new().await;
-    let ran: Arc<Mutex<Vec<(usize, String)>>> = Arc::default();
+    let ran: watch::Sender<Vec<(usize, String)>> = watch::Sender::default();
     let managers: Vec<Manager> = (0..2).map(|_| world.manager()).collect();
     for (n, manager) in managers.iter().enumerate() {
         for name in ["shared", "everywhere"] {
@@ -348,7 +321,7 @@ async fn a_controller_can_have_an_election_of_its_own() {
                 .for_(kind::<ConfigMap>())
                 .complete(move |request: Request, context: Context| {
                     if request.name() == "a" {
-                        ran.lock().push((n, context.controller().to_owned()));
+                        ran.send_modify(|ran| ran.push((n, context.controller().to_owned())));
                     }
                     async { Ok::<_, BoxError>(Action::done()) }
                 })
@@ -357,17 +330,13 @@ async fn a_controller_can_have_an_election_of_its_own() {
     }
     world.live().create(&config_map("a", &[])).await.unwrap();
     let running: Vec<_> = managers.iter().map(start).collect();
-    let wait = async {
-        while ran.lock().len() < 3 {
-            world.env.sleep(Duration::from_millis(1)).await;
-        }
-    };
-    world.env.timeout(HANG, wait).await.unwrap();
+    world.env.timeout(HANG, ran.subscribe().wait_for(|ran| ran.len() == 3)).await.unwrap().unwrap();
+    let ran = ran.borrow().clone();
     let mut everywhere: Vec<usize> =
-        ran.lock().iter().filter(|(_, name)| name == "everywhere").map(|(n, _)| *n).collect();
+        ran.iter().filter(|(_, name)| name == "everywhere").map(|(n, _)| *n).collect();
     everywhere.sort_unstable();
     assert_eq!(everywhere, [0, 1]);
-    assert_eq!(ran.lock().iter().filter(|(_, name)| name == "shared").count(), 1);
+    assert_eq!(ran.iter().filter(|(_, name)| name == "shared").count(), 1);
     for running in running {
         running.end().await.unwrap();
     }

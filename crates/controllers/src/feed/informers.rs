@@ -34,8 +34,11 @@ pub(super) async fn follow(feed: &Feed) {
     let env = &feed.shared.env;
     let mut watched: BTreeMap<Resource, Watched> = BTreeMap::new();
     feed.tell(&Signal::Begin { reset: true, ordered: false });
+    let progress = &feed.shared.progress;
     let mut loading = true;
+    let mut retire = true;
     loop {
+        let questions = progress.asked();
         let wanted = match wanted(feed, &watched).await {
             Ok(wanted) => wanted,
             Err(error) => {
@@ -45,6 +48,9 @@ pub(super) async fn follow(feed: &Feed) {
             }
         };
         watched.retain(|resource, one| {
+            if !retire {
+                return true;
+            }
             let missing = wanted.get(resource) != Some(&one.api);
             // Not at once: the last events of a kind that goes may still be on their way, and discovery may be wrong for a
             // moment. That a kind is not served says nothing about its objects.
@@ -81,10 +87,14 @@ pub(super) async fn follow(feed: &Feed) {
             loading = false;
             feed.tell(&Signal::End);
         }
-        tokio::select! {
-            () = feed.shared.kinds_changed.notified() => {}
-            () = env.sleep(LOOK_AGAIN) => {}
-        }
+        // What the informers have not told yet is known to the cache, which is asked itself.
+        progress.answer(questions);
+        retire = tokio::select! {
+            () = feed.shared.kinds_changed.notified() => true,
+            () = env.sleep(LOOK_AGAIN) => true,
+            // Only whether there are more kinds.
+            () = progress.more_than(questions) => false,
+        };
     }
 }
 

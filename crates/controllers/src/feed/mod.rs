@@ -4,8 +4,10 @@
 //! manager's cache (`informers.rs`).
 
 mod informers;
+mod progress;
 mod watch;
 
+use self::progress::Progress;
 pub(crate) use self::watch::PATH;
 
 use std::sync::{
@@ -90,6 +92,7 @@ struct Shared {
     synced: CancellationToken,
     problem: Mutex<Option<Problem>>,
     kinds_changed: Notify,
+    progress: Progress,
     is_k1s: OnceLock<bool>,
 }
 
@@ -109,6 +112,7 @@ impl Feed {
                 synced: CancellationToken::new(),
                 problem: Mutex::default(),
                 kinds_changed: Notify::new(),
+                progress: Progress::new(),
                 is_k1s: OnceLock::new(),
             }),
         }
@@ -165,7 +169,7 @@ impl Feed {
             listener(signal);
         }
         if matches!(signal, Signal::End) {
-            *self.shared.problem.lock() = None;
+            self.works();
             self.shared.synced.cancel();
         }
     }
@@ -173,6 +177,10 @@ impl Feed {
     fn failed(&self, message: String) {
         tracing::warn!(error = %message, "what happens in the cluster cannot be followed; trying again");
         *self.shared.problem.lock() = Some(Problem::Failed { message });
+    }
+
+    fn works(&self) {
+        *self.shared.problem.lock() = None;
     }
 
     async fn run(self) {
@@ -196,11 +204,16 @@ impl<R: Key> Source<R> for FeedSource {
         if !feed.shared.started.swap(true, Ordering::AcqRel) {
             context.spawn("feed", feed.clone().run());
         }
-        let (synced, shared) = (feed.shared.synced.clone(), feed.shared);
+        let (synced, asked, shared) =
+            (feed.shared.synced.clone(), Arc::clone(&feed.shared), Arc::clone(&feed.shared));
         Ok(Started {
             synced: Box::pin(async move { synced.cancelled().await }),
             problem: Box::new(move || shared.problem.lock().clone()),
-            guard: Box::new(()),
+            catch_up: Box::new(move || {
+                let shared = Arc::clone(&asked);
+                Box::pin(async move { shared.progress.reach().await })
+            }),
+            ..Started::at_once()
         })
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Item {
 enum Ended {
     /// By the server's will: it goes on where it was.
     Done,
+    /// Somebody wants to know how far it is: a new one, from where it was, tells.
+    Asked,
     /// Its position is not known to the server any more.
     Expired,
     /// The server has no such thing, or does not give it to us.
@@ -46,6 +48,7 @@ pub(super) async fn follow(feed: &Feed) -> bool {
                 let _ = feed.shared.is_k1s.set(false);
                 return false;
             }
+            Ended::Asked => Duration::ZERO,
             // One that ends as soon as it has begun is not asked for in a loop.
             Ended::Done if env.now() - begun > PAUSE.0 => Duration::ZERO,
             Ended::Done => PAUSE.0,
@@ -70,7 +73,11 @@ pub(super) async fn follow(feed: &Feed) -> bool {
 }
 
 async fn once(feed: &Feed, position: &mut Option<String>) -> Ended {
-    let request = http::Request::get(path(feed, position.as_deref())).body(Vec::new());
+    let progress = &feed.shared.progress;
+    // Before the watch begins: it tells of all that was there when it did.
+    let questions = progress.asked();
+    let asks = !progress.is_answered(questions);
+    let request = http::Request::get(path(feed, position.as_deref(), asks)).body(Vec::new());
     let request = match request {
         Ok(request) => request,
         Err(error) => return Ended::Failed(error.to_string()),
@@ -91,9 +98,23 @@ async fn once(feed: &Feed, position: &mut Option<String>) -> Ended {
     let _ = feed.shared.is_k1s.set(true);
     if position.is_none() {
         feed.tell(&Signal::Begin { reset: true, ordered: true });
+    } else {
+        feed.works();
     }
     loop {
-        let event = match feed.shared.env.timeout(SILENCE, events.next()).await {
+        let asked = async {
+            // One answer after the other, or many who ask could keep each other from any.
+            match position.is_some() && progress.is_answered(questions) {
+                true => progress.more_than(questions).await,
+                false => std::future::pending().await,
+            }
+        };
+        let event = tokio::select! {
+            biased;
+            event = feed.shared.env.timeout(SILENCE, events.next()) => event,
+            () = asked => return Ended::Asked,
+        };
+        let event = match event {
             Err(_) => return Ended::Failed(format!("nothing was heard for {SILENCE:?}")),
             Ok(None) => return Ended::Done,
             Ok(Some(Err(error))) => return Ended::Failed(error.to_string()),
@@ -115,6 +136,9 @@ async fn once(feed: &Feed, position: &mut Option<String>) -> Ended {
                     feed.tell(&Signal::End);
                     *position = Some(bookmark.metadata.resource_version.clone());
                 }
+                if position.is_some() {
+                    progress.answer(questions);
+                }
                 bookmark.metadata.resource_version
             }
             WatchEvent::Error(status) if status.code == 410 => return Ended::Expired,
@@ -127,11 +151,14 @@ async fn once(feed: &Feed, position: &mut Option<String>) -> Ended {
     }
 }
 
-fn path(feed: &Feed, position: Option<&str>) -> String {
+fn path(feed: &Feed, position: Option<&str>, asks: bool) -> String {
     let mut path = format!("{PATH}?watch=true");
     if let Some(position) = position {
         path.push_str("&resourceVersion=");
         path.push_str(position);
+        if asks {
+            path.push_str("&progress=true");
+        }
     }
     for interest in &*feed.shared.interests.read() {
         path.push_str("&all=");

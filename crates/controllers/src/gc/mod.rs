@@ -87,11 +87,23 @@ impl Reconciler<Uid> for Collector {
     type Error = CollectError;
 
     async fn reconcile(&self, uid: Uid, _: Context) -> Result<Action, CollectError> {
+        match self.collect(&uid).await {
+            // That happens: what is known of kinds was forgotten, and is asked for anew.
+            Err(error @ CollectError::Moved(_)) => {
+                tracing::debug!(%error, %uid, "looking again");
+                Ok(Action::requeue())
+            }
+            other => other,
+        }
+    }
+}
+
+impl Collector {
+    async fn collect(&self, uid: &Uid) -> Result<Action, CollectError> {
         loop {
-            let Some(work) = self.graph.lock().next(&uid) else { return Ok(Action::done()) };
+            let Some(work) = self.graph.lock().next(uid) else { return Ok(Action::done()) };
             let Job::Check(references) = &work.job else {
-                self.act(&uid, &work).await?;
-                return Ok(Action::done());
+                return self.act(uid, &work).await;
             };
             let found = self.check(&work, references).await;
             let (verdicts, failed) = match found {
@@ -99,7 +111,7 @@ impl Reconciler<Uid> for Collector {
                 Err(error) => (vec![Verdict::Unknown; references.len()], Some(error)),
             };
             let verdicts = references.iter().cloned().zip(verdicts).collect();
-            let all_known = self.graph.lock().judge(&uid, &work, verdicts);
+            let all_known = self.graph.lock().judge(uid, &work, verdicts);
             if let Some(error) = failed {
                 return Err(error);
             }
@@ -108,9 +120,7 @@ impl Reconciler<Uid> for Collector {
             }
         }
     }
-}
 
-impl Collector {
     /// Whether these owners are there.
     async fn check(&self, work: &Work, references: &[Reference]) -> Result<Vec<Verdict>, CollectError> {
         let mut verdicts = Vec::with_capacity(references.len());
@@ -147,9 +157,12 @@ impl Collector {
     }
 
     /// Changes or deletes the object.
-    async fn act(&self, uid: &Uid, work: &Work) -> Result<(), CollectError> {
+    async fn act(&self, uid: &Uid, work: &Work) -> Result<Action, CollectError> {
         let place = &work.place;
-        let Some(served) = self.kinds.of_resource(&place.resource).await? else { return Ok(()) };
+        let Some(served) = self.kinds.of_resource(&place.resource).await? else {
+            // The object goes with its kind, and that is heard of; if it does not, the kind comes back.
+            return Ok(Action::requeue_after(self.kinds.patience()));
+        };
         let objects = self.client.kind(served.metadata());
         let key = ObjectKey::new(Some(&place.namespace), &place.name);
         let patch = |field: &str, list: serde_json::Value| {
@@ -158,7 +171,7 @@ impl Collector {
             Patch::merge(&json!({"metadata": {"uid": **uid, "resourceVersion": *work.version, field: list}}))
         };
         let outcome = match &work.job {
-            Job::Check(_) => return Ok(()),
+            Job::Check(_) => return Ok(Action::done()),
             Job::Delete(policy) => {
                 let preconditions = Preconditions {
                     uid: Some(uid.to_string()),
@@ -176,9 +189,9 @@ impl Collector {
             }
         };
         match outcome {
-            Ok(()) => Ok(()),
+            Ok(()) => Ok(Action::done()),
             // It is gone, or has changed: the event that tells is on its way.
-            Err(error) if error.is_conflict() || is_missing(&error, &place.name) => Ok(()),
+            Err(error) if error.is_conflict() || is_missing(&error, &place.name) => Ok(Action::done()),
             Err(error) => Err(self.moved(error, &served.api.plural)),
         }
     }

@@ -67,9 +67,9 @@ where
 }
 
 /// What controllers are connected to.
-struct Connected {
-    client: kube::Client,
-    env: Env,
+pub struct Connected {
+    pub client: kube::Client,
+    pub env: Env,
 }
 
 impl Connect for Connected {
@@ -101,13 +101,18 @@ impl Api {
         Api { server: server.as_user(User::admin()), env, _stop: Arc::new(stop.clone().drop_guard()), stop }
     }
 
-    /// Runs controllers.
-    pub fn run(&self, view: View, options: ControllersOptions) -> Task<()> {
+    /// What controllers are connected to.
+    pub fn connect(&self, view: View) -> Connected {
         let client = match view {
             View::K1s => kube::Client::new(self.server.clone(), "default"),
             View::Plain => kube::Client::new(Plain(self.server.clone()), "default"),
         };
-        let connected = Connected { client, env: self.env.clone() };
+        Connected { client, env: self.env.clone() }
+    }
+
+    /// Runs controllers.
+    pub fn run(&self, view: View, options: ControllersOptions) -> Task<()> {
+        let connected = self.connect(view);
         let stop = self.stop.clone();
         self.env.spawn("controllers", async move {
             k1s_controllers::run(connected, options, stop).await.unwrap();

@@ -212,8 +212,9 @@ impl Started {
         let work = WorkTracker::new(env.clone());
         let requests = work.component("requests");
         let client = kube::Client::new(Door::new(inside, requests.clone()), "default");
+        let companion = plane.companion(&tenant);
         let serving = listener.map(|listener| env.spawn("listener", serve(server.clone(), listener)));
         let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, store }));
-        Ok(Runtime { env, work, requests, server, client, endpoint, tenant, patience, parts })
+        Ok(Runtime { env, work, requests, server, client, companion, endpoint, tenant, patience, parts })
     }
 }

@@ -9,10 +9,11 @@ mod store;
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use k1s_env::{Component, Env, Task, WorkTracker};
-use k1s_runtime::{Client, Connect, client::ClientOptions};
+use k1s_runtime::{Client, Connect, client::ClientOptions, manager::Companion};
 use k1s_server::{ApiServer, Status, User};
 use k1s_store::Store;
 use kube::CustomResourceExt;
+use tokio::sync::watch;
 
 pub use self::{
     builder::RuntimeBuilder,
@@ -54,6 +55,7 @@ pub struct Runtime {
     requests: Component,
     server: ApiServer,
     client: kube::Client,
+    companion: watch::Receiver<Companion>,
     endpoint: Option<Endpoint>,
     tenant: String,
     patience: Duration,
@@ -219,6 +221,10 @@ impl Connect for &Runtime {
 
     fn work(&self) -> Option<WorkTracker> {
         Some(self.work.clone())
+    }
+
+    fn companion(&self) -> Option<watch::Receiver<Companion>> {
+        Some(self.companion.clone())
     }
 }
 

@@ -340,7 +340,7 @@ impl<K: Object> Informer<K> {
 
     /// A part has a problem, or has it no more.
     pub(super) fn report(&self, part: usize, problem: Option<Problem>) {
-        self.status.send_if_modified(|status| match problem {
+        let changed = self.status.send_if_modified(|status| match problem {
             Some(problem) if status.problems.get(&part) != Some(&problem) => {
                 status.problems.insert(part, problem);
                 true
@@ -348,6 +348,9 @@ impl<K: Object> Informer<K> {
             Some(_) => false,
             None => status.problems.remove(&part).is_some(),
         });
+        if changed {
+            self.core.moved();
+        }
     }
 
     /// An object could not be decoded, or can be again.

@@ -445,7 +445,7 @@ impl Cache {
         self.all().iter().filter_map(|informer| Some((informer.name(), informer.problem()?))).collect()
     }
 
-    /// Counts changes: as long as it does not move, nothing was told to any handler.
+    /// Counts changes: as long as it does not move, nothing was told to any handler, and no problem has come or gone.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.core.changes()

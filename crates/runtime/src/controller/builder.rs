@@ -165,6 +165,7 @@ impl<R: Key> Builder<R> {
             },
         );
         let metrics = manager.controller_metrics().controller(&name, options.max_concurrent_reconciles.get());
+        let (reconciles, events) = super::components(manager.work(), &name);
         let inner = Arc::new(Inner {
             env: env.clone(),
             queue,
@@ -174,8 +175,8 @@ impl<R: Key> Builder<R> {
             filters,
             metrics,
             counts: Counts::default(),
-            reconciles: super::reconcile_component(manager.work(), &name),
-            events: manager.work().component(&format!("events/{name}")),
+            reconciles,
+            events,
             give_up: CancellationToken::new(),
             working: CancellationToken::new(),
             sources: Mutex::new(Sources {

@@ -16,6 +16,7 @@ use std::{
     },
 };
 
+use futures_util::future::join_all;
 use k1s_env::{Component, Env, Task, WorkTracker};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +31,7 @@ use crate::{
     cache::{Cache, Problem},
     predicate::MetaPredicate,
     queue::{Key, Queue, QueueState},
-    source::{Source, SourceContext, Started},
+    source::{CatchUp, Source, SourceContext, Started},
 };
 
 /// A controller of a manager. Clones are the same controller.
@@ -102,6 +103,7 @@ struct Running {
     stop: CancellationToken,
     synced: bool,
     problem: Box<dyn Fn() -> Option<Problem> + Send + Sync>,
+    catch_up: Box<dyn Fn() -> CatchUp + Send + Sync>,
     tasks: Arc<Mutex<Vec<Task<()>>>>,
     _guard: Box<dyn Send + Sync>,
 }
@@ -250,10 +252,10 @@ impl<R: Key> Inner<R> {
             stop: stop.clone(),
             tasks: Arc::clone(&tasks),
         };
-        let Started { synced, problem, guard } = source.start(context).map_err(|error| {
+        let Started { synced, problem, catch_up, guard } = source.start(context).map_err(|error| {
             ControllerError::Source { controller: Arc::clone(&self.name), source_name: name.clone(), error }
         })?;
-        let running = Running { name, stop, synced: false, problem, tasks, _guard: guard };
+        let running = Running { name, stop, synced: false, problem, catch_up, tasks, _guard: guard };
         self.sources.lock().running.insert(id, running);
         Ok(synced)
     }
@@ -341,6 +343,10 @@ pub(crate) trait AnyController: Send + Sync + 'static {
     fn stats(&self) -> ControllerStats;
     /// Sources that are not complete, and why.
     fn waiting_for(&self) -> Vec<(String, Option<Problem>)>;
+    /// Sources that were complete and have a problem now.
+    fn problems(&self) -> Vec<(String, Problem)>;
+    /// Waits until each source has queued what follows from all that has happened up to now, or has ended.
+    async fn catch_up(&self);
 }
 
 #[async_trait::async_trait]
@@ -414,11 +420,41 @@ impl<R: Key> AnyController for Inner<R> {
         let behind = sources.running.values().filter(|running| !running.synced);
         behind.map(|running| (running.name.clone(), (running.problem)())).collect()
     }
+
+    fn problems(&self) -> Vec<(String, Problem)> {
+        let sources = self.sources.lock();
+        let synced = sources.running.values().filter(|running| running.synced);
+        synced.filter_map(|running| Some((running.name.clone(), (running.problem)()?))).collect()
+    }
+
+    async fn catch_up(&self) {
+        let each: Vec<_> = {
+            let sources = self.sources.lock();
+            let ask =
+                |running: &Running| running.stop.clone().run_until_cancelled_owned((running.catch_up)());
+            sources.running.values().map(ask).collect()
+        };
+        join_all(each).await;
+    }
 }
 
-/// The component that a controller's reconciles are counted in.
-pub(crate) fn reconcile_component(work: &WorkTracker, name: &str) -> Component {
-    work.component(&format!("reconcile/{name}"))
+/// The components that a controller's reconciles and events are counted in. They are its own, though managers that share
+/// a tracker may have controllers of the same name: one that stops must not stop another. Those of a controller that has
+/// ended are taken over.
+pub(crate) fn components(work: &WorkTracker, name: &str) -> (Component, Component) {
+    let known = work.stats();
+    let mut own = name.to_owned();
+    for number in 2.. {
+        let reconciles = format!("reconcile/{own}");
+        let other = known.iter().find(|one| *one.name == *reconciles);
+        if other.is_none_or(|other| !other.accepting && other.in_flight == 0) {
+            break;
+        }
+        own = format!("{name}#{number}");
+    }
+    let reconciles = work.component(&format!("reconcile/{own}"));
+    reconciles.resume_accepting();
+    (reconciles, work.component(&format!("events/{own}")))
 }
 
 impl<R: Key> Clone for Controller<R> {

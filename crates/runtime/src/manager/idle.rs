@@ -1,8 +1,10 @@
 //! Triggered execution: run until there is nothing left to do, and say what was done.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, future::pending, sync::atomic::Ordering, time::Duration};
 
-use super::{Manager, ManagerError};
+use futures_util::future::{join, join_all};
+
+use super::{Companion, Manager, ManagerError, companion};
 use crate::{cache::Problem, controller::ControllerStats};
 
 /// How long is waited for.
@@ -38,6 +40,9 @@ pub struct IdleReport {
     pub delayed: usize,
     /// Kinds that could not be watched: what they would have caused is not done.
     pub problems: Vec<(String, Problem)>,
+    /// What the control plane's own controllers have done since they started: garbage collection, deletion of namespaces.
+    /// Nothing if there was nothing for them to do, or if they are not in this process and not waited for.
+    pub control_plane: BTreeMap<String, ControllerStats>,
 }
 
 impl IdleReport {
@@ -56,14 +61,33 @@ impl IdleReport {
 
 impl fmt::Display for IdleReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} reconciles, {} errors, {} writes", self.reconciles(), self.errors(), self.writes)?;
+        let (reconciles, errors) = (Count(self.reconciles(), "reconcile"), Count(self.errors(), "error"));
+        write!(f, "{reconciles}, {errors}, {}", Count(self.writes, "write"))?;
         if self.delayed > 0 {
             write!(f, ", {} to be looked at again later", self.delayed)?;
+        }
+        let mut between = "; control plane: ";
+        for (name, stats) in self.control_plane.iter().filter(|(_, stats)| stats.reconciles > 0) {
+            write!(f, "{between}{name} {}", Count(stats.reconciles, "reconcile"))?;
+            if stats.errors > 0 {
+                write!(f, " ({})", Count(stats.errors, "error"))?;
+            }
+            between = ", ";
         }
         for (kind, problem) in &self.problems {
             write!(f, "; {kind}: {problem}")?;
         }
         Ok(())
+    }
+}
+
+/// So many of something, as people write it.
+struct Count(u64, &'static str);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Count(count, what) = self;
+        write!(f, "{count} {what}{}", if *count == 1 { "" } else { "s" })
     }
 }
 
@@ -77,7 +101,7 @@ pub struct NotIdle {
     /// What kept it busy.
     pub busy: Vec<String>,
     /// What was done until then.
-    pub report: IdleReport,
+    pub report: Box<IdleReport>,
 }
 
 impl Manager {
@@ -85,6 +109,9 @@ impl Manager {
     ///
     /// Failed reconciles are tried again, and waited for. What a reconcile wants to look at again after a time is not: the
     /// report says how many such requests there are. Every cache has seen what was on the server at the end.
+    ///
+    /// On a control plane in this process, its own controllers count as well: garbage is collected, and namespaces that
+    /// were deleted are gone, unless a finalizer keeps them.
     ///
     /// # Errors
     /// Like [`start`](Self::start); and [`NotIdle`], if there was something left to do at the deadline.
@@ -112,30 +139,68 @@ impl Manager {
             Err(_) => Err(NotIdle {
                 after: options.deadline,
                 busy: self.busy(),
-                report: self.report(self.inner.cache.problems()),
+                report: Box::new(self.report(self.inner.cache.problems())),
             }),
         }
     }
 
     async fn idle(&self) -> Vec<(String, Problem)> {
-        self.elected().await;
+        let mut companion = self.inner.companion.clone();
         loop {
-            for controller in self.all_controllers() {
-                controller.started().await;
-                controller.idle().await;
-            }
-            let before = self.activity();
-            // Everything that is on the server now has been told to the handlers when this returns. If that has moved no
-            // queue, nothing is left.
-            let problems = self.inner.cache.catch_up().await;
-            let quiet = self
-                .all_controllers()
-                .iter()
-                .all(|controller| controller.state().is_idle() && controller.events_in_flight() == 0);
-            if quiet && self.activity() == before {
+            let beside = companion::running(&mut companion).await;
+            let settled = tokio::select! {
+                settled = self.settle(beside.as_ref()) => settled,
+                () = companion::changed(&mut companion) => None,
+            };
+            if let Some(problems) = settled
+                && !companion::has_changed(&companion)
+            {
                 return problems;
             }
         }
+    }
+
+    /// Waits until there is nothing to do here and beside, as far as is known, and then looks: `None` if there was more.
+    async fn settle(&self, beside: Option<&Manager>) -> Option<Vec<(String, Problem)>> {
+        let all: Vec<&Manager> = std::iter::once(self).chain(beside).collect();
+        for manager in &all {
+            manager.elected().await;
+            for controller in manager.all_controllers() {
+                controller.started().await;
+                controller.idle().await;
+            }
+        }
+        let before: Vec<u64> = all.iter().flat_map(|manager| manager.activity()).collect();
+        // Everything that is on the server now has been told to the handlers when this returns. If that has moved no queue,
+        // nothing is left: who reconciles nothing writes nothing.
+        let (problems, ()) = join(self.catch_up(), async {
+            if let Some(beside) = beside {
+                beside.catch_up().await;
+            }
+        })
+        .await;
+        let quiet = all.iter().all(|manager| manager.is_quiet());
+        let moved = all.iter().flat_map(|manager| manager.activity()).ne(before);
+        // What one leaves undone that stops is for those who come after it: they are waited for.
+        if beside.is_some_and(|beside| beside.inner.stopping.load(Ordering::Acquire)) {
+            pending::<()>().await;
+        }
+        (quiet && !moved).then_some(problems)
+    }
+
+    /// Waits until handlers and queues have been told of everything that has happened up to now. Gives the kinds that
+    /// cannot be followed.
+    async fn catch_up(&self) -> Vec<(String, Problem)> {
+        let controllers = self.all_controllers();
+        let sources = join_all(controllers.iter().map(|controller| controller.catch_up()));
+        join(self.inner.cache.catch_up(), sources).await.0
+    }
+
+    fn is_quiet(&self) -> bool {
+        let controllers = self.all_controllers();
+        controllers
+            .iter()
+            .all(|controller| controller.state().is_idle() && controller.events_in_flight() == 0)
     }
 
     /// Moves with everything that a controller does.
@@ -145,29 +210,76 @@ impl Manager {
 
     fn report(&self, problems: Vec<(String, Problem)>) -> IdleReport {
         let delayed = self.all_controllers().iter().map(|controller| controller.state().delayed).sum();
-        IdleReport { controllers: self.stats(), writes: self.inner.cache.writes(), delayed, problems }
+        let beside = self.inner.companion.as_ref().map(|companion| companion.borrow().clone());
+        let control_plane = match beside {
+            Some(Companion::Running(manager)) => manager.stats(),
+            _ => BTreeMap::new(),
+        };
+        let writes = self.inner.cache.writes();
+        IdleReport { controllers: self.stats(), writes, delayed, problems, control_plane }
     }
 
     /// What there is left to do.
     fn busy(&self) -> Vec<String> {
+        let mut busy = self.busy_here("controller");
+        let beside = self.inner.companion.as_ref().map(|companion| companion.borrow().clone());
+        match beside {
+            None | Some(Companion::Absent) => {}
+            Some(Companion::Starting { problem }) => busy.push(format!(
+                "the control plane's controllers do not run yet{}",
+                problem.map(|problem| format!(": {problem}")).unwrap_or_default()
+            )),
+            Some(Companion::Running(manager)) => busy.extend(manager.busy_here("the control plane's")),
+        }
+        if busy.is_empty() {
+            busy.push("caches have not seen all that is on the server".to_owned());
+        }
+        busy
+    }
+
+    /// What there is left to do for these controllers, who are called like that.
+    fn busy_here(&self, who: &str) -> Vec<String> {
         let mut busy = Vec::new();
+        let mut sources = BTreeMap::new();
         for controller in self.all_controllers() {
             let name = controller.name();
             for waiting in controller.waiting_for() {
-                busy.push(format!("controller {name} waits for {}", super::describe(waiting)));
+                busy.push(format!("{who} {name} waits for {}", super::describe(waiting)));
             }
             let state = controller.state();
             for (count, what) in [(state.ready, "queued"), (state.retrying, "to be tried again after errors")]
             {
                 if count > 0 {
-                    busy.push(format!("controller {name}: {count} {what}"));
+                    busy.push(format!("{who} {name}: {count} {what}"));
                 }
             }
+            sources.extend(controller.problems());
         }
         busy.extend(self.inner.work.running().iter().map(|work| format!("in flight: {work}")));
-        if busy.is_empty() {
-            busy.push("caches have not seen all that is on the server".to_owned());
-        }
+        busy.extend(sources.into_iter().map(|(name, problem)| format!("{name}: {problem}")));
         busy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_counts_as_people_do() {
+        let stats = |reconciles, errors| ControllerStats { reconciles, errors, panics: 0 };
+        let mut report = IdleReport { writes: 1, ..IdleReport::default() };
+        report.controllers.insert("team".to_owned(), stats(1, 0));
+        assert_eq!(report.to_string(), "1 reconcile, 0 errors, 1 write");
+        report.controllers.insert("user".to_owned(), stats(2, 1));
+        report.control_plane.insert("garbage-collector".to_owned(), stats(2, 1));
+        report.control_plane.insert("expiry".to_owned(), stats(0, 0));
+        report.control_plane.insert("namespace".to_owned(), stats(1, 0));
+        report.delayed = 3;
+        assert_eq!(
+            report.to_string(),
+            "3 reconciles, 1 error, 1 write, 3 to be looked at again later; \
+             control plane: garbage-collector 2 reconciles (1 error), namespace 1 reconcile"
+        );
     }
 }

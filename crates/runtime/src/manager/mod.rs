@@ -1,5 +1,6 @@
 //! The manager: what controllers share, and what starts and stops them.
 
+mod companion;
 mod group;
 mod idle;
 mod options;
@@ -19,11 +20,12 @@ use std::{
 
 use k1s_env::{Env, WorkTracker};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::group::Group;
 pub use self::{
+    companion::Companion,
     idle::{IdleOptions, IdleReport, NotIdle},
     options::ManagerOptions,
     runnable::{FnRunnable, Runnable, runnable},
@@ -55,6 +57,12 @@ pub trait Connect {
     fn work(&self) -> Option<WorkTracker> {
         None
     }
+
+    /// The controllers that belong to what is behind the client, if they run in this process: what they have to do counts
+    /// when a manager waits until it is idle.
+    fn companion(&self) -> Option<watch::Receiver<Companion>> {
+        None
+    }
 }
 
 impl Connect for kube::Client {
@@ -74,6 +82,10 @@ impl<T: Connect + ?Sized> Connect for &T {
 
     fn work(&self) -> Option<WorkTracker> {
         (**self).work()
+    }
+
+    fn companion(&self) -> Option<watch::Receiver<Companion>> {
+        (**self).companion()
     }
 }
 
@@ -155,6 +167,9 @@ struct Inner {
     elected: Group,
     failures: Mutex<Option<mpsc::UnboundedReceiver<ManagerError>>>,
     started: AtomicBool,
+    /// Set when it begins to stop.
+    stopping: AtomicBool,
+    companion: Option<watch::Receiver<Companion>>,
     is_leader: CancellationToken,
     addresses: Mutex<Addresses>,
 }
@@ -226,6 +241,8 @@ impl Manager {
                 controllers: Mutex::new(BTreeMap::new()),
                 failures: Mutex::new(Some(failures)),
                 started: AtomicBool::new(false),
+                stopping: AtomicBool::new(false),
+                companion: connect.companion(),
                 is_leader: CancellationToken::new(),
                 addresses: Mutex::new(Addresses::default()),
             }),

@@ -164,6 +164,7 @@ impl Manager {
         ended: Result<(), ManagerError>,
     ) -> Result<(), ManagerError> {
         let inner = &self.inner;
+        inner.stopping.store(true, Ordering::Release);
         tracing::info!("Received shutdown signal, initiating graceful shutdown");
         // Who leads no more must not go on for a moment longer than it takes.
         let lost = matches!(ended, Err(ManagerError::LeaderElectionLost));

@@ -120,9 +120,9 @@ async fn chaos(seed: u64, script: &Script) -> (Vec<String>, state::State) {
     let token = stop.clone();
     let operator = env.spawn("operator", async move { started.start(token).await });
 
-    let collector = collector(&env, kube());
-    let token = stop.clone();
-    let collector = env.spawn("collector", async move { collector.start(token).await });
+    let garbage = collector(&env, kube());
+    let (token, started) = (stop.clone(), garbage.clone());
+    let collector = env.spawn("collector", async move { started.start(token).await });
 
     let users: Vec<Task<()>> = script
         .users
@@ -146,14 +146,13 @@ async fn chaos(seed: u64, script: &Script) -> (Vec<String>, state::State) {
         user.clone().act(env.clone(), direct.clone()).await;
     }
     let mut complaints_at_end = Vec::new();
-    for _ in 0..2 {
-        // Garbage collection is not the operator's work; it may cause some.
+    // Garbage collection is not the operator's work; it may cause some.
+    for manager in [&manager, &garbage, &manager, &garbage] {
         match manager.wait_until_idle(IdleOptions::within(HANG)).await {
             Ok(report) if report.problems.is_empty() => {}
             Ok(report) => complaints_at_end.push(format!("idle, but: {report}")),
             Err(error) => complaints_at_end.push(error.to_string()),
         }
-        collected(&env, &direct).await;
     }
     let state = state::read(&direct, &mut complaints_at_end).await.unwrap();
     complaints_at_end.extend(state::compare_with_script(&state, &script.trees()));
@@ -162,16 +161,4 @@ async fn chaos(seed: u64, script: &Script) -> (Vec<String>, state::State) {
     collector.await.unwrap().unwrap();
     complaints_at_end.append(&mut complaints.lock());
     (complaints_at_end, state)
-}
-
-/// Waits until there are no more orphans to take away; if it never does, the state will tell.
-async fn collected(env: &Env, direct: &Client) {
-    for _ in 0..100 {
-        let mut orphans = Vec::new();
-        state::read(direct, &mut orphans).await.unwrap();
-        if orphans.is_empty() {
-            return;
-        }
-        env.sleep(Duration::from_millis(100)).await;
-    }
 }

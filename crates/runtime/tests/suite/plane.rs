@@ -118,6 +118,11 @@ impl Plane {
         self.https = Some(Https { files, proxy, serving });
     }
 
+    /// Waits until there is no garbage left.
+    pub(crate) async fn collected(&self) {
+        self.collector.as_ref().unwrap().idle().await;
+    }
+
     /// Whether connections are dropped on the way: requests fail that are right.
     pub(crate) fn is_shaky(&self) -> bool {
         self.https.is_some()
@@ -192,7 +197,7 @@ async fn open(env: &Env, backend: &Keeper) -> Arc<dyn Store> {
         Keeper::Disk(folder) => {
             let opened = env.timeout(HANG, async {
                 loop {
-                    // What the old server had under way may hold it for a moment.
+                    // What the old server had under way may hold it for a moment. The lock is a file's: nothing tells.
                     match DiskStore::open(env.clone(), folder.path(), DiskOptions::default()) {
                         Ok(store) => return store,
                         Err(_) => env.sleep(Duration::from_millis(5)).await,

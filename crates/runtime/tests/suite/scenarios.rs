@@ -11,12 +11,13 @@ use k1s_runtime::{
     client::{Client, Error, ListOptions},
     kind,
     leader::LeaderElectionOptions,
-    predicate, util,
+    predicate, runnable, util,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{ResourceExt as _, api::ObjectMeta};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::plane::{HANG, Plane, Running};
 
@@ -78,6 +79,7 @@ async fn insist<T>(plane: &Plane, mut attempt: impl AsyncFnMut() -> Result<T, Er
                 Ok(done) => return done,
                 Err(error) => {
                     assert!(plane.is_shaky(), "{error}");
+                    // Connections are cut by the clock: nothing tells when one would last.
                     plane.env.sleep(Duration::from_millis(2)).await;
                 }
             }
@@ -171,16 +173,11 @@ pub(crate) async fn children_that_are_spoiled_are_put_right(plane: &mut Plane) {
     user.update(&ConfigMap { data: map("a", "three").data, ..a }).await.unwrap();
     user.delete::<ConfigMap>(&key("b")).await.unwrap();
     running.idle().await;
-    // What has lost its owner is collected, in its own time.
-    let expected = texts(&[("a", "three")]);
-    let collected = async {
-        while mirrored(&user).await != expected {
-            plane.env.sleep(Duration::from_millis(5)).await;
-        }
-    };
-    plane.env.timeout(HANG, collected).await.expect("the orphan is taken away");
+    // What has lost its owner is collected.
+    plane.collected().await;
+    assert_eq!(mirrored(&user).await, texts(&[("a", "three")]));
     running.idle().await;
-    assert_eq!(mirrored(&user).await, expected);
+    assert_eq!(mirrored(&user).await, texts(&[("a", "three")]));
     running.end().await;
 }
 
@@ -306,15 +303,31 @@ pub(crate) async fn run_until_idle_does_all_there_is_to_do(plane: &mut Plane) {
 pub(crate) async fn a_shutdown_waits_for_what_is_in_flight(plane: &mut Plane) {
     let user = plane.user();
     let manager = plane.manager();
+    // What is stopped first, and what is stopped when no reconcile is left.
+    let (first, last) = (CancellationToken::new(), CancellationToken::new());
+    let stopped = |token: &CancellationToken| {
+        let token = token.clone();
+        move |stop: CancellationToken| {
+            let token = token.clone();
+            async move {
+                stop.cancelled().await;
+                token.cancel();
+                Ok(())
+            }
+        }
+    };
+    manager.add(runnable("first", stopped(&first)).without_leader_election());
+    manager.add(runnable("last", stopped(&last)));
     let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let ended = Arc::new(Mutex::new(Vec::new()));
-    let (told, wait, noted) = (begun.clone(), go.clone(), ended.clone());
+    let (told, wait, noted, over) = (begun.clone(), go.clone(), ended.clone(), last.clone());
     control(&manager, move |request: Request, context: Context| {
-        let (told, wait, noted) = (told.clone(), wait.clone(), noted.clone());
+        let (told, wait, noted, over) = (told.clone(), wait.clone(), noted.clone(), over.clone());
         async move {
             told.notify_one();
             wait.notified().await;
-            noted.lock().push((request.name().to_owned(), context.cancellation().is_cancelled()));
+            let cancelled = context.cancellation().is_cancelled() || over.is_cancelled();
+            noted.lock().push((request.name().to_owned(), cancelled));
             Ok::<_, BoxError>(Action::done())
         }
     });
@@ -323,12 +336,12 @@ pub(crate) async fn a_shutdown_waits_for_what_is_in_flight(plane: &mut Plane) {
     begun.notified().await;
     user.create(&map("b", "")).await.unwrap();
     running.stop.cancel();
-    // Time enough for a manager that does not wait to end.
-    plane.env.sleep(Duration::from_millis(30)).await;
+    plane.env.timeout(HANG, first.cancelled()).await.expect("the shutdown begins");
     assert!(!running.task.is_finished());
     go.notify_one();
     running.end().await;
     assert_eq!(*ended.lock(), [("a".to_owned(), false)], "it was not cancelled, and no other began");
+    assert!(last.is_cancelled());
 }
 
 pub(crate) async fn what_was_not_done_is_done_after_the_next_start(plane: &mut Plane) {

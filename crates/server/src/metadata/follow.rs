@@ -38,6 +38,9 @@ pub(super) async fn open(tenant: &Arc<Tenant>, query: &Query) -> Result<Response
         }
         other => other.map_err(store)?,
     };
+    if query.flag("progress") {
+        watch.request_progress();
+    }
     let (env, options) = (tenant.env(), tenant.options());
     let now = env.now();
     let lifetime = options.min_watch_lifetime.mul_f64(1.0 + env.random_f64());

@@ -5,7 +5,8 @@
 //! in the store's feed. `k1s-controllers` uses it where it is there. Only those may read it who may watch everything.
 //!
 //! - `?watch=true`: `ADDED` for what is there, a `BOOKMARK` with the annotation `k8s.io/initial-events-end`, then changes in
-//!   the order of revisions. With `&resourceVersion=N` only the changes behind N.
+//!   the order of revisions. With `&resourceVersion=N` only the changes behind N; `&progress=true` asks for a `BOOKMARK` as
+//!   soon as all that was there when the watch began has been told of.
 //! - `&all=namespaces&all=configmaps/kube-root-ca.crt`: every object of these resources (and this name); of others only
 //!   those that name owners, or wait for their dependents to go; and every deletion. Without `all`, everything.
 //! - without `watch`: a list; `?namespace=N` of what is in a namespace, `?of=widgets.example.com` of one resource.

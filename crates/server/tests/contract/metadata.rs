@@ -68,6 +68,28 @@ async fn a_watch_tells_what_is_there_and_then_what_happens() {
 }
 
 #[tokio::test]
+async fn a_watch_says_when_it_has_told_of_everything_if_it_is_asked_to() {
+    let client = server().await;
+    client.post(MAPS, owned("a")).await;
+    let mut watch = client.watch(&format!("{PATH}?all=nodes")).await;
+    assert_eq!(initial(&mut watch).await, ["configmaps/a"]);
+    let after =
+        client.post(MAPS, owned("b")).await["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    // Nothing of this is told, but the watch has been there.
+    let plain = client.post(MAPS, config_map("plain")).await;
+    let reached: u64 = plain["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
+    let path = |after: &str| format!("{PATH}?all=nodes&progress=true&resourceVersion={after}");
+    let mut asked = client.watch(&path(&after)).await;
+    let (kind, _, revision) = asked.brief().await;
+    assert!(kind == "BOOKMARK" && revision >= reached, "{kind} {revision}");
+    let before = (after.parse::<u64>().unwrap() - 1).to_string();
+    let mut asked = client.watch(&path(&before)).await;
+    assert_eq!(asked.brief().await.1, "b");
+    let (kind, _, revision) = asked.brief().await;
+    assert!(kind == "BOOKMARK" && revision >= reached, "{kind} {revision}");
+}
+
+#[tokio::test]
 async fn a_watch_can_leave_out_what_has_nothing_to_do_with_ownership() {
     let client = server().await;
     for name in ["plain", "named"] {

@@ -1,0 +1,258 @@
+//! A manager with these controllers is idle when they have seen everything, and have done what follows from it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use common::{Api, Connected, DEFINITIONS, MAPS, SECRETS, VIEWS, all, blocking, definition, owner};
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use k1s_controllers::{ControllersOptions, add_to_manager};
+use k1s_env::{Env, Task};
+use k1s_runtime::{
+    IdleOptions, Manager, ManagerOptions,
+    manager::{IdleReport, ManagerError},
+};
+use k1s_server::{ApiServer, Body};
+use k1s_store::{MemoryOptions, MemoryStore};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+
+const NAMESPACES: &str = "/api/v1/namespaces";
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+/// A server whose time stands still.
+async fn simulated() -> Api {
+    let (env, _) = Env::simulated(5);
+    let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
+    Api::bare(env, store).await
+}
+
+struct Running {
+    manager: Manager,
+    stop: CancellationToken,
+    task: Task<Result<(), ManagerError>>,
+}
+
+fn start(connected: Connected, options: &ControllersOptions) -> Running {
+    let manager = Manager::new(connected, ManagerOptions::local()).unwrap();
+    add_to_manager(&manager, options).unwrap();
+    let (stop, started) = (CancellationToken::new(), manager.clone());
+    let told = stop.clone();
+    let task = manager.env().spawn("manager", async move { started.start(told).await });
+    Running { manager, stop, task }
+}
+
+impl Running {
+    /// Nothing is left to do; in real time, lest it hangs.
+    async fn idle(&self) -> IdleReport {
+        let idle = self.manager.wait_until_idle(IdleOptions::default());
+        let waited = Env::system().timeout(Duration::from_secs(60), idle).await;
+        waited.expect("it becomes idle").unwrap()
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        self.task.await.unwrap().unwrap();
+    }
+}
+
+/// The names of what is in a collection, but for what every namespace has.
+async fn names(api: &Api, collection: &str) -> Vec<String> {
+    let list = api.get(collection).await;
+    let items = list["items"].as_array().unwrap();
+    let mut names: Vec<String> =
+        items.iter().map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect();
+    names.retain(|name| name != "kube-root-ca.crt");
+    names
+}
+
+#[tokio::test]
+async fn when_it_is_idle_there_is_no_garbage() {
+    for view in VIEWS {
+        let api = simulated().await;
+        let running = start(api.connect(view), &all());
+        for round in 0..10 {
+            let policy = ["Background", "Foreground"][round % 2];
+            let top = api.create(MAPS, "top", &[]).await;
+            let middle = api.create(SECRETS, "middle", &[blocking("top", &top)]).await;
+            let reference = json!({"apiVersion": "v1", "kind": "Secret", "name": "middle", "uid": middle});
+            for leaf in ["a", "b"] {
+                api.create(MAPS, leaf, std::slice::from_ref(&reference)).await;
+            }
+            if round % 3 == 0 {
+                running.idle().await;
+            }
+            api.delete(&format!("{MAPS}/top"), policy).await;
+            let report = running.idle().await;
+            let left = (names(&api, MAPS).await, names(&api, SECRETS).await);
+            assert_eq!(left, (vec![], vec![]), "{view:?} {policy} {round}: {report}");
+        }
+        running.end().await;
+    }
+}
+
+#[tokio::test]
+async fn when_it_is_idle_namespaces_and_definitions_that_were_deleted_are_gone() {
+    for view in VIEWS {
+        let api = simulated().await;
+        let running = start(api.connect(view), &all());
+        for _ in 0..3 {
+            api.create(NAMESPACES, "blue", &[]).await;
+            api.create("/api/v1/namespaces/blue/configmaps", "a", &[]).await;
+            api.create_with(DEFINITIONS, definition("Namespaced")).await;
+            let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}});
+            api.create_with(WIDGETS, widget).await;
+            api.delete(&format!("{NAMESPACES}/blue"), "Background").await;
+            api.delete(&format!("{DEFINITIONS}/widgets.example.com"), "Background").await;
+            let report = running.idle().await;
+            assert!(!names(&api, NAMESPACES).await.contains(&"blue".to_owned()), "{view:?}: {report}");
+            assert_eq!(names(&api, DEFINITIONS).await, [""; 0], "{view:?}: {report}");
+        }
+        running.end().await;
+    }
+}
+
+/// A server with a fault.
+#[derive(Clone)]
+struct Faulty {
+    server: ApiServer,
+    fault: Fault,
+}
+
+#[derive(Clone)]
+enum Fault {
+    /// It forgets a kind for one request of this method.
+    Forgets(Arc<Mutex<Option<http::Method>>>),
+    /// Its watch of everything falls silent after the first bookmark.
+    FallsSilent,
+}
+
+impl<B> Service<Request<B>> for Faulty
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        match &self.fault {
+            Fault::Forgets(method) => {
+                let mut method = method.lock();
+                if request.uri().path().starts_with(WIDGETS) && method.as_ref() == Some(request.method()) {
+                    *method = None;
+                    let answer =
+                        Response::builder().status(404).body(Body::from(b"404 page not found\n".to_vec()));
+                    return Box::pin(async move { Ok(answer.unwrap()) });
+                }
+            }
+            Fault::FallsSilent if request.uri().path() == "/k1s/v1/metadata" => {
+                let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+                let answer = self.server.call(request);
+                return Box::pin(async move {
+                    Ok(answer.await?.map(|body| if watches { until_bookmark(body) } else { body }))
+                });
+            }
+            Fault::FallsSilent => {}
+        }
+        self.server.call(request)
+    }
+}
+
+/// What a watch says up to its first bookmark; then it stays open and says nothing.
+fn until_bookmark(body: Body) -> Body {
+    let chunks = futures_util::stream::unfold((body, false), |(mut body, silent)| async move {
+        if silent {
+            std::future::pending::<()>().await;
+        }
+        let chunk = body.frame().await?.unwrap().into_data().unwrap();
+        let silent = chunk.windows(8).any(|text| text == b"BOOKMARK");
+        Some((chunk, (body, silent)))
+    });
+    Body::stream(chunks)
+}
+
+#[tokio::test]
+async fn a_feed_that_is_behind_is_waited_for_until_it_has_seen_everything() {
+    let api = simulated().await;
+    let server = Faulty { server: api.server.clone(), fault: Fault::FallsSilent };
+    let connected = Connected { client: kube::Client::new(server, "default"), env: api.env.clone() };
+    let running = start(connected, &all());
+    running.idle().await;
+    for policy in ["Background", "Foreground"] {
+        let top = api.create(MAPS, "top", &[]).await;
+        let middle = api.create(MAPS, "middle", &[blocking("top", &top)]).await;
+        api.create(SECRETS, "leaf", &[blocking("middle", &middle)]).await;
+        api.create(NAMESPACES, "blue", &[]).await;
+        api.delete(&format!("{MAPS}/top"), policy).await;
+        api.delete(&format!("{NAMESPACES}/blue"), policy).await;
+        let report = running.idle().await;
+        let left = (names(&api, MAPS).await, names(&api, SECRETS).await);
+        assert_eq!(left, (vec![], vec![]), "{policy}: {report}");
+        assert!(!names(&api, NAMESPACES).await.contains(&"blue".to_owned()), "{policy}: {report}");
+    }
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_kind_that_is_not_where_it_was_is_asked_for_anew_and_that_is_no_error() {
+    let env = Env::system();
+    let api = Api::bare(env.clone(), Arc::new(MemoryStore::default())).await;
+    let method = Arc::new(Mutex::new(None));
+    let server = Faulty { server: api.server.clone(), fault: Fault::Forgets(method.clone()) };
+    let running = start(Connected { client: kube::Client::new(server, "default"), env }, &all());
+    api.create_with(DEFINITIONS, definition("Namespaced")).await;
+    let widget = |name: &str, owners: &[Value]| {
+        json!({"apiVersion": "example.com/v1", "kind": "Widget",
+            "metadata": {"name": name, "ownerReferences": owners}})
+    };
+    let reference = |name: &str, uid: &str| json!({"apiVersion": "example.com/v1", "kind": "Widget", "name": name, "uid": uid});
+    // An owner is looked for.
+    *method.lock() = Some(http::Method::GET);
+    let top = api.create_with(WIDGETS, widget("top", &[])).await;
+    api.create_with(WIDGETS, widget("middle", &[reference("top", &top)])).await;
+    running.idle().await;
+    assert_eq!(*method.lock(), None);
+    assert_eq!(names(&api, WIDGETS).await, ["middle", "top"]);
+    // A dependent is deleted.
+    *method.lock() = Some(http::Method::DELETE);
+    api.delete(&format!("{WIDGETS}/top"), "Background").await;
+    running.idle().await;
+    assert_eq!(*method.lock(), None);
+    assert_eq!(names(&api, WIDGETS).await, [""; 0]);
+    // The objects of a definition are deleted.
+    api.create_with(WIDGETS, widget("w", &[])).await;
+    *method.lock() = Some(http::Method::DELETE);
+    api.delete(&format!("{DEFINITIONS}/widgets.example.com"), "Background").await;
+    let report = running.idle().await;
+    assert_eq!(*method.lock(), None);
+    assert_eq!(names(&api, DEFINITIONS).await, [""; 0]);
+    // A dependent whose owner's kind is gone for good.
+    let map = owner("nobody", "no-uid");
+    let lost = json!({"apiVersion": "example.com/v1", "kind": "Widget", "name": "lost", "uid": "lost-uid"});
+    api.create(MAPS, "waits", &[lost]).await;
+    api.create(MAPS, "goes", &[map]).await;
+    assert_eq!(report.errors(), 0, "{report}");
+    let report = running.idle().await;
+    assert_eq!(names(&api, MAPS).await, ["waits"]);
+    assert_eq!(report.errors(), 0, "{report}");
+    running.end().await;
+}

@@ -1,0 +1,206 @@
+//! A program that runs until it is idle also waits for what the control plane's own controllers have to do because of it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use k1s::{
+    Runtime,
+    controllers::ControllersOptions,
+    env::{Env, VirtualClock},
+    k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret},
+    kube::{
+        Api, ResourceExt as _,
+        api::{DeleteParams, PostParams},
+    },
+    runtime::{
+        Action, Context, Controller, IdleOptions, Manager, ManagerOptions, Request,
+        client::{DeleteOptions, PropagationPolicy},
+        kind,
+        manager::IdleReport,
+    },
+};
+use serde_json::json;
+
+async fn simulated() -> (Runtime, VirtualClock) {
+    let (env, clock) = Env::simulated(11);
+    (Runtime::builder().env(env).start().await.unwrap(), clock)
+}
+
+/// A root, and below it two more levels of two kinds; each level keeps the one above it from going first.
+async fn tree(runtime: &Runtime, root: &str) {
+    let maps = Api::<ConfigMap>::default_namespaced(runtime.client());
+    let secrets = Api::<Secret>::default_namespaced(runtime.client());
+    let made = |name: &str, owner: Option<(&str, &str, String)>| {
+        let owners = owner.map(|(kind, name, uid)| {
+            json!([{"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, "blockOwnerDeletion": true}])
+        });
+        json!({"metadata": {"name": name, "ownerReferences": owners}})
+    };
+    let create = PostParams::default();
+    let top = maps.create(&create, &serde_json::from_value(made(root, None)).unwrap()).await.unwrap();
+    for branch in ["a", "b"] {
+        let name = format!("{root}-{branch}");
+        let owner = Some(("ConfigMap", root, top.uid().unwrap()));
+        let middle = serde_json::from_value(made(&name, owner)).unwrap();
+        let middle = secrets.create(&create, &middle).await.unwrap();
+        for leaf in ["1", "2"] {
+            let owner = Some(("Secret", &*name, middle.uid().unwrap()));
+            let leaf = serde_json::from_value(made(&format!("{name}-{leaf}"), owner)).unwrap();
+            maps.create(&create, &leaf).await.unwrap();
+        }
+    }
+}
+
+/// What is there of the trees.
+async fn left(runtime: &Runtime) -> Vec<String> {
+    let maps = Api::<ConfigMap>::default_namespaced(runtime.client());
+    let secrets = Api::<Secret>::default_namespaced(runtime.client());
+    let all = Default::default();
+    let mut names: Vec<String> =
+        maps.list(&all).await.unwrap().iter().map(|one| format!("map {}", one.name_any())).collect();
+    names.extend(secrets.list(&all).await.unwrap().iter().map(|one| format!("secret {}", one.name_any())));
+    names.retain(|name| name != "map kube-root-ca.crt");
+    names
+}
+
+/// A manager whose controller deletes every ConfigMap that is called like this.
+fn deletes(runtime: &Runtime, prefix: &'static str, policy: PropagationPolicy) -> Manager {
+    let manager = Manager::new(runtime, ManagerOptions::local()).unwrap();
+    let client = manager.client();
+    Controller::managed_by(&manager)
+        .for_(kind::<ConfigMap>())
+        .complete(move |key: Request, _: Context| {
+            let client = client.clone();
+            async move {
+                let Some(map) = client.get_opt::<ConfigMap>(&key).await? else { return Ok(Action::done()) };
+                if key.name().starts_with(prefix)
+                    && !key.name().contains('-')
+                    && map.metadata.deletion_timestamp.is_none()
+                {
+                    let options = DeleteOptions { propagation_policy: Some(policy), ..Default::default() };
+                    client.delete_with::<ConfigMap>(&key, options).await?;
+                }
+                Ok::<_, k1s::runtime::client::Error>(Action::done())
+            }
+        })
+        .unwrap();
+    manager
+}
+
+async fn run(manager: &Manager) -> IdleReport {
+    manager.run_until_idle(IdleOptions::default()).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_a_program_deletes_is_collected_down_to_the_last_level_when_it_ends() {
+    for policy in [PropagationPolicy::Background, PropagationPolicy::Foreground] {
+        let (runtime, _clock) = simulated().await;
+        for root in ["root1", "root2", "kept"] {
+            tree(&runtime, root).await;
+        }
+        let report = run(&deletes(&runtime, "root", policy)).await;
+        let left = left(&runtime).await;
+        assert!(
+            left.len() == 7 && left.iter().all(|name| name.contains("kept")),
+            "{policy:?}: {left:?} after {report}"
+        );
+        assert!(report.control_plane["garbage-collector"].reconciles >= 12, "{report}");
+        runtime.stop().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn programs_that_run_after_each_other_leave_nothing_for_the_next_one() {
+    let (runtime, _clock) = simulated().await;
+    for policy in [PropagationPolicy::Foreground, PropagationPolicy::Background].into_iter().cycle().take(10)
+    {
+        tree(&runtime, "root").await;
+        let report = run(&deletes(&runtime, "root", policy)).await;
+        assert_eq!(left(&runtime).await, [""; 0], "{report}");
+    }
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_manager_that_goes_on_waits_for_garbage_collection_too() {
+    let (runtime, _clock) = simulated().await;
+    let manager = deletes(&runtime, "root", PropagationPolicy::Foreground);
+    let stop = tokio_util::sync::CancellationToken::new();
+    let (started, told) = (manager.clone(), stop.clone());
+    let running = runtime.env().spawn("manager", async move { started.start(told).await });
+    for _ in 0..10 {
+        tree(&runtime, "root").await;
+        manager.wait_until_idle(IdleOptions::default()).await.unwrap();
+        assert_eq!(left(&runtime).await, [""; 0]);
+        // A program that ends does not end the work of another, be their controllers called the same.
+        run(&deletes(&runtime, "other", PropagationPolicy::Background)).await;
+    }
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_namespace_that_a_program_deletes_is_gone_when_it_ends() {
+    let (runtime, _clock) = simulated().await;
+    runtime
+        .apply(
+            "{apiVersion: v1, kind: Namespace, metadata: {name: blue}}\n---\n\
+             {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: blue}}",
+        )
+        .await
+        .unwrap();
+    let manager = Manager::new(&runtime, ManagerOptions::local()).unwrap();
+    let client = manager.client();
+    Controller::managed_by(&manager)
+        .for_(kind::<Namespace>())
+        .complete(move |key: Request, _: Context| {
+            let client = client.clone();
+            async move {
+                if key.name() == "blue" && client.get_opt::<Namespace>(&key).await?.is_some() {
+                    client.delete::<Namespace>(&key).await?;
+                }
+                Ok::<_, k1s::runtime::client::Error>(Action::done())
+            }
+        })
+        .unwrap();
+    let report = run(&manager).await;
+    let namespaces = Api::<Namespace>::all(runtime.client());
+    assert!(namespaces.get_opt("blue").await.unwrap().is_none(), "{report}");
+    assert!(report.control_plane["namespace"].reconciles > 0, "{report}");
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_waits_for_a_finalizer_of_somebody_else_is_not_waited_for() {
+    let (runtime, _clock) = simulated().await;
+    runtime
+        .apply(
+            "{apiVersion: v1, kind: Namespace, metadata: {name: blue}}\n---\n\
+             {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: blue, finalizers: [example.com/hold]}}",
+        )
+        .await
+        .unwrap();
+    let namespaces = Api::<Namespace>::all(runtime.client());
+    namespaces.delete("blue", &DeleteParams::default()).await.unwrap();
+    let report = run(&deletes(&runtime, "nothing", PropagationPolicy::Background)).await;
+    let namespace = namespaces.get("blue").await.unwrap();
+    let conditions = namespace.status.unwrap().conditions.unwrap();
+    assert!(conditions.iter().any(|one| one.type_ == "NamespaceContentRemaining"), "{conditions:?}");
+    assert!(report.control_plane["namespace"].reconciles > 0, "{report}");
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn where_there_is_nothing_for_the_controllers_to_do_none_are_waited_for() {
+    let (runtime, _clock) = simulated().await;
+    runtime.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}}").await.unwrap();
+    let report = run(&deletes(&runtime, "root", PropagationPolicy::Background)).await;
+    assert!(report.control_plane.is_empty(), "{report}");
+    runtime.stop().await.unwrap();
+    let runtime = Runtime::builder().controllers(ControllersOptions::none()).start().await.unwrap();
+    tree(&runtime, "root").await;
+    let report = run(&deletes(&runtime, "root", PropagationPolicy::Background)).await;
+    assert!(report.control_plane.is_empty(), "{report}");
+    assert_eq!(left(&runtime).await.len(), 6);
+    runtime.stop().await.unwrap();
+}
