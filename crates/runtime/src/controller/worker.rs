@@ -87,7 +87,6 @@ async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
 
 /// Runs the reconciler for a key, and does with it what the outcome asks for. The key is not handed out again before the
 /// item that is given back is done.
-
 async fn reconcile<R: Key>(
     controller: &Inner<R>,
     mut item: Item<R>,
