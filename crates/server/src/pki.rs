@@ -152,10 +152,9 @@ impl Authority {
         let pair = parse_key(key)?;
         let der = CertificateDer::from_pem_slice(certificate.as_bytes())
             .map_err(|error| PkiError::Certificate(error.to_string()))?;
-        RootCertStore::empty()
-            .add(der.clone())
-            .map_err(|error| PkiError::Certificate(error.to_string()))?;
-        let private = PrivateKeyDer::try_from(pair.serialize_der()).map_err(|error| PkiError::Key(error.into()))?;
+        RootCertStore::empty().add(der.clone()).map_err(|error| PkiError::Certificate(error.to_string()))?;
+        let private =
+            PrivateKeyDer::try_from(pair.serialize_der()).map_err(|error| PkiError::Key(error.into()))?;
         rustls::sign::CertifiedKey::from_der(vec![der], private, &provider())
             .map_err(|_| PkiError::NotThisKeys)?;
         // All that an issuer has to know of its certificate is the same for all that are made here.

@@ -110,8 +110,7 @@ async fn in_store(
         None => text("admin.token").to_owned(),
     };
     let Some(names) = names else { return Ok(Identity { token, tls: None }) };
-    let authority =
-        Authority::from_pem(text("ca.crt"), text("ca.key")).map_err(|error| damaged(&error))?;
+    let authority = Authority::from_pem(text("ca.crt"), text("ca.key")).map_err(|error| damaged(&error))?;
     let files =
         authority.issue(&names, env.wall()).map_err(|error| StartError::Certificate(error.to_string()))?;
     let by = Issuer::Authority(Arc::new(authority));
@@ -188,4 +187,63 @@ fn random_token(env: &Env) -> String {
     let mut bytes = [0_u8; 24];
     env.fill_random(&mut bytes);
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use k1s_server::Listener;
+    use k1s_store::MemoryStore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_certificate_is_renewed_before_its_end_while_it_is_served() {
+        let (env, clock) = Env::simulated(1);
+        let folder = tempfile::tempdir().unwrap();
+        let names = vec!["localhost".to_owned()];
+        let keep = Keep::Folder(folder.path().to_owned());
+        let identity = keep.identity(&env, &MemoryStore::default(), Some(names.clone()), None).await.unwrap();
+        let (first, renewal) = identity.tls.unwrap();
+        let listener = Listener::http(([127, 0, 0, 1], 0).into()).await.unwrap().with_tls(&first).unwrap();
+        let slot = listener.served_certificate().unwrap();
+        let renewing = env.spawn("renewing", renewal.unwrap().run(env.clone(), first.clone(), slot));
+        let path = folder.path().join("apiserver.crt");
+        // A look twice a day.
+        let mut looks = 0;
+        while std::fs::read_to_string(&path).unwrap() == first.certificate {
+            while clock.sleepers() == 0 {
+                env.yield_now().await;
+                // It is being renewed.
+                if std::fs::read_to_string(&path).unwrap() != first.certificate {
+                    break;
+                }
+            }
+            clock.advance_to_next();
+            looks += 1;
+            assert!(looks < 800, "it has expired");
+        }
+        let days = looks / 2;
+        assert!((335..338).contains(&days), "30 days before its end: {days}");
+        let renewed = TlsFiles { certificate: std::fs::read_to_string(&path).unwrap(), ..first.clone() };
+        assert!(first.check(&names, env.wall() + RENEW_BEFORE).is_err());
+        // The key was written before the certificate.
+        let key = std::fs::read_to_string(folder.path().join("apiserver.key")).unwrap();
+        TlsFiles { key, ..renewed }.check(&names, env.wall() + RENEW_BEFORE).unwrap();
+        renewing.abort();
+    }
+
+    #[tokio::test]
+    async fn what_is_damaged_in_the_store_is_refused() {
+        let env = Env::system();
+        for damaged in ["not JSON", "{}", r#"{"admin.token": "t", "ca.key": "", "ca.crt": ""}"#] {
+            let store = MemoryStore::default();
+            store.create(PLACE.into(), damaged.into()).await.unwrap();
+            let refused = Keep::Store.identity(&env, &store, Some(vec!["localhost".into()]), None).await;
+            let Err(refused) = refused else { panic!("{damaged} was taken") };
+            assert!(
+                refused.to_string().contains("the authority in the store (at /_k1s/identity)"),
+                "{refused}"
+            );
+        }
+    }
 }

@@ -96,7 +96,8 @@ impl PkiFolder {
         };
         let files = issuer.issue(names, now).map_err(|error| match error {
             PkiError::Foreign(_) => {
-                let reason = format!("{error}; have it issue {CERTIFICATE} and {KEY} for {}", names.join(", "));
+                let reason =
+                    format!("{error}; have it issue {CERTIFICATE} and {KEY} for {}", names.join(", "));
                 self.wrong(CA_CERTIFICATE, &reason)
             }
             other => StartError::Certificate(other.to_string()),
