@@ -188,8 +188,8 @@ async fn what_is_in_flight_is_told_by_name() {
         "\nwork: 1 in flight, the oldest first\n  reconcile/slow default/stuck (",
         "reconcile/slow: 1 in flight, the oldest for ",
         "\nqueues:\n  slow: 0 ready, 1 processing, 0 retrying, 0 delayed",
-        "ConfigMap.v1: complete, ",
-        "Widget.v1.test.k1s.dev: not complete yet, 0 objects; the server does not serve ",
+        "\ninformers:\n  ConfigMap: complete, ",
+        "  Widget.test.k1s.dev: not complete yet, 0 objects; the server does not serve ",
         "\nelection: none\n",
     ] {
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");

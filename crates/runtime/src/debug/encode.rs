@@ -132,7 +132,8 @@ impl Tables {
     }
 
     fn line(&mut self, symbol: &Symbol) -> Line {
-        let (name, filename) = (self.text(&symbol.name()), self.text(&symbol.filename()));
+        let filename = symbol.filename();
+        let (name, filename) = (self.text(&whole_name(&symbol.name(), &filename)), self.text(&filename));
         let system_name = self.text(&symbol.sys_name());
         let next = self.functions.len() as u64 + 1;
         let function_id = *self.functions.entry((system_name, filename)).or_insert(next);
@@ -197,9 +198,32 @@ pub(super) fn profile(report: &Report) -> Profile {
     profile
 }
 
+/// Line tables alone have names without the modules they are in, and every closure is `{closure#0}`: the file tells them apart.
+fn whole_name(name: &str, file: &str) -> String {
+    if name.contains("::") || file.is_empty() || file == "Unknown" {
+        return name.to_owned();
+    }
+    let mut parts: Vec<&str> = file.rsplit('/').take(2).collect();
+    parts.reverse();
+    format!("{name} ({})", parts.join("/"))
+}
+
 /// Encoded and packed.
 pub(super) fn gzip(profile: &Profile) -> io::Result<Vec<u8>> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     packed.write_all(&profile.encode_to_vec())?;
     packed.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_a_module_have_their_file() {
+        assert_eq!(whole_name("a::b", "/x/src/lib.rs"), "a::b");
+        assert_eq!(whole_name("{closure#0}", "/x/src/queue/item.rs"), "{closure#0} (queue/item.rs)");
+        assert_eq!(whole_name("main", "main.rs"), "main (main.rs)");
+        assert_eq!(whole_name("memcpy", "Unknown"), "memcpy");
+    }
 }

@@ -95,7 +95,6 @@ impl DebugPages {
     }
 
     #[cfg(not(all(feature = "pprof", unix)))]
-    #[expect(clippy::unused_async, reason = "with the feature it waits")]
     async fn profile(&self, _: Duration) -> Page {
         let _ = (&self.env, &self.stop);
         Page::text(StatusCode::NOT_IMPLEMENTED, format!("{}\n", no_profiles()))
