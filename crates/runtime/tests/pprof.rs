@@ -239,8 +239,8 @@ async fn a_profile_says_where_the_time_goes() {
 
     // Two at once: one is told so.
     let (one, other) = tokio::join!(
-        get(address, "/debug/pprof/profile?seconds=1"),
-        get(address, "/debug/pprof/profile?seconds=1")
+        get(address, "/debug/pprof/profile?seconds=2"),
+        get(address, "/debug/pprof/profile?seconds=2")
     );
     let (profiled, refused) = if one.status == 200 { (one, other) } else { (other, one) };
     assert_eq!((profiled.status, refused.status), (200, 500), "{}", refused.text());
@@ -266,13 +266,16 @@ async fn a_profile_says_where_the_time_goes() {
     assert!(burnt > 0, "{:?}", profile.string_table);
 
     // A manager that stops does not wait for a profile, and the profile ends as one.
-    let long = world.env.spawn("long profile", get(address, "/debug/pprof/profile?seconds=3600"));
-    loop {
-        let answer = get(address, "/debug/pprof/profile?seconds=1").await;
-        if answer.status == 500 {
-            break;
+    let long = world.env.spawn("long profile", async move {
+        loop {
+            // One that looks whether this one has begun may be there first.
+            let answer = get(address, "/debug/pprof/profile?seconds=3600").await;
+            if answer.status != 500 {
+                return answer;
+            }
         }
-    }
+    });
+    while get(address, "/debug/pprof/profile?seconds=1").await.status != 500 {}
     world.env.timeout(HANG, running.end()).await.unwrap().unwrap();
     assert_eq!(long.await.unwrap().status, 200);
     stop.store(true, Ordering::Relaxed);

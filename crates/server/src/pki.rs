@@ -90,7 +90,7 @@ impl TlsFiles {
 pub fn certificate(names: &[String]) -> Result<TlsFiles, PkiError> {
     let key = KeyPair::generate()?;
     let authority = Authority::signed(authority_params()?, key)?;
-    authority.sign(serving_params(names)?)
+    authority.sign(&serving_params(names)?)
 }
 
 /// Why there is no authority, or no certificate by it.
@@ -197,12 +197,12 @@ impl Authority {
         let (epoch, now_since) = (rcgen::date_time_ymd(1970, 1, 1), since_epoch(now));
         params.not_before = epoch + now_since.saturating_sub(SKEW);
         params.not_after = epoch + now_since + SERVING_VALIDITY;
-        let files = self.sign(params)?;
+        let files = self.sign(&params)?;
         files.check(names, now).map_err(PkiError::Foreign)?;
         Ok(files)
     }
 
-    fn sign(&self, params: CertificateParams) -> Result<TlsFiles, PkiError> {
+    fn sign(&self, params: &CertificateParams) -> Result<TlsFiles, PkiError> {
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(TlsFiles {

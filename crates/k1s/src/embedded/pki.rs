@@ -114,11 +114,11 @@ impl PkiFolder {
         let authority = match (self.read(CA_CERTIFICATE)?, self.read(CA_KEY)?) {
             (Some(certificate), None) => return Ok((certificate, None)),
             (Some(certificate), Some(key)) => Authority::from_pem(&certificate, &key),
-            (None, Some(key)) => Authority::from_key(&key, now).and_then(|authority| {
+            (None, Some(key)) => {
                 // A start that was cut short, or somebody removed it.
                 tracing::warn!(folder = %self.path.display(), "{CA_CERTIFICATE} is missing and is made again from {CA_KEY}");
-                Ok(authority)
-            }),
+                Authority::from_key(&key, now)
+            }
             (None, None) => Authority::generate(now),
         };
         let authority = authority.map_err(|error| match error {
