@@ -41,7 +41,9 @@ impl PkiFolder {
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path).map_err(|error| wrong(path, &error))?;
+        if !path.exists() {
+            builder.create(path).and_then(|()| sync_parent(path)).map_err(|error| wrong(path, &error))?;
+        }
         let lock_path = path.join(".lock");
         let lock = match private().create(true).truncate(false).open(&lock_path) {
             Ok(lock) => {
@@ -188,6 +190,12 @@ impl PkiFolder {
 
 fn wrong(path: &Path, reason: &dyn std::fmt::Display) -> StartError {
     StartError::Pki { path: path.to_owned(), reason: reason.to_string() }
+}
+
+/// What is written to a folder is only as lasting as the folder's own place.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 fn cannot_write(error: &io::Error) -> bool {
