@@ -10,9 +10,6 @@ use super::encode;
 /// How often a second of processor time is looked at, as in Go.
 const HERTZ: i32 = 100;
 
-/// Unwinding from inside of these can block for ever, as they hold locks that unwinding needs: they are not looked at.
-const NOT_INSIDE: [&str; 4] = ["libc", "libgcc", "pthread", "vdso"];
-
 /// Why there is no profile.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProfileError {
@@ -40,7 +37,10 @@ pub(super) async fn profile(
         target_arch = "riscv64",
         target_arch = "loongarch64"
     ))]
-    let builder = builder.blocklist(&NOT_INSIDE);
+    let builder = {
+        // Unwinding from inside of these can block for ever, as they hold locks that unwinding needs: they are not looked at.
+        builder.blocklist(&["libc", "libgcc", "pthread", "vdso"])
+    };
     let guard = builder.build().map_err(|error| match error {
         pprof::Error::Running => ProfileError::InUse,
         other => ProfileError::Profiler(other),
