@@ -29,23 +29,29 @@ pub(crate) struct Options {
     /// there is no finer authorisation yet.
     #[arg(long)]
     pub(crate) allow_remote: bool,
-    /// Where to write a kubeconfig for kubectl, with a token of its own that may do everything.
+    /// Where to write a kubeconfig for kubectl, with the admin token, which may do everything.
     #[arg(long, value_name = "FILE", default_value = "k1s.kubeconfig")]
     pub(crate) kubeconfig: PathBuf,
-    /// Keeps everything in this folder. Without it (and without --etcd) everything is in memory and gone at the end.
+    /// Keeps everything in this folder, certificates and the admin token in its `pki`. Without it (and without --etcd)
+    /// everything is in memory and gone at the end.
     #[arg(long, value_name = "DIR", conflicts_with = "etcd")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Keeps everything in etcd, at these addresses: `http://127.0.0.1:2379`.
+    /// Keeps everything in etcd, at these addresses: `http://127.0.0.1:2379`. Servers that share an etcd share the
+    /// certificate authority and the admin token in it, unless --cert-dir says otherwise.
     #[arg(long, value_name = "URL", num_args = 1..)]
     pub(crate) etcd: Vec<String>,
     /// Serves plain HTTP instead of HTTPS.
     #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
     pub(crate) http: bool,
+    /// Where the generated certificates and the admin token are kept: `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key`,
+    /// `admin.token`. What is there is used, what is not is made. [default: `pki` in the data folder]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cert_dir: Option<PathBuf>,
     /// The server's certificate, as PEM, with those that lead to its authority. Without it, one is generated.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[arg(long, visible_alias = "tls-cert-file", value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// The key of the certificate, as PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, visible_alias = "tls-private-key-file", value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
     /// More names and addresses that the generated certificate is for.
     #[arg(long, value_name = "NAME")]
@@ -99,7 +105,10 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
     let env = Env::system();
     // From here on a signal ends it in good order.
     let stop = shutdown_on_signals(&env);
-    let (builder, kept) = store(&options);
+    let (mut builder, kept) = store(&options);
+    if let Some(folder) = &options.cert_dir {
+        builder = builder.cert_dir(folder);
+    }
     let builder = transport(builder, &options)?
         .env(env)
         .listen(SocketAddr::new(options.bind, options.port))

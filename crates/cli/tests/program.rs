@@ -100,6 +100,54 @@ fn serve_says_where_and_stops_at_sigterm() {
 }
 
 #[test]
+fn serve_is_the_same_to_its_clients_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = |folder: &Path| fs::read_to_string(folder.join("config")).unwrap();
+    // What a kubeconfig says, apart from the port.
+    let known = |text: &str| -> Vec<String> {
+        text.lines().filter(|line| !line.contains("server:")).map(str::to_owned).collect()
+    };
+    let mut seen = Vec::new();
+    for more in [&["--data-dir", "data"][..], &["--data-dir", "data", "--tls-san", "k1s.example.com"][..]] {
+        let arguments = [&["serve", "--port", "0", "--kubeconfig", "config"], more].concat();
+        let mut serve = Running::start(folder.path(), &arguments);
+        serve.read_until("k1s serves Kubernetes' API at https://127.0.0.1:");
+        serve.read_until("Ctrl-C stops it.");
+        let ended = serve.end(Signal::TERM);
+        assert!(ended.status.success(), "{ended:?}");
+        assert_eq!(String::from_utf8_lossy(&ended.stderr), "");
+        seen.push(known(&kubeconfig(folder.path())));
+    }
+    assert_eq!(seen[0], seen[1]);
+    let pki = folder.path().join("data/pki");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&pki), 0o700);
+    for name in ["ca.crt", "ca.key", "apiserver.crt", "apiserver.key", "admin.token"] {
+        assert_eq!(mode(&pki.join(name)), 0o600, "{name}");
+    }
+
+    fs::write(pki.join("ca.key"), "nonsense").unwrap();
+    let refused = k1s(folder.path(), &["serve", "--port", "0", "--data-dir", "data"]).output().unwrap();
+    assert!(!refused.status.success());
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(why.starts_with("k1s: data/pki/ca.key: it is not a private key"), "{why}");
+}
+
+#[test]
+fn a_secret_that_others_can_read_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["serve", "--port", "0", "--cert-dir", "certs", "--kubeconfig", "config"];
+    for told in [false, true] {
+        let mut serve = Running::start(folder.path(), &arguments);
+        serve.read_until("Ctrl-C stops it.");
+        let ended = serve.end(Signal::TERM);
+        let says = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(says.contains("certs/ca.key can be read by others (mode 644)"), told, "{says}");
+        fs::set_permissions(folder.path().join("certs/ca.key"), fs::Permissions::from_mode(0o644)).unwrap();
+    }
+}
+
+#[test]
 fn what_other_machines_could_reach_has_to_be_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let refused = k1s(folder.path(), &["serve", "--port", "0", "--bind", "0.0.0.0"]).output().unwrap();

@@ -42,7 +42,7 @@
 //! | [`leader`] | of several replicas, one works |
 //! | [`recorder`] | events for people |
 //! | [`webhook`] | admission and conversion for your own kinds |
-//! | [`endpoint`], [`metrics`] | health, readiness, metrics |
+//! | [`endpoint`], [`metrics`] | health, readiness, metrics, and what Go calls pprof |
 //!
 //! # What it may not do
 //!
@@ -53,6 +53,7 @@
 pub mod cache;
 pub mod client;
 pub mod controller;
+mod debug;
 pub mod endpoint;
 pub mod event;
 pub mod handler;

@@ -2,6 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use arc_swap::ArcSwap;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::{conn::auto, graceful::GracefulShutdown},
@@ -11,57 +12,71 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::ApiServer;
-
-/// A certificate and its key, as PEM.
-#[derive(Clone)]
-pub struct TlsFiles {
-    /// The certificate, followed by those that lead to its authority.
-    pub certificate: String,
-    /// The private key.
-    pub key: String,
-    /// The authority that clients should trust.
-    pub authority: String,
-}
-
-impl std::fmt::Debug for TlsFiles {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("TlsFiles")
-    }
-}
-
-/// A certificate for these names and addresses, signed by an authority made for it.
-pub fn certificate(names: &[String]) -> Result<TlsFiles, rcgen::Error> {
-    let mut authority = rcgen::CertificateParams::new(Vec::new())?;
-    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    authority.distinguished_name.push(rcgen::DnType::CommonName, "k1s");
-    authority.key_usages =
-        vec![rcgen::KeyUsagePurpose::KeyCertSign, rcgen::KeyUsagePurpose::DigitalSignature];
-    let authority_key = rcgen::KeyPair::generate()?;
-    let authority_certificate = authority.self_signed(&authority_key)?;
-    let issuer = rcgen::Issuer::new(authority, authority_key);
-    let mut server = rcgen::CertificateParams::new(names.to_vec())?;
-    server.distinguished_name.push(rcgen::DnType::CommonName, "kube-apiserver");
-    server.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
-    let server_key = rcgen::KeyPair::generate()?;
-    let certificate = server.signed_by(&server_key, &issuer)?;
-    Ok(TlsFiles {
-        certificate: certificate.pem(),
-        key: server_key.serialize_pem(),
-        authority: authority_certificate.pem(),
-    })
-}
+use crate::{ApiServer, TlsFiles};
 
 /// Where a server listens.
 pub struct Listener {
     socket: TcpListener,
-    tls: Option<TlsAcceptor>,
+    tls: Option<ServedCertificate>,
 }
 
 impl std::fmt::Debug for Listener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Listener").field("socket", &self.socket).finish_non_exhaustive()
     }
+}
+
+/// The certificate that a listener shows: another one can take its place while the server serves.
+#[derive(Clone)]
+pub struct ServedCertificate(Arc<ArcSwap<rustls::ServerConfig>>);
+
+impl ServedCertificate {
+    fn new(files: &TlsFiles) -> io::Result<ServedCertificate> {
+        Ok(ServedCertificate(Arc::new(ArcSwap::from_pointee(tls_config(files)?))))
+    }
+
+    /// Shows this one from the next connection on. Connections that are open are left alone.
+    ///
+    /// # Errors
+    /// If it cannot be used; then the other one stays.
+    pub fn replace(&self, files: &TlsFiles) -> io::Result<()> {
+        self.0.store(Arc::new(tls_config(files)?));
+        Ok(())
+    }
+
+    fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(self.0.load_full())
+    }
+}
+
+impl std::fmt::Debug for ServedCertificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ServedCertificate")
+    }
+}
+
+fn tls_config(files: &TlsFiles) -> io::Result<rustls::ServerConfig> {
+    let wrong = |what: &str, error: &dyn std::fmt::Display| {
+        io::Error::new(io::ErrorKind::InvalidInput, format!("the {what} cannot be used: {error}"))
+    };
+    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(files.certificate.as_bytes())
+        .collect::<Result<_, _>>()
+        .map_err(|error| wrong("certificate", &error))?;
+    if chain.is_empty() {
+        return Err(wrong("certificate", &"there is none in the file"));
+    }
+    let key = PrivateKeyDer::from_pem_slice(files.key.as_bytes())
+        .or_else(|_| PrivatePkcs8KeyDer::from_pem_slice(files.key.as_bytes()).map(PrivateKeyDer::from))
+        .map_err(|error| wrong("key", &error))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| wrong("TLS set-up", &error))?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|error| wrong("certificate", &error))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
 }
 
 impl Listener {
@@ -72,31 +87,22 @@ impl Listener {
 
     /// HTTPS.
     pub async fn https(address: SocketAddr, files: &TlsFiles) -> io::Result<Listener> {
-        let wrong = |what: &str, error: &dyn std::fmt::Display| {
-            io::Error::new(io::ErrorKind::InvalidInput, format!("the {what} cannot be used: {error}"))
-        };
-        let chain: Vec<CertificateDer<'static>> =
-            CertificateDer::pem_slice_iter(files.certificate.as_bytes())
-                .collect::<Result<_, _>>()
-                .map_err(|error| wrong("certificate", &error))?;
-        if chain.is_empty() {
-            return Err(wrong("certificate", &"there is none in the file"));
-        }
-        let key = PrivateKeyDer::from_pem_slice(files.key.as_bytes())
-            .or_else(|_| PrivatePkcs8KeyDer::from_pem_slice(files.key.as_bytes()).map(PrivateKeyDer::from))
-            .map_err(|error| wrong("key", &error))?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| wrong("TLS set-up", &error))?
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
-            .map_err(|error| wrong("certificate", &error))?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Listener {
-            socket: TcpListener::bind(address).await?,
-            tls: Some(TlsAcceptor::from(Arc::new(config))),
-        })
+        let tls = Some(ServedCertificate::new(files)?);
+        Ok(Listener { socket: TcpListener::bind(address).await?, tls })
+    }
+
+    /// The same address, with HTTPS: for those who have to hold the address before they know their certificate.
+    ///
+    /// # Errors
+    /// If the certificate or the key cannot be used.
+    pub fn with_tls(self, files: &TlsFiles) -> io::Result<Listener> {
+        Ok(Listener { tls: Some(ServedCertificate::new(files)?), ..self })
+    }
+
+    /// The certificate that is shown, to be replaced before it expires; `None` for plain HTTP.
+    #[must_use]
+    pub fn served_certificate(&self) -> Option<ServedCertificate> {
+        self.tls.clone()
     }
 
     /// The address it listens at.
@@ -139,7 +145,8 @@ pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
             }
         };
         let _ = stream.set_nodelay(true);
-        let (server, http, tls) = (server.clone(), http.clone(), listener.tls.clone());
+        let tls = listener.tls.as_ref().map(ServedCertificate::acceptor);
+        let (server, http) = (server.clone(), http.clone());
         let watcher = graceful.watcher();
         let task_env = env.clone();
         let task = env.spawn("connection", async move {

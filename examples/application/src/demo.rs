@@ -34,7 +34,8 @@ pub struct DemoOptions {
     /// The port to listen at [default: 6443, or any that is free].
     #[arg(long)]
     pub port: Option<u16>,
-    /// Keeps everything in this folder. Without it everything is in memory and gone at the end.
+    /// Keeps everything in this folder, certificates and the admin token in its `pki`. Without it everything is in memory and
+    /// gone at the end.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Where to write a kubeconfig for kubectl.

@@ -4,14 +4,15 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use k1s_controllers::ControllersOptions;
 use k1s_env::{Env, WorkTracker};
-use k1s_server::{Listener, ServerOptions, TlsFiles, User, serve};
+use k1s_server::{ServerOptions, TlsFiles, User, serve};
 use k1s_store::{MemoryOptions, Store};
 use k1s_store_disk::DiskOptions;
 use k1s_store_etcd::EtcdOptions;
 
 use super::{
     ControlPlane, Door, Endpoint, Parts, Runtime, StartError,
-    endpoint::{EndpointOptions, Transport},
+    endpoint::{Bound, EndpointOptions, Ready, Transport},
+    identity::Keep,
     store::StoreChoice,
 };
 
@@ -23,6 +24,7 @@ pub struct RuntimeBuilder {
     tenant: Option<String>,
     env: Option<Env>,
     endpoint: EndpointOptions,
+    cert_dir: Option<PathBuf>,
     server: ServerOptions,
     controllers: ControllersOptions,
     patience: Duration,
@@ -35,6 +37,7 @@ impl Default for RuntimeBuilder {
             tenant: None,
             env: None,
             endpoint: EndpointOptions::default(),
+            cert_dir: None,
             server: ServerOptions::default(),
             controllers: ControllersOptions::default(),
             patience: Duration::from_secs(30),
@@ -54,7 +57,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Keeps everything in a folder, which is made if it is not there. One runtime at a time can have it.
+    /// Keeps everything in a folder, which is made if it is not there. One runtime at a time can have it. One that
+    /// [listens](Self::listen) keeps its certificates and the administrator's token there, too, in `pki`.
     pub fn disk(self, folder: impl Into<PathBuf>) -> RuntimeBuilder {
         self.disk_with(folder, DiskOptions::default())
     }
@@ -97,6 +101,10 @@ impl RuntimeBuilder {
     /// Serves HTTPS at this address, too; port 0 is any that is free. The certificate is made for it, unless
     /// [`tls`](Self::tls) says otherwise.
     ///
+    /// The authority that signs it, and the administrator's token, are kept with everything else: a kubeconfig works after a
+    /// restart, and with every runtime over the same etcd. In memory they are made anew at each start. The certificate itself
+    /// is renewed before it expires.
+    ///
     /// Whoever reaches the address and has the token may do everything: choose loopback, if there is no reason not to.
     pub fn listen(mut self, address: impl Into<SocketAddr>) -> RuntimeBuilder {
         self.endpoint.address = Some(address.into());
@@ -115,13 +123,21 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Keeps the generated certificates and the administrator's token in this folder, whatever the store: `ca.crt`, `ca.key`,
+    /// `apiserver.crt`, `apiserver.key` and `admin.token`. What is there is used; what is not is made. Runtimes that share an
+    /// authority may have copies of `ca.crt` and `ca.key`.
+    pub fn cert_dir(mut self, folder: impl Into<PathBuf>) -> RuntimeBuilder {
+        self.cert_dir = Some(folder.into());
+        self
+    }
+
     /// Serves plain HTTP instead of HTTPS.
     pub fn plain_http(mut self) -> RuntimeBuilder {
         self.endpoint.transport = Transport::Http;
         self
     }
 
-    /// The administrator's bearer token; a random one at every start, if it is not said.
+    /// The administrator's bearer token. If it is not said, the one that was kept, or a random one.
     pub fn token(mut self, token: impl Into<String>) -> RuntimeBuilder {
         self.endpoint.token = Some(token.into());
         self
@@ -151,26 +167,17 @@ impl RuntimeBuilder {
     /// # Errors
     /// If the folder or the port is in use, etcd cannot be reached, and so on. Nothing is left running.
     pub async fn start(self) -> Result<Runtime, StartError> {
-        let RuntimeBuilder { store, tenant, env, endpoint, server: mut options, controllers, patience } =
-            self;
+        let RuntimeBuilder { store, tenant, env, endpoint, cert_dir, server, controllers, patience } = self;
         let env = env.unwrap_or_else(Env::system);
         // First what fails most often, and leaves nothing behind.
-        let (endpoint, listener) = match endpoint.bind(&env).await? {
-            Some((endpoint, listener)) => (Some(endpoint), Some(listener)),
-            None => (None, None),
-        };
+        let bound = endpoint.bind().await?;
+        let keep = cert_dir.map_or_else(|| store.keep(), Keep::Folder);
+        let mut options = server;
         if let Some(tenant) = tenant {
             options.default_tenant = tenant;
         }
-        if let Some(Endpoint { token, authority, .. }) = &endpoint {
-            options.tokens.insert(token.clone(), User::admin());
-            if options.root_ca.is_empty() {
-                options.root_ca = authority.clone().unwrap_or_default();
-            }
-        }
-        let tenant = options.default_tenant.clone();
         let store = store.open(&env).await?;
-        let started = Started { env, store: Arc::clone(&store), endpoint, listener, tenant, patience };
+        let started = Started { env, store: Arc::clone(&store), bound, keep, patience };
         match started.serve(options, controllers).await {
             Ok(runtime) => Ok(runtime),
             Err(error) => {
@@ -187,19 +194,29 @@ impl RuntimeBuilder {
 struct Started {
     env: Env,
     store: Arc<dyn Store>,
-    endpoint: Option<Endpoint>,
-    listener: Option<Listener>,
-    tenant: String,
+    bound: Option<Bound>,
+    keep: Keep,
     patience: Duration,
 }
 
 impl Started {
     async fn serve(
         self,
-        options: ServerOptions,
+        mut options: ServerOptions,
         controllers: ControllersOptions,
     ) -> Result<Runtime, StartError> {
-        let Started { env, store, endpoint, listener, tenant, patience } = self;
+        let Started { env, store, bound, keep, patience } = self;
+        let ready = match bound {
+            Some(bound) => Some(bound.identify(&env, &*store, keep).await?),
+            None => None,
+        };
+        if let Some(Ready { endpoint: Endpoint { token, authority, .. }, .. }) = &ready {
+            options.tokens.insert(token.clone(), User::admin());
+            if options.root_ca.is_empty() {
+                options.root_ca = authority.clone().unwrap_or_default();
+            }
+        }
+        let tenant = options.default_tenant.clone();
         let plane = ControlPlane::start(&env, Arc::clone(&store), options, controllers).await?;
         let server = plane.server().clone();
         let inside = match server.tenant(&tenant).await {
@@ -213,8 +230,15 @@ impl Started {
         let requests = work.component("requests");
         let client = kube::Client::new(Door::new(inside, requests.clone()), "default");
         let companion = plane.companion(&tenant);
-        let serving = listener.map(|listener| env.spawn("listener", serve(server.clone(), listener)));
-        let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, store }));
+        let (mut endpoint, mut serving, mut renewing) = (None, None, None);
+        if let Some(ready) = ready {
+            endpoint = Some(ready.endpoint);
+            serving = Some(env.spawn("listener", serve(server.clone(), ready.listener)));
+            renewing = ready.renewal.map(|(renewal, files, slot)| {
+                env.spawn("certificate renewal", renewal.run(env.clone(), files, slot))
+            });
+        }
+        let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, renewing, store }));
         Ok(Runtime { env, work, requests, server, client, companion, endpoint, tenant, patience, parts })
     }
 }

@@ -7,9 +7,13 @@ use std::{
 };
 
 use k1s_env::Env;
-use k1s_server::{Listener, TlsFiles, certificate};
+use k1s_server::{Listener, ServedCertificate, TlsFiles};
+use k1s_store::Store;
 
-use super::StartError;
+use super::{
+    StartError,
+    identity::{Identity, Keep, Renewal},
+};
 
 /// How it is listened.
 #[derive(Debug, Clone, Default)]
@@ -39,32 +43,69 @@ pub(super) struct Endpoint {
     pub(super) kubeconfig: String,
 }
 
+/// An address that is taken, before it is known what is served there: that may have to wait for the store.
+pub(super) struct Bound {
+    listener: Listener,
+    address: SocketAddr,
+    wanted: SocketAddr,
+    transport: Transport,
+    names: Vec<String>,
+    token: Option<String>,
+}
+
+/// A listener that is ready, and what keeps its certificate from expiring.
+pub(super) struct Ready {
+    pub(super) endpoint: Endpoint,
+    pub(super) listener: Listener,
+    pub(super) renewal: Option<(Renewal, TlsFiles, ServedCertificate)>,
+}
+
 impl EndpointOptions {
     /// Takes the address. Nothing is answered yet.
-    pub(super) async fn bind(self, env: &Env) -> Result<Option<(Endpoint, Listener)>, StartError> {
+    pub(super) async fn bind(self) -> Result<Option<Bound>, StartError> {
         let EndpointOptions { address, transport, names, token } = self;
         let Some(wanted) = address else { return Ok(None) };
-        let tls = match transport {
-            Transport::Http => None,
-            Transport::Https(files) => Some(files),
-            Transport::Generated => Some(generate(wanted.ip(), names)?),
-        };
-        let bound = match &tls {
-            Some(files) => Listener::https(wanted, files).await,
-            None => Listener::http(wanted).await,
+        let bound = match &transport {
+            Transport::Https(files) => Listener::https(wanted, files).await,
+            Transport::Http | Transport::Generated => Listener::http(wanted).await,
         };
         let listener = bound.map_err(|error| StartError::listen(wanted, error))?;
         let address = listener.address().map_err(|error| StartError::listen(wanted, error))?;
-        let scheme = if tls.is_some() { "https" } else { "http" };
-        let url = format!("{scheme}://{}", reachable(address));
-        let token = token.unwrap_or_else(|| random_token(env));
-        let authority = tls.map(|files| files.authority);
-        let kubeconfig = kubeconfig(&url, authority.as_deref(), &token);
-        Ok(Some((Endpoint { address, url, token, authority, kubeconfig }, listener)))
+        Ok(Some(Bound { listener, address, wanted, transport, names, token }))
     }
 }
 
-fn generate(ip: IpAddr, more: Vec<String>) -> Result<TlsFiles, StartError> {
+impl Bound {
+    /// Finds certificate and token, or makes them.
+    pub(super) async fn identify(
+        self,
+        env: &Env,
+        store: &dyn Store,
+        keep: Keep,
+    ) -> Result<Ready, StartError> {
+        let Bound { mut listener, address, wanted, transport, names, token } = self;
+        let names = matches!(transport, Transport::Generated).then(|| all_names(wanted.ip(), names));
+        let Identity { token, tls } = keep.identity(env, store, names, token).await?;
+        let mut renewal = None;
+        let authority = match (transport, tls) {
+            (Transport::Https(files), _) => Some(files.authority),
+            (_, Some((files, how))) => {
+                listener = listener.with_tls(&files).map_err(|error| StartError::listen(wanted, error))?;
+                let authority = files.authority.clone();
+                renewal = how.zip(listener.served_certificate()).map(|(how, slot)| (how, files, slot));
+                Some(authority)
+            }
+            (_, None) => None,
+        };
+        let scheme = if authority.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", reachable(address));
+        let kubeconfig = kubeconfig(&url, authority.as_deref(), &token);
+        Ok(Ready { endpoint: Endpoint { address, url, token, authority, kubeconfig }, listener, renewal })
+    }
+}
+
+/// What a generated certificate is for.
+fn all_names(ip: IpAddr, more: Vec<String>) -> Vec<String> {
     let mut names: Vec<String> =
         ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"]
             .map(str::to_owned)
@@ -73,7 +114,7 @@ fn generate(ip: IpAddr, more: Vec<String>) -> Result<TlsFiles, StartError> {
         names.push(ip.to_string());
     }
     names.extend(more);
-    certificate(&names).map_err(|error| StartError::Certificate(error.to_string()))
+    names
 }
 
 /// An address that a client on this machine can use.
@@ -83,12 +124,6 @@ fn reachable(address: SocketAddr) -> SocketAddr {
         IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), address.port()),
         _ => address,
     }
-}
-
-fn random_token(env: &Env) -> String {
-    let mut bytes = [0_u8; 24];
-    env.fill_random(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn kubeconfig(url: &str, authority: Option<&str>, token: &str) -> String {

@@ -49,6 +49,14 @@ pub enum StartError {
     /// No certificate could be made.
     #[error("cannot make a certificate: {0}")]
     Certificate(String),
+    /// A certificate, key or token that was kept cannot be used: damaged, not accessible.
+    #[error("{}: {reason}", .path.display())]
+    Pki {
+        /// The file, or its folder.
+        path: PathBuf,
+        /// What is wrong, and what to do about it.
+        reason: String,
+    },
     /// The server does not start: the tenant's name is none, or the store fails.
     #[error("the API server does not start: {0}")]
     Server(#[from] Status),

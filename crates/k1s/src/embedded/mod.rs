@@ -4,6 +4,8 @@ mod builder;
 mod door;
 mod endpoint;
 mod error;
+mod identity;
+mod pki;
 mod store;
 
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
@@ -67,6 +69,8 @@ pub struct Runtime {
 struct Parts {
     plane: ControlPlane,
     serving: Option<Task<std::io::Result<()>>>,
+    /// Renews the certificate.
+    renewing: Option<Task<()>>,
     store: Arc<dyn Store>,
 }
 
@@ -172,7 +176,10 @@ impl Runtime {
     /// If requests were not answered in time; the rest is stopped all the same. If the store could not be closed.
     pub async fn stop(&self) -> Result<(), StopError> {
         let mut parts = self.parts.lock().await;
-        let Some(Parts { plane, serving, store }) = parts.take() else { return Ok(()) };
+        let Some(Parts { plane, serving, renewing, store }) = parts.take() else { return Ok(()) };
+        if let Some(renewing) = renewing {
+            renewing.abort();
+        }
         plane.stop_controllers().await;
         self.requests.stop_accepting();
         let answered = self.requests.wait_idle(self.patience).await;
@@ -191,7 +198,10 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        let Some(Parts { plane, serving, store }) = self.parts.get_mut().take() else { return };
+        let Some(Parts { plane, serving, renewing, store }) = self.parts.get_mut().take() else { return };
+        if let Some(renewing) = renewing {
+            renewing.abort();
+        }
         drop(plane);
         self.requests.stop_accepting();
         self.server.shutdown();

@@ -7,7 +7,7 @@ use k1s_store::{MemoryOptions, MemoryStore, Store};
 use k1s_store_disk::{DiskOptions, DiskStore};
 use k1s_store_etcd::{EtcdOptions, EtcdStore};
 
-use super::StartError;
+use super::{StartError, identity::Keep};
 
 /// Which store, and how it is set up.
 pub(super) enum StoreChoice {
@@ -18,6 +18,15 @@ pub(super) enum StoreChoice {
 }
 
 impl StoreChoice {
+    /// Where a runtime over it keeps what its clients know it by, if nothing else is said.
+    pub(super) fn keep(&self) -> Keep {
+        match self {
+            StoreChoice::Memory(_) => Keep::Nowhere,
+            StoreChoice::Disk(folder, _) => Keep::Folder(folder.join("pki")),
+            StoreChoice::Etcd(_) | StoreChoice::Given(_) => Keep::Store,
+        }
+    }
+
     pub(super) async fn open(self, env: &Env) -> Result<Arc<dyn Store>, StartError> {
         match self {
             StoreChoice::Memory(options) => Ok(Arc::new(MemoryStore::new(env.clone(), options))),

@@ -21,6 +21,8 @@ pub(super) trait AnyInformer: Send + Sync + 'static {
     fn has_synced(&self) -> bool;
     async fn synced(&self);
     fn problem(&self) -> Option<Problem>;
+    /// How many objects there are.
+    fn objects(&self) -> usize;
     /// Whether writes of ours have not come back as events yet.
     fn is_ahead(&self) -> bool;
     fn unused_for(&self, idle: Duration) -> bool;
@@ -73,6 +75,10 @@ impl<K: Object> AnyInformer for Informer<K> {
 
     fn problem(&self) -> Option<Problem> {
         Informer::problem(self)
+    }
+
+    fn objects(&self) -> usize {
+        self.len()
     }
 
     fn is_ahead(&self) -> bool {

@@ -114,6 +114,22 @@ impl Problem {
     }
 }
 
+/// How an informer is, at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InformerState {
+    /// The kind.
+    pub name: String,
+    /// Whether it was listed once.
+    pub synced: bool,
+    /// How many objects there are.
+    pub objects: usize,
+    /// Whether writes of this client have not come back as events yet.
+    pub ahead: bool,
+    /// What keeps it from going on.
+    pub problem: Option<Problem>,
+}
+
 /// Informers, by kind. Clones are the same cache.
 #[derive(Clone)]
 pub struct Cache {
@@ -443,6 +459,24 @@ impl Cache {
     #[must_use]
     pub fn problems(&self) -> Vec<(String, Problem)> {
         self.all().iter().filter_map(|informer| Some((informer.name(), informer.problem()?))).collect()
+    }
+
+    /// Every informer there is now, and how it is.
+    #[must_use]
+    pub fn informer_states(&self) -> Vec<InformerState> {
+        let mut states: Vec<InformerState> = self
+            .all()
+            .iter()
+            .map(|informer| InformerState {
+                name: informer.name(),
+                synced: informer.has_synced(),
+                objects: informer.objects(),
+                ahead: informer.is_ahead(),
+                problem: informer.problem(),
+            })
+            .collect();
+        states.sort_by(|a, b| a.name.cmp(&b.name));
+        states
     }
 
     /// Counts changes: as long as it does not move, nothing was told to any handler, and no problem has come or gone.

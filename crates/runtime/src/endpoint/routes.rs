@@ -10,7 +10,10 @@ use super::{
     Checks,
     exposition::{OPENMETRICS, PLAIN, plain, wants_openmetrics},
 };
-use crate::Metrics;
+use crate::{
+    Metrics,
+    debug::{self, DebugPages, Page},
+};
 
 /// An answer, whole.
 pub(super) type Answer = Response<Full<Bytes>>;
@@ -20,6 +23,7 @@ pub(super) type Answer = Response<Full<Bytes>>;
 pub struct Routes {
     checks: BTreeMap<String, Checks>,
     metrics: BTreeMap<String, Metrics>,
+    debug: Option<DebugPages>,
 }
 
 impl Routes {
@@ -44,6 +48,12 @@ impl Routes {
         self
     }
 
+    /// The pages of `/debug/pprof`.
+    pub(crate) fn debug(mut self, pages: DebugPages) -> Routes {
+        self.debug = Some(pages);
+        self
+    }
+
     pub(super) async fn answer<B>(&self, request: &Request<B>) -> Answer {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
@@ -53,6 +63,13 @@ impl Routes {
         let path = clean(request.uri().path());
         if let Some(metrics) = self.metrics.get(&path) {
             return exposed(metrics, request);
+        }
+        if let Some(pages) = &self.debug
+            && let Some(name) = path.strip_prefix(debug::ROOT)
+            && (name.is_empty() || name.starts_with('/'))
+        {
+            let name = name.trim_start_matches('/');
+            return page(pages.answer(name, request.uri().query().unwrap_or_default()).await);
         }
         if let Some(checks) = self.checks.get(&path) {
             return all(checks, request.uri().query().unwrap_or_default()).await;
@@ -100,6 +117,16 @@ fn exposed<B>(metrics: &Metrics, request: &Request<B>) -> Answer {
         (plain(&metrics.encode()), PLAIN)
     };
     answer(StatusCode::OK, body, kind)
+}
+
+fn page(Page { status, kind, file, body }: Page) -> Answer {
+    let mut answer = answer(status, body, kind);
+    if let Some(file) = file
+        && let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{file}\""))
+    {
+        answer.headers_mut().insert(header::CONTENT_DISPOSITION, value);
+    }
+    answer
 }
 
 fn not_found() -> Answer {

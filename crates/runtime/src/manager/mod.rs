@@ -7,6 +7,7 @@ mod options;
 mod run;
 mod runnable;
 mod signals;
+mod state;
 
 use std::{
     collections::BTreeMap,
@@ -182,6 +183,8 @@ pub struct Addresses {
     pub metrics: Option<std::net::SocketAddr>,
     /// Health and readiness.
     pub health: Option<std::net::SocketAddr>,
+    /// `/debug/pprof/`.
+    pub pprof: Option<std::net::SocketAddr>,
     /// Webhooks.
     pub webhook: Option<std::net::SocketAddr>,
 }

@@ -16,6 +16,10 @@ pub struct ManagerOptions {
     pub metrics_address: String,
     /// Where `/healthz` and `/readyz` are served: `:8081` by default, `0` for nowhere.
     pub health_probe_address: String,
+    /// Where `/debug/pprof/` is served, as in Go: CPU profiles (with the feature `pprof`), and what is in flight as text.
+    /// `0` or nothing, for nowhere, by default. It may tell secrets, names of objects at least: choose loopback,
+    /// `127.0.0.1:6060`.
+    pub pprof_bind_address: String,
     /// Elects a leader, and runs what needs one on the leader only. Off by default.
     pub leader_election: Option<LeaderElectionOptions>,
     /// The namespaces that are watched; all by default.
@@ -41,6 +45,7 @@ impl Default for ManagerOptions {
         ManagerOptions {
             metrics_address: ":8080".to_owned(),
             health_probe_address: ":8081".to_owned(),
+            pprof_bind_address: String::new(),
             leader_election: None,
             namespaces: None,
             cache: CacheOptions::default(),

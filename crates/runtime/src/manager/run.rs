@@ -10,10 +10,11 @@ use k1s_env::{Instant, Task};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Inner, Manager, ManagerError, Runnable};
+use super::{Inner, Manager, ManagerError, Runnable, state::describe_state};
 use crate::{
     BoxError,
     controller::AnyController,
+    debug::{self, DebugPages},
     endpoint::{Endpoint, Routes},
     leader::{LeaderElectionOptions, LeaderElector, Leadership},
 };
@@ -90,6 +91,17 @@ impl Manager {
         let address =
             self.launch_endpoint(running, &inner.options.metrics_address, "metrics", metrics).await?;
         inner.addresses.lock().metrics = address;
+        let (weak, stop) = (Arc::downgrade(inner), running.stop_servers.clone());
+        let state = move || {
+            weak.upgrade().map_or_else(|| "the manager is gone\n".to_owned(), |inner| describe_state(&inner))
+        };
+        let pages = Routes::new().debug(DebugPages::new(&inner.env, state, stop));
+        let address =
+            self.launch_endpoint(running, &inner.options.pprof_bind_address, "pprof", pages).await?;
+        if let (Some(_), Some(why)) = (address, debug::missing()) {
+            tracing::warn!("{}/profile will not answer: {why}", debug::ROOT);
+        }
+        inner.addresses.lock().pprof = address;
         if !inner.webhooks.paths().is_empty() {
             let (webhooks, stop) = (inner.webhooks.clone(), running.stop_webhooks.clone());
             let mut task =

@@ -8,7 +8,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use k1s_env::Env;
-use k1s_server::{ApiServer, Listener, TlsFiles};
+use k1s_server::{ApiServer, Authority, Listener, TlsFiles};
 use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
 use tokio::net::TcpStream;
 
@@ -179,5 +179,33 @@ async fn what_is_no_http_is_dropped_and_others_are_served_on() {
     assert_eq!(refused.to_string(), "the certificate cannot be used: there is none in the file");
     assert_eq!(refused.kind(), std::io::ErrorKind::InvalidInput);
     server.shutdown();
+    env.timeout(common::HANG, serving).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_certificate_is_replaced_while_the_server_serves() {
+    let env = Env::system();
+    let server =
+        common::bare(&env, Arc::new(k1s_store::MemoryStore::default()), k1s_server::ServerOptions::default())
+            .await;
+    let names = ["localhost".to_owned()];
+    let authority = Authority::generate(env.wall()).unwrap();
+    let [first, second] = [0, 1].map(|_| authority.issue(&names, env.wall()).unwrap());
+    let listener = Listener::http(local()).await.unwrap().with_tls(&first).unwrap();
+    let (address, slot) = (listener.address().unwrap(), listener.served_certificate().unwrap());
+    let serving = env.spawn("server", k1s_server::serve(server.clone(), listener));
+    let shown = |stream: &Stream| stream.get_ref().1.peer_certificates().unwrap()[0].clone();
+    let in_file = |files: &TlsFiles| CertificateDer::from_pem_slice(files.certificate.as_bytes()).unwrap();
+
+    let open = connect(address, &first, "h2").await;
+    assert_eq!(shown(&open), in_file(&first));
+    slot.replace(&TlsFiles { key: second.key.clone(), ..first.clone() }).unwrap_err();
+    assert_eq!(shown(&connect(address, &first, "h2").await), in_file(&first), "what cannot be used is not");
+    slot.replace(&second).unwrap();
+    assert_eq!(shown(&connect(address, &first, "h2").await), in_file(&second));
+    let mut open = Sender::over(&env, open, "h2").await;
+    assert_eq!(open.send("GET", "/api/v1/namespaces/default", "").await.unwrap().status(), 200);
+    server.shutdown();
+    drop(open);
     env.timeout(common::HANG, serving).await.unwrap().unwrap().unwrap();
 }

@@ -1,0 +1,341 @@
+//! The folder of certificates and keys: `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key`, `admin.token`.
+//!
+//! The authority and the token are what others remember of a server, in their kubeconfigs and in the ConfigMaps of namespaces: they
+//! are made once, and if they are damaged that is said, not mended. The serving certificate is made anew whenever it has to be.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use k1s_server::{Authority, PkiError, TlsFiles};
+
+use super::StartError;
+
+const CA_CERTIFICATE: &str = "ca.crt";
+const CA_KEY: &str = "ca.key";
+const CERTIFICATE: &str = "apiserver.crt";
+const KEY: &str = "apiserver.key";
+const TOKEN: &str = "admin.token";
+
+/// A serving certificate that ends sooner than this is replaced.
+pub(super) const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// How an authority that is lost can be replaced, and what that costs.
+const ANOTHER: &str = "restore it from a copy, or remove ca.key and ca.crt from the folder: then a new authority is made, \
+                       which clients with an older kubeconfig do not trust";
+
+/// A folder of certificates and keys, which this process has to itself until the value is dropped.
+pub(super) struct PkiFolder {
+    path: PathBuf,
+    /// `None`: the folder cannot be written to, so there is nothing to keep others from.
+    _lock: Option<File>,
+}
+
+impl PkiFolder {
+    /// Waits for its turn, if another process has the folder. It is made if it is not there.
+    pub(super) fn open(path: &Path) -> Result<PkiFolder, StartError> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        if !path.exists() {
+            builder.create(path).and_then(|()| sync_parent(path)).map_err(|error| wrong(path, &error))?;
+        }
+        let lock_path = path.join(".lock");
+        let lock = match private().create(true).truncate(false).open(&lock_path) {
+            Ok(lock) => {
+                lock.lock().map_err(|error| wrong(&lock_path, &error))?;
+                Some(lock)
+            }
+            Err(error) if cannot_write(&error) => None,
+            Err(error) => return Err(wrong(&lock_path, &error)),
+        };
+        let folder = PkiFolder { path: path.to_owned(), _lock: lock };
+        for secret in [CA_KEY, KEY, TOKEN] {
+            folder.warn_if_open_to_others(secret);
+        }
+        Ok(folder)
+    }
+
+    /// The administrator's token; the first who asks makes it.
+    pub(super) fn token(&self, make: impl FnOnce() -> String) -> Result<String, StartError> {
+        let Some(text) = self.read(TOKEN)? else {
+            let token = make();
+            self.write(TOKEN, &format!("{token}\n"))?;
+            return Ok(token);
+        };
+        let token = text.trim();
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let reason = "it is damaged: one line with a token was expected; restore it from a copy, or remove it: then a \
+                          new one is made, and older kubeconfigs do not work any more";
+            return Err(self.wrong(TOKEN, &reason));
+        }
+        Ok(token.to_owned())
+    }
+
+    /// A serving certificate for these names, by the authority of this folder: the one that is there if it will do, a new one
+    /// otherwise. The authority is made if there is none.
+    pub(super) fn serving(&self, names: &[String], now: SystemTime) -> Result<TlsFiles, StartError> {
+        let (authority, issuer) = self.authority(now)?;
+        let found = match (self.read(CERTIFICATE)?, self.read(KEY)?) {
+            (Some(certificate), Some(key)) => {
+                let files = TlsFiles { certificate, key, authority };
+                let good = files.check(names, now).and_then(|()| files.check(names, now + RENEW_BEFORE));
+                good.map(|()| files)
+            }
+            _ => Err("it is not there".to_owned()),
+        };
+        let why = match found {
+            Ok(files) => return Ok(files),
+            Err(why) => why,
+        };
+        let Some(issuer) = issuer else {
+            let reason = format!("{why}; it cannot be made anew without {CA_KEY}");
+            return Err(self.wrong(CERTIFICATE, &reason));
+        };
+        let files = issuer.issue(names, now).map_err(|error| match error {
+            PkiError::Foreign(_) => {
+                let reason =
+                    format!("{error}; have it issue {CERTIFICATE} and {KEY} for {}", names.join(", "));
+                self.wrong(CA_CERTIFICATE, &reason)
+            }
+            other => StartError::Certificate(other.to_string()),
+        })?;
+        // Until the certificate follows, the two do not fit together, and the next start makes both again.
+        self.write(KEY, &files.key)?;
+        self.write(CERTIFICATE, &files.certificate)?;
+        tracing::info!(folder = %self.path.display(), reason = why, "made a serving certificate");
+        Ok(files)
+    }
+
+    /// The authority's certificate; and what it issues by, if its key is here.
+    fn authority(&self, now: SystemTime) -> Result<(String, Option<Authority>), StartError> {
+        let authority = match (self.read(CA_CERTIFICATE)?, self.read(CA_KEY)?) {
+            (Some(certificate), None) => return Ok((certificate, None)),
+            (Some(certificate), Some(key)) => Authority::from_pem(&certificate, &key),
+            (None, Some(key)) => {
+                // A start that was cut short, or somebody removed it.
+                tracing::warn!(folder = %self.path.display(), "{CA_CERTIFICATE} is missing and is made again from {CA_KEY}");
+                Authority::from_key(&key, now)
+            }
+            (None, None) => Authority::generate(now),
+        };
+        let authority = authority.map_err(|error| match error {
+            PkiError::Key(_) => self.wrong(CA_KEY, &format!("{error}; {ANOTHER}")),
+            PkiError::Certificate(_) => self.wrong(CA_CERTIFICATE, &format!("{error}; {ANOTHER}")),
+            PkiError::NotThisKeys => {
+                self.wrong(CA_CERTIFICATE, &format!("it does not belong to {CA_KEY}; {ANOTHER}"))
+            }
+            other => StartError::Certificate(other.to_string()),
+        })?;
+        // The key first: from it the certificate can be made, but not the other way round.
+        if !self.path.join(CA_KEY).exists() {
+            self.write(CA_KEY, authority.key())?;
+        }
+        if !self.path.join(CA_CERTIFICATE).exists() {
+            self.write(CA_CERTIFICATE, authority.certificate())?;
+        }
+        Ok((authority.certificate().to_owned(), Some(authority)))
+    }
+
+    fn wrong(&self, name: &str, reason: &dyn std::fmt::Display) -> StartError {
+        wrong(&self.path.join(name), reason)
+    }
+
+    fn read(&self, name: &str) -> Result<Option<String>, StartError> {
+        match fs::read(self.path.join(name)) {
+            // What is not text is not a key either; who parses it says so.
+            Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.wrong(name, &error)),
+        }
+    }
+
+    /// Writes a file so that it is there whole or not at all, whatever happens, and for its owner's eyes alone.
+    fn write(&self, name: &str, content: &str) -> Result<(), StartError> {
+        let new = self.path.join(format!(".{name}.new"));
+        let write = || {
+            // One that a start left behind might be readable by others.
+            match fs::remove_file(&new) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = private().create_new(true).open(&new)?;
+            file.write_all(content.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&new, self.path.join(name))?;
+            File::open(&self.path)?.sync_all()
+        };
+        write().map_err(|error| self.wrong(name, &error))
+    }
+
+    #[cfg(unix)]
+    fn warn_if_open_to_others(&self, name: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = self.path.join(name);
+        if let Ok(metadata) = fs::metadata(&path)
+            && metadata.permissions().mode() & 0o077 != 0
+        {
+            let mode = metadata.permissions().mode() & 0o777;
+            tracing::warn!("{} can be read by others (mode {mode:o}); `chmod 600` it", path.display());
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn warn_if_open_to_others(&self, _: &str) {}
+}
+
+fn wrong(path: &Path, reason: &dyn std::fmt::Display) -> StartError {
+    StartError::Pki { path: path.to_owned(), reason: reason.to_string() }
+}
+
+/// What is written to a folder is only as lasting as the folder's own place.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+fn cannot_write(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Opens for writing what only its owner can read.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+
+    fn names(more: &[&str]) -> Vec<String> {
+        ["localhost", "127.0.0.1"].iter().chain(more).map(|name| (*name).to_owned()).collect()
+    }
+
+    fn now() -> SystemTime {
+        SystemTime::UNIX_EPOCH + DAY * 20_000
+    }
+
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        fn new() -> Place {
+            Place(tempfile::tempdir().unwrap())
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join("pki").join(name)
+        }
+
+        fn serving(&self, more: &[&str], now: SystemTime) -> Result<TlsFiles, StartError> {
+            PkiFolder::open(&self.path("")).unwrap().serving(&names(more), now)
+        }
+
+        fn refused(&self) -> String {
+            self.serving(&[], now()).unwrap_err().to_string()
+        }
+    }
+
+    #[test]
+    fn everything_stays_as_long_as_it_is_good() {
+        let place = Place::new();
+        let first = place.serving(&[], now()).unwrap();
+        let again = place.serving(&[], now() + DAY).unwrap();
+        assert_eq!((&first.authority, &first.certificate), (&again.authority, &again.certificate));
+
+        // Another name, and an end that comes near: another certificate by the same authority.
+        let named = place.serving(&["k1s.example.com"], now()).unwrap();
+        assert_ne!(named.certificate, first.certificate);
+        named.check(&names(&["k1s.example.com"]), now()).unwrap();
+        let renewed = place.serving(&["k1s.example.com"], now() + DAY * 336).unwrap();
+        assert_ne!(renewed.certificate, named.certificate);
+        renewed.check(&names(&[]), now() + DAY * 366).unwrap();
+        for files in [named, renewed] {
+            assert_eq!(files.authority, first.authority);
+        }
+    }
+
+    #[test]
+    fn a_token_is_made_once() {
+        let place = Place::new();
+        let token = |made: &str| PkiFolder::open(&place.path("")).unwrap().token(|| made.to_owned());
+        assert_eq!(token("one").unwrap(), "one");
+        assert_eq!(token("two").unwrap(), "one");
+        fs::write(place.path(TOKEN), "").unwrap();
+        let refused = token("three").unwrap_err().to_string();
+        assert!(refused.contains("admin.token: it is damaged"), "{refused}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let place = Place::new();
+        place.serving(&[], now()).unwrap();
+        PkiFolder::open(&place.path("")).unwrap().token(|| "t".into()).unwrap();
+        let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(place.path("")), 0o700);
+        let mut found = Vec::new();
+        for entry in fs::read_dir(place.path("")).unwrap() {
+            let entry = entry.unwrap();
+            assert_eq!(mode(entry.path()), 0o600, "{entry:?}");
+            found.push(entry.file_name().into_string().unwrap());
+        }
+        found.sort();
+        assert_eq!(found, [".lock", TOKEN, CERTIFICATE, KEY, CA_CERTIFICATE, CA_KEY]);
+    }
+
+    #[test]
+    fn a_damaged_authority_is_refused_and_nothing_is_changed() {
+        for (name, text) in [(CA_KEY, "a key"), (CA_KEY, ""), (CA_CERTIFICATE, "a certificate")] {
+            let place = Place::new();
+            place.serving(&[], now()).unwrap();
+            fs::write(place.path(name), text).unwrap();
+            let refused = place.refused();
+            assert!(refused.contains(&format!("{name}: it is not a ")), "{refused}");
+            assert!(refused.contains("restore it from a copy"), "{refused}");
+            assert_eq!(fs::read_to_string(place.path(name)).unwrap(), text);
+        }
+        let (place, other) = (Place::new(), Place::new());
+        place.serving(&[], now()).unwrap();
+        other.serving(&[], now()).unwrap();
+        fs::copy(other.path(CA_KEY), place.path(CA_KEY)).unwrap();
+        assert!(place.refused().contains("ca.crt: it does not belong to ca.key"), "{}", place.refused());
+    }
+
+    #[test]
+    fn what_can_be_made_again_is() {
+        let place = Place::new();
+        let first = place.serving(&[], now()).unwrap();
+        for name in [KEY, CERTIFICATE] {
+            fs::write(place.path(name), "half of it").unwrap();
+            let again = place.serving(&[], now()).unwrap();
+            assert_eq!(again.authority, first.authority);
+            again.check(&names(&[]), now()).unwrap();
+        }
+        // Who trusts the authority whose certificate was lost trusts what is served then.
+        fs::remove_file(place.path(CA_CERTIFICATE)).unwrap();
+        let again = place.serving(&["other"], now()).unwrap();
+        TlsFiles { authority: first.authority, ..again }.check(&names(&["other"]), now()).unwrap();
+    }
+
+    #[test]
+    fn an_authority_that_keeps_its_key_elsewhere_will_do_while_its_certificate_does() {
+        let place = Place::new();
+        let first = place.serving(&[], now()).unwrap();
+        fs::remove_file(place.path(CA_KEY)).unwrap();
+        assert_eq!(place.serving(&[], now()).unwrap().certificate, first.certificate);
+        let refused = place.serving(&["other"], now()).unwrap_err().to_string();
+        assert!(refused.contains("not good for other"), "{refused}");
+        assert!(refused.contains("it cannot be made anew without ca.key"), "{refused}");
+    }
+}

@@ -1,0 +1,150 @@
+//! What clients know a control plane by, its certificate authority and the administrator's token, is kept as its data is.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    sync::Arc,
+};
+
+use k1s::{
+    Runtime, RuntimeBuilder, StartError,
+    env::Env,
+    k8s_openapi::api::core::v1::ConfigMap,
+    kube::{
+        self, Api, Config,
+        config::{KubeConfigOptions, Kubeconfig},
+    },
+    store::MemoryStore,
+    store_etcd::testing::EtcdServer,
+};
+
+const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
+
+/// A client of a kubeconfig, over HTTPS; `url` in place of the one that is in it.
+async fn client(kubeconfig: &str, url: Option<&str>) -> kube::Client {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    if let Some(url) = url {
+        config.cluster_url = url.parse().unwrap();
+    }
+    kube::Client::try_from(config).unwrap()
+}
+
+/// The ConfigMap with the authority, as the client finds it.
+async fn root_ca(client: &kube::Client) -> Result<ConfigMap, kube::Error> {
+    Api::<ConfigMap>::default_namespaced(client.clone()).get("kube-root-ca.crt").await
+}
+
+async fn on_disk(folder: &Path, address: impl Into<SocketAddr>) -> Result<Runtime, StartError> {
+    Runtime::builder().disk(folder).listen(address).start().await
+}
+
+#[tokio::test]
+async fn a_kubeconfig_of_a_folder_outlives_restarts() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = on_disk(folder.path(), ANY_PORT).await.unwrap();
+    let (address, kubeconfig) = (runtime.address().unwrap(), runtime.kubeconfig().unwrap().to_owned());
+    let before = root_ca(&client(&kubeconfig, None).await).await.unwrap();
+    assert_eq!(before.data.as_ref().unwrap()["ca.crt"], runtime.certificate_authority().unwrap());
+    runtime.stop().await.unwrap();
+
+    for _ in 0..2 {
+        let runtime = on_disk(folder.path(), address).await.unwrap();
+        assert_eq!(runtime.kubeconfig().unwrap(), kubeconfig);
+        let after = root_ca(&client(&kubeconfig, None).await).await.unwrap();
+        assert_eq!(after, before, "nobody had a reason to write it again");
+        runtime.stop().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn more_names_are_another_certificate_by_the_same_authority() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = on_disk(folder.path(), ANY_PORT).await.unwrap();
+    let kubeconfig = runtime.kubeconfig().unwrap().to_owned();
+    runtime.stop().await.unwrap();
+    let served = || fs::read_to_string(folder.path().join("pki/apiserver.crt")).unwrap();
+    let first = served();
+    let builder = || Runtime::builder().disk(folder.path()).listen(ANY_PORT).tls_names(["k1s.example.com"]);
+    let runtime = builder().start().await.unwrap();
+    assert_ne!(served(), first);
+    root_ca(&client(&kubeconfig, runtime.url()).await).await.unwrap();
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn in_memory_every_start_is_another_control_plane() {
+    let start = || Runtime::builder().listen(ANY_PORT).start();
+    let (one, other) = (start().await.unwrap(), start().await.unwrap());
+    assert_ne!(one.certificate_authority(), other.certificate_authority());
+    assert_ne!(one.token(), other.token());
+    let stranger = client(one.kubeconfig().unwrap(), other.url()).await;
+    assert!(root_ca(&stranger).await.is_err());
+    one.stop().await.unwrap();
+    other.stop().await.unwrap();
+}
+
+/// Starts two at once, and takes the kubeconfig of each to the other.
+async fn are_one(start: impl Fn() -> RuntimeBuilder) {
+    let (one, other) = tokio::join!(start().start(), start().start());
+    let (one, other) = (one.unwrap(), other.unwrap());
+    assert_eq!(one.token(), other.token());
+    assert_eq!(one.certificate_authority(), other.certificate_authority());
+    let crossed = client(one.kubeconfig().unwrap(), other.url()).await;
+    let found = root_ca(&crossed).await.unwrap();
+    assert_eq!(found, root_ca(&client(other.kubeconfig().unwrap(), one.url()).await).await.unwrap());
+    one.stop().await.unwrap();
+    // A store that was given to both is closed now.
+    let _ = other.stop().await;
+}
+
+#[tokio::test]
+async fn runtimes_over_one_store_are_one_to_their_clients() {
+    let store = Arc::new(MemoryStore::default());
+    are_one(|| Runtime::builder().store(store.clone()).listen(ANY_PORT)).await;
+}
+
+#[tokio::test]
+async fn runtimes_over_one_etcd_are_one_to_their_clients_and_stay_so() {
+    let env = Env::system();
+    let Some(etcd) = EtcdServer::start(&env).await.unwrap() else { return };
+    let start = || Runtime::builder().etcd([etcd.endpoint()]).listen(ANY_PORT);
+    let first = start().start().await.unwrap();
+    let kubeconfig = first.kubeconfig().unwrap().to_owned();
+    first.stop().await.unwrap();
+    are_one(start).await;
+    let last = start().start().await.unwrap();
+    root_ca(&client(&kubeconfig, last.url()).await).await.unwrap();
+    last.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn runtimes_that_share_a_folder_of_certificates_are_one_to_their_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    let pki = folder.path().join("certs");
+    let start = || Runtime::builder().cert_dir(&pki).listen(ANY_PORT);
+    let (one, other) = tokio::join!(start().start(), start().start());
+    let (one, other) = (one.unwrap(), other.unwrap());
+    root_ca(&client(one.kubeconfig().unwrap(), other.url()).await).await.unwrap();
+    one.stop().await.unwrap();
+    other.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_key_is_named_and_the_folder_is_let_go() {
+    let folder = tempfile::tempdir().unwrap();
+    on_disk(folder.path(), ANY_PORT).await.unwrap().stop().await.unwrap();
+    let path = folder.path().join("pki/ca.key");
+    let key = fs::read(&path).unwrap();
+    fs::write(&path, &key[..key.len() / 2]).unwrap();
+    let error = on_disk(folder.path(), ANY_PORT).await.unwrap_err();
+    assert!(matches!(&error, StartError::Pki { path: named, .. } if *named == path), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("it is not a private key") && text.contains("remove ca.key and ca.crt"), "{text}");
+
+    fs::write(&path, &key).unwrap();
+    on_disk(folder.path(), ANY_PORT).await.unwrap().stop().await.unwrap();
+}

@@ -1,0 +1,302 @@
+//! Certificates: an authority of one's own, and the serving certificates that it issues.
+
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose,
+};
+use rustls::{
+    RootCertStore,
+    client::{WebPkiServerVerifier, danger::ServerCertVerifier as _},
+    crypto::CryptoProvider,
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
+};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+/// Clocks differ: certificates are valid from a little before they are made.
+const SKEW: Duration = Duration::from_secs(3600);
+/// Every kubeconfig has the authority in it: it does not expire while anybody looks.
+const AUTHORITY_VALIDITY: Duration = DAY.saturating_mul(36_500);
+/// As long as those of kubeadm.
+const SERVING_VALIDITY: Duration = DAY.saturating_mul(365);
+
+/// A certificate and its key, as PEM.
+#[derive(Clone)]
+pub struct TlsFiles {
+    /// The certificate, followed by those that lead to its authority.
+    pub certificate: String,
+    /// The private key.
+    pub key: String,
+    /// The authority that clients should trust.
+    pub authority: String,
+}
+
+impl fmt::Debug for TlsFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TlsFiles")
+    }
+}
+
+impl TlsFiles {
+    /// Whether a client that trusts the authority, and calls the server by any of these names and addresses, is content at
+    /// this moment; otherwise why not.
+    ///
+    /// # Errors
+    /// What is wrong: damaged, of another authority, not for a name, expired.
+    pub fn check(&self, names: &[String], moment: SystemTime) -> Result<(), String> {
+        let provider = provider();
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(self.certificate.as_bytes())
+            .collect::<Result<_, _>>()
+            .map_err(|error| format!("the certificate cannot be read: {error}"))?;
+        let Some((certificate, between)) = chain.split_first() else {
+            return Err("there is no certificate".into());
+        };
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())
+            .map_err(|error| format!("the key cannot be read: {error}"))?;
+        rustls::sign::CertifiedKey::from_der(chain.clone(), key, &provider)
+            .map_err(|error| format!("certificate and key do not fit together: {error}"))?;
+        let mut roots = RootCertStore::empty();
+        for authority in CertificateDer::pem_slice_iter(self.authority.as_bytes()) {
+            authority
+                .map_err(|error| error.to_string())
+                .and_then(|authority| roots.add(authority).map_err(|error| error.to_string()))
+                .map_err(|error| format!("the authority cannot be read: {error}"))?;
+        }
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map_err(|error| format!("the authority cannot be used: {error}"))?;
+        let moment = UnixTime::since_unix_epoch(since_epoch(moment));
+        for name in names {
+            // A wildcard stands for any label; what is not a name to TLS cannot be asked for.
+            let Ok(asked) = ServerName::try_from(name.replacen('*', "any", 1)) else { continue };
+            verifier
+                .verify_server_cert(certificate, between, &asked, &[], moment)
+                .map_err(|error| format!("not good for {name}: {error}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// A certificate for these names and addresses, signed by an authority made for it: for servers whose end is the end of
+/// everything. Others keep their [`Authority`].
+///
+/// # Errors
+/// If a name is none.
+pub fn certificate(names: &[String]) -> Result<TlsFiles, PkiError> {
+    let key = KeyPair::generate()?;
+    let authority = Authority::signed(authority_params()?, key)?;
+    authority.sign(&serving_params(names)?)
+}
+
+/// Why there is no authority, or no certificate by it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PkiError {
+    /// It cannot be made: a name that is none, most likely.
+    #[error("the certificate cannot be made: {0}")]
+    Make(#[from] rcgen::Error),
+    /// This is no private key.
+    #[error("it is not a private key: {0}")]
+    Key(String),
+    /// This is no certificate.
+    #[error("it is not a certificate: {0}")]
+    Certificate(String),
+    /// These two do not belong together.
+    #[error("it is not the certificate of the authority's key")]
+    NotThisKeys,
+    /// What it issues is not taken for its own by those who trust it.
+    #[error("certificates cannot be issued by this authority, which was made by another program: {0}")]
+    Foreign(String),
+}
+
+/// A certificate authority with its key, to be kept: those who trust it go on doing so when a serving certificate is made anew.
+pub struct Authority {
+    certificate: String,
+    key: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Authority")
+    }
+}
+
+impl Authority {
+    /// A new one, valid for a hundred years.
+    ///
+    /// # Errors
+    /// If no key can be made.
+    pub fn generate(now: SystemTime) -> Result<Authority, PkiError> {
+        Authority::of_key(KeyPair::generate()?, now)
+    }
+
+    /// One whose certificate is lost, made again from its key: those who trusted it do so still.
+    ///
+    /// # Errors
+    /// If this is not a key.
+    pub fn from_key(key: &str, now: SystemTime) -> Result<Authority, PkiError> {
+        Authority::of_key(parse_key(key)?, now)
+    }
+
+    /// One that was kept, as PEM.
+    ///
+    /// # Errors
+    /// If one of them cannot be read, or they do not belong together.
+    pub fn from_pem(certificate: &str, key: &str) -> Result<Authority, PkiError> {
+        let pair = parse_key(key)?;
+        let der = CertificateDer::from_pem_slice(certificate.as_bytes())
+            .map_err(|error| PkiError::Certificate(error.to_string()))?;
+        RootCertStore::empty().add(der.clone()).map_err(|error| PkiError::Certificate(error.to_string()))?;
+        let private =
+            PrivateKeyDer::try_from(pair.serialize_der()).map_err(|error| PkiError::Key(error.into()))?;
+        rustls::sign::CertifiedKey::from_der(vec![der], private, &provider())
+            .map_err(|_| PkiError::NotThisKeys)?;
+        // All that an issuer has to know of its certificate is the same for all that are made here.
+        let issuer = Issuer::new(authority_params()?, pair);
+        Ok(Authority { certificate: certificate.to_owned(), key: key.to_owned(), issuer })
+    }
+
+    fn of_key(key: KeyPair, now: SystemTime) -> Result<Authority, PkiError> {
+        let mut params = authority_params()?;
+        // Clocks of small machines are set after their first start: whatever this one says, it is valid already.
+        params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+        params.not_after = rcgen::date_time_ymd(1970, 1, 1) + since_epoch(now) + AUTHORITY_VALIDITY;
+        Authority::signed(params, key)
+    }
+
+    fn signed(params: CertificateParams, key: KeyPair) -> Result<Authority, PkiError> {
+        let certificate = params.self_signed(&key)?.pem();
+        let text = key.serialize_pem();
+        Ok(Authority { certificate, key: text, issuer: Issuer::new(params, key) })
+    }
+
+    /// The certificate, as PEM: what clients are to trust.
+    #[must_use]
+    pub fn certificate(&self) -> &str {
+        &self.certificate
+    }
+
+    /// The private key, as PEM. Who has it can pretend to be the server.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// A serving certificate for these names and addresses, valid for a year.
+    ///
+    /// # Errors
+    /// If a name is none, or this authority was made by another program.
+    pub fn issue(&self, names: &[String], now: SystemTime) -> Result<TlsFiles, PkiError> {
+        let mut params = serving_params(names)?;
+        let (epoch, now_since) = (rcgen::date_time_ymd(1970, 1, 1), since_epoch(now));
+        params.not_before = epoch + now_since.saturating_sub(SKEW);
+        params.not_after = epoch + now_since + SERVING_VALIDITY;
+        let files = self.sign(&params)?;
+        files.check(names, now).map_err(PkiError::Foreign)?;
+        Ok(files)
+    }
+
+    fn sign(&self, params: &CertificateParams) -> Result<TlsFiles, PkiError> {
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        Ok(TlsFiles {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+            authority: self.certificate.clone(),
+        })
+    }
+}
+
+fn authority_params() -> Result<CertificateParams, PkiError> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "k1s");
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    Ok(params)
+}
+
+fn serving_params(names: &[String]) -> Result<CertificateParams, PkiError> {
+    let mut params = CertificateParams::new(names.to_vec())?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
+    Ok(params)
+}
+
+fn parse_key(key: &str) -> Result<KeyPair, PkiError> {
+    KeyPair::from_pem(key).map_err(|error| PkiError::Key(error.to_string()))
+}
+
+fn since_epoch(moment: SystemTime) -> Duration {
+    moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Vec<String> {
+        ["localhost", "127.0.0.1", "::1", "*.example.com"].map(str::to_owned).to_vec()
+    }
+
+    fn now() -> SystemTime {
+        SystemTime::UNIX_EPOCH + DAY * 20_000
+    }
+
+    #[test]
+    fn what_an_authority_issues_is_good_for_a_year_and_its_names() {
+        let authority = Authority::generate(now()).unwrap();
+        let files = authority.issue(&names(), now()).unwrap();
+        files.check(&names(), now() + DAY * 364).unwrap();
+        let late = files.check(&names(), now() + DAY * 366).unwrap_err();
+        assert!(late.contains("expired"), "{late}");
+        let other = files.check(&["example.org".to_owned()], now()).unwrap_err();
+        assert!(other.contains("not good for example.org"), "{other}");
+        assert!(certificate(&names()).unwrap().check(&names(), now()).is_ok());
+    }
+
+    #[test]
+    fn an_authority_that_was_kept_goes_on_issuing() {
+        let first = Authority::generate(now()).unwrap();
+        let kept = Authority::from_pem(first.certificate(), first.key()).unwrap();
+        assert_eq!(kept.certificate(), first.certificate());
+        kept.issue(&names(), now() + DAY * 1000).unwrap().check(&names(), now() + DAY * 1001).unwrap();
+
+        // Its certificate is lost: who has a copy of it takes what the new one issues.
+        let again = Authority::from_key(first.key(), now() + DAY).unwrap();
+        let files = again.issue(&names(), now() + DAY).unwrap();
+        let trusting = TlsFiles { authority: first.certificate().to_owned(), ..files };
+        trusting.check(&names(), now() + DAY).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_an_authority_is_refused() {
+        let (one, other) = (Authority::generate(now()).unwrap(), Authority::generate(now()).unwrap());
+        let mixed = Authority::from_pem(one.certificate(), other.key()).unwrap_err();
+        assert!(matches!(mixed, PkiError::NotThisKeys), "{mixed}");
+        let key = Authority::from_pem(one.certificate(), "nonsense").unwrap_err();
+        assert!(matches!(key, PkiError::Key(_)), "{key}");
+        let certificate = Authority::from_pem("nonsense", one.key()).unwrap_err();
+        assert!(matches!(certificate, PkiError::Certificate(_)), "{certificate}");
+
+        let key = KeyPair::generate().unwrap();
+        let mut params = authority_params().unwrap();
+        params.distinguished_name.push(DnType::CommonName, "kubernetes");
+        let foreign = params.self_signed(&key).unwrap().pem();
+        let foreign = Authority::from_pem(&foreign, &key.serialize_pem()).unwrap();
+        let refused = foreign.issue(&names(), now()).unwrap_err();
+        assert!(refused.to_string().contains("made by another program"), "{refused}");
+    }
+}
