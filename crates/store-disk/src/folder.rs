@@ -10,7 +10,7 @@
 //! While a store is being made it has a file `store/NEW`, too: what has one holds nothing that was ever acknowledged.
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read, Write},
     path::{Path, PathBuf},
 };
@@ -93,7 +93,7 @@ impl Folder {
         }
         let new = self.store.join("NEW");
         let begin = || {
-            fs::create_dir(&self.store)?;
+            private_folder(&self.store)?;
             fs::write(&new, "this store is being made\n")?;
             sync(&new)?;
             sync(&self.store)?;
@@ -248,6 +248,14 @@ impl Watermark {
     }
 }
 
+/// Makes a folder that nobody else can look into: a control plane's secrets are in it.
+fn private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,6 +274,14 @@ mod tests {
         let (dir, _folder) = made();
         let error = Folder::lock(dir.path()).unwrap_err().to_string();
         assert!(error.contains(&format!("in use by process {}", std::process::id())), "{error}");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn nobody_else_can_look_into_a_store() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (_dir, folder) = made();
+        assert_eq!(fs::metadata(&folder.store).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
     #[test]

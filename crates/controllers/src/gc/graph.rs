@@ -5,7 +5,7 @@
 //! owner is there at all is asked when the first reference to it is seen; from then on events tell.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -72,7 +72,8 @@ impl Node {
 /// An object that others name as their owner.
 #[derive(Debug, Default)]
 struct Owner {
-    dependents: HashSet<Uid>,
+    // Sets that are gone through are sorted: what follows from an event follows in the same order each time.
+    dependents: BTreeSet<Uid>,
     /// So many of them have to go before it.
     blocking: usize,
     gone: bool,
@@ -117,11 +118,11 @@ pub(super) struct Work {
 pub(super) struct Graph {
     nodes: HashMap<Uid, Node>,
     owners: HashMap<Uid, Owner>,
-    unserved: HashSet<Uid>,
+    unserved: BTreeSet<Uid>,
     /// Owners that are being asked for: how often, and whether one was deleted meanwhile.
     checking: HashMap<Uid, (usize, bool)>,
     /// Those that have to be looked at.
-    due: HashSet<Uid>,
+    due: BTreeSet<Uid>,
     /// While the graph is being filled nothing follows from it: dependents may still be missing.
     loading: bool,
     epoch: u64,
@@ -153,7 +154,7 @@ impl Graph {
 
     /// Those that have to be looked at now.
     pub(super) fn take_due(&mut self) -> Vec<Uid> {
-        if self.loading { Vec::new() } else { self.due.drain().collect() }
+        if self.loading { Vec::new() } else { std::mem::take(&mut self.due).into_iter().collect() }
     }
 
     /// An object was stored.

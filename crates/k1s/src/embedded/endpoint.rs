@@ -155,7 +155,16 @@ pub fn write_kubeconfig(path: &Path, kubeconfig: &str) -> io::Result<()> {
         use std::os::unix::fs::OpenOptionsExt as _;
         open.mode(0o600);
     }
-    io::Write::write_all(&mut open.open(path)?, kubeconfig.as_bytes())
+    let mut file = open.open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        // One that was there may be open to everybody. A pipe or a terminal is as it is.
+        if file.metadata()?.is_file() {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    io::Write::write_all(&mut file, kubeconfig.as_bytes())
 }
 
 #[cfg(test)]
@@ -168,6 +177,19 @@ mod tests {
         assert_eq!(at("0.0.0.0:6443"), "127.0.0.1:6443");
         assert_eq!(at("[::]:6443"), "[::1]:6443");
         assert_eq!(at("10.1.2.3:6443"), "10.1.2.3:6443");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_kubeconfig_is_for_its_owner_alone_also_in_the_place_of_one_that_was_not() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("kubeconfig");
+        fs::write(&path, "a longer text that was there before").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        write_kubeconfig(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]
