@@ -241,7 +241,11 @@ impl<K: Object> Objects<K> {
         // A server that has gone back in time has forgotten what was written.
         let forgotten = if revision < self.revision { u64::MAX } else { revision };
         self.revision = revision;
-        self.settle(forgotten);
+        for object in self.settle(forgotten) {
+            // Somebody has deleted what we wrote, and no event will tell: whoever wrote it relies on its being there.
+            events.push(Event::Created { object: Arc::clone(&object), initial: false });
+            events.push(Event::Deleted { object, missed: true });
+        }
         let generation = self.generation;
         let gone: Vec<ObjectKey> = self
             .entries
@@ -278,7 +282,9 @@ impl<K: Object> Objects<K> {
         self.settle(revision);
     }
 
-    fn settle(&mut self, revision: u64) {
+    /// Writes up to a revision are no longer ahead. Gives those that readers have seen and handlers never heard of.
+    fn settle(&mut self, revision: u64) -> Vec<Arc<K>> {
+        let mut unheard = Vec::new();
         while self.ahead_until.first().is_some_and(|(until, _)| *until <= revision) {
             let Some((_, key)) = self.ahead_until.pop_first() else { break };
             let Some(ahead) = self.ahead.remove(&key) else { continue };
@@ -292,11 +298,10 @@ impl<K: Object> Objects<K> {
                         .unwrap_or(0);
                     self.put(&key, Entry { kept, revision, generation: ahead.generation });
                 }
-                None => {
-                    self.take(&key);
-                }
+                None => unheard.extend(self.take(&key).and_then(|kept| self.codec.open(&kept))),
             }
         }
+        unheard
     }
 
     // Writes of ours.
@@ -541,6 +546,19 @@ mod tests {
         cache.deleted(7);
         assert_eq!(cache.told(), "-u");
         assert!(!cache.objects.is_ahead());
+    }
+
+    #[test]
+    fn what_we_wrote_and_a_list_does_not_have_has_come_and_gone() {
+        let mut cache = Cache::new();
+        cache.objects.begin_list();
+        cache.listed(3);
+        // We create it at 5; before the watch tells, somebody deletes it, and the watch's place is forgotten.
+        cache.wrote("u", 5);
+        cache.objects.begin_list();
+        cache.listed(7);
+        assert_eq!(cache.told(), "+u -u");
+        assert!(!cache.is_there() && !cache.objects.is_ahead());
     }
 
     #[test]
