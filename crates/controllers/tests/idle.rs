@@ -4,17 +4,11 @@
 
 mod common;
 
-use std::{
-    convert::Infallible,
-    future::Future,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use common::{Api, Connected, DEFINITIONS, MAPS, SECRETS, VIEWS, all, blocking, definition, owner};
-use http::{Request, Response};
+use common::{
+    Api, Between, Connected, DEFINITIONS, MAPS, Meets, SECRETS, VIEWS, all, blocking, definition, owner,
+};
 use http_body_util::BodyExt as _;
 use k1s_controllers::{ControllersOptions, add_to_manager};
 use k1s_env::{Env, Task};
@@ -22,12 +16,11 @@ use k1s_runtime::{
     IdleOptions, Manager, ManagerOptions,
     manager::{IdleReport, ManagerError},
 };
-use k1s_server::{ApiServer, Body};
+use k1s_server::Body;
 use k1s_store::{MemoryOptions, MemoryStore};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tower::Service;
 
 const NAMESPACES: &str = "/api/v1/namespaces";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
@@ -124,59 +117,6 @@ async fn when_it_is_idle_namespaces_and_definitions_that_were_deleted_are_gone()
     }
 }
 
-/// A server with a fault.
-#[derive(Clone)]
-struct Faulty {
-    server: ApiServer,
-    fault: Fault,
-}
-
-#[derive(Clone)]
-enum Fault {
-    /// It forgets a kind for one request of this method.
-    Forgets(Arc<Mutex<Option<http::Method>>>),
-    /// Its watch of everything falls silent after the first bookmark.
-    FallsSilent,
-}
-
-impl<B> Service<Request<B>> for Faulty
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        match &self.fault {
-            Fault::Forgets(method) => {
-                let mut method = method.lock();
-                if request.uri().path().starts_with(WIDGETS) && method.as_ref() == Some(request.method()) {
-                    *method = None;
-                    let answer =
-                        Response::builder().status(404).body(Body::from(b"404 page not found\n".to_vec()));
-                    return Box::pin(async move { Ok(answer.unwrap()) });
-                }
-            }
-            Fault::FallsSilent if request.uri().path() == "/k1s/v1/metadata" => {
-                let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-                let answer = self.server.call(request);
-                return Box::pin(async move {
-                    Ok(answer.await?.map(|body| if watches { until_bookmark(body) } else { body }))
-                });
-            }
-            Fault::FallsSilent => {}
-        }
-        self.server.call(request)
-    }
-}
-
 /// What a watch says up to its first bookmark; then it stays open and says nothing.
 fn until_bookmark(body: Body) -> Body {
     let chunks = futures_util::stream::unfold((body, false), |(mut body, silent)| async move {
@@ -193,7 +133,14 @@ fn until_bookmark(body: Body) -> Body {
 #[tokio::test]
 async fn a_feed_that_is_behind_is_waited_for_until_it_has_seen_everything() {
     let api = simulated().await;
-    let server = Faulty { server: api.server.clone(), fault: Fault::FallsSilent };
+    // Its watch of everything falls silent after the first bookmark.
+    let server = Between::new(&api.server, |_, uri| {
+        let watches = uri.query().is_some_and(|query| query.contains("watch=true"));
+        match watches && uri.path() == "/k1s/v1/metadata" {
+            true => Meets::Changed(until_bookmark),
+            false => Meets::Pass,
+        }
+    });
     let connected = Connected { client: kube::Client::new(server, "default"), env: api.env.clone() };
     let running = start(connected, &all());
     running.idle().await;
@@ -216,8 +163,16 @@ async fn a_feed_that_is_behind_is_waited_for_until_it_has_seen_everything() {
 async fn a_kind_that_is_not_where_it_was_is_asked_for_anew_and_that_is_no_error() {
     let env = Env::system();
     let api = Api::bare(env.clone(), Arc::new(MemoryStore::default())).await;
+    // It forgets a kind for one request of this method.
     let method = Arc::new(Mutex::new(None));
-    let server = Faulty { server: api.server.clone(), fault: Fault::Forgets(method.clone()) };
+    let forgets = method.clone();
+    let server = Between::new(&api.server, move |method, uri| {
+        let wanted = uri.path().starts_with(WIDGETS);
+        match forgets.lock().take_if(|one| wanted && one == method) {
+            Some(_) => Meets::NotFound,
+            None => Meets::Pass,
+        }
+    });
     let running = start(Connected { client: kube::Client::new(server, "default"), env }, &all());
     api.create_with(DEFINITIONS, definition("Namespaced")).await;
     let widget = |name: &str, owners: &[Value]| {

@@ -197,6 +197,12 @@ async fn one_step_ends_a_run_and_begins_the_next_also_of_the_same_key() {
     assert_eq!(counts(&queue), state(0, 0, 0, 0));
     queue.add("b");
     assert_eq!(worker.await.unwrap(), "b");
+    // One of another queue is done there.
+    let other = Queue::new(&env, QueueOptions::named("other"));
+    other.add("c");
+    queue.add("d");
+    let d = queue.next_after(other.try_next().unwrap()).await.unwrap();
+    assert_eq!((*d.key(), counts(&other), counts(&queue)), ("d", state(0, 0, 0, 0), state(0, 1, 0, 0)));
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, Uri};
 use http_body_util::BodyExt as _;
 use k1s_controllers::ControllersOptions;
 use k1s_env::{Env, Task};
@@ -39,11 +39,43 @@ pub enum View {
 
 pub const VIEWS: [View; 2] = [View::K1s, View::Plain];
 
-/// A server, as any other would answer.
+/// A server, with somebody in between who meets the requests.
 #[derive(Clone)]
-struct Plain(ApiServer);
+pub struct Between {
+    server: ApiServer,
+    meets: Arc<Meeting>,
+}
 
-impl<B> Service<Request<B>> for Plain
+type Meeting = dyn Fn(&Method, &Uri) -> Meets + Send + Sync;
+
+/// What becomes of a request.
+pub enum Meets {
+    /// The server answers it.
+    Pass,
+    /// There is no such path.
+    NotFound,
+    /// The server answers it, and the body of the answer is changed.
+    Changed(fn(Body) -> Body),
+}
+
+impl Between {
+    pub fn new(
+        server: &ApiServer,
+        meets: impl Fn(&Method, &Uri) -> Meets + Send + Sync + 'static,
+    ) -> Between {
+        Between { server: server.clone(), meets: Arc::new(meets) }
+    }
+
+    /// The server, as one of another make would answer.
+    fn plain(server: &ApiServer) -> Between {
+        Between::new(server, |_, uri| match uri.path().starts_with("/k1s/") {
+            true => Meets::NotFound,
+            false => Meets::Pass,
+        })
+    }
+}
+
+impl<B> Service<Request<B>> for Between
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -58,11 +90,17 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        if request.uri().path().starts_with("/k1s/") {
-            let answer = Response::builder().status(404).body(Body::from(b"404 page not found\n".to_vec()));
-            return Box::pin(async move { Ok(answer.unwrap()) });
+        match (self.meets)(request.method(), request.uri()) {
+            Meets::Pass => self.server.call(request),
+            Meets::NotFound => {
+                let body = Body::from(b"404 page not found\n".to_vec());
+                Box::pin(async move { Ok(Response::builder().status(404).body(body).unwrap()) })
+            }
+            Meets::Changed(change) => {
+                let answer = self.server.call(request);
+                Box::pin(async move { Ok(answer.await?.map(change)) })
+            }
         }
-        self.0.call(request)
     }
 }
 
@@ -105,7 +143,7 @@ impl Api {
     pub fn connect(&self, view: View) -> Connected {
         let client = match view {
             View::K1s => kube::Client::new(self.server.clone(), "default"),
-            View::Plain => kube::Client::new(Plain(self.server.clone()), "default"),
+            View::Plain => kube::Client::new(Between::plain(&self.server), "default"),
         };
         Connected { client, env: self.env.clone() }
     }

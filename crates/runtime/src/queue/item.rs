@@ -71,6 +71,10 @@ impl<R: Key> Item<R> {
     /// The run is over. The same as dropping it.
     pub fn done(self) {}
 
+    pub(super) fn is_of(&self, queue: &Arc<Shared<R>>) -> bool {
+        Arc::ptr_eq(&self.shared, queue)
+    }
+
     /// The run is over as soon as the queue is told, which the caller does: the key's place in it.
     pub(super) fn finish(mut self) -> Slot {
         self.done = true;

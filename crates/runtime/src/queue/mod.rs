@@ -136,8 +136,7 @@ impl<R: Key> Queue<R> {
         Shared::next(&self.shared, None).await
     }
 
-    /// [`done`](Self::done) and [`next`](Self::next) in one step: what a worker does all the time. The item has to be one of
-    /// this queue.
+    /// [`done`](Self::done) and [`next`](Self::next) in one step: what a worker does all the time.
     pub async fn next_after(&self, item: Item<R>) -> Option<Item<R>> {
         Shared::next(&self.shared, Some(item)).await
     }

@@ -160,6 +160,8 @@ impl<R: Key> Shared<R> {
     pub(super) async fn next(shared: &Arc<Shared<R>>, finished: Option<Item<R>>) -> Option<Item<R>> {
         // A worker that always finds a key, and whose work never waits, would keep its thread from everybody else.
         coop::consume_budget().await;
+        // One of another queue is ended there, by its drop.
+        let finished = finished.filter(|item| item.is_of(shared));
         let take = shared.change(|core, now| {
             if let Some(item) = finished {
                 core.done(now, item.finish());
