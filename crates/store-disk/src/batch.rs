@@ -6,45 +6,43 @@ use bytes::Bytes;
 use k1s_store::{Action, Change, Error, Event, KeyValue, Op, Previous, Result, Revision, Txn};
 
 use crate::{
-    engine::{Engine, State},
+    engine::State,
     error::no_panic,
-    record::{Head, Pointer, Record, entry_size, head_key},
+    log::Frame,
+    record::{Head, Pointer, Record, entry_size},
     shared::Shared,
     view::View,
     writer::Write,
 };
 
 /// A key's newest state within the batch that is being put together.
-pub(crate) struct Pending {
-    pub(crate) head: Head,
+struct Pending {
+    head: Head,
     value: Option<Bytes>,
 }
 
 /// A batch that is being put together.
 pub(crate) struct Batch<'a> {
-    known: &'a HashMap<Bytes, Head>,
-    pub(crate) writes: fjall::OwnedWriteBatch,
+    frame: &'a mut Frame,
     view: Arc<View>,
     pub(crate) state: State,
-    pub(crate) pending: HashMap<Bytes, Pending>,
+    pending: HashMap<Bytes, Pending>,
+    /// The heads it has written, in order.
+    pub(crate) heads: Vec<(Bytes, Head)>,
     pub(crate) changes: Vec<(Arc<Change>, bool)>,
     pub(crate) answers: Vec<(Write, Result<Revision>)>,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(
-        engine: &Engine,
-        view: Arc<View>,
-        known: &'a HashMap<Bytes, Head>,
-        state: State,
-        capacity: usize,
-    ) -> Self {
+    /// An empty batch, whose records go into `frame`.
+    pub(crate) fn new(frame: &'a mut Frame, view: Arc<View>, state: State, capacity: usize) -> Self {
+        frame.clear();
         Self {
-            known,
-            writes: engine.batch(2 * capacity),
+            frame,
             view,
             state,
             pending: HashMap::with_capacity(capacity),
+            heads: Vec::with_capacity(capacity),
             changes: Vec::with_capacity(capacity),
             answers: Vec::with_capacity(capacity),
         }
@@ -101,20 +99,18 @@ impl<'a> Batch<'a> {
             totals.bytes = totals.bytes + u64::from(size.unwrap_or(0)) - u64::from(size_before.unwrap_or(0));
             let pointer = Pointer::new(revision, index);
             let record = Record {
-                key: op.key.clone(),
-                value: value.clone(),
+                key: op.key,
+                value,
                 created,
                 replaced: replaced.map(|head| head.pointer),
                 steps,
                 totals: *totals,
             };
             let head = Head { pointer, size };
-            let encoded = record.encode(pointer);
-            // The engine keeps the record for a while. So does the feed, and who follows it: in the same memory.
-            let (key, value) = record.parts(&encoded);
-            self.writes.insert(&self.view.engine.data, pointer.encode(), encoded);
-            self.writes.insert(&self.view.engine.heads, head_key(&op.key), head.encode());
-            self.pending.insert(op.key, Pending { head, value: value.clone() });
+            self.frame.push(pointer, |bytes| record.encode(pointer, bytes));
+            let Record { key, value, .. } = record;
+            self.heads.push((key.clone(), head));
+            self.pending.insert(key.clone(), Pending { head, value: value.clone() });
             let previous = before.map(|before| Previous { value: before.value, revision: before.revision });
             events.push(Event { key, value, created, previous });
         }
@@ -125,10 +121,9 @@ impl<'a> Batch<'a> {
 
     /// The newest record of a key, with what this batch has written.
     fn head(&self, key: &Bytes) -> Result<Option<Head>> {
-        match (self.pending.get(key), self.known.get(key)) {
-            (Some(pending), _) => Ok(Some(pending.head)),
-            (None, Some(head)) => Ok(Some(*head)),
-            (None, None) => self.view.engine.head(&self.view.snapshot, key),
+        match self.pending.get(key) {
+            Some(pending) => Ok(Some(pending.head)),
+            None => self.view.heads.get(key),
         }
     }
 

@@ -2,9 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use bytes::Bytes;
 use k1s_store::Revision;
 
 use crate::{
+    log::Segments,
     record::{Head, Pointer, Record, Totals, entry_size},
     view::View,
 };
@@ -42,7 +44,7 @@ impl Report {
 }
 
 /// Checks that
-/// - every record is whole, and from the oldest revision on, none is missing;
+/// - every frame and every record is whole, and from the oldest revision on, none is missing;
 /// - every head points to the newest record of its key, and every key with a value has a head;
 /// - what a record replaced is there, as long as it can be read;
 /// - the totals are right.
@@ -55,19 +57,16 @@ pub(crate) fn check(view: &View) -> Report {
     // The record that should come next, from the oldest revision on.
     let mut expected = Pointer::new(state.oldest.next(), 0);
 
-    for stored in view.records() {
-        let (pointer, bytes) = match stored {
-            Ok(stored) => stored,
-            Err(error) => {
-                report.problem(error.to_string());
-                continue;
-            }
-        };
+    let log = view.heads.log();
+    let read = log.each(Pointer::new(Revision::FIRST, 0), |pointer, bytes| {
+        if pointer.revision > state.revision {
+            return Ok(false);
+        }
         report.records += 1;
         let at = format!("record {} of revision {}", pointer.index, pointer.revision);
         let Some(record) = Record::decode(pointer, &bytes) else {
             report.problem(format!("{at} does not match its checksum"));
-            continue;
+            return Ok(true);
         };
         if pointer.revision > state.oldest {
             if pointer != expected {
@@ -86,7 +85,11 @@ pub(crate) fn check(view: &View) -> Report {
             }
         }
         present.insert(pointer);
-        newest.insert(record.key, pointer);
+        newest.insert(Bytes::copy_from_slice(&record.key), pointer);
+        Ok(true)
+    });
+    if let Err(error) = read {
+        report.problem(error.to_string());
     }
     if state.revision > state.oldest && expected != Pointer::new(state.revision.next(), 0) {
         report.problem(format!("record {} of revision {} is missing", expected.index, expected.revision));
@@ -101,17 +104,16 @@ pub(crate) fn check(view: &View) -> Report {
     }
 
     let mut totals = Totals::default();
-    for head in view.heads() {
+    for head in view.heads.all() {
         match head {
-            Ok((key, head)) => check_head(view, &key, head, newest.remove(&key), &mut totals, &mut report),
+            Ok((key, head)) => check_head(&log, &key, head, newest.remove(&key), &mut totals, &mut report),
             Err(error) => report.problem(error.to_string()),
         }
     }
     for (key, pointer) in newest {
-        // Only what is compacted, replaced or deleted, and not yet removed may be without a head.
-        let leftover =
-            matches!(view.engine.record(&view.snapshot, pointer), Ok(Some(Record { value: None, .. })));
-        if !(leftover && pointer.revision <= state.oldest) {
+        // Only what nobody can read any more, and whose room was not given back yet, may be without a head. (A key that
+        // has lost its head is missing in the totals.)
+        if pointer.revision > state.swept {
             report.problem(format!("key \"{}\" has records but no head", key.escape_ascii()));
         }
     }
@@ -126,7 +128,7 @@ pub(crate) fn check(view: &View) -> Report {
 }
 
 fn check_head(
-    view: &View,
+    log: &Segments,
     key: &[u8],
     head: Head,
     newest: Option<Pointer>,
@@ -142,7 +144,7 @@ fn check_head(
         ));
         return;
     }
-    match view.engine.record(&view.snapshot, head.pointer) {
+    match log.get(head.pointer) {
         Ok(Some(record)) => {
             let size = record.value.as_ref().map(|value| entry_size(&record.key, value));
             if size != head.size {

@@ -4,7 +4,8 @@
 //!   LOCK               held while the store is open; says by whom
 //!   store/FORMAT       the format's number
 //!   store/watermark    the last revision that was acknowledged
-//!   store/engine/      the engine's own files
+//!   store/log/         every record, in segments
+//!   store/engine/      which record is the newest of each key: the engine's own files
 //! ```
 //!
 //! While a store is being made it has a file `store/NEW`, too: what has one holds nothing that was ever acknowledged.
@@ -18,18 +19,18 @@ use std::{
 use k1s_store::Revision;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::OpenError;
+use crate::{error::OpenError, migrate};
 
 /// The format this program writes.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = MIGRATIONS.len() as u32 + 1;
 
 const FORMAT_LINE: &str = "k1s disk store, format ";
 
 /// Brings a store of one format to the next. The first entry is for format 1.
 pub(crate) type Migration = fn(&Folder) -> Result<(), OpenError>;
 
-/// There is one format so far.
-pub(crate) const MIGRATIONS: &[Migration] = &[];
+/// All there are.
+pub(crate) const MIGRATIONS: &[Migration] = &[migrate::records_into_log];
 
 /// The folder of a store that this process has locked.
 #[derive(Debug)]
@@ -77,16 +78,21 @@ impl Folder {
         self.store.join("engine")
     }
 
+    /// Where the log is.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.store.join("log")
+    }
+
     /// Whether a store has been made here. One that was made half way does not count.
     pub(crate) fn holds_store(&self) -> bool {
         self.store.exists() && !self.store.join("NEW").exists()
     }
 
-    /// Makes a store, which is at `revision`: `fill` puts the engine's files into the folder it is given.
+    /// Makes a store, which is at `revision`: `fill` makes the log and the engine's files.
     pub(crate) fn create<T>(
         &self,
         revision: Revision,
-        fill: impl FnOnce(&Path) -> Result<T, OpenError>,
+        fill: impl FnOnce(&Self) -> Result<T, OpenError>,
     ) -> Result<T, OpenError> {
         if self.store.exists() {
             fs::remove_dir_all(&self.store).map_err(OpenError::io(&self.store))?;
@@ -100,7 +106,7 @@ impl Folder {
             sync(&self.path)
         };
         begin().map_err(OpenError::io(&self.store))?;
-        let filled = fill(&self.engine())?;
+        let filled = fill(self)?;
         Watermark::create(&self.store.join("watermark"), revision)?;
         let format = self.store.join("FORMAT");
         let finish = || {
@@ -145,7 +151,9 @@ impl Folder {
         text.strip_prefix(FORMAT_LINE)
             .and_then(|rest| rest.trim_end().parse().ok())
             .filter(|format| *format > 0)
-            .ok_or_else(|| OpenError::damaged(path, format!("expected \"{FORMAT_LINE}1\", found {text:?}")))
+            .ok_or_else(|| {
+                OpenError::damaged(path, format!("expected \"{FORMAT_LINE}{FORMAT}\", found {text:?}"))
+            })
     }
 
     pub(crate) fn watermark(&self) -> Result<Watermark, OpenError> {
@@ -264,7 +272,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::lock(dir.path()).unwrap();
         folder
-            .create(Revision::FIRST, |engine| fs::create_dir(engine).map_err(OpenError::io(engine)))
+            .create(Revision::FIRST, |folder| {
+                fs::create_dir(folder.engine()).map_err(OpenError::io(&folder.path))
+            })
             .unwrap();
         (dir, folder)
     }
@@ -289,7 +299,7 @@ mod tests {
         let (_dir, folder) = made();
         fs::write(folder.store.join("FORMAT"), "k1s disk store, format 7\n").unwrap();
         let error = folder.migrate(MIGRATIONS).unwrap_err().to_string();
-        assert!(error.contains("has format 7, but this program knows formats up to 1"), "{error}");
+        assert!(error.contains("has format 7, but this program knows formats up to 2"), "{error}");
     }
 
     #[test]
@@ -299,6 +309,7 @@ mod tests {
         }
         let migrations: &[Migration] = &[|folder| step("to-2", folder), |folder| step("to-3", folder)];
         let (_dir, folder) = made();
+        fs::write(folder.store.join("FORMAT"), "k1s disk store, format 1\n").unwrap();
         folder.migrate(migrations).unwrap();
         assert!(folder.store.join("to-2").exists() && folder.store.join("to-3").exists());
         assert_eq!(folder.format(&folder.store.join("FORMAT")).unwrap(), 3);
@@ -342,7 +353,9 @@ mod tests {
         let folder = Folder::lock(dir.path()).unwrap();
         assert!(!folder.holds_store());
         folder
-            .create(Revision::FIRST, |engine| fs::create_dir(engine).map_err(OpenError::io(engine)))
+            .create(Revision::FIRST, |folder| {
+                fs::create_dir(folder.engine()).map_err(OpenError::io(&folder.path))
+            })
             .unwrap();
         assert!(folder.holds_store() && !folder.engine().join("rubbish").exists());
     }

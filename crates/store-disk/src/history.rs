@@ -1,20 +1,22 @@
 //! How much of the past is kept, and what goes when it is not.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
 
-use fjall::Readable;
+use fjall::OwnedWriteBatch;
 use k1s_env::Instant;
 use k1s_store::{Result, Revision};
 
 use crate::{
-    engine::{State, decode},
-    error::engine_error,
+    engine::State,
     options::DiskOptions,
-    record::{COMPACTED, Pointer, SWEPT, head_key},
+    record::{COMPACTED, Dead, Pointer, Record, SWEPT},
     view::View,
 };
 
-/// So much superfluous history is worth a batch.
+/// So much superfluous history is worth a look.
 const WORTHWHILE: u64 = 256;
 
 /// So many records are looked at in one go, between two batches of writes.
@@ -71,7 +73,7 @@ impl History {
         oldest
     }
 
-    /// Whether there is something to remove.
+    /// Whether there is something to count.
     pub(crate) fn unswept(&self, state: &State) -> bool {
         state.swept < sweep_until(state.revision, state.oldest)
     }
@@ -91,44 +93,65 @@ impl History {
         Some((next - now).max(Duration::from_millis(1)))
     }
 
-    /// Puts into `writes` that the history begins at `oldest`, and the removal of records that nobody
-    /// can read any more: those that were replaced up to there, and those that only say that a key was
-    /// deleted. Returns the state after it, in which not all of them need be gone.
-    pub(crate) fn sweep(view: &View, oldest: Revision, writes: &mut fjall::OwnedWriteBatch) -> Result<State> {
-        let engine = &view.engine;
+    /// Puts into `writes` that the history begins at `oldest`, counts the records that nobody can read any more (those that
+    /// were replaced up to there, and those that only say that a key was deleted), and removes the heads of deleted
+    /// keys. Returns the state after it, in which not all of them need be counted.
+    pub(crate) fn sweep(view: &View, oldest: Revision, writes: &mut OwnedWriteBatch) -> Result<Swept> {
+        let (engine, log) = (view.heads.engine(), view.heads.log());
         let mut state = State { oldest, ..view.state };
         let until = sweep_until(state.revision, oldest);
-        let first = Pointer::new(state.swept.next(), 0).encode();
-        let end = Pointer::new(until.next(), 0).encode();
-        if first < end {
+        let first = Pointer::new(state.swept.next(), 0);
+        let mut dead = HashMap::<u64, Dead>::new();
+        let mut count = |pointer: Pointer| {
+            if let Some(segment) = log.of(pointer.revision) {
+                let of = if log.is_growing(segment) { 0 } else { segment.records() };
+                let count = || Dead { dead: segment.dead(), of };
+                dead.entry(segment.id()).or_insert_with(count).dead += 1;
+            }
+        };
+        if state.swept < until {
             state.swept = until;
-            for (seen, stored) in view.snapshot.range(&engine.data, first..end).enumerate() {
-                let (key, bytes) = stored.into_inner().map_err(|error| engine_error(&error))?;
-                let (pointer, record) = decode(&key, &bytes.into())?;
+            let mut seen = 0;
+            log.each(first, |pointer, bytes| {
+                if pointer.revision > until {
+                    return Ok(false);
+                }
                 if seen >= SWEEP && pointer.index == 0 {
                     state.swept = Revision::new(pointer.revision.get() - 1);
-                    break;
+                    return Ok(false);
                 }
+                seen += 1;
+                let record = Record::read(pointer, &bytes)?;
                 if let (false, Some(replaced)) = (record.created, record.replaced) {
-                    writes.remove(&engine.data, replaced.encode());
+                    count(replaced);
                 }
                 if record.value.is_none() {
-                    writes.remove(&engine.data, pointer.encode());
-                    let head = engine.head(&view.snapshot, &record.key)?;
-                    if head.is_some_and(|head| head.pointer == pointer) {
-                        writes.remove(&engine.heads, head_key(&record.key));
+                    count(pointer);
+                    if view.heads.get(&record.key)?.is_some_and(|head| head.pointer == pointer) {
+                        engine.remove_head(writes, &record.key);
                     }
                 }
-            }
+                Ok(true)
+            })?;
         }
         for (mark, revision) in [(COMPACTED, state.oldest), (SWEPT, state.swept)] {
-            writes.insert(&engine.heads, mark, revision.get().to_be_bytes());
+            engine.put_mark(writes, mark, revision);
         }
-        Ok(state)
+        for (segment, dead) in &dead {
+            engine.put_dead(writes, *segment, Some(*dead));
+        }
+        Ok(Swept { state, dead })
     }
 }
 
+/// What a sweep comes to.
+pub(crate) struct Swept {
+    pub(crate) state: State,
+    /// How many records are dead, of segments where that has changed.
+    pub(crate) dead: HashMap<u64, Dead>,
+}
+
 /// The newest record stays: it says where the store is.
-fn sweep_until(revision: Revision, oldest: Revision) -> Revision {
+pub(crate) fn sweep_until(revision: Revision, oldest: Revision) -> Revision {
     oldest.min(Revision::new(revision.get().saturating_sub(1)))
 }

@@ -6,8 +6,8 @@
 //!   dropped in silence.
 //! - A full or failing disk makes writes fail and leaves reads working; when there is room again, so do writes.
 //!
-//! It may not know what keys and values mean, and it starts nothing but its one writing thread and the
-//! engine's own.
+//! It may not know what keys and values mean, and it starts nothing but its one writing thread, one that gives back room
+//! now and then, and the engine's own.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -35,8 +35,11 @@ mod check;
 mod engine;
 mod error;
 mod folder;
+mod heads;
 mod history;
-mod journal;
+mod log;
+mod migrate;
+mod opened;
 mod options;
 mod record;
 mod shared;

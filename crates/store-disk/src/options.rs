@@ -11,12 +11,15 @@ pub struct DiskOptions {
     pub history_revisions: u64,
     /// History of at most this age. After a restart, what is there counts as new.
     pub history_age: Duration,
-    /// Bytes of memory for what was read last. The files are in the system's cache as well: this saves no more than
-    /// unpacking a block.
+    /// Bytes of memory for blocks of the index that were read last. The files are in the system's cache as well: this saves
+    /// no more than unpacking a block.
     pub cache_bytes: u64,
-    /// Bytes of new records that are kept in memory, and in the journal alone, before they are sorted into
-    /// files. The engine keeps the last lot until the next is there: this counts twice. Counts when the store is made.
+    /// Bytes of changes to the index that are kept in memory before they are sorted into files. The engine keeps the last
+    /// lot until the next is there: this counts twice. Counts when the store is made.
     pub memtable_bytes: u64,
+    /// The log is in files of about so many bytes. The room of what nobody can read any more is given back a file at a
+    /// time, and the last file is read when the store is opened.
+    pub segment_bytes: u64,
     /// How many writes may wait for the disk; more of them wait outside.
     pub queued_writes: usize,
     /// After how long a write that the disk does not finish fails, its fate unknown.
@@ -31,7 +34,8 @@ impl Default for DiskOptions {
             history_revisions: 100_000,
             history_age: Duration::from_secs(10 * 60),
             cache_bytes: 2 << 20,
-            memtable_bytes: 4 << 20,
+            memtable_bytes: 2 << 20,
+            segment_bytes: 32 << 20,
             queued_writes: 4096,
             stall: Duration::from_secs(30),
             feed: FeedOptions::default(),

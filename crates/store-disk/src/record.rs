@@ -1,18 +1,19 @@
 //! How a revision looks on disk. Pure: bytes in, bytes out.
 //!
-//! The engine holds two trees:
+//! A record is one step of one transaction; its pointer is the revision and its place in the transaction. Records are in
+//! the log, in the order of their pointers: the cost of a write does not grow with the store. They are the history
+//! too: a record points to the one it replaced.
+//!
+//! The engine has a tree:
 //!
 //! ```text
-//!   data    pointer (revision, index)  ->  record: one step of one transaction
-//!   heads   'k' + key                  ->  head: pointer to the newest record of the key
-//!           'm' + name                 ->  a mark of the store itself
+//!   'k' + key            ->  head: pointer to the newest record of the key
+//!   'm' + name           ->  a mark of the store itself
+//!   's' + segment: u64   ->  how many records of a segment of the log nobody can read any more: u32, of how many: u32
 //! ```
-//!
-//! Records are written in the order of their keys, once, and never moved: the cost of a write does
-//! not grow with the store. They are the history too: a record points to the one it replaced.
 
 use bytes::{BufMut, Bytes, BytesMut};
-use k1s_store::{KeyValue, Revision};
+use k1s_store::{Error, KeyValue, Result, Revision};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Where a record is: the revision that wrote it, and its place in the transaction.
@@ -90,15 +91,39 @@ pub(crate) fn head_key(key: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
-/// The key that a head belongs to.
-pub(crate) fn key_of_head(head_key: &Bytes) -> Bytes {
-    head_key.slice(1..)
-}
-
+/// The mark that says up to where the heads are in the tree.
+pub(crate) const APPLIED: &[u8] = b"mapplied";
 /// The mark that says up to where the history is compacted.
 pub(crate) const COMPACTED: &[u8] = b"mcompacted";
-/// The mark that says up to where compacted records have been removed.
+/// The mark that says up to where compacted records have been counted, and heads of deleted keys removed.
 pub(crate) const SWEPT: &[u8] = b"mswept";
+
+/// The key of the number of dead records of a segment.
+pub(crate) fn dead_key(segment: u64) -> [u8; 9] {
+    let mut key = [b's'; 9];
+    key[1..].copy_from_slice(&segment.to_be_bytes());
+    key
+}
+
+/// How many records of a segment nobody can read any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dead {
+    pub(crate) dead: u32,
+    /// How many records the segment had when that was counted, or 0 if it was still growing. If it has been cleaned since,
+    /// it has fewer, and this says nothing.
+    pub(crate) of: u32,
+}
+
+impl Dead {
+    pub(crate) fn encode(self) -> [u8; 8] {
+        (u64::from(self.dead) << 32 | u64::from(self.of)).to_be_bytes()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let both = u64::from_be_bytes(bytes.try_into().ok()?);
+        Some(Self { dead: (both >> 32) as u32, of: both as u32 })
+    }
+}
 
 /// How large the store is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -140,11 +165,12 @@ const HEADER: usize = 1 + Pointer::LEN + 4 + 8 + 8 + 4;
 const CHECKSUM: usize = 8;
 
 impl Record {
-    /// The record as it is stored under `pointer`. The checksum covers the pointer: a record in the
+    /// Appends the record as it is stored under `pointer`. The checksum covers the pointer: a record in the
     /// wrong place is as damaged as one with wrong bytes.
-    pub(crate) fn encode(&self, pointer: Pointer) -> Bytes {
+    pub(crate) fn encode(&self, pointer: Pointer, bytes: &mut Vec<u8>) {
+        let begin = bytes.len();
         let value = self.value.as_deref().unwrap_or_default();
-        let mut bytes = BytesMut::with_capacity(HEADER + self.key.len() + value.len() + CHECKSUM);
+        bytes.reserve(HEADER + self.key.len() + value.len() + CHECKSUM);
         let flag = |set: bool, flag| if set { flag } else { 0 };
         bytes.put_u8(
             flag(self.value.is_none(), DELETED)
@@ -158,15 +184,17 @@ impl Record {
         bytes.put_u32(self.key.len() as u32);
         bytes.put_slice(&self.key);
         bytes.put_slice(value);
-        bytes.put_u64(checksum(pointer, &bytes));
-        bytes.freeze()
+        bytes.put_u64(checksum(pointer, &bytes[begin..]));
     }
 
-    /// Key and value of an encoded record, as parts of it.
-    pub(crate) fn parts(&self, encoded: &Bytes) -> (Bytes, Option<Bytes>) {
-        let key_end = HEADER + self.key.len();
-        let value = self.value.as_ref().map(|value| encoded.slice(key_end..key_end + value.len()));
-        (encoded.slice(HEADER..key_end), value)
+    /// The record under `pointer`, or what is wrong with it.
+    pub(crate) fn read(pointer: Pointer, bytes: &Bytes) -> Result<Self> {
+        Self::decode(pointer, bytes).ok_or_else(|| {
+            Error::corrupt(format!(
+                "record {} of revision {} does not match its checksum",
+                pointer.index, pointer.revision
+            ))
+        })
     }
 
     /// The same record in memory of its own: see [`KeyValue::detached`].
@@ -225,6 +253,12 @@ mod tests {
         }
     }
 
+    fn encoded(record: &Record, pointer: Pointer) -> Bytes {
+        let mut bytes = Vec::new();
+        record.encode(pointer, &mut bytes);
+        bytes.into()
+    }
+
     #[test]
     fn a_record_comes_back_as_it_was() {
         let pointer = Pointer::new(Revision::new(300), 0);
@@ -233,8 +267,7 @@ mod tests {
             Record { value: None, ..record() },
             Record { value: Some(Bytes::new()), created: true, replaced: None, ..record() },
         ] {
-            let encoded = record.encode(pointer);
-            assert_eq!(record.parts(&encoded), (record.key.clone(), record.value.clone()));
+            let encoded = encoded(&record, pointer);
             assert_eq!(Record::decode(pointer, &encoded).map(Record::detached), Some(record.clone()));
             assert_eq!(Record::decode(pointer, &encoded), Some(record));
         }
@@ -243,7 +276,7 @@ mod tests {
     #[test]
     fn every_flipped_bit_every_cut_and_the_wrong_place_are_noticed() {
         let pointer = Pointer::new(Revision::new(300), 0);
-        let bytes = record().encode(pointer);
+        let bytes = encoded(&record(), pointer);
         for bit in 0..bytes.len() * 8 {
             let mut damaged = bytes.to_vec();
             damaged[bit / 8] ^= 1 << (bit % 8);

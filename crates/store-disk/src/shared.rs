@@ -6,7 +6,7 @@ use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use k1s_env::Env;
 use k1s_store::{
-    Error, Result, WatchRequest,
+    Error, Result, Revision, WatchRequest,
     feed::{Backfill, Backfilled, Feed},
 };
 use parking_lot::{Mutex, RwLock};
@@ -36,6 +36,16 @@ impl Shared {
         }
     }
 
+    /// Reads a moment: the newest if none is given. If that is compacted while it is read, there is a newer one.
+    pub(crate) fn read_at<T>(&self, at: Option<Revision>, read: impl Fn(&View) -> Result<T>) -> Result<T> {
+        loop {
+            match self.read(&read) {
+                Err(Error::Compacted { .. }) if at.is_none() => {}
+                done => return done,
+            }
+        }
+    }
+
     /// Reads more than a little, on a thread that may block.
     pub(crate) async fn read_much<T: Send + 'static>(
         self: &Arc<Self>,
@@ -43,7 +53,16 @@ impl Shared {
         read: impl FnOnce(&View) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let shared = self.clone();
-        let task = self.env.spawn_blocking(name, move || shared.read(read));
+        self.blocking(name, move || shared.read(read)).await
+    }
+
+    /// Does something that may block, on a thread where that does no harm.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let task = self.env.spawn_blocking(name, work);
         task.await.unwrap_or_else(|error| Err(Error::unavailable(error.to_string())))
     }
 }

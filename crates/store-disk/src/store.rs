@@ -20,13 +20,12 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::{
     backup, check,
     check::Report,
-    engine::{Engine, State},
-    error::{OpenError, no_panic},
-    folder::{Folder, MIGRATIONS},
-    journal,
+    engine::disk_bytes,
+    error::{OpenError, io_error},
+    folder::Folder,
+    opened::Opened,
     options::DiskOptions,
     shared::{Past, Shared},
-    view::View,
     writer::{Command, Write, Writer},
 };
 
@@ -46,7 +45,7 @@ pub struct DiskStore {
 
 /// The way to the writing thread.
 struct Queue {
-    commands: Option<mpsc::Sender<Command>>,
+    commands: Option<Arc<mpsc::Sender<Command>>>,
     places: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
 }
@@ -57,24 +56,26 @@ impl DiskStore {
     /// This blocks for some milliseconds, longer after a crash: what the journal holds is read again.
     pub fn open(env: Env, folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
         let folder = Folder::lock(folder.as_ref())?;
-        let (engine, state) = if folder.holds_store() {
-            Self::open_engine(&folder, &options)?
+        let opened = if folder.holds_store() {
+            Opened::open(&folder, &options)?
         } else {
-            (folder.create(Revision::FIRST, |engine| Engine::create(engine, &options))?, State::NEW)
+            folder.create(Revision::FIRST, |folder| Opened::create(folder, &options))?
         };
         let watermark = folder.watermark()?;
 
+        let state = opened.state;
         let shared = Arc::new(Shared {
             feed: Feed::new(env.clone(), options.feed, state.revision, state.oldest),
-            view: ArcSwapOption::from_pointee(View::new(&engine, state)),
+            view: ArcSwapOption::from_pointee(opened.view()),
             gate: RwLock::new(()),
             trouble: Mutex::new(None),
             env,
             options,
         });
         let (commands, queue) = mpsc::channel();
+        let commands = Arc::new(commands);
         let store_path = folder.path().to_owned();
-        let writer = Writer::new(shared.clone(), folder, watermark, engine, state, queue);
+        let writer = Writer::new(shared.clone(), folder, watermark, opened, queue, Arc::downgrade(&commands));
         let thread =
             shared.env.spawn_thread("store-disk", || writer.run()).map_err(OpenError::io(&store_path))?;
         Ok(Self {
@@ -88,30 +89,9 @@ impl DiskStore {
         })
     }
 
-    /// Opens the engine of a store that is there, if it holds all that had been acknowledged.
-    fn open_engine(folder: &Folder, options: &DiskOptions) -> Result<(Engine, State), OpenError> {
-        folder.migrate(MIGRATIONS)?;
-        let acknowledged = folder.watermark()?.revision();
-        let path = folder.engine();
-        let cut_off = journal::inspect(&path, acknowledged)?;
-        let open = || {
-            let engine = Engine::open(&path, options)?;
-            let state = no_panic(|| engine.state(&engine.snapshot()))
-                .map_err(|error| OpenError::damaged(&path, error.to_string()))?;
-            verify(&state, acknowledged).map_err(|reason| OpenError::damaged(&path, reason))?;
-            Ok((engine, state))
-        };
-        open().or_else(|error| {
-            if let Some(cut_off) = cut_off {
-                cut_off.restore()?;
-            }
-            Err(error)
-        })
-    }
-
     /// Reads the whole store and reports everything that is not as it should be.
     pub async fn check(&self) -> Result<Report> {
-        self.shared.read_much("store-disk-check", |view| Ok(check::check(view))).await
+        self.shared.read_much("store-disk-check", |view| Ok(check::check(&view.pinned()))).await
     }
 
     /// Copies the store as it is now, with its history, into `folder`, which must not hold one yet.
@@ -122,7 +102,7 @@ impl DiskStore {
         let copy = self.shared.env.spawn_blocking("store-disk-backup", move || {
             let _gate = shared.gate.read();
             match shared.view.load_full() {
-                Some(view) => backup::backup(&view, &folder, &shared.options),
+                Some(view) => backup::backup(&view.pinned(), &folder, &shared.options),
                 None => {
                     Err(OpenError::Unsuitable { folder, reason: "the store to copy is not open".to_owned() })
                 }
@@ -154,23 +134,6 @@ impl DiskStore {
     }
 }
 
-/// Whether the store holds what had been acknowledged.
-fn verify(state: &State, acknowledged: Revision) -> Result<(), String> {
-    if state.revision < acknowledged {
-        return Err(format!(
-            "it ends at revision {}, but revision {acknowledged} had been acknowledged",
-            state.revision
-        ));
-    }
-    if state.oldest > state.revision || state.swept > state.oldest {
-        return Err(format!(
-            "its marks contradict each other: newest revision {}, oldest {}, swept {}",
-            state.revision, state.oldest, state.swept
-        ));
-    }
-    Ok(())
-}
-
 #[async_trait]
 impl Store for DiskStore {
     async fn revision(&self) -> Result<Revision> {
@@ -180,18 +143,21 @@ impl Store for DiskStore {
     async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
         // Reading never waits: a task that does nothing else gives others a turn now and then.
         tokio::task::coop::consume_budget().await;
-        self.shared.read(|view| view.get(key, at))
+        self.shared.read_at(at, |view| view.get(key, at))
     }
 
     async fn range(&self, range: Range) -> Result<RangeResult> {
         if range.max_entries() <= SHORT_RANGE {
             tokio::task::coop::consume_budget().await;
-            return self.shared.read(|view| view.range(&range, &|_, _| None));
+            return self.shared.read_at(range.revision, |view| view.range(&range, &|_, _| None));
         }
         // Long ranges are read to be kept: what is in the feed's ring is not kept twice.
         let feed = self.shared.feed.clone();
         let recall = move |key: &[u8], revision| feed.recall(key, revision);
-        self.shared.read_much("store-disk-range", move |view| view.range(&range, &recall)).await
+        let (at, shared) = (range.revision, self.shared.clone());
+        self.shared
+            .blocking("store-disk-range", move || shared.read_at(at, |view| view.range(&range, &recall)))
+            .await
     }
 
     async fn txn(&self, txn: Txn) -> Result<Revision> {
@@ -220,9 +186,9 @@ impl Store for DiskStore {
             stats.oldest = view.state.oldest;
             stats.keys = view.state.totals.keys;
             stats.bytes = Some(view.state.totals.bytes);
-            stats.disk_bytes = Some(view.engine.disk_bytes()?);
             Ok(())
         })?;
+        stats.disk_bytes = Some(disk_bytes(&self.path).map_err(|error| io_error(&error))?);
         stats.watches = self.shared.feed.watches() as u64;
         stats.degraded = self.shared.trouble.lock().as_ref().map(ToString::to_string);
         Ok(stats)

@@ -3,28 +3,30 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use fjall::{Readable, Snapshot};
 use k1s_store::{
     Change, Error, Event, GetResult, KeyValue, Previous, Range, RangeResult, Result, Revision, WatchRequest,
     feed::Backfilled, moment,
 };
 
 use crate::{
-    engine::{Engine, State, decode, decode_head},
-    error::engine_error,
-    record::{Head, Pointer, Record, head_key, key_of_head},
+    engine::State,
+    heads::Heads,
+    log::Segments,
+    record::{Head, Pointer, Record},
 };
 
 /// The store as it was when a batch of writes had been synced.
+#[derive(Clone)]
 pub(crate) struct View {
-    pub(crate) engine: Engine,
-    pub(crate) snapshot: Snapshot,
+    pub(crate) heads: Arc<Heads>,
     pub(crate) state: State,
 }
 
 impl View {
-    pub(crate) fn new(engine: &Engine, state: State) -> Self {
-        Self { snapshot: engine.snapshot(), engine: engine.clone(), state }
+    /// The newest moment, with heads and files that stay as they are: for those who look at the whole store.
+    pub(crate) fn pinned(&self) -> Self {
+        let heads = self.heads.pinned();
+        Self { state: heads.state(), heads: Arc::new(heads) }
     }
 
     /// The revision to read at, if it can be read.
@@ -34,10 +36,11 @@ impl View {
 
     pub(crate) fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
         let revision = self.moment(at)?;
-        let entry = match self.engine.head(&self.snapshot, key)? {
-            Some(head) => self.entry_at(head, revision)?,
+        let entry = match self.heads.get(key)? {
+            Some(head) => self.entry_at(&self.heads.log(), head, revision)?,
             None => None,
         };
+        self.heads.still_there(revision)?;
         Ok(GetResult { revision, entry })
     }
 
@@ -49,21 +52,21 @@ impl View {
     ) -> Result<RangeResult> {
         let revision = self.moment(range.revision)?;
         let mut result = RangeResult { revision, entries: Vec::new(), more: false };
-        let (first, prefix) = (head_key(range.first_key()), head_key(&range.prefix));
-        for head in self.snapshot.range(&self.engine.heads, first..) {
-            let (key, bytes) = head.into_inner().map_err(|error| engine_error(&error))?;
-            if !key.starts_with(&prefix) {
+        let heads = self.heads.range(range, revision);
+        let log = self.heads.log();
+        for head in heads {
+            let (key, head) = head?;
+            if !key.starts_with(&range.prefix) {
                 break;
             }
-            let head = decode_head(&key[1..], &bytes)?;
             let recalled = if head.live() && head.pointer.revision <= revision {
-                recall(&key[1..], head.pointer.revision)
+                recall(&key, head.pointer.revision)
             } else {
                 None
             };
             let entry = match recalled {
                 Some(entry) => Some(entry),
-                None => self.entry_at(head, revision)?,
+                None => self.entry_at(&log, head, revision)?,
             };
             let Some(entry) = entry else { continue };
             if result.entries.len() == range.max_entries() {
@@ -72,22 +75,24 @@ impl View {
             }
             result.entries.push(entry);
         }
+        self.heads.still_there(revision)?;
         Ok(result)
     }
 
     /// The entry at `revision` of the key whose newest record is `head`.
-    fn entry_at(&self, head: Head, revision: Revision) -> Result<Option<KeyValue>> {
+    fn entry_at(&self, log: &Segments, head: Head, revision: Revision) -> Result<Option<KeyValue>> {
         if !head.live() && head.pointer.revision <= revision {
             return Ok(None);
         }
         let mut pointer = head.pointer;
         loop {
-            let Some(record) = self.engine.record(&self.snapshot, pointer)? else {
+            let Some(record) = log.get(pointer)? else {
                 // A record that was replaced or deletes its key goes when it is compacted. Then, at any
                 // moment that can be read, the key had no value until its next record.
                 if pointer.revision <= self.state.oldest && pointer != head.pointer {
                     return Ok(None);
                 }
+                self.heads.still_there(revision)?;
                 return Err(missing(pointer));
             };
             if pointer.revision <= revision {
@@ -102,9 +107,9 @@ impl View {
     }
 
     /// What was there before a record that did not create its key.
-    pub(crate) fn previous(&self, record: &Record) -> Result<Option<Previous>> {
+    fn previous(log: &Segments, record: &Record) -> Result<Option<Previous>> {
         let (false, Some(pointer)) = (record.created, record.replaced) else { return Ok(None) };
-        match self.engine.record(&self.snapshot, pointer)? {
+        match log.get(pointer)? {
             Some(Record { value: Some(value), .. }) => {
                 Ok(Some(Previous { value: Bytes::copy_from_slice(&value), revision: pointer.revision }))
             }
@@ -120,14 +125,16 @@ impl View {
         let mut page = Backfilled { changes: Vec::new(), through: self.state.revision };
         let mut events = Vec::new();
         let (mut records, mut bytes) = (0, 0);
-        let start = Pointer::new(after.next(), 0).encode();
-        for stored in self.snapshot.range(&self.engine.data, start..) {
-            let (key, value) = stored.into_inner().map_err(|error| engine_error(&error))?;
-            let (pointer, record) = decode(&key, &value.into())?;
+        let log = self.heads.log();
+        log.each(Pointer::new(after.next(), 0), |pointer, bytes_of_record| {
+            if pointer.revision > self.state.revision {
+                return Ok(false);
+            }
+            let record = Record::read(pointer, &bytes_of_record)?;
             records += 1;
             let last_of_revision = pointer.index + 1 == record.steps;
             if record.key.starts_with(&request.prefix) {
-                let previous = if request.previous { self.previous(&record)? } else { None };
+                let previous = if request.previous { Self::previous(&log, &record)? } else { None };
                 let Record { key, value, created, .. } = record.detached();
                 bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
                 events.push(Event { key, value, created, previous });
@@ -139,32 +146,12 @@ impl View {
                 // A page ends where a revision does.
                 if records >= RECORDS || bytes >= BYTES {
                     page.through = pointer.revision;
-                    break;
+                    return Ok(false);
                 }
             }
-        }
+            Ok(true)
+        })?;
         Ok(page)
-    }
-
-    /// The heads of all keys, for those who look at the whole store.
-    pub(crate) fn heads(&self) -> impl Iterator<Item = Result<(Bytes, Head)>> {
-        self.snapshot.prefix(&self.engine.heads, b"k").map(|stored| {
-            let (key, bytes) = stored.into_inner().map_err(|error| engine_error(&error))?;
-            let key = key_of_head(&key.into());
-            let head = decode_head(&key, &bytes)?;
-            Ok((key, head))
-        })
-    }
-
-    /// All records, oldest first.
-    pub(crate) fn records(&self) -> impl Iterator<Item = Result<(Pointer, Bytes)>> {
-        self.snapshot.iter(&self.engine.data).map(|stored| {
-            let (key, bytes) = stored.into_inner().map_err(|error| engine_error(&error))?;
-            match Pointer::decode(&key) {
-                Some(pointer) => Ok((pointer, bytes.into())),
-                None => Err(Error::corrupt(format!("a record has the key \"{}\"", key.escape_ascii()))),
-            }
-        })
     }
 }
 

@@ -1,35 +1,35 @@
 //! The one thread that writes: group commit, compaction, and getting back on its feet after a failure.
 //!
 //! What is queued goes into one batch: preconditions are judged on the state that includes the batch's
-//! earlier writes, the batch is synced once, and only then published: the view, then the events, then the
-//! acknowledgements.
+//! earlier writes, the batch goes into the log and is synced once, and only then published: the view, then the events, then
+//! the acknowledgements. The engine hears of it later.
 
 use std::{
-    collections::HashMap,
     ops::RangeInclusive,
     sync::{
-        Arc,
-        mpsc::{Receiver, RecvTimeoutError, TryRecvError},
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError},
     },
+    thread::JoinHandle,
     time::Duration,
 };
 
 use bytes::Bytes;
-use fjall::PersistMode;
+use fjall::{OwnedWriteBatch, PersistMode};
 use k1s_env::{Env, Instant};
 use k1s_store::{Change, Error, Result, Revision, Txn};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::{
-    batch::{Batch, Pending},
-    engine::{Engine, State},
-    error::{engine_error, io_error, no_panic},
+    batch::Batch,
+    error::{OpenError, engine_error, io_error, no_panic},
     folder::{Folder, Watermark},
-    history::History,
-    journal,
-    record::Head,
+    history::{History, sweep_until},
+    log::{Frame, Segment, clean},
+    opened::Opened,
+    record::Dead,
     shared::Shared,
-    view::View,
 };
 
 /// A batch is closed at so many steps, or so many bytes.
@@ -43,9 +43,6 @@ const GATHER: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::f
 /// So long the thread stays awake for the next write: waking it up would take about as long.
 const STAY_AWAKE: Duration = Duration::from_micros(50);
 
-/// So many heads of keys that were written lately are remembered.
-const KNOWN_HEADS: usize = 16 << 10;
-
 /// How long to wait between two attempts to recover from a failure.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
 
@@ -56,6 +53,8 @@ const COMPACTION_PAUSE: Duration = Duration::from_secs(30);
 pub(crate) enum Command {
     Write(Write),
     Compact(Revision, oneshot::Sender<Result<()>>),
+    /// Segments of the log have been cleaned.
+    Cleaned(Vec<Arc<Segment>>, Result<Option<Segment>>),
     Close(oneshot::Sender<Result<()>>),
 }
 
@@ -70,11 +69,16 @@ pub(crate) struct Writer {
     shared: Arc<Shared>,
     folder: Folder,
     watermark: Watermark,
-    /// `None` only while it is being reopened, or if that failed.
-    engine: Option<Engine>,
-    state: State,
+    /// `None` only while the engine is being reopened, or if that failed.
+    opened: Option<Opened>,
+    /// The records of the batch that is being put together.
+    frame: Frame,
     history: History,
     queue: Receiver<Command>,
+    /// The other end of `queue`, as long as somebody has the store.
+    commands: Weak<Sender<Command>>,
+    /// The thread that cleans segments, if it is at work.
+    cleaning: Option<Cleaning>,
     /// Why the last batch failed, and when recovery was tried last.
     failed: Option<(Error, Instant)>,
     /// Compaction rests until then.
@@ -83,8 +87,11 @@ pub(crate) struct Writer {
     sync_time: Duration,
     /// How many writes the next batch is likely to have, if it waits for them.
     likely_writes: usize,
-    /// The heads of keys that have a value and were written lately, as they are on disk.
-    known: HashMap<Bytes, Head>,
+}
+
+struct Cleaning {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
 }
 
 impl Writer {
@@ -92,24 +99,25 @@ impl Writer {
         shared: Arc<Shared>,
         folder: Folder,
         watermark: Watermark,
-        engine: Engine,
-        state: State,
+        opened: Opened,
         queue: Receiver<Command>,
+        commands: Weak<Sender<Command>>,
     ) -> Self {
-        let history = History::new(&shared.options, shared.env.now(), state);
+        let history = History::new(&shared.options, shared.env.now(), opened.state);
         Self {
             shared,
             folder,
             watermark,
-            engine: Some(engine),
-            state,
+            opened: Some(opened),
+            frame: Frame::default(),
             history,
             queue,
+            commands,
+            cleaning: None,
             failed: None,
             resting: None,
             sync_time: Duration::ZERO,
             likely_writes: 1,
-            known: HashMap::new(),
         }
     }
 
@@ -151,7 +159,7 @@ impl Writer {
             // The next write sees to it.
             (Some(_), _) => None,
             (None, Some(until)) if until > now => Some(until - now),
-            (None, _) => self.history.due(&self.state, now),
+            (None, _) => self.opened.as_ref().and_then(|opened| self.history.due(&opened.state, now)),
         };
         match due {
             None => self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -217,6 +225,11 @@ impl Writer {
                 let done = self.compact(revision);
                 let _ = reply.send(done);
             }
+            Command::Cleaned(run, cleaned) => {
+                self.finish_cleaning(&run, cleaned);
+                // The last one to close a large file that is gone already has to wait for it.
+                let _ = self.shared.env.spawn_thread("store-disk-close", || drop(run));
+            }
             Command::Write(write) => self.write(vec![write]),
         }
         None
@@ -227,22 +240,27 @@ impl Writer {
             refuse(writes, &error);
             return;
         }
-        let Some((engine, view)) = self.engine.clone().zip(self.shared.view.load_full()) else {
+        let Some((opened, view)) = self.opened.as_mut().zip(self.shared.view.load_full()) else {
             refuse(writes, &Error::Closed);
             return;
         };
-        let mut batch = Batch::new(&engine, view, &self.known, self.state, writes.len());
+        let mut batch = Batch::new(&mut self.frame, view, opened.state, writes.len());
         for write in writes {
             batch.add(&self.shared, write);
         }
-        let Batch { writes, state, pending, changes, mut answers, .. } = batch;
+        let Batch { state, heads, changes, mut answers, .. } = batch;
         if !changes.is_empty() {
-            match self.commit(writes, PersistMode::SyncData) {
+            let began = self.shared.env.now();
+            match opened.log.append(&mut self.frame) {
                 Ok(()) => {
-                    self.remember(pending);
-                    self.publish(&engine, state, changes);
+                    self.sync_time = (self.sync_time * 7 + (self.shared.env.now() - began)) / 8;
+                    opened.recent.note(heads, &opened.log.segments(), state);
+                    opened.state = state;
+                    self.publish(changes);
                 }
                 Err(error) => {
+                    tracing::error!(folder = %self.folder.path().display(), %error, "a write to disk failed");
+                    let error = self.fail(io_error(&error));
                     // Also what was refused was judged on writes that did not happen.
                     for (_, answer) in &mut answers {
                         *answer = Err(error.clone());
@@ -257,42 +275,50 @@ impl Writer {
         }
     }
 
-    /// Makes a batch durable, or notes that the engine needs help.
-    fn commit(&mut self, writes: fjall::OwnedWriteBatch, mode: PersistMode) -> Result<()> {
-        let began = self.shared.env.now();
-        let committed =
-            no_panic(|| writes.durability(Some(mode)).commit().map_err(|error| engine_error(&error)));
-        if let Err(error) = committed {
-            tracing::error!(folder = %self.folder.path().display(), %error, "a write to disk failed");
-            return Err(self.fail(error));
+    fn publish(&mut self, changes: Vec<(Arc<Change>, bool)>) {
+        let Some(opened) = &self.opened else { return };
+        if let Err(error) = self.watermark.raise(opened.state.revision) {
+            tracing::warn!(path = %self.watermark.path().display(), %error, "could not note what was acknowledged");
         }
-        if mode == PersistMode::SyncData {
-            self.sync_time = (self.sync_time * 7 + (self.shared.env.now() - began)) / 8;
+        let view = Arc::new(opened.view());
+        self.shared.feed.publish_with(changes, || self.shared.view.store(Some(view)));
+    }
+
+    /// Tells the engine of the heads of all records up to `revision`.
+    fn apply_heads(&mut self, revision: Revision) -> Result<()> {
+        let Some(opened) = &mut self.opened else { return Err(Error::Closed) };
+        let (writes, keys) = opened.recent.take(revision);
+        self.commit(writes, PersistMode::Buffer)?;
+        self.show(keys);
+        Ok(())
+    }
+
+    /// Writes a batch to the engine, or notes that it needs help.
+    fn commit(&mut self, writes: OwnedWriteBatch, mode: PersistMode) -> Result<()> {
+        let Some(opened) = &self.opened else { return Err(Error::Closed) };
+        // The engine's own thread may be behind, or have failed since the last time. Wait for it here,
+        // where that can be seen, rather than inside of the engine, which would wait for ever.
+        let working = loop {
+            match opened.engine().working() {
+                Ok(()) if opened.engine().behind() => std::thread::park_timeout(Duration::from_millis(1)),
+                working => break working,
+            }
+        };
+        let commit = || writes.durability(Some(mode)).commit().map_err(|error| engine_error(&error));
+        let committed = working.and_then(|()| no_panic(commit));
+        if let Err(error) = committed {
+            tracing::error!(folder = %self.folder.path().display(), %error, "a write to the engine failed");
+            return Err(self.fail(error));
         }
         Ok(())
     }
 
-    fn remember(&mut self, written: HashMap<Bytes, Pending>) {
-        if self.known.len() + written.len() > KNOWN_HEADS {
-            self.known.clear();
+    /// Lets readers see what the engine, which has the heads of `keys`, and the log have now.
+    fn show(&mut self, keys: Vec<Bytes>) {
+        if let Some(opened) = &mut self.opened {
+            opened.recent.show(keys, &opened.log.segments(), opened.state);
+            self.shared.view.store(Some(Arc::new(opened.view())));
         }
-        for (key, Pending { head, .. }) in written {
-            // The head of a deleted key goes when it is compacted.
-            if head.live() {
-                self.known.insert(key, head);
-            } else {
-                self.known.remove(&key);
-            }
-        }
-    }
-
-    fn publish(&mut self, engine: &Engine, state: State, changes: Vec<(Arc<Change>, bool)>) {
-        self.state = state;
-        if let Err(error) = self.watermark.raise(state.revision) {
-            tracing::warn!(path = %self.watermark.path().display(), %error, "could not note what was acknowledged");
-        }
-        let view = Arc::new(View::new(engine, state));
-        self.shared.feed.publish_with(changes, || self.shared.view.store(Some(view)));
     }
 
     fn fail(&mut self, error: Error) -> Error {
@@ -301,27 +327,11 @@ impl Writer {
         error
     }
 
-    /// Whether the engine takes writes; after a failure, tries to bring it back.
+    /// Whether writes can be made; after a failure, tries to bring that about.
     fn ready(&mut self) -> Result<()> {
-        if self.failed.is_none()
-            && let Some(engine) = &self.engine
-        {
-            // The engine's own thread may be behind, or have failed since the last write. Wait for it here,
-            // where that can be seen, rather than inside of the engine, which would wait for ever.
-            let working = loop {
-                match engine.working() {
-                    Ok(()) if engine.behind() => std::thread::park_timeout(Duration::from_millis(1)),
-                    working => break working,
-                }
-            };
-            match working {
-                Ok(()) => return Ok(()),
-                Err(error) => drop(self.fail(error)),
-            }
-        }
-        let Some((error, tried)) = &mut self.failed else { return Err(Error::Closed) };
+        let Some((error, tried)) = &mut self.failed else { return Ok(()) };
         let now = self.shared.env.now();
-        if now - *tried < RECOVERY_PAUSE && self.engine.is_some() {
+        if now - *tried < RECOVERY_PAUSE && self.opened.is_some() {
             return Err(error.clone());
         }
         *tried = now;
@@ -342,85 +352,195 @@ impl Writer {
         }
     }
 
-    /// Closes the engine, removes from its journal what was never acknowledged, and opens it again.
+    /// Removes from the log what was never acknowledged, and opens the engine anew.
     fn reopen(&mut self) -> Result<()> {
+        self.stop_cleaning();
         let shared = self.shared.clone();
         let _gate = shared.gate.write();
         shared.view.store(None);
-        self.engine = None;
-        self.known.clear();
-        let path = self.folder.engine();
-        let open = || {
-            journal::cut_after(&path, self.state.revision)?;
-            journal::inspect(&path, self.state.revision)?;
-            Engine::open(&path, &shared.options)
+        let acknowledged = self.watermark.revision();
+        let opened = match self.opened.take() {
+            Some(mut before) => {
+                if let Err(error) = before.log.prepare() {
+                    shared.view.store(Some(Arc::new(before.view())));
+                    self.opened = Some(before);
+                    return Err(io_error(&error));
+                }
+                let Opened { log, recent, .. } = before;
+                // With it, the engine is closed: nobody reads now.
+                drop(recent);
+                Opened::with_log(log, &self.folder, &shared.options)
+            }
+            None => Opened::open(&self.folder, &shared.options),
         };
-        let engine = open().map_err(|error| error.into_store_error())?;
-        let state = no_panic(|| engine.state(&engine.snapshot()))?;
-        if (state.revision, state.totals) != (self.state.revision, self.state.totals) {
+        let opened = opened.map_err(OpenError::into_store_error)?;
+        if opened.state.revision != acknowledged {
             return Err(Error::corrupt(format!(
-                "after a failed write, the store is at revision {} instead of {}",
-                state.revision, self.state.revision
+                "after a failed write, the store is at revision {} instead of {acknowledged}",
+                opened.state.revision
             )));
         }
-        self.state = state;
-        shared.view.store(Some(Arc::new(View::new(&engine, state))));
-        self.engine = Some(engine);
+        shared.view.store(Some(Arc::new(opened.view())));
+        self.opened = Some(opened);
         Ok(())
     }
 
     /// Compacts because somebody asked for it.
     fn compact(&mut self, revision: Revision) -> Result<()> {
-        if revision > self.state.revision {
-            return Err(Error::FutureRevision { requested: revision, current: self.state.revision });
+        let Some(opened) = &self.opened else { return Err(Error::Closed) };
+        if revision > opened.state.revision {
+            return Err(Error::FutureRevision { requested: revision, current: opened.state.revision });
         }
-        if revision > self.state.oldest {
+        if revision > opened.state.oldest {
             self.ready()?;
             self.sweep(revision, PersistMode::SyncData)?;
         }
         Ok(())
     }
 
-    /// Keeps the history to its bounds, a little at a time.
+    /// Tells the engine what is new, and keeps the history to its bounds, a little at a time.
     fn keep_house(&mut self) {
+        let Some(opened) = &self.opened else { return };
         let now = self.shared.env.now();
-        self.history.note(self.state.revision, now);
-        if self.failed.is_some() || self.resting.is_some_and(|until| until > now) {
+        let state = opened.state;
+        self.history.note(state.revision, now);
+        if self.failed.is_some() {
             return;
         }
-        let oldest = self.history.bound(&self.state, now).max(self.state.oldest);
-        if (oldest > self.state.oldest || self.history.unswept(&self.state))
-            && let Err(error) = self.ready().and_then(|()| self.sweep(oldest, PersistMode::Buffer))
+        if let Some(revision) = opened.recent.due()
+            && self.apply_heads(revision).is_err()
         {
-            tracing::warn!(folder = %self.folder.path().display(), %error, "compaction failed");
-            self.resting = Some(now + COMPACTION_PAUSE);
+            return;
+        }
+        if self.resting.is_some_and(|until| until > now) {
+            return;
+        }
+        let oldest = self.history.bound(&state, now).max(state.oldest);
+        if oldest > state.oldest || self.history.unswept(&state) {
+            match self.sweep(oldest, PersistMode::Buffer) {
+                Ok(()) => self.clean(),
+                Err(error) => self.rest("compaction failed", &error),
+            }
         }
     }
 
-    /// Moves the beginning of the history to `oldest` and removes some of what is superfluous before it.
+    /// Leaves the history alone for a while.
+    fn rest(&mut self, what: &str, error: &Error) {
+        tracing::warn!(folder = %self.folder.path().display(), %error, "{what}");
+        self.resting = Some(self.shared.env.now() + COMPACTION_PAUSE);
+    }
+
+    /// Moves the beginning of the history to `oldest` and counts some of what is superfluous before it.
     fn sweep(&mut self, oldest: Revision, mode: PersistMode) -> Result<()> {
-        let Some((engine, view)) = self.engine.clone().zip(self.shared.view.load_full()) else {
+        let Some(opened) = &self.opened else { return Err(Error::Closed) };
+        // Heads go from where they are looked for: from the engine.
+        let until = sweep_until(opened.state.revision, oldest);
+        if opened.recent.reach(until) {
+            self.apply_heads(until)?;
+        }
+        let Some((opened, view)) = self.opened.as_ref().zip(self.shared.view.load_full()) else {
             return Err(Error::Closed);
         };
-        let mut writes = engine.batch(64);
-        let state = no_panic(|| History::sweep(&view, oldest, &mut writes))?;
+        let mut writes = opened.engine().batch(64);
+        let swept = no_panic(|| History::sweep(&view, oldest, &mut writes))?;
         self.commit(writes, mode)?;
-        self.state = state;
-        self.shared.view.store(Some(Arc::new(View::new(&engine, state))));
-        self.shared.feed.compact(state.oldest);
+        if let Some(opened) = &mut self.opened {
+            opened.state = swept.state;
+            for segment in opened.log.segments().iter() {
+                if let Some(Dead { dead, .. }) = swept.dead.get(&segment.id()) {
+                    segment.set_dead(*dead);
+                }
+            }
+        }
+        self.show(Vec::new());
+        self.shared.feed.compact(swept.state.oldest);
         Ok(())
+    }
+
+    /// Begins to clean segments, if that is worth it.
+    fn clean(&mut self) {
+        let Some((opened, commands)) = self.opened.as_ref().zip(self.commands.upgrade()) else { return };
+        if self.cleaning.is_some() {
+            return;
+        }
+        let Some(run) = clean::choose(&opened.log.segments(), self.shared.options.segment_bytes) else {
+            return;
+        };
+        let view = opened.view().pinned();
+        let stop = Arc::new(AtomicBool::new(false));
+        // While it works, this is one more who has the store.
+        let (stopped, folder, commands) = (stop.clone(), self.folder.log(), Sender::clone(&commands));
+        let work = move || {
+            // What the log is about to forget must be safe in the engine.
+            let cleaned = view
+                .heads
+                .engine()
+                .sync()
+                .and_then(|()| no_panic(|| clean::clean(&view, &run, &folder, &stopped)));
+            drop(view);
+            let _ = commands.send(Command::Cleaned(run, cleaned));
+        };
+        match self.shared.env.spawn_thread("store-disk-clean", work) {
+            Ok(thread) => self.cleaning = Some(Cleaning { stop, thread }),
+            Err(error) => self.rest("no thread to clean segments", &io_error(&error)),
+        }
+    }
+
+    fn stop_cleaning(&mut self) {
+        if let Some(Cleaning { stop, thread }) = self.cleaning.take() {
+            stop.store(true, Ordering::Relaxed);
+            let _ = thread.join();
+        }
+    }
+
+    /// Puts a cleaned segment into its place.
+    fn finish_cleaning(&mut self, run: &[Arc<Segment>], cleaned: Result<Option<Segment>>) {
+        // One that was stopped has come too late.
+        if self.cleaning.take().is_none() || self.failed.is_some() {
+            return;
+        }
+        let Some(opened) = &mut self.opened else { return };
+        let copy = match cleaned {
+            Ok(Some(copy)) => copy,
+            Ok(None) => return,
+            Err(error) => return self.rest("segments could not be cleaned", &error),
+        };
+        let sum = |count: fn(&Segment) -> u32| run.iter().map(|segment| count(segment)).sum::<u32>();
+        // What died since it was copied is in it still.
+        let dead = sum(Segment::dead).saturating_sub(sum(Segment::records) - copy.records());
+        copy.set_dead(dead);
+        let (id, dead) = (copy.id(), Dead { dead, of: copy.records() });
+        if let Err(error) = opened.log.replace(run, copy) {
+            return self.rest("cleaned segments could not be put into place", &io_error(&error));
+        }
+        let mut writes = opened.engine().batch(run.len());
+        for segment in run {
+            opened.engine().put_dead(&mut writes, segment.id(), (segment.id() == id).then_some(dead));
+        }
+        if self.commit(writes, PersistMode::Buffer).is_ok() {
+            self.show(Vec::new());
+        }
+        self.clean();
     }
 
     fn close(mut self) -> Result<()> {
         self.shared.feed.close();
+        self.stop_cleaning();
+        if self.failed.is_none()
+            && let Some(revision) = self.opened.as_ref().map(|opened| opened.state.revision)
+        {
+            // It is opened faster then. If it fails, the log has it all.
+            let _ = self.apply_heads(revision);
+        }
         // Those who come now are told; those who read are waited for.
         let _gate = self.shared.gate.write();
         self.shared.view.store(None);
-        let synced = self.engine.take().map_or(Ok(()), |engine| engine.sync());
+        let synced = self.opened.take().map_or(Ok(()), |opened| opened.engine().sync());
         while let Ok(command) = self.queue.try_recv() {
             match command {
                 Command::Write(write) => drop(write.reply.send(Err(Error::Closed))),
                 Command::Compact(_, reply) => drop(reply.send(Err(Error::Closed))),
+                Command::Cleaned(..) => {}
                 Command::Close(reply) => drop(reply.send(Ok(()))),
             }
         }

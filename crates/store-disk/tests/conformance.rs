@@ -42,14 +42,16 @@ impl Backend for Disk {
     }
 }
 
-/// With little memory: watches live on what is on disk, and records are sorted into files all the time.
+/// With little memory and small files: watches live on what is on disk, and files are full all the time.
 struct Little;
 
 #[async_trait]
 impl Backend for Little {
     async fn fresh(&self) -> Fresh {
         let feed = FeedOptions { changes: 3, ..FeedOptions::default() };
-        fresh(DiskOptions { memtable_bytes: 32 << 10, feed, ..DiskOptions::default() }).await
+        let small =
+            DiskOptions { memtable_bytes: 32 << 10, segment_bytes: 16 << 10, ..DiskOptions::default() };
+        fresh(DiskOptions { feed, ..small }).await
     }
 
     fn profile(&self) -> Profile {

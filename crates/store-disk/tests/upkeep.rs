@@ -78,7 +78,7 @@ async fn a_backup_is_one_moment_of_a_store_that_is_being_written_to() {
 #[tokio::test(flavor = "multi_thread")]
 async fn history_is_kept_to_a_number_of_revisions() {
     let folder = tempfile::tempdir().unwrap();
-    let options = DiskOptions { history_revisions: 1000, ..DiskOptions::default() };
+    let options = DiskOptions { history_revisions: 1000, segment_bytes: 32 << 10, ..DiskOptions::default() };
     let store = DiskStore::open(Env::system(), folder.path(), options).unwrap();
     for n in 0..20 {
         put(&store, format!("/gone/{n}"), "soon").await;
@@ -99,8 +99,9 @@ async fn history_is_kept_to_a_number_of_revisions() {
     assert_eq!(report.keys, 10);
     let error = store.get(b"/1", Some(Revision::new(10))).await.unwrap_err();
     assert!(matches!(error, Error::Compacted { .. }), "{error}");
-    store.close().await.unwrap();
     // What is no longer needed is gone from disk too: ten keys, and what happened to them lately.
+    wait_for(async || store.check().await.unwrap().records < 2500).await;
+    store.close().await.unwrap();
     let store = open(folder.path()).unwrap();
     let report = store.check().await.unwrap();
     assert!(report.is_sound(), "{report:?}");
@@ -164,15 +165,17 @@ async fn noted(store: &DiskStore) {
 
 /// Compaction goes on in the background, between writes.
 async fn wait_for_oldest(store: &DiskStore, revision: Revision) -> Revision {
+    wait_for(async || store.stats().await.unwrap().oldest >= revision).await;
+    store.stats().await.unwrap().oldest
+}
+
+/// Looks until something is so, for at most a minute.
+async fn wait_for(is_so: impl AsyncFn() -> bool) {
     let env = Env::system();
     let waiting = async {
-        loop {
-            let oldest = store.stats().await.unwrap().oldest;
-            if oldest >= revision {
-                return oldest;
-            }
+        while !is_so().await {
             env.yield_now().await;
         }
     };
-    env.timeout(Duration::from_secs(60), waiting).await.expect("the history is compacted in time")
+    env.timeout(Duration::from_secs(60), waiting).await.expect("it is so in time");
 }

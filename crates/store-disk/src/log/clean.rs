@@ -1,0 +1,185 @@
+//! Getting back the room of records that nobody can read any more.
+//!
+//! Segments with few live records, and small ones, are copied into one without the others. That is done beside the
+//! writing thread, on files that do not change; the copy then takes their place at once.
+
+use std::{
+    collections::HashMap,
+    ops::RangeInclusive,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use k1s_store::{Error, Result, Revision};
+
+use super::{
+    Frame, Header, Segments, new_path_of,
+    segment::{Segment, write_all_at},
+};
+use crate::{
+    error::io_error,
+    record::{Pointer, Record},
+    view::View,
+};
+
+/// Frames of the copy have about so many bytes.
+const FRAME_BYTES: usize = 1 << 20;
+
+/// Neighbours that are worth cleaning, if there are any, and that fit into one segment.
+///
+/// Where nothing is live, there is nothing to copy. Anything else waits: what is almost dead is often dead soon. But all in
+/// all, no more may be dead than live, and there may not be many small files.
+pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Vec<Arc<Segment>>> {
+    // The last one is written to.
+    let full = segments.0.split_last().map_or(&[][..], |(_, full)| full);
+    let sizes: Vec<Size> = full.iter().map(|segment| Size::of(segment)).collect();
+    let (live, dead) = sizes.iter().fold((0, 0), |(live, dead), size| (live + size.live, dead + size.dead));
+    let small_files = sizes.len() as u64 > SPARE_FILES + 2 * (live + dead) / segment_bytes.max(1);
+    let patient = dead <= live.max(2 * segment_bytes) && !small_files;
+    // What a file less is worth, and the least that is worth the trouble.
+    let bonus = segment_bytes / 32;
+    let mut best: Option<(u64, u64, RangeInclusive<usize>)> = None;
+    for begin in 0..sizes.len() {
+        let (mut live, mut gain) = (0, 0);
+        for (end, size) in sizes.iter().enumerate().skip(begin) {
+            live += size.live;
+            gain += size.dead + if end > begin { bonus } else { 0 };
+            if live > if patient { 0 } else { segment_bytes } {
+                break;
+            }
+            // The most room for what has to be copied.
+            let better = best.as_ref().is_none_or(|(most, least, _)| {
+                u128::from(gain) * u128::from(least + bonus) > u128::from(*most) * u128::from(live + bonus)
+            });
+            if gain >= bonus && better {
+                best = Some((gain, live, begin..=end));
+            }
+        }
+    }
+    best.map(|(.., run)| full[run].to_vec())
+}
+
+/// So many small files are nothing to worry about.
+const SPARE_FILES: u64 = 8;
+
+/// About how many bytes of a segment are live and dead.
+struct Size {
+    live: u64,
+    dead: u64,
+}
+
+impl Size {
+    fn of(segment: &Segment) -> Self {
+        let (bytes, records) = (u64::from(segment.end()), u64::from(segment.records()));
+        if records == 0 {
+            return Self { live: 0, dead: 0 };
+        }
+        let dead = bytes * u64::from(segment.dead()).min(records) / records;
+        Self { live: bytes - dead, dead }
+    }
+}
+
+/// Copies what is live in `run` into a segment that can take its place. `None` if `stop` says so.
+///
+/// What was replaced up to the revision that `view`, which is pinned, is swept to may be left out. The engine must have everything
+/// up to there on disk: the log cannot tell it again.
+pub(crate) fn clean(
+    view: &View,
+    run: &[Arc<Segment>],
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<Option<Segment>> {
+    let (Some(first), Some(last)) = (run.first(), run.last()) else { return Ok(None) };
+    let cleaned = view.state.swept;
+    let header = Header { id: last.id(), from: first.header.from, begin: first.begin(), cleaned };
+    let copy = Segment::create(&new_path_of(folder, last.id()), header).map_err(|error| io_error(&error))?;
+    let mut survivors = Survivors::new(view);
+    let mut frame = Frame::default();
+    let mut stopped = false;
+    for segment in run {
+        // Each dead record has been counted once.
+        if segment.dead() == segment.records() {
+            continue;
+        }
+        segment.each(Pointer::new(Revision::FIRST, 0), &mut |pointer, bytes| {
+            if survivors.contain(pointer, &Record::read(pointer, &bytes)?)? {
+                frame.push(pointer, |into| into.extend_from_slice(&bytes));
+            }
+            if frame.len() >= FRAME_BYTES {
+                write(&copy, &mut frame)?;
+            }
+            stopped = stop.load(Ordering::Relaxed);
+            Ok(!stopped)
+        })?;
+        if stopped {
+            return Ok(None);
+        }
+    }
+    write(&copy, &mut frame)?;
+    copy.seal().map_err(|error| io_error(&error))?;
+    Ok(Some(copy))
+}
+
+fn write(copy: &Segment, frame: &mut Frame) -> Result<()> {
+    if !frame.is_empty() {
+        write_all_at(&copy.file, frame.finish(0), u64::from(copy.end())).map_err(|error| io_error(&error))?;
+        copy.extend(frame);
+        frame.clear();
+    }
+    Ok(())
+}
+
+/// Which records can still be read.
+pub(crate) struct Survivors<'a> {
+    view: &'a View,
+    log: Segments,
+    swept: Revision,
+    /// Of keys that were written to since `swept`: their newest record at that time.
+    known: HashMap<Bytes, Option<Pointer>>,
+}
+
+impl<'a> Survivors<'a> {
+    pub(crate) fn new(view: &'a View) -> Self {
+        Self { view, log: view.heads.log(), swept: view.state.swept, known: HashMap::new() }
+    }
+
+    pub(crate) fn contain(&mut self, pointer: Pointer, record: &Record) -> Result<bool> {
+        if pointer.revision > self.swept {
+            return Ok(true);
+        }
+        if record.value.is_none() {
+            return Ok(false);
+        }
+        let Some(head) = self.view.heads.get(&record.key)? else { return Ok(false) };
+        if head.pointer.revision <= self.swept {
+            return Ok(head.pointer == pointer);
+        }
+        if let Some(survivor) = self.known.get(&record.key) {
+            return Ok(*survivor == Some(pointer));
+        }
+        let survivor = self.newest_then(head.pointer)?;
+        self.known.insert(Bytes::copy_from_slice(&record.key), survivor);
+        Ok(survivor == Some(pointer))
+    }
+
+    /// The newest record up to `swept` of the key that `later` belongs to.
+    fn newest_then(&self, later: Pointer) -> Result<Option<Pointer>> {
+        let mut pointer = later;
+        loop {
+            let Some(record) = self.log.get(pointer)? else {
+                return Err(Error::corrupt(format!(
+                    "record {} of revision {} is missing",
+                    pointer.index, pointer.revision
+                )));
+            };
+            match record.replaced {
+                Some(replaced) if replaced.revision > self.swept => pointer = replaced,
+                replaced => return Ok(replaced),
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! The log: every record, in the order of revisions, in files of its own.
+//!
+//! A batch of writes is one frame, written to the end of the last segment and synced. That is all that makes it
+//! durable, and the only time it is written, unless it outlives most of its neighbours: see [`clean`].
+//!
+//! Records are found by their pointers. Each segment has an index of them, a little of which is in memory.
+
+pub(crate) mod clean;
+mod format;
+mod segment;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use k1s_store::{Result, Revision};
+
+use crate::{
+    error::OpenError,
+    folder::sync,
+    record::{Pointer, Record},
+};
+pub(crate) use format::Frame;
+use format::{Header, SEGMENT_HEADER};
+pub(crate) use segment::Segment;
+use segment::Torn;
+
+/// A sync takes less time if nothing but contents has changed: neither the length of the file nor where it is on disk. So
+/// a small frame that reaches new ground is written with so many zeros behind it.
+const ROOM: u64 = 1 << 20;
+
+/// A frame of this size does not gain from that.
+const LARGE: usize = 32 << 10;
+
+/// All segments, oldest first, as they were at some moment: the files stay readable as long as somebody has this.
+#[derive(Clone, Debug)]
+pub(crate) struct Segments(Arc<[Arc<Segment>]>);
+
+impl Segments {
+    /// The segment that a revision is in, if it is anywhere.
+    pub(crate) fn of(&self, revision: Revision) -> Option<&Arc<Segment>> {
+        let next = self.0.partition_point(|segment| segment.begin() <= revision);
+        self.0.get(next.checked_sub(1)?)
+    }
+
+    /// The record at `pointer`, if it is there.
+    pub(crate) fn get(&self, pointer: Pointer) -> Result<Option<Record>> {
+        match self.of(pointer.revision) {
+            Some(segment) => segment.get(pointer),
+            None => Ok(None),
+        }
+    }
+
+    /// Calls `each` for every record from `first` on, in order, until it says that it has seen enough.
+    pub(crate) fn each(
+        &self,
+        first: Pointer,
+        mut each: impl FnMut(Pointer, Bytes) -> Result<bool>,
+    ) -> Result<()> {
+        let next = self.0.partition_point(|segment| segment.begin() <= first.revision);
+        for segment in &self.0[next.saturating_sub(1)..] {
+            if !segment.each(first, &mut each)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last record.
+    pub(crate) fn last(&self) -> Option<Pointer> {
+        self.0.iter().rev().find_map(|segment| segment.last())
+    }
+
+    /// The latest revision that records were left out for.
+    pub(crate) fn cleaned(&self) -> Revision {
+        self.0.iter().map(|segment| segment.header.cleaned).max().unwrap_or(Revision::FIRST)
+    }
+
+    /// Whether it is the one that is written to.
+    pub(crate) fn is_growing(&self, segment: &Arc<Segment>) -> bool {
+        self.0.last().is_some_and(|last| Arc::ptr_eq(last, segment))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Segment>> {
+        self.0.iter()
+    }
+}
+
+/// The end of the log that is written to.
+#[derive(Debug)]
+pub(crate) struct Log {
+    folder: PathBuf,
+    segments: Segments,
+    /// A segment of this size is full.
+    segment_bytes: u64,
+    /// Up to here, the last segment has been written to, if only with zeros.
+    written: u64,
+    /// Whether the last write failed: what is behind the end of the last segment is not known.
+    failed: bool,
+}
+
+impl Log {
+    /// Makes an empty log in a folder that does not exist.
+    pub(crate) fn create(folder: &Path, segment_bytes: u64) -> Result<Self, OpenError> {
+        let make = || {
+            fs::create_dir(folder)?;
+            let header = Header { id: 1, from: 1, begin: Revision::FIRST, cleaned: Revision::FIRST };
+            place(folder, Segment::create(&new_path_of(folder, 1), header)?)
+        };
+        let first = make().map_err(OpenError::io(folder))?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            segments: Segments([Arc::new(first)].into()),
+            segment_bytes,
+            written: SEGMENT_HEADER as u64,
+            failed: false,
+        })
+    }
+
+    /// Opens a log, in which everything up to `acknowledged` must be whole. Changes nothing: that is for
+    /// [`prepare`](Self::prepare) when it is clear that the store is sound.
+    pub(crate) fn open(folder: &Path, segment_bytes: u64, acknowledged: Revision) -> Result<Self, OpenError> {
+        let mut ids = Vec::new();
+        for entry in fs::read_dir(folder).map_err(OpenError::io(folder))? {
+            let path = entry.map_err(OpenError::io(folder))?.path();
+            let id =
+                path.file_name().and_then(|name| name.to_str()?.strip_suffix(".log")?.parse::<u64>().ok());
+            ids.extend(id);
+        }
+        ids.sort_unstable();
+        let mut segments = Vec::with_capacity(ids.len());
+        let mut torn = None;
+        // From the last to the first: one that was cleaned together with those before it says so.
+        let mut wanted = None;
+        for id in ids.iter().rev() {
+            let path = path_of(folder, *id);
+            match wanted {
+                Some(wanted) if *id > wanted => continue,
+                Some(wanted) if *id < wanted => return Err(missing(folder, wanted)),
+                _ => {}
+            }
+            let (segment, torn_there) = Segment::open(&path, wanted.is_none())?;
+            if segment.id() != *id || !(1..=*id).contains(&segment.header.from) {
+                return Err(OpenError::damaged(&path, "it is the file of another segment"));
+            }
+            torn = torn.or(torn_there);
+            wanted = Some(segment.header.from - 1);
+            segments.push(Arc::new(segment));
+        }
+        match wanted {
+            None => return Err(OpenError::damaged(folder, "its segments are missing")),
+            Some(0) => {}
+            Some(wanted) => return Err(missing(folder, wanted)),
+        }
+        segments.reverse();
+        // Not known how far it was written to: as if there were no room.
+        let log = Self {
+            folder: folder.to_owned(),
+            segments: Segments(segments.into()),
+            segment_bytes,
+            written: 0,
+            failed: true,
+        };
+        if let Some((Torn { reason, at, frame_follows }, last)) = torn.zip(log.last()) {
+            let whole_up_to = log.segments.last().map_or(Revision::FIRST, |last| last.revision);
+            if frame_follows || whole_up_to < acknowledged {
+                return Err(OpenError::damaged(
+                    &last.path,
+                    format!(
+                        "{reason} at byte {at}; it is whole up to revision {whole_up_to}, and revision {acknowledged} \
+                         had been acknowledged"
+                    ),
+                ));
+            }
+            tracing::warn!(
+                segment = %last.path.display(), byte = at, reason,
+                "cutting off a write that was interrupted and never acknowledged"
+            );
+        }
+        Ok(log)
+    }
+
+    pub(crate) fn segments(&self) -> Segments {
+        self.segments.clone()
+    }
+
+    fn last(&self) -> Option<&Arc<Segment>> {
+        self.segments.0.last()
+    }
+
+    /// Cuts off what was torn, after a crash or a failure, and removes files that others have replaced.
+    pub(crate) fn prepare(&mut self) -> io::Result<()> {
+        if !self.failed {
+            return Ok(());
+        }
+        if let Some(last) = self.last() {
+            if last.is_sealed()? {
+                self.roll()?;
+            } else {
+                last.cut()?;
+                self.written = u64::from(last.end());
+            }
+        }
+        self.remove_leftovers()?;
+        self.failed = false;
+        Ok(())
+    }
+
+    fn remove_leftovers(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.folder)? {
+            let path = entry?.path();
+            if !self.segments.iter().any(|segment| segment.path == path) {
+                fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a frame and syncs it. Readers find its records when this is done. After an error, nothing can be
+    /// written until the log was [prepared](Self::prepare) again.
+    pub(crate) fn append(&mut self, frame: &mut Frame) -> io::Result<()> {
+        self.write(frame, true)
+    }
+
+    /// Writes a frame that need not be durable yet.
+    pub(crate) fn append_unsynced(&mut self, frame: &mut Frame) -> io::Result<()> {
+        self.write(frame, false)
+    }
+
+    fn write(&mut self, frame: &mut Frame, durable: bool) -> io::Result<()> {
+        if self.failed {
+            return Err(io::Error::other("the log has to be mended first"));
+        }
+        self.failed = true;
+        if self.last().is_none_or(|last| u64::from(last.end()) >= self.segment_bytes) {
+            self.roll()?;
+        }
+        let Some(last) = self.segments.0.last() else { return Err(io::ErrorKind::NotFound.into()) };
+        let begin = u64::from(last.end());
+        let len = frame.len();
+        let end = begin + len as u64;
+        let room = if len < LARGE && end > self.written {
+            ROOM.min(self.segment_bytes.saturating_sub(end)) as usize
+        } else {
+            0
+        };
+        segment::write_all_at(&last.file, frame.finish(room), begin)?;
+        if durable {
+            last.file.sync_data()?;
+        }
+        frame.truncate(len);
+        last.extend(frame);
+        self.written = self.written.max(end + room as u64);
+        self.failed = false;
+        Ok(())
+    }
+
+    /// Makes everything durable.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.last().map_or(Ok(()), |last| last.file.sync_all())
+    }
+
+    /// Puts a segment that was [cleaned](clean) in the place of those that it was made of.
+    pub(crate) fn replace(&mut self, run: &[Arc<Segment>], cleaned: Segment) -> io::Result<()> {
+        let cleaned = Arc::new(place(&self.folder, cleaned)?);
+        let replaced = |segment: &Arc<Segment>| cleaned.stands_for(segment);
+        let before = self.segments.iter().take_while(|segment| !replaced(segment));
+        let after = self
+            .segments
+            .iter()
+            .skip_while(|segment| !replaced(segment))
+            .filter(|segment| !replaced(segment));
+        self.segments = Segments(before.cloned().chain([cleaned.clone()]).chain(after.cloned()).collect());
+        for segment in run.iter().filter(|segment| segment.path != cleaned.path) {
+            if let Err(error) = fs::remove_file(&segment.path) {
+                tracing::warn!(path = %segment.path.display(), %error, "a file that is not needed any more stays");
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the last segment and begins another.
+    fn roll(&mut self) -> io::Result<()> {
+        let Some(last) = self.last() else { return Err(io::ErrorKind::NotFound.into()) };
+        if !last.is_sealed()? {
+            last.seal()?;
+        }
+        let id = last.id() + 1;
+        let begin = self.segments.last().map_or(Revision::FIRST, |last| last.revision.next());
+        let header = Header { id, from: id, begin, cleaned: Revision::FIRST };
+        let next = place(&self.folder, Segment::create(&new_path_of(&self.folder, id), header)?)?;
+        self.segments = Segments(self.segments.iter().cloned().chain([Arc::new(next)]).collect());
+        self.written = SEGMENT_HEADER as u64;
+        Ok(())
+    }
+}
+
+/// Gives a new segment its name: from then on it counts.
+fn place(folder: &Path, segment: Segment) -> io::Result<Segment> {
+    let path = path_of(folder, segment.id());
+    fs::rename(&segment.path, &path)?;
+    sync(folder)?;
+    Ok(segment.at(path))
+}
+
+fn missing(folder: &Path, id: u64) -> OpenError {
+    OpenError::damaged(&path_of(folder, id), "the segment is missing")
+}
+
+/// A segment that is being written and does not count yet.
+fn new_path_of(folder: &Path, id: u64) -> PathBuf {
+    path_of(folder, id).with_extension("new")
+}
+
+fn path_of(folder: &Path, id: u64) -> PathBuf {
+    folder.join(format!("{id:012}.log"))
+}
