@@ -188,7 +188,7 @@ impl Store for DiskStore {
             stats.bytes = Some(view.state.totals.bytes);
             Ok(())
         })?;
-        stats.disk_bytes = Some(disk_bytes(&self.path).map_err(|error| io_error(&error))?);
+        stats.disk_bytes = Some(disk_bytes(&self.path.join("store")).map_err(|error| io_error(&error))?);
         stats.watches = self.shared.feed.watches() as u64;
         stats.degraded = self.shared.trouble.lock().as_ref().map(ToString::to_string);
         Ok(stats)

@@ -54,7 +54,7 @@ pub(crate) enum Command {
     Write(Write),
     Compact(Revision, oneshot::Sender<Result<()>>),
     /// Segments of the log have been cleaned.
-    Cleaned(Vec<Arc<Segment>>, Result<Option<Segment>>),
+    Cleaned(Cleaned),
     Close(oneshot::Sender<Result<()>>),
 }
 
@@ -92,6 +92,14 @@ pub(crate) struct Writer {
 struct Cleaning {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
+}
+
+/// What became of some segments.
+pub(crate) struct Cleaned {
+    run: Vec<Arc<Segment>>,
+    copy: Result<Option<Segment>>,
+    /// Tells one cleaning from another.
+    stop: Arc<AtomicBool>,
 }
 
 impl Writer {
@@ -225,11 +233,7 @@ impl Writer {
                 let done = self.compact(revision);
                 let _ = reply.send(done);
             }
-            Command::Cleaned(run, cleaned) => {
-                self.finish_cleaning(&run, cleaned);
-                // The last one to close a large file that is gone already has to wait for it.
-                let _ = self.shared.env.spawn_thread("store-disk-close", || drop(run));
-            }
+            Command::Cleaned(cleaned) => self.finish_cleaning(cleaned),
             Command::Write(write) => self.write(vec![write]),
         }
         None
@@ -469,16 +473,15 @@ impl Writer {
         let view = opened.view().pinned();
         let stop = Arc::new(AtomicBool::new(false));
         // While it works, this is one more who has the store.
-        let (stopped, folder, commands) = (stop.clone(), self.folder.log(), Sender::clone(&commands));
+        let (token, folder, commands) = (stop.clone(), self.folder.log(), Sender::clone(&commands));
         let work = move || {
-            // What the log is about to forget must be safe in the engine.
-            let cleaned = view
-                .heads
-                .engine()
-                .sync()
-                .and_then(|()| no_panic(|| clean::clean(&view, &run, &folder, &stopped)));
+            let copy = no_panic(|| {
+                // What the log is about to forget must be safe in the engine.
+                view.heads.engine().sync()?;
+                clean::clean(&view, &run, &folder, &token)
+            });
             drop(view);
-            let _ = commands.send(Command::Cleaned(run, cleaned));
+            let _ = commands.send(Command::Cleaned(Cleaned { run, copy, stop: token }));
         };
         match self.shared.env.spawn_thread("store-disk-clean", work) {
             Ok(thread) => self.cleaning = Some(Cleaning { stop, thread }),
@@ -494,13 +497,15 @@ impl Writer {
     }
 
     /// Puts a cleaned segment into its place.
-    fn finish_cleaning(&mut self, run: &[Arc<Segment>], cleaned: Result<Option<Segment>>) {
+    fn finish_cleaning(&mut self, Cleaned { run, copy, stop }: Cleaned) {
         // One that was stopped has come too late.
-        if self.cleaning.take().is_none() || self.failed.is_some() {
+        if self.cleaning.take_if(|cleaning| Arc::ptr_eq(&cleaning.stop, &stop)).is_none()
+            || self.failed.is_some()
+        {
             return;
         }
         let Some(opened) = &mut self.opened else { return };
-        let copy = match cleaned {
+        let copy = match copy {
             Ok(Some(copy)) => copy,
             Ok(None) => return,
             Err(error) => return self.rest("segments could not be cleaned", &error),
@@ -510,16 +515,18 @@ impl Writer {
         let dead = sum(Segment::dead).saturating_sub(sum(Segment::records) - copy.records());
         copy.set_dead(dead);
         let (id, dead) = (copy.id(), Dead { dead, of: copy.records() });
-        if let Err(error) = opened.log.replace(run, copy) {
+        if let Err(error) = opened.log.replace(&run, copy) {
             return self.rest("cleaned segments could not be put into place", &io_error(&error));
         }
         let mut writes = opened.engine().batch(run.len());
-        for segment in run {
+        for segment in &run {
             opened.engine().put_dead(&mut writes, segment.id(), (segment.id() == id).then_some(dead));
         }
         if self.commit(writes, PersistMode::Buffer).is_ok() {
             self.show(Vec::new());
         }
+        // The last one to close a large file that is gone already has to wait for it.
+        let _ = self.shared.env.spawn_thread("store-disk-close", || drop(run));
         self.clean();
     }
 

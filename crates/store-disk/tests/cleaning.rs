@@ -41,6 +41,7 @@ async fn contents(store: &DiskStore, at: Option<Revision>) -> Result<Contents, E
 fn segments(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder.join("store/log")).unwrap();
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "log"));
     paths.sort();
     paths
 }

@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    fs,
     ops::RangeInclusive,
     path::Path,
     sync::{
@@ -116,6 +117,8 @@ pub(crate) fn clean(
             Ok(!stopped)
         })?;
         if stopped {
+            // It would go the next time the store is opened, too.
+            let _ = fs::remove_file(&copy.path);
             return Ok(None);
         }
     }

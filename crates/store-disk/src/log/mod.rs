@@ -35,6 +35,9 @@ const ROOM: u64 = 1 << 20;
 /// A frame of this size does not gain from that.
 const LARGE: usize = 32 << 10;
 
+/// Places in a segment are numbers of 32 bits.
+const MOST_BYTES: u64 = 1 << 30;
+
 /// All segments, oldest first, as they were at some moment: the files stay readable as long as somebody has this.
 #[derive(Clone, Debug)]
 pub(crate) struct Segments(Arc<[Arc<Segment>]>);
@@ -114,7 +117,7 @@ impl Log {
         Ok(Self {
             folder: folder.to_owned(),
             segments: Segments([Arc::new(first)].into()),
-            segment_bytes,
+            segment_bytes: segment_bytes.min(MOST_BYTES),
             written: SEGMENT_HEADER as u64,
             failed: false,
         })
@@ -124,7 +127,11 @@ impl Log {
     /// [`prepare`](Self::prepare) when it is clear that the store is sound.
     pub(crate) fn open(folder: &Path, segment_bytes: u64, acknowledged: Revision) -> Result<Self, OpenError> {
         let mut ids = Vec::new();
-        for entry in fs::read_dir(folder).map_err(OpenError::io(folder))? {
+        let entries = fs::read_dir(folder).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => OpenError::damaged(folder, "the folder is missing"),
+            _ => OpenError::io(folder)(error),
+        })?;
+        for entry in entries {
             let path = entry.map_err(OpenError::io(folder))?.path();
             let id =
                 path.file_name().and_then(|name| name.to_str()?.strip_suffix(".log")?.parse::<u64>().ok());
@@ -160,7 +167,7 @@ impl Log {
         let log = Self {
             folder: folder.to_owned(),
             segments: Segments(segments.into()),
-            segment_bytes,
+            segment_bytes: segment_bytes.min(MOST_BYTES),
             written: 0,
             failed: true,
         };
