@@ -124,7 +124,7 @@ impl Cell {
 }
 
 impl Newest {
-    /// Takes out the kept values that are not `needless`.
+    /// Takes out the kept values that are `needless`.
     fn release(&mut self, needless: impl Fn(&Kept) -> bool) -> Released {
         let mut released = Released::default();
         let mut rest = self.kept.take();

@@ -1,6 +1,12 @@
 //! The keys that have a value now: found by hash, and listed in order.
 
-use std::{borrow::Borrow, cmp::Ordering, ops::Bound, sync::Arc};
+use std::{
+    borrow::Borrow,
+    cmp::Ordering,
+    hash::{BuildHasher, RandomState},
+    ops::Bound,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use hashbrown::{HashTable, hash_table::Entry};
@@ -10,7 +16,10 @@ use super::{cell::Cell, snapshots::Moments};
 use crate::{Previous, Range, Revision};
 
 /// The table by hash is in so many parts. A table that grows moves all it has at once: of a part, that is soon done.
-const PARTS: usize = 1024;
+const PARTS: usize = 256;
+
+/// A part of the table that has room for no more than this does not shrink.
+const MIN_CAPACITY: usize = 64;
 
 /// All keys that have a value.
 ///
@@ -18,6 +27,7 @@ const PARTS: usize = 1024;
 /// order of the keys is a persistent set beside it, which changes only when a key is created or deleted; a snapshot of it
 /// takes no time.
 pub(super) struct Entries {
+    hasher: Hasher,
     parts: Box<[HashTable<Arc<Cell>>]>,
     ordered: Ordered,
     bytes: u64,
@@ -32,20 +42,31 @@ pub(super) struct Ordered(OrdSet<Slot>);
 #[derive(Clone)]
 struct Slot(Arc<Cell>);
 
-/// The hash of a key: what all calls with that key are to be given.
+/// Hashes keys, for one store. Seeded: who chooses keys does not know which of them meet in the table.
+#[derive(Clone, Default)]
+pub(super) struct Hasher(RandomState);
+
+/// The hash of a key by the store's [`Hasher`].
 #[derive(Clone, Copy)]
-pub(super) struct Hash(pub(super) u64);
+pub(super) struct Hash(u64);
+
+impl Hasher {
+    pub(super) fn hash(&self, key: &[u8]) -> Hash {
+        Hash(self.0.hash_one(key))
+    }
+}
 
 impl Hash {
     fn part(self) -> usize {
-        // Bits that the tables themselves look at last.
+        // Bits in the middle: the tables themselves look at both ends.
         (self.0 >> 40) as usize % PARTS
     }
 }
 
 impl Entries {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(hasher: Hasher) -> Self {
         Self {
+            hasher,
             parts: std::iter::repeat_with(HashTable::new).take(PARTS).collect(),
             ordered: Ordered::default(),
             bytes: 0,
@@ -62,58 +83,69 @@ impl Entries {
         self.bytes
     }
 
-    /// All cells in order. Of a past moment only if that is pinned, see [`Moments`].
+    /// All cells in order. They show this moment for as long as it is pinned, see [`Moments`].
     pub(super) fn ordered(&self) -> Ordered {
         self.ordered.clone()
+    }
+
+    /// For how many keys the table has room.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.parts.iter().map(HashTable::capacity).sum()
     }
 
     pub(super) fn get(&self, key: &[u8], hash: Hash) -> Option<&Arc<Cell>> {
         self.parts[hash.part()].find(hash.0, |cell| cell.key() == key)
     }
 
-    /// Gives `key` a value; returns the key for the event and what it had.
+    /// Gives `key` a value. Returns what it had, and the key as it is here: who keeps that for long shares its memory.
     pub(super) fn put(
         &mut self,
-        key: Bytes,
+        key: &[u8],
         hash: Hash,
         value: Bytes,
         revision: Revision,
-        (moments, rehash): (&Moments, impl Fn(&[u8]) -> Hash),
+        moments: &Moments,
     ) -> (Bytes, Option<Previous>) {
         self.bytes += value.len() as u64;
-        let part = &mut self.parts[hash.part()];
-        match part.entry(hash.0, |cell| *cell.key() == key, |cell| rehash(cell.key()).0) {
+        let Self { hasher, parts, ordered, .. } = self;
+        let rehash = |cell: &Arc<Cell>| hasher.hash(cell.key()).0;
+        match parts[hash.part()].entry(hash.0, |cell| cell.key() == key, rehash) {
             Entry::Occupied(found) => {
                 let previous = moments.replace(found.get(), value, revision);
                 self.bytes -= previous.value.len() as u64;
-                (key, Some(previous))
+                (found.get().key().clone(), Some(previous))
             }
             Entry::Vacant(place) => {
-                let cell = Cell::new(&key, value, revision);
+                let cell = Cell::new(key, value, revision);
                 let key = cell.key().clone();
                 self.bytes += key.len() as u64;
-                self.ordered.0.insert(Slot(cell.clone()));
+                ordered.0.insert(Slot(cell.clone()));
                 place.insert(cell);
                 (key, None)
             }
         }
     }
 
-    /// Takes the value of `key` away; returns what it had.
+    /// Takes the value of `key` away, if it has one. Returns that, and the key as in [`put`](Self::put).
     pub(super) fn delete(
         &mut self,
         key: &[u8],
         hash: Hash,
         revision: Revision,
         moments: &Moments,
-    ) -> Option<Previous> {
-        let part = &mut self.parts[hash.part()];
+    ) -> Option<(Bytes, Previous)> {
+        let Self { hasher, parts, ordered, .. } = self;
+        let part = &mut parts[hash.part()];
         let (cell, _) = part.find_entry(hash.0, |cell| cell.key() == key).ok()?.remove();
-        self.ordered.0.remove(key);
+        if part.capacity() > MIN_CAPACITY && part.len() < part.capacity() / 8 {
+            part.shrink_to(part.len() * 2, |cell| hasher.hash(cell.key()).0);
+        }
+        ordered.0.remove(key);
         // The set may go on using the cell as a signpost: not with its value.
         let previous = moments.replace(&cell, Bytes::new(), revision);
         self.bytes -= (key.len() + previous.value.len()) as u64;
-        Some(previous)
+        Some((cell.key().clone(), previous))
     }
 }
 

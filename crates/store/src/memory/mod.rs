@@ -7,11 +7,7 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    fmt,
-    hash::{BuildHasher, RandomState},
-    sync::Arc,
-};
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use k1s_env::Env;
@@ -19,7 +15,8 @@ use parking_lot::RwLock;
 use smallvec::SmallVec;
 
 use self::{
-    entries::{Entries, Hash, Ordered},
+    cell::Cell,
+    entries::{Entries, Hash, Hasher, Ordered},
     history::History,
     snapshots::{Moments, Pinned},
 };
@@ -58,8 +55,8 @@ pub struct MemoryStore {
 
 struct Shared {
     options: MemoryOptions,
-    /// Of this store alone: who chooses keys does not know which of them meet in the table.
-    hasher: RandomState,
+    /// The one of the entries: a key is hashed before anything is locked.
+    hasher: Hasher,
     /// Locked for no longer than it takes to find or change an entry, or to make a snapshot.
     newest: RwLock<Newest>,
     /// Which moments are being read. Locked after `newest`; a moment is pinned under a read lock of that.
@@ -84,15 +81,16 @@ struct Snapshot<'a> {
 impl MemoryStore {
     /// An empty store.
     pub fn new(env: Env, options: MemoryOptions) -> Self {
+        let hasher = Hasher::default();
         let newest = Newest {
             revision: Revision::FIRST,
-            entries: Entries::new(),
+            entries: Entries::new(hasher.clone()),
             history: History::new(Revision::FIRST),
         };
         Self {
             shared: Arc::new(Shared {
                 options,
-                hasher: RandomState::new(),
+                hasher,
                 newest: RwLock::new(newest),
                 moments: Moments::default(),
                 feed: Feed::new(env, options.feed, Revision::FIRST, Revision::FIRST),
@@ -123,7 +121,7 @@ impl Store for MemoryStore {
 
     async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
         self.open().await?;
-        let hash = self.shared.hash(key);
+        let hash = self.shared.hasher.hash(key);
         let newest = self.shared.newest.read();
         let revision = newest.moment(at)?;
         let entry = newest.entries.get(key, hash).map(|cell| cell.entry());
@@ -229,10 +227,6 @@ impl Shared {
         if self.feed.is_closed() { Err(Error::Closed) } else { Ok(()) }
     }
 
-    fn hash(&self, key: &[u8]) -> Hash {
-        Hash(self.hasher.hash_one(key))
-    }
-
     /// The store as it is now, for as long as it takes.
     fn snapshot(&self, newest: &Newest) -> Snapshot<'_> {
         let revision = newest.revision;
@@ -241,11 +235,11 @@ impl Shared {
 
     /// Does what `txn` says, and tells of it.
     fn write(&self, txn: Txn) -> Result<Revision> {
-        let hashes = txn.ops().iter().map(|op| self.hash(&op.key)).collect::<SmallVec<[_; 1]>>();
+        let hashes = txn.ops().iter().map(|op| self.hasher.hash(&op.key)).collect::<SmallVec<[_; 1]>>();
         let mut newest = self.newest.write();
         // Who waited for the lock may have waited for the close.
         self.check_open()?;
-        let Some(change) = newest.apply(txn, &hashes, self)? else { return Ok(newest.revision) };
+        let Some(change) = newest.apply(txn, &hashes, &self.moments)? else { return Ok(newest.revision) };
         let forgotten = newest.history.forget(&self.options);
         let revision = newest.revision;
         // In one step: who hears of a change can read it, and who reads it can watch from it.
@@ -262,7 +256,7 @@ impl Newest {
     }
 
     /// Does what `txn` says, all of it or nothing; `None` if that changes nothing.
-    fn apply(&mut self, txn: Txn, hashes: &[Hash], shared: &Shared) -> Result<Option<Arc<Change>>> {
+    fn apply(&mut self, txn: Txn, hashes: &[Hash], moments: &Moments) -> Result<Option<Arc<Change>>> {
         for (op, hash) in txn.ops().iter().zip(hashes) {
             if op.precondition == Precondition::Any {
                 continue;
@@ -279,14 +273,12 @@ impl Newest {
             let (key, previous, value) = match action {
                 Action::Check => continue,
                 Action::Put(value) => {
-                    let rehash = |key: &[u8]| shared.hash(key);
-                    let context = (&shared.moments, rehash);
-                    let (key, previous) = self.entries.put(key, hash, value.clone(), revision, context);
+                    let (key, previous) = self.entries.put(&key, hash, value.clone(), revision, moments);
                     (key, previous, Some(value))
                 }
-                Action::Delete => match self.entries.delete(&key, hash, revision, &shared.moments) {
+                Action::Delete => match self.entries.delete(&key, hash, revision, moments) {
                     None => continue,
-                    previous => (key, previous, None),
+                    Some((key, previous)) => (key, Some(previous), None),
                 },
             };
             events.push(Event { key, created: previous.is_none(), value, previous });
@@ -305,7 +297,13 @@ impl Snapshot<'_> {
     /// The entries of `range`, one more than its limit if there are more.
     fn entries(&self, range: &Range) -> Vec<KeyValue> {
         let cells = self.cells.within(range).take(at_most(range));
-        cells.filter_map(|cell| cell.entry_at(self.revision)).collect()
+        cells.filter_map(|cell| self.read(cell)).collect()
+    }
+
+    fn read(&self, cell: &Cell) -> Option<KeyValue> {
+        let entry = cell.entry_at(self.revision);
+        debug_assert!(entry.is_some(), "a cell keeps what a pinned moment sees");
+        entry
     }
 
     /// The entries of `range` at an earlier `revision`, one more than its limit if there are more. `history` leads from
@@ -320,7 +318,7 @@ impl Snapshot<'_> {
             }
             match then.next_if(|(changed, _)| changed == cell.key()) {
                 Some((_, entry)) => entries.extend(entry),
-                None => entries.extend(cell.entry_at(self.revision)),
+                None => entries.extend(self.read(cell)),
             }
             if entries.len() >= wanted {
                 return entries;

@@ -209,7 +209,11 @@ fn lists_beside_writers_on_other_threads_are_one_moment() {
         let begin = value as usize % 3 * 100;
         // Every transaction moves a value on by a third of the keys, and deletes and creates one beside.
         let txn = Txn::new().put("/last", value.to_string(), Precondition::Any);
-        let txn = if value % 2 == 0 { txn.delete("/odd", Precondition::Any) } else { txn.create("/odd", "") };
+        let txn = if value.is_multiple_of(2) {
+            txn.delete("/odd", Precondition::Any)
+        } else {
+            txn.create("/odd", "")
+        };
         let third = keys[begin..begin + 100].iter();
         store.do_all(third.fold(txn, |txn, key| txn.put(key.clone(), value.to_string(), Precondition::Any)));
     };
@@ -228,6 +232,23 @@ fn lists_beside_writers_on_other_threads_are_one_moment() {
         }
     });
     store.assert_nothing_is_kept();
+}
+
+#[test]
+fn the_table_shrinks_when_keys_are_deleted_and_finds_those_that_are_left() {
+    let store = store();
+    let keys: Vec<String> = (0..40_000).map(|key| format!("/{key:05}")).collect();
+    for some in keys.chunks(100) {
+        store.do_all(some.iter().fold(Txn::new(), |txn, key| txn.create(key.clone(), "1")));
+    }
+    let full = store.shared.newest.read().entries.capacity();
+    for some in keys[100..].chunks(100) {
+        store.do_all(some.iter().fold(Txn::new(), |txn, key| txn.delete(key.clone(), Precondition::Exists)));
+    }
+    assert!(full >= keys.len());
+    assert!(store.shared.newest.read().entries.capacity() < full / 2);
+    store
+        .do_all(keys[..100].iter().fold(Txn::new(), |txn, key| txn.check(key.clone(), Precondition::Exists)));
 }
 
 #[test]
