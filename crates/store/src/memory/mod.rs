@@ -296,8 +296,17 @@ impl Newest {
 impl Snapshot<'_> {
     /// The entries of `range`, one more than its limit if there are more.
     fn entries(&self, range: &Range) -> Vec<KeyValue> {
-        let cells = self.cells.within(range).take(at_most(range));
-        cells.filter_map(|cell| self.read(cell)).collect()
+        let mut cells = self.cells.within(range).take(at_most(range));
+        let mut entries = Vec::new();
+        loop {
+            // Finding cells is a matter of looks, and the processor has many of them under way at a time. Reading one begins
+            // with a lock, which waits for all that went before.
+            let found: SmallVec<[_; 32]> = cells.by_ref().take(32).collect();
+            if found.is_empty() {
+                return entries;
+            }
+            entries.extend(found.into_iter().filter_map(|cell| self.read(cell)));
+        }
     }
 
     fn read(&self, cell: &Cell) -> Option<KeyValue> {
