@@ -46,8 +46,8 @@ impl Default for MemoryOptions {
 
 /// A [`Store`] in memory: nothing survives the process.
 ///
-/// A write costs the same with ten thousand keys or with millions, as far as the machine's memory does. A list works on a
-/// snapshot, which takes no time to make, and holds nobody up while it does. Cheap to clone; clones are the same store.
+/// Reading or updating a key touches the same few places in memory, with ten thousand keys or with millions. A list works on
+/// a snapshot, which takes no time to make, and holds nobody up while it does. Cheap to clone; clones are the same store.
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
