@@ -1,0 +1,262 @@
+//! What a list can rely on, and what it leaves behind: nothing.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+
+use super::*;
+
+type Entries = Vec<(String, String)>;
+
+fn store() -> MemoryStore {
+    let (env, _clock) = Env::simulated(1);
+    MemoryStore::new(env, MemoryOptions::default())
+}
+
+impl MemoryStore {
+    fn do_all(&self, txn: Txn) -> Revision {
+        self.shared.write(txn).unwrap()
+    }
+
+    fn write(&self, key: &'static str, value: &'static str) -> Revision {
+        self.do_all(Txn::new().put(key, value, Precondition::Any))
+    }
+
+    fn remove(&self, key: &'static str) -> Revision {
+        self.do_all(Txn::new().delete(key, Precondition::Exists))
+    }
+
+    fn snapshot(&self) -> Snapshot<'_> {
+        self.shared.snapshot(&self.shared.newest.read())
+    }
+
+    /// How many older values the cells of the newest moment keep.
+    fn kept(&self) -> usize {
+        let cells = self.shared.newest.read().entries.ordered();
+        cells.within(&Range::default()).map(|cell| cell.kept()).sum()
+    }
+
+    fn assert_nothing_is_kept(&self) {
+        assert_eq!((self.kept(), self.shared.moments.keeping()), (0, 0));
+    }
+}
+
+impl Snapshot<'_> {
+    fn all(&self) -> Entries {
+        let text = |bytes: &Bytes| String::from_utf8(bytes.to_vec()).unwrap();
+        let entries = self.entries(&Range::default());
+        assert!(entries.iter().all(|entry| entry.revision <= self.revision));
+        entries.iter().map(|entry| (text(&entry.key), text(&entry.value))).collect()
+    }
+}
+
+fn entries(expected: &[(&str, &str)]) -> Entries {
+    expected.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+}
+
+#[test]
+fn a_snapshot_that_is_held_for_long_sees_the_old_values() {
+    let store = store();
+    store.do_all(Txn::new().create("/a", "1").create("/b", "1"));
+    let old = store.snapshot();
+    for value in ["2", "3", "4"] {
+        store.write("/a", value);
+    }
+    let newer = store.snapshot();
+    store.write("/a", "5");
+    store.write("/c", "1");
+    assert_eq!(old.all(), entries(&[("/a", "1"), ("/b", "1")]));
+    assert_eq!(newer.all(), entries(&[("/a", "4"), ("/b", "1")]));
+    assert_eq!(store.snapshot().all(), entries(&[("/a", "5"), ("/b", "1"), ("/c", "1")]));
+}
+
+#[test]
+fn a_key_that_is_deleted_and_created_again_is_another_one_to_old_snapshots() {
+    let store = store();
+    store.write("/a", "first");
+    let before = store.snapshot();
+    store.remove("/a");
+    let between = store.snapshot();
+    store.write("/a", "second");
+    let after = store.snapshot();
+    store.write("/a", "third");
+    store.remove("/a");
+    assert_eq!(before.all(), entries(&[("/a", "first")]));
+    assert_eq!(between.all(), entries(&[]));
+    assert_eq!(after.all(), entries(&[("/a", "second")]));
+    assert_eq!(store.snapshot().all(), entries(&[]));
+}
+
+#[test]
+fn only_what_a_snapshot_sees_is_kept_however_much_is_written() {
+    let store = store();
+    store.write("/a", "0");
+    let first = store.snapshot();
+    for _ in 0..50 {
+        store.write("/a", "1");
+    }
+    assert_eq!(store.kept(), 1, "for one moment, one value");
+    let same_moment = [store.snapshot(), store.snapshot()];
+    for _ in 0..50 {
+        store.write("/a", "2");
+    }
+    assert_eq!(store.kept(), 2);
+    // Readers come and go, and there is always one.
+    let mut reader = store.snapshot();
+    for _ in 0..50 {
+        store.write("/a", "3");
+        reader = store.snapshot();
+    }
+    store.write("/a", "4");
+    assert_eq!(store.kept(), 3, "for the first, the second, and the last one");
+    assert_eq!(first.all(), entries(&[("/a", "0")]));
+    assert_eq!(same_moment[1].all(), entries(&[("/a", "1")]));
+    assert_eq!(reader.all(), entries(&[("/a", "3")]));
+    drop((first, same_moment, reader));
+    store.assert_nothing_is_kept();
+}
+
+/// A value that tells whether it is still in memory.
+struct Tracked(#[expect(dead_code, reason = "it is counted")] Arc<()>);
+
+impl AsRef<[u8]> for Tracked {
+    fn as_ref(&self) -> &[u8] {
+        b"tracked"
+    }
+}
+
+#[test]
+fn memory_is_given_back_when_the_last_snapshot_that_sees_it_ends() {
+    let (env, _clock) = Env::simulated(1);
+    let feed = FeedOptions { changes: 1, ..FeedOptions::default() };
+    let store = MemoryStore::new(env, MemoryOptions { history_revisions: 0, feed, ..Default::default() });
+    let alive = Arc::new(());
+    let tracked = || Bytes::from_owner(Tracked(alive.clone()));
+    store
+        .do_all(Txn::new().create("/changed", tracked()).create("/deleted", tracked()).create("/other", "1"));
+    let snapshots = [store.snapshot(), store.snapshot()];
+    store.write("/changed", "2");
+    store.remove("/deleted");
+    store.write("/other", "2");
+    for snapshot in snapshots {
+        assert_eq!(Arc::strong_count(&alive), 3, "both are there for as long as somebody may read them");
+        assert_eq!(snapshot.all().len(), 3);
+    }
+    assert_eq!(Arc::strong_count(&alive), 1);
+    store.assert_nothing_is_kept();
+}
+
+#[test]
+fn without_readers_nothing_is_kept() {
+    let store = store();
+    drop(store.snapshot());
+    for _ in 0..10 {
+        store.write("/a", "1");
+        store.write("/b", "1");
+        store.remove("/a");
+        store.assert_nothing_is_kept();
+    }
+}
+
+#[test]
+fn snapshots_agree_with_copies_whatever_is_written_and_whichever_end_first() {
+    for seed in 0..60 {
+        let (env, _clock) = Env::simulated(seed);
+        let store = store();
+        let mut now = BTreeMap::new();
+        let mut held = Vec::new();
+        for step in 0..400 {
+            let mut txn = Txn::new();
+            for key in 0..12 {
+                let key = format!("/{key:02}");
+                match env.random_below(24) {
+                    0 => {
+                        now.remove(&key);
+                        txn = txn.delete(key, Precondition::Any);
+                    }
+                    1..=3 => {
+                        now.insert(key.clone(), step.to_string());
+                        txn = txn.put(key, step.to_string(), Precondition::Any);
+                    }
+                    _ => {}
+                }
+            }
+            if !txn.ops().is_empty() {
+                store.do_all(txn);
+            }
+            if env.random_below(4) == 0 {
+                held.push((store.snapshot(), now.clone()));
+            }
+            if !held.is_empty() && env.random_below(4) == 0 {
+                let any = env.random_below(held.len() as u64) as usize;
+                let (snapshot, expected) = held.swap_remove(any);
+                assert_eq!(snapshot.all(), expected.into_iter().collect::<Entries>(), "seed {seed}");
+            }
+        }
+        assert_eq!(store.snapshot().all(), now.into_iter().collect::<Entries>(), "seed {seed}");
+        for (snapshot, expected) in held {
+            assert_eq!(snapshot.all(), expected.into_iter().collect::<Entries>(), "seed {seed}");
+        }
+        store.assert_nothing_is_kept();
+    }
+}
+
+#[test]
+fn lists_beside_writers_on_other_threads_are_one_moment() {
+    let store = store();
+    let keys: Vec<String> = (0..300).map(|key| format!("/{key:03}")).collect();
+    let write = |value: u64| {
+        let begin = value as usize % 3 * 100;
+        // Every transaction moves a value on by a third of the keys, and deletes and creates one beside.
+        let txn = Txn::new().put("/last", value.to_string(), Precondition::Any);
+        let txn = if value.is_multiple_of(2) {
+            txn.delete("/odd", Precondition::Any)
+        } else {
+            txn.create("/odd", "")
+        };
+        let third = keys[begin..begin + 100].iter();
+        store.do_all(third.fold(txn, |txn, key| txn.put(key.clone(), value.to_string(), Precondition::Any)));
+    };
+    (0..3).for_each(write);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| (3..3000).for_each(write));
+        while !writer.is_finished() {
+            let entries: BTreeMap<_, _> = store.snapshot().all().into_iter().collect();
+            let last: u64 = entries["/last"].parse().unwrap();
+            assert_eq!(entries.contains_key("/odd"), last % 2 == 1);
+            for (place, key) in keys.iter().enumerate() {
+                let third = place as u64 / 100;
+                let age = (last % 3 + 3 - third) % 3;
+                assert_eq!(entries[key], (last - age).to_string(), "{key} when {last} was last");
+            }
+        }
+    });
+    store.assert_nothing_is_kept();
+}
+
+#[test]
+fn the_table_shrinks_when_keys_are_deleted_and_finds_those_that_are_left() {
+    let store = store();
+    let keys: Vec<String> = (0..40_000).map(|key| format!("/{key:05}")).collect();
+    for some in keys.chunks(100) {
+        store.do_all(some.iter().fold(Txn::new(), |txn, key| txn.create(key.clone(), "1")));
+    }
+    let full = store.shared.newest.read().entries.capacity();
+    for some in keys[100..].chunks(100) {
+        store.do_all(some.iter().fold(Txn::new(), |txn, key| txn.delete(key.clone(), Precondition::Exists)));
+    }
+    assert!(full >= keys.len());
+    assert!(store.shared.newest.read().entries.capacity() < full / 2);
+    store
+        .do_all(keys[..100].iter().fold(Txn::new(), |txn, key| txn.check(key.clone(), Precondition::Exists)));
+}
+
+#[test]
+fn a_write_that_waited_for_the_close_is_refused() {
+    let store = store();
+    let close = Store::close(&store);
+    assert!(matches!(futures_util::FutureExt::now_or_never(close), Some(Ok(()))));
+    let late = store.shared.write(Txn::new().create("/a", "1"));
+    assert!(matches!(late, Err(Error::Closed)), "{late:?}");
+    assert_eq!(store.shared.newest.read().entries.len(), 0);
+}
