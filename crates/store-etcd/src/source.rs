@@ -49,7 +49,7 @@ pub(crate) struct Source {
     stream: WatchStream,
     pieces: Pieces,
     start: Revision,
-    /// Where etcd was when it was opened.
+    /// Where etcd was when it was opened; not before the start.
     opened_at: Revision,
     /// What it brings up to here is known already.
     known: Revision,
@@ -78,17 +78,21 @@ impl Source {
             stream,
             pieces: Pieces::default(),
             start,
-            opened_at: created.header.map_or(start, |header| revision(header.revision)),
+            opened_at: created.header.map_or(start, |header| revision(header.revision).max(start)),
             known: start,
             trusted: false,
             previous,
         })
     }
 
-    /// The revision that etcd had reached when the watch was opened, if that was beyond where it begins: it takes its
-    /// time then. `None` if the first event will come as soon as it happens.
-    pub(crate) fn behind(&self) -> Option<Revision> {
-        (self.opened_at > self.start).then_some(self.opened_at)
+    /// The revision that etcd had reached when the watch was opened, or beyond.
+    pub(crate) fn opened_at(&self) -> Revision {
+        self.opened_at
+    }
+
+    /// Whether etcd had moved on when the watch was opened: it takes its time then.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.opened_at > self.start
     }
 
     /// Says that everything up to `known` came from another watch.

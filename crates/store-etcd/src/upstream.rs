@@ -109,7 +109,7 @@ async fn feed_from_here(
     }
 }
 
-/// A watch that can take the place of the one that feeds the store, and its first events, if it has some already.
+/// A watch that can take the place of the one that feeds the store, and its first events.
 ///
 /// It begins where the feed is when it is opened, and the other one goes on until it has caught up with that. Both bring
 /// everything from there on, so nothing is missed, and what comes twice is known by its revision.
@@ -128,15 +128,16 @@ async fn succeed(shared: &Shared, previous: bool) -> Result<(Source, Vec<Event>)
 
 async fn catch_up(shared: &Shared, previous: bool) -> Result<(Source, Vec<Event>), End> {
     let mut source = Source::open(shared, shared.feed.revision(), previous).await?;
-    let Some(behind) = source.behind() else { return Ok((source, Vec::new())) };
-    let events = match shared.env.timeout(PATIENCE, source.next(shared)).await {
+    let patience = if source.is_behind() { PATIENCE } else { Duration::ZERO };
+    let events = match shared.env.timeout(patience, source.next(shared)).await {
         Ok(events) => events?,
         Err(_) => {
-            // Perhaps nothing happened under the root since it began. Something will now.
-            if let Err(error) = shared.fence_after(&shared.requests, behind).await {
-                return Err(End::Broken(error.to_string()));
-            }
-            source.next(shared).await?
+            // Nothing happened under the root since it began, as far as is known. Something will now, and shows that it works.
+            let fence = shared.fence_after(&shared.requests, source.opened_at()).await;
+            fence.map_err(|error| End::Broken(error.to_string()))?;
+            let timeout = shared.options.request_timeout;
+            let silent = |_| End::Broken(format!("etcd sent nothing within {timeout:?}"));
+            shared.env.timeout(timeout, source.next(shared)).await.map_err(silent)??
         }
     };
     source.confirm(shared).await?;

@@ -10,6 +10,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -224,4 +225,11 @@ async fn etcd_looks_up_previous_values_only_for_those_who_ask() {
     let mut watch = store.watch(WatchRequest::prefix("/k/").previous(true)).await.unwrap();
     let reads = update(&mut watch).await;
     assert!(reads >= UPDATES, "somebody asked, and etcd read {reads} times only");
+    // The watch that was replaced is gone.
+    within(&env, async {
+        while metric(&server, "etcd_debugging_mvcc_watcher_total").await != 1 {
+            env.sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
 }
