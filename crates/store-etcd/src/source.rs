@@ -49,11 +49,9 @@ pub(crate) struct Source {
     stream: WatchStream,
     pieces: Pieces,
     start: Revision,
-    /// Where etcd was when it was opened; not before the start.
-    opened_at: Revision,
     /// What it brings up to here is known already.
     known: Revision,
-    /// Whether it is known that nothing after `start` was compacted before it was sent.
+    /// Whether it is known that nothing after `start` was, or will be, compacted before it is sent.
     trusted: bool,
     /// Whether events have previous values.
     pub(crate) previous: bool,
@@ -74,25 +72,28 @@ impl Source {
         if !created.created {
             return Err(End::Broken("etcd did not create the watch".into()));
         }
-        Ok(Self {
-            stream,
-            pieces: Pieces::default(),
-            start,
-            opened_at: created.header.map_or(start, |header| revision(header.revision).max(start)),
-            known: start,
-            trusted: false,
-            previous,
-        })
+        Ok(Self { stream, pieces: Pieces::default(), start, known: start, trusted: false, previous })
     }
 
-    /// The revision that etcd had reached when the watch was opened, or beyond.
-    pub(crate) fn opened_at(&self) -> Revision {
-        self.opened_at
+    /// Whether this is the etcd that was where the watch begins, and everything after that is still there. The revision
+    /// that etcd has reached.
+    pub(crate) async fn check(&mut self, shared: &Shared) -> Result<Revision, End> {
+        let request =
+            RangeRequest { key: shared.keys.fence.clone(), count_only: true, ..RangeRequest::default() };
+        let newest = match shared.range_once(request, Some(self.start)).await {
+            Ok((newest, _)) => newest,
+            Err(Error::Compacted { oldest, .. }) => return Err(compacted(shared, oldest)),
+            Err(Error::Corrupt { .. } | Error::Closed) => return Err(End::Over),
+            Err(error) => return Err(End::Broken(error.to_string())),
+        };
+        // The watch was there before anything it is about.
+        self.trusted |= newest <= self.start;
+        Ok(newest)
     }
 
-    /// Whether etcd had moved on when the watch was opened: it takes its time then.
-    pub(crate) fn is_behind(&self) -> bool {
-        self.opened_at > self.start
+    /// Whether what comes is sure to be complete, and comes as soon as it happens.
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.trusted
     }
 
     /// Says that everything up to `known` came from another watch.
@@ -130,22 +131,10 @@ impl Source {
     /// starts at, etcd delivers it without its deletions, and without a word.
     pub(crate) async fn confirm(&mut self, shared: &Shared) -> Result<(), End> {
         if !self.trusted {
-            check_continuity(shared, self.start).await?;
+            self.check(shared).await?;
             self.trusted = true;
         }
         Ok(())
-    }
-}
-
-/// Whether this is the etcd that was at `start`, and everything after that is still there.
-pub(crate) async fn check_continuity(shared: &Shared, start: Revision) -> Result<(), End> {
-    let request =
-        RangeRequest { key: shared.keys.fence.clone(), count_only: true, ..RangeRequest::default() };
-    match shared.range_once(request, Some(start)).await {
-        Ok(_) => Ok(()),
-        Err(Error::Compacted { oldest, .. }) => Err(compacted(shared, oldest)),
-        Err(Error::Corrupt { .. } | Error::Closed) => Err(End::Over),
-        Err(error) => Err(End::Broken(error.to_string())),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     previous::{Demand, Upstream},
     proto::Event,
     shared::Shared,
-    source::{End, Source, check_continuity},
+    source::{End, Source},
 };
 
 /// A watch that is behind and for which nothing came for so long may have nothing to say. etcd looks after such watches
@@ -74,13 +74,13 @@ async fn feed_from_here(
         Some(source) => source,
         None => Source::open(shared, start, shared.wishes.are_there()).await?,
     };
-    check_continuity(shared, start).await?;
+    source.check(shared).await?;
     backoff.reset();
     tracing::debug!(%start, "watching etcd");
     shared.wishes.upstream_is(Upstream::Flows { previous: source.previous });
 
     let mut demand = Demand::default();
-    let mut successor: Option<BoxFuture<'_, Result<(Source, Vec<Event>), End>>> = None;
+    let mut successor: Option<BoxFuture<'_, Result<Successor, End>>> = None;
     loop {
         let previous = demand.decide(shared.env.now(), source.previous, shared.wishes.are_there());
         if previous == source.previous {
@@ -97,7 +97,7 @@ async fn feed_from_here(
             ready = async { successor.as_mut()?.await.into() }, if successor.is_some() => {
                 successor = None;
                 let Some(ready) = ready else { continue };
-                let (next, events) = ready?;
+                let Successor { source: next, events } = ready?;
                 source = next;
                 source.take_over(shared.feed.revision());
                 tracing::debug!(previous, "the watch of etcd was replaced");
@@ -109,11 +109,18 @@ async fn feed_from_here(
     }
 }
 
-/// A watch that can take the place of the one that feeds the store, and its first events.
+/// A watch that can take the place of the one that feeds the store.
+struct Successor {
+    source: Source,
+    /// Its first events, if it was behind.
+    events: Vec<Event>,
+}
+
+/// Opens a watch that can take the place of the one that feeds the store, however long that takes.
 ///
 /// It begins where the feed is when it is opened, and the other one goes on until it has caught up with that. Both bring
 /// everything from there on, so nothing is missed, and what comes twice is known by its revision.
-async fn succeed(shared: &Shared, previous: bool) -> Result<(Source, Vec<Event>), End> {
+async fn succeed(shared: &Shared, previous: bool) -> Result<Successor, End> {
     let mut backoff = Backoff::default();
     loop {
         match catch_up(shared, previous).await {
@@ -126,14 +133,17 @@ async fn succeed(shared: &Shared, previous: bool) -> Result<(Source, Vec<Event>)
     }
 }
 
-async fn catch_up(shared: &Shared, previous: bool) -> Result<(Source, Vec<Event>), End> {
+async fn catch_up(shared: &Shared, previous: bool) -> Result<Successor, End> {
     let mut source = Source::open(shared, shared.feed.revision(), previous).await?;
-    let patience = if source.is_behind() { PATIENCE } else { Duration::ZERO };
-    let events = match shared.env.timeout(patience, source.next(shared)).await {
+    let newest = source.check(shared).await?;
+    if source.is_trusted() {
+        return Ok(Successor { source, events: Vec::new() });
+    }
+    let events = match shared.env.timeout(PATIENCE, source.next(shared)).await {
         Ok(events) => events?,
         Err(_) => {
-            // Nothing happened under the root since it began, as far as is known. Something will now, and shows that it works.
-            let fence = shared.fence_after(&shared.requests, source.opened_at()).await;
+            // Perhaps nothing happened under the root since it began. Something will now.
+            let fence = shared.fence_after(&shared.requests, newest).await;
             fence.map_err(|error| End::Broken(error.to_string()))?;
             let timeout = shared.options.request_timeout;
             let silent = |_| End::Broken(format!("etcd sent nothing within {timeout:?}"));
@@ -141,7 +151,7 @@ async fn catch_up(shared: &Shared, previous: bool) -> Result<(Source, Vec<Event>
         }
     };
     source.confirm(shared).await?;
-    Ok((source, events))
+    Ok(Successor { source, events })
 }
 
 fn publish(shared: &Shared, source: &Source, events: Vec<Event>) -> Result<(), End> {
