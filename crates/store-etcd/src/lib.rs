@@ -8,7 +8,8 @@
 //!   [`Outcome::Unknown`](k1s_store::Outcome::Unknown) says so.
 //! - One watch of etcd's feeds all watches of the process. It is always read, so a watch that is not read costs
 //!   etcd nothing; it is resumed without gap or repetition when its connection breaks. What a watch
-//!   missed, it finds in etcd's history.
+//!   missed, it finds in etcd's history. Previous values cost etcd more than the writes: it is asked for them only while
+//!   a watch that wants them is open, and for some seconds after.
 //! - Members that fail are passed over, and when etcd is back after an outage, the store is too.
 //!   An etcd that has forgotten what it once knew (it was restored from a backup) is not trusted: every request
 //!   and watch fails with [`Error::Corrupt`](k1s_store::Error::Corrupt) until the store is opened anew.
@@ -40,9 +41,11 @@ mod history;
 mod keys;
 mod marks;
 mod options;
+mod previous;
 mod proto;
 mod range;
 mod shared;
+mod source;
 mod store;
 mod sync;
 #[cfg(feature = "testing")]

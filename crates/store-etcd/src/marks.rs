@@ -5,11 +5,12 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use futures_util::StreamExt;
 use k1s_store::{RequestProgress, Watch};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::{backoff::Backoff, shared::Shared};
+use crate::{backoff::Backoff, previous::Wish, shared::Shared};
 
 /// The watches whose readers asked for a mark.
 #[derive(Default)]
@@ -41,10 +42,19 @@ impl RequestProgress for Asked {
     }
 }
 
-/// A watch of the feed's as a watch of the store's: its marks are as new as the store.
-pub(crate) fn with_marks(shared: &Arc<Shared>, watch: Watch) -> Watch {
+/// A watch of the feed's as a watch of the store's: its marks are as new as the store. `wish` is held as long.
+pub(crate) fn with_marks(shared: &Arc<Shared>, watch: Watch, wish: Option<Wish>) -> Watch {
     let mark = Arc::new(Mark { inner: watch.progress_handle(), queued: AtomicBool::new(false) });
-    Watch::new(watch, Arc::new(Asked { shared: Arc::downgrade(shared), mark }))
+    let progress = Arc::new(Asked { shared: Arc::downgrade(shared), mark });
+    match wish {
+        None => Watch::new(watch, progress),
+        Some(wish) => Watch::new(
+            watch.inspect(move |_| {
+                let _held = &wish;
+            }),
+            progress,
+        ),
+    }
 }
 
 /// The task that brings the feed up to date and passes wishes on, all that there are at a time.

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 pub(crate) const RANGE: &str = "/etcdserverpb.KV/Range";
 pub(crate) const PUT: &str = "/etcdserverpb.KV/Put";
+pub(crate) const DELETE_RANGE: &str = "/etcdserverpb.KV/DeleteRange";
 pub(crate) const TXN: &str = "/etcdserverpb.KV/Txn";
 pub(crate) const COMPACT: &str = "/etcdserverpb.KV/Compact";
 pub(crate) const WATCH: &str = "/etcdserverpb.Watch/Watch";

@@ -1,7 +1,7 @@
 //! What a store, its watches and its tasks share, and the requests all of them make.
 
 use std::sync::{
-    OnceLock,
+    Arc, OnceLock,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
@@ -18,6 +18,7 @@ use crate::{
     keys::{Keyspace, number, revision},
     marks::Marks,
     options::{ConnectError, EtcdOptions},
+    previous::Wishes,
     proto::{self, RangeRequest, RangeResponse, ResponseHeader},
     sync::Fences,
 };
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) seen: watch::Sender<Revision>,
     pub(crate) fences: Fences,
     pub(crate) marks: Marks,
+    pub(crate) wishes: Arc<Wishes>,
     pub(crate) stop: CancellationToken,
     closed: AtomicBool,
     /// Why this store can never work again.
@@ -88,6 +90,7 @@ impl Shared {
             history_readers: Semaphore::new(HISTORY_READERS),
             fences: Fences::default(),
             marks: Marks::default(),
+            wishes: Arc::default(),
             closed: AtomicBool::new(false),
             fault: OnceLock::new(),
             env,

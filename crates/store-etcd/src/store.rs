@@ -18,7 +18,8 @@ use crate::{
     options::{ConnectError, EtcdOptions},
     proto::{self, RangeRequest},
     shared::Shared,
-    txn, upstream,
+    txn::{self, Plain},
+    upstream,
 };
 
 /// How long a store that is closed, or compacted, waits for its own watches to hear of its own writes.
@@ -52,8 +53,8 @@ impl EtcdStore {
     /// [`ConnectError`] if the options make no sense, or if no endpoint answers in time.
     pub async fn connect(env: Env, options: EtcdOptions) -> Result<Self, ConnectError> {
         let shared = Arc::new(Shared::connect(env.clone(), options).await?);
-        let stream = match upstream::first(&shared).await {
-            Ok(stream) => stream,
+        let source = match upstream::first(&shared).await {
+            Ok(source) => source,
             Err(error) => {
                 shared.connections.close().await;
                 shared.history_connections.close().await;
@@ -61,7 +62,7 @@ impl EtcdStore {
             }
         };
         let mut tasks = vec![
-            env.spawn("etcd-upstream", upstream::run(shared.clone(), stream)),
+            env.spawn("etcd-upstream", upstream::run(shared.clone(), source)),
             env.spawn("etcd-marks", marks::run(shared.clone())),
         ];
         if let Some(interval) = shared.options.compaction {
@@ -103,6 +104,9 @@ impl Store for EtcdStore {
         txn.validate()?;
         let shared = self.shared();
         shared.check_open()?;
+        if let Some(plain) = txn::plain(&shared.keys, &txn) {
+            return write_plain(shared, plain).await;
+        }
         let request = txn::request(&shared.keys, &txn);
         for _ in 0..TXN_ATTEMPTS {
             let known = shared.newest();
@@ -110,10 +114,7 @@ impl Store for EtcdStore {
                 true => shared.requests.read(proto::TXN, &request).await,
                 false => shared.requests.write(proto::TXN, &request).await,
             };
-            let answer = answer.map_err(|failure| match failure {
-                Failure::TooLarge => txn::too_large(&request),
-                failure => failure.of_write(),
-            })?;
+            let answer = answer.map_err(|failure| txn::write_error(failure, &request))?;
             let revision = shared.accept(answer.header, known)?;
             if answer.succeeded {
                 if txn::has_written(&answer) {
@@ -139,6 +140,11 @@ impl Store for EtcdStore {
     async fn watch(&self, mut request: WatchRequest) -> Result<Watch> {
         let shared = self.shared();
         shared.check_open()?;
+        // First: what comes after it has the values that are wished for.
+        let wish = match request.previous {
+            true => Some(shared.wishes.want(&shared.env).await),
+            false => None,
+        };
         match request.after {
             // Later than now, whoever wrote before now.
             None => request.after = Some(shared.sync().await?),
@@ -153,7 +159,7 @@ impl Store for EtcdStore {
             }
         }
         let watch = shared.feed.watch(request, Arc::new(History::new(self.clone())))?;
-        Ok(marks::with_marks(shared, watch))
+        Ok(marks::with_marks(shared, watch, wish))
     }
 
     async fn compact(&self, revision: Revision) -> Result<()> {
@@ -204,6 +210,28 @@ impl Store for EtcdStore {
         }
         Ok(())
     }
+}
+
+/// Carries out one write without a precondition.
+async fn write_plain(shared: &Shared, plain: Plain) -> Result<Revision> {
+    let known = shared.newest();
+    let (header, has_written) = match plain {
+        Plain::Put(put) => {
+            let answer: Result<proto::PutResponse, _> = shared.requests.write(proto::PUT, &put).await;
+            (answer.map_err(|failure| txn::write_error(failure, &put))?.header, true)
+        }
+        Plain::Delete(delete) => {
+            let answer: Result<proto::DeleteRangeResponse, _> =
+                shared.requests.write(proto::DELETE_RANGE, &delete).await;
+            let answer = answer.map_err(|failure| txn::write_error(failure, &delete))?;
+            (answer.header, answer.deleted > 0)
+        }
+    };
+    let revision = shared.accept(header, known)?;
+    if has_written {
+        shared.acknowledge(revision);
+    }
+    Ok(revision)
 }
 
 /// Lets etcd forget what is before `revision`.

@@ -4,6 +4,7 @@ use k1s_store::{Action, Error, Op, Precondition, Txn};
 use prost::Message;
 
 use crate::{
+    failure::Failure,
     keys::{Keyspace, number},
     proto::{
         Compare, CompareResult, CompareTarget, DeleteRangeRequest, PutRequest, RangeRequest, Request,
@@ -13,6 +14,26 @@ use crate::{
 
 /// What etcd takes in one request unless its `--max-request-bytes` says otherwise.
 const MAX_REQUEST_BYTES: usize = 3 << 19;
+
+/// A transaction that is one write without a precondition.
+///
+/// As such it costs etcd less: for a transaction, it prepares to read, which in 3.4 means to copy what it has
+/// not written to its database yet.
+pub(crate) enum Plain {
+    Put(PutRequest),
+    Delete(DeleteRangeRequest),
+}
+
+/// The one write that `txn` is, if it is no more than that.
+pub(crate) fn plain(keys: &Keyspace, txn: &Txn) -> Option<Plain> {
+    let [Op { key, action, precondition: Precondition::Any }] = txn.ops() else { return None };
+    let key = keys.outer(key);
+    match action {
+        Action::Put(value) => Some(Plain::Put(PutRequest { key, value: value.clone() })),
+        Action::Delete => Some(Plain::Delete(DeleteRangeRequest { key })),
+        Action::Check => None,
+    }
+}
 
 /// The request that carries out `txn`, or reads the keys it has preconditions on if one of these does not hold.
 ///
@@ -93,9 +114,16 @@ pub(crate) fn conflict(keys: &Keyspace, txn: &Txn, reads: &[ResponseOp]) -> Opti
     })
 }
 
-/// The error for a request that etcd finds too large.
-pub(crate) fn too_large(request: &TxnRequest) -> Error {
-    let size = request.encoded_len();
+/// The error of a write.
+pub(crate) fn write_error(failure: Failure, request: &impl Message) -> Error {
+    match failure {
+        Failure::TooLarge => too_large(request.encoded_len()),
+        failure => failure.of_write(),
+    }
+}
+
+/// The error for a request of that size, which etcd finds too large.
+fn too_large(size: usize) -> Error {
     // The limit is etcd's secret; that of its defaults is a good guess, unless this request disproves it.
     let limit = MAX_REQUEST_BYTES.min(size.saturating_sub(1));
     Error::TooLarge { what: "the transaction", size, limit, unit: "bytes" }
@@ -146,6 +174,19 @@ mod tests {
         );
         assert_eq!(request.success.len(), 4);
         assert_eq!(request.failure.len(), 3);
+    }
+
+    #[test]
+    fn one_write_without_a_precondition_needs_no_transaction() {
+        let keys = Keyspace::new("/k1s");
+        let is_plain = |txn: Txn| plain(&keys, &txn).is_some();
+        assert!(is_plain(Txn::new().put("a", "1", Precondition::Any)));
+        assert!(is_plain(Txn::new().delete("a", Precondition::Any)));
+        assert!(!is_plain(Txn::new().create("a", "1")));
+        assert!(!is_plain(Txn::new().delete("a", Precondition::Exists)));
+        assert!(!is_plain(Txn::new().check("a", Precondition::Any)));
+        let two = Txn::new().put("a", "1", Precondition::Any).put("b", "1", Precondition::Any);
+        assert!(!is_plain(two));
     }
 
     #[test]

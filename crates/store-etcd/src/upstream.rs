@@ -1,68 +1,42 @@
-//! The one watch that feeds the store: every change under the root, once, in order, across broken connections.
+//! The one watch that feeds the store: every change under the root, once, in order, across broken connections, and across
+//! the changes between a watch with previous values and one without.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use k1s_store::{Error, Result, Revision};
 
 use crate::{
     backoff::Backoff,
-    client::WatchStream,
-    events::{Pieces, steps},
-    failure::Failure,
-    keys::{number, revision},
-    proto::{RangeRequest, WatchCreateRequest},
+    events::steps,
+    previous::{Demand, Upstream},
+    proto::Event,
     shared::Shared,
+    source::{End, Source},
 };
 
-/// Why the watch ended.
-enum End {
-    /// It can be resumed where it was.
-    Broken(String),
-    /// What comes next is gone, or cannot be trusted: go on from now.
-    LostTrack(String),
-    /// There is no going on.
-    Over,
-}
-
-impl From<Failure> for End {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Closed => Self::Over,
-            failure => Self::Broken(failure.of_read().to_string()),
-        }
-    }
-}
-
-impl Shared {
-    /// A request for a watch of everything the store has, beginning with `start`.
-    pub(crate) fn watch_everything(&self, start: Revision, previous: bool) -> WatchCreateRequest {
-        let (key, range_end) = self.keys.everything();
-        WatchCreateRequest {
-            key,
-            range_end,
-            start_revision: number(start),
-            prev_kv: previous,
-            fragment: true,
-        }
-    }
-}
+/// A watch that is behind and for which nothing came for so long may have nothing to say. etcd looks after such watches
+/// every 100 ms.
+const PATIENCE: Duration = Duration::from_millis(150);
 
 /// The first watch. A store waits for it before it is used: etcd takes its time with a watch that comes after the
 /// changes it asks for.
-pub(crate) async fn first(shared: &Shared) -> Result<WatchStream> {
-    open(shared, shared.feed.revision()).await.map_err(|end| match end {
+pub(crate) async fn first(shared: &Shared) -> Result<Source> {
+    Source::open(shared, shared.feed.revision(), false).await.map_err(|end| match end {
         End::Broken(reason) | End::LostTrack(reason) => Error::unavailable(reason),
         End::Over => Error::Closed,
     })
 }
 
-/// The task that keeps the feed fed, at first from `stream`.
-pub(crate) async fn run(shared: Arc<Shared>, stream: WatchStream) {
+/// The task that keeps the feed fed, at first from `source`.
+pub(crate) async fn run(shared: Arc<Shared>, source: Source) {
     let feed = async {
-        let mut stream = Some(stream);
+        let mut source = Some(source);
         let mut backoff = Backoff::default();
         loop {
-            match follow(&shared, stream.take(), &mut backoff).await {
+            let end = follow(&shared, source.take(), &mut backoff).await;
+            shared.wishes.upstream_is(Upstream::Broken);
+            match end {
                 End::Over => return,
                 End::Broken(reason) => tracing::warn!(reason, "the watch of etcd broke; resuming it"),
                 End::LostTrack(reason) => match start_over(&shared).await {
@@ -83,8 +57,8 @@ pub(crate) async fn run(shared: Arc<Shared>, stream: WatchStream) {
 }
 
 /// Feeds the feed from where it is, until something is in the way.
-async fn follow(shared: &Shared, stream: Option<WatchStream>, backoff: &mut Backoff) -> End {
-    match feed_from_here(shared, stream, backoff).await {
+async fn follow(shared: &Shared, source: Option<Source>, backoff: &mut Backoff) -> End {
+    match feed_from_here(shared, source, backoff).await {
         Ok(never) => match never {},
         Err(end) => end,
     }
@@ -92,78 +66,98 @@ async fn follow(shared: &Shared, stream: Option<WatchStream>, backoff: &mut Back
 
 async fn feed_from_here(
     shared: &Shared,
-    stream: Option<WatchStream>,
+    source: Option<Source>,
     backoff: &mut Backoff,
 ) -> Result<Infallible, End> {
     let start = shared.feed.revision();
-    let mut stream = match stream {
-        Some(stream) => stream,
-        None => open(shared, start).await?,
+    let mut source = match source {
+        Some(source) => source,
+        None => Source::open(shared, start, shared.wishes.are_there()).await?,
     };
-    check_continuity(shared, start).await?;
+    source.check(shared).await?;
     backoff.reset();
     tracing::debug!(%start, "watching etcd");
+    shared.wishes.upstream_is(Upstream::Flows { previous: source.previous });
 
-    let mut pieces = Pieces::default();
-    let mut trusted = false;
+    let mut demand = Demand::default();
+    let mut successor: Option<BoxFuture<'_, Result<Successor, End>>> = None;
     loop {
-        let response = stream.next().await?;
-        if response.canceled {
-            return Err(match response.compact_revision {
-                0 => End::Broken(format!("etcd cancelled the watch: {}", response.cancel_reason)),
-                oldest => compacted(shared, revision(oldest)),
-            });
+        let previous = demand.decide(shared.env.now(), source.previous, shared.wishes.are_there());
+        if previous == source.previous {
+            successor = None;
+        } else if successor.is_none() {
+            successor = Some(Box::pin(succeed(shared, previous)));
         }
-        let Some(events) = pieces.add(response) else { continue };
-        if events.is_empty() {
-            continue;
-        }
-        if !trusted {
-            // The first events may be old ones, read from history. If that was compacted to the very revision
-            // the watch starts at, etcd delivers it without its deletions, and without a word.
-            check_continuity(shared, start).await?;
-            trusted = true;
-        }
-        publish(shared, events)?;
-    }
-}
-
-/// Opens the watch right behind `start`, and waits until it is there.
-async fn open(shared: &Shared, start: Revision) -> Result<WatchStream, End> {
-    let mut stream = shared.upstream.watch(shared.watch_everything(start.next(), true)).await?;
-    let timeout = shared.options.request_timeout;
-    match shared.env.timeout(timeout, stream.next()).await {
-        Ok(created) => match created? {
-            created if created.canceled => {
-                Err(End::Broken(format!("etcd refused the watch: {}", created.cancel_reason)))
+        tokio::select! {
+            events = source.next(shared) => {
+                let events = events?;
+                source.confirm(shared).await?;
+                publish(shared, &source, events)?;
             }
-            created if created.created => Ok(stream),
-            _ => Err(End::Broken("etcd did not create the watch".into())),
-        },
-        Err(_) => Err(End::Broken(format!("etcd did not create the watch within {timeout:?}"))),
+            ready = async { successor.as_mut()?.await.into() }, if successor.is_some() => {
+                successor = None;
+                let Some(ready) = ready else { continue };
+                let Successor { source: next, events } = ready?;
+                source = next;
+                source.take_over(shared.feed.revision());
+                tracing::debug!(previous, "the watch of etcd was replaced");
+                shared.wishes.upstream_is(Upstream::Flows { previous });
+                publish(shared, &source, events)?;
+            }
+            () = shared.wishes.news() => {}
+        }
     }
 }
 
-/// Whether this is the etcd that was at `start`, and everything after that is still there.
-async fn check_continuity(shared: &Shared, start: Revision) -> Result<(), End> {
-    let request =
-        RangeRequest { key: shared.keys.fence.clone(), count_only: true, ..RangeRequest::default() };
-    match shared.range_once(request, Some(start)).await {
-        Ok(_) => Ok(()),
-        Err(Error::Compacted { oldest, .. }) => Err(compacted(shared, oldest)),
-        Err(Error::Corrupt { .. } | Error::Closed) => Err(End::Over),
-        Err(error) => Err(End::Broken(error.to_string())),
+/// A watch that can take the place of the one that feeds the store.
+struct Successor {
+    source: Source,
+    /// Its first events, if it was behind.
+    events: Vec<Event>,
+}
+
+/// Opens a watch that can take the place of the one that feeds the store, however long that takes.
+///
+/// It begins where the feed is when it is opened, and the other one goes on until it has caught up with that. Both bring
+/// everything from there on, so nothing is missed, and what comes twice is known by its revision.
+async fn succeed(shared: &Shared, previous: bool) -> Result<Successor, End> {
+    let mut backoff = Backoff::default();
+    loop {
+        match catch_up(shared, previous).await {
+            Err(End::Broken(reason) | End::LostTrack(reason)) => {
+                tracing::debug!(reason, "the watch of etcd is not replaced yet");
+                backoff.pause(&shared.env).await;
+            }
+            outcome => return outcome,
+        }
     }
 }
 
-fn compacted(shared: &Shared, oldest: Revision) -> End {
-    shared.forget_before(oldest);
-    End::LostTrack(format!("etcd was compacted to revision {oldest}"))
+async fn catch_up(shared: &Shared, previous: bool) -> Result<Successor, End> {
+    let mut source = Source::open(shared, shared.feed.revision(), previous).await?;
+    let newest = source.check(shared).await?;
+    if source.is_trusted() {
+        return Ok(Successor { source, events: Vec::new() });
+    }
+    let events = match shared.env.timeout(PATIENCE, source.next(shared)).await {
+        Ok(events) => events?,
+        Err(_) => {
+            // Perhaps nothing happened under the root since it began. Something will now.
+            let fence = shared.fence_after(&shared.requests, newest).await;
+            fence.map_err(|error| End::Broken(error.to_string()))?;
+            let timeout = shared.options.request_timeout;
+            let silent = |_| End::Broken(format!("etcd sent nothing within {timeout:?}"));
+            shared.env.timeout(timeout, source.next(shared)).await.map_err(silent)??
+        }
+    };
+    source.confirm(shared).await?;
+    Ok(Successor { source, events })
 }
 
-fn publish(shared: &Shared, events: Vec<crate::proto::Event>) -> Result<(), End> {
-    let steps =
+fn publish(shared: &Shared, source: &Source, events: Vec<Event>) -> Result<(), End> {
+    let mut steps =
         steps(&shared.keys, events, &|key, at| shared.feed.recall(key, at)).map_err(End::LostTrack)?;
+    steps.retain(|step| !source.is_known(step.revision));
     let Some(last) = steps.last().map(|step| step.revision) else { return Ok(()) };
     let _feeding = shared.feeding.lock();
     shared.check_fault().map_err(|_| End::Over)?;

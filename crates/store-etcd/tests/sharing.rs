@@ -10,10 +10,6 @@ use common::*;
 use k1s_env::Env;
 use k1s_store::{Error, Range, Revision, Store, WatchRequest, feed::FeedOptions};
 use k1s_store_etcd::{EtcdOptions, testing::EtcdServer};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_stores_on_one_etcd_see_each_others_writes() {
@@ -234,14 +230,7 @@ async fn many_watches_are_one_to_etcd_and_reading_history_leaves_none() {
     .await;
 }
 
-/// How many watches etcd has, by its metrics.
+/// How many watches etcd has.
 async fn watchers(server: &EtcdServer) -> u64 {
-    let address = server.endpoint().replace("http://", "");
-    let mut connection = TcpStream::connect(&address).await.unwrap();
-    let request = format!("GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n");
-    connection.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer).await.unwrap();
-    let metric = answer.lines().find_map(|line| line.strip_prefix("etcd_debugging_mvcc_watcher_total "));
-    metric.expect("etcd counts its watches").parse().unwrap()
+    metric(server, "etcd_debugging_mvcc_watcher_total").await
 }

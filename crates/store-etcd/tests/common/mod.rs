@@ -10,6 +10,11 @@ use k1s_env::Env;
 use k1s_store::{Change, Error, Precondition, Result, Revision, Store, Txn, Watch, WatchItem};
 use k1s_store_etcd::{EtcdOptions, EtcdStore, testing::EtcdServer};
 
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
 pub(crate) use proxy::Proxy;
 
 /// How long something that is due may take. Only a failing test waits so long.
@@ -101,4 +106,17 @@ pub(crate) async fn end(env: &Env, watch: &mut Watch) -> Option<Error> {
 pub(crate) async fn assert_no_tasks(env: &Env) {
     let ended = env.timeout(PATIENCE, env.tasks_ended()).await;
     assert!(ended.is_ok(), "left over: {:?}", env.tasks());
+}
+
+/// One of etcd's metrics.
+pub(crate) async fn metric(server: &EtcdServer, name: &str) -> u64 {
+    let address = server.endpoint().replace("http://", "");
+    let mut connection = TcpStream::connect(&address).await.unwrap();
+    let request = format!("GET /metrics HTTP/1.0\r\nHost: {address}\r\n\r\n");
+    connection.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).await.unwrap();
+    let value = answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    // Large ones are written with an exponent.
+    value.expect("etcd counts this").parse::<f64>().unwrap() as u64
 }
