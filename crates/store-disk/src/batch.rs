@@ -8,6 +8,7 @@ use k1s_store::{Action, Change, Error, Event, KeyValue, Op, Previous, Result, Re
 use crate::{
     engine::State,
     error::no_panic,
+    heads::Hint,
     log::Frame,
     record::{Head, Pointer, Record, entry_size},
     shared::Shared,
@@ -49,15 +50,15 @@ impl<'a> Batch<'a> {
     }
 
     pub(crate) fn add(&mut self, shared: &Shared, mut write: Write) {
-        let txn = std::mem::take(&mut write.txn);
-        let answer = no_panic(|| self.apply(shared, txn));
+        let (txn, hints) = (std::mem::take(&mut write.txn), std::mem::take(&mut write.hints));
+        let answer = no_panic(|| self.apply(shared, txn, &hints));
         self.answers.push((write, answer));
     }
 
-    fn apply(&mut self, shared: &Shared, txn: Txn) -> Result<Revision> {
+    fn apply(&mut self, shared: &Shared, txn: Txn, hints: &[Option<Hint>]) -> Result<Revision> {
         let mut writes = smallvec::SmallVec::<[(Op, Option<Head>); 1]>::new();
-        for op in txn.into_ops() {
-            let head = self.head(&op.key)?;
+        for (place, op) in txn.into_ops().into_iter().enumerate() {
+            let head = self.head(&op.key, hints.get(place).copied().flatten())?;
             let current = head.and_then(Head::live_revision);
             if !op.precondition.holds(current) {
                 let current = self.current(&op.key, head)?;
@@ -120,10 +121,10 @@ impl<'a> Batch<'a> {
     }
 
     /// The newest record of a key, with what this batch has written.
-    fn head(&self, key: &Bytes) -> Result<Option<Head>> {
+    fn head(&self, key: &Bytes, hint: Option<Hint>) -> Result<Option<Head>> {
         match self.pending.get(key) {
             Some(pending) => Ok(Some(pending.head)),
-            None => self.view.heads.get(key),
+            None => self.view.heads.get_with(key, hint),
         }
     }
 

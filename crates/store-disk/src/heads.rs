@@ -38,11 +38,28 @@ struct Newest {
     log: Segments,
     /// Where the store is: the heads of keys that were deleted before it was swept may be gone.
     state: State,
+    /// The heads of all records up to here are in the engine.
+    applied: Revision,
+}
+
+/// What somebody found in the engine before the writing thread needs to know it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hint {
+    head: Option<Head>,
+    /// The newest revision at that time.
+    revision: Revision,
 }
 
 impl Heads {
-    pub(crate) fn new(engine: Engine, snapshot: Arc<Snapshot>, log: Segments, state: State) -> Self {
-        Self { engine, newest: RwLock::new(Newest { recent: BTreeMap::new(), snapshot, log, state }) }
+    pub(crate) fn new(
+        engine: Engine,
+        snapshot: Arc<Snapshot>,
+        log: Segments,
+        state: State,
+        applied: Revision,
+    ) -> Self {
+        let recent = BTreeMap::new();
+        Self { engine, newest: RwLock::new(Newest { recent, snapshot, log, state, applied }) }
     }
 
     /// The heads as they are at this moment, whatever happens to them later.
@@ -56,13 +73,33 @@ impl Heads {
 
     /// The newest record of a key, if it has any.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Head>> {
+        self.get_with(key, None)
+    }
+
+    /// The same for somebody who has looked before, and need not look again if nothing can have changed since.
+    pub(crate) fn get_with(&self, key: &[u8], hint: Option<Hint>) -> Result<Option<Head>> {
         let newest = self.newest.read();
         if let Some(head) = newest.recent.get(key) {
             return Ok(Some(*head));
         }
+        // What was written since would be in memory: nothing of that has gone to the engine yet.
+        if let Some(hint) = hint.filter(|hint| newest.applied <= hint.revision) {
+            return Ok(hint.head);
+        }
         let snapshot = newest.snapshot.clone();
         drop(newest);
         self.engine.head(&snapshot, key)
+    }
+
+    /// Looks a key up that will be written to. `None` if there is nothing to gain: it is in memory.
+    pub(crate) fn hint(&self, key: &[u8]) -> Result<Option<Hint>> {
+        let newest = self.newest.read();
+        if newest.recent.contains_key(key) {
+            return Ok(None);
+        }
+        let (snapshot, revision) = (newest.snapshot.clone(), newest.state.revision);
+        drop(newest);
+        Ok(Some(Hint { head: self.engine.head(&snapshot, key)?, revision }))
     }
 
     /// Where the store is.
@@ -207,7 +244,8 @@ impl Recent {
         if self.queue.len() < KEPT_BACK + SLICE && self.bytes < BYTES_BEHIND {
             return None;
         }
-        Some(self.queue.get(SLICE.min(self.queue.len().saturating_sub(1)))?.pointer.revision)
+        let some = self.queue.len().saturating_sub(KEPT_BACK).max(SLICE);
+        Some(self.queue.get(some - 1).or(self.queue.back())?.pointer.revision)
     }
 
     /// Whether there are any up to `revision`.
@@ -236,8 +274,9 @@ impl Recent {
         (writes, keys)
     }
 
-    /// The engine or the log has changed, `keys` have their heads in the engine: readers find that from now on.
-    pub(crate) fn show(&mut self, keys: Vec<Bytes>, log: &Segments, state: State) {
+    /// The engine or the log has changed; the engine has the heads of `keys`, and of all records up to `applied`: readers find
+    /// that from now on.
+    pub(crate) fn show(&mut self, keys: Vec<Bytes>, applied: Option<Revision>, log: &Segments, state: State) {
         let snapshot = Arc::new(self.heads.engine.snapshot());
         let mut newest = self.heads.newest.write();
         for key in keys {
@@ -246,5 +285,101 @@ impl Recent {
         newest.log = log.clone();
         newest.state = state;
         newest.snapshot = snapshot;
+        newest.applied = applied.unwrap_or(newest.applied);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        log::{Frame, Log},
+        options::DiskOptions,
+        record::Totals,
+    };
+
+    fn recent(folder: &std::path::Path) -> (Recent, Log) {
+        let options = DiskOptions::default();
+        let log = Log::create(&folder.join("log"), options.segment_bytes).unwrap();
+        let engine = Engine::create(&folder.join("engine"), &options).unwrap();
+        let snapshot = Arc::new(engine.snapshot());
+        let heads = Heads::new(engine, snapshot, log.segments(), State::NEW, Revision::FIRST);
+        (Recent::new(heads), log)
+    }
+
+    fn head(revision: u64) -> Head {
+        Head { pointer: Pointer::new(Revision::new(revision), 0), size: Some(10) }
+    }
+
+    /// Does what the writing thread does.
+    fn apply(recent: &mut Recent, log: &Log, revision: Revision) {
+        let (writes, keys) = recent.take(revision);
+        writes.commit().unwrap();
+        let state = recent.heads().state();
+        recent.show(keys, Some(revision), &log.segments(), state);
+    }
+
+    #[test]
+    fn however_much_comes_at_once_no_more_than_a_bound_is_kept_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut recent, log) = recent(dir.path());
+        for round in 0..5 {
+            let heads = (0..20_000).map(|n| (Bytes::from(format!("/{n}")), head(2 + round * 20_000 + n)));
+            recent.note(heads, &log.segments(), State::NEW);
+            while let Some(revision) = recent.due() {
+                apply(&mut recent, &log, revision);
+            }
+            assert!(recent.queue.len() <= KEPT_BACK + SLICE, "{}", recent.queue.len());
+            for n in [0, 7, 19_999] {
+                let found = recent.heads().get(format!("/{n}").as_bytes()).unwrap();
+                assert_eq!(found, Some(head(2 + round * 20_000 + n)), "in memory or not, it is found");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hint_is_not_believed_when_something_newer_may_be_in_the_engine() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut recent, log) = recent(dir.path());
+        let at = |revision| State { revision: Revision::new(revision), ..State::NEW };
+        let heads = recent.heads().clone();
+        let hint = heads.hint(b"/a").unwrap();
+        assert_eq!(heads.get_with(b"/a", hint).unwrap(), None);
+        // It is in memory: that counts.
+        recent.note([(Bytes::from_static(b"/a"), head(2))], &log.segments(), at(2));
+        assert_eq!(heads.get_with(b"/a", hint).unwrap(), Some(head(2)));
+        assert!(heads.hint(b"/a").unwrap().is_none());
+        // It has gone to the engine since.
+        apply(&mut recent, &log, Revision::new(2));
+        assert_eq!(heads.get_with(b"/a", hint).unwrap(), Some(head(2)));
+        let newer = heads.hint(b"/a").unwrap();
+        assert_eq!(newer.and_then(|hint| hint.head), Some(head(2)));
+        assert_eq!(heads.get_with(b"/a", newer).unwrap(), Some(head(2)));
+    }
+
+    #[test]
+    fn heads_that_the_engine_has_not_heard_of_are_read_from_the_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let (_, mut log) = recent(dir.path());
+        let mut frame = Frame::default();
+        for revision in 2..10 {
+            let pointer = Pointer::new(Revision::new(revision), 0);
+            let record = Record {
+                key: format!("/{}", revision % 3).into(),
+                value: Some("value".into()),
+                created: false,
+                replaced: None,
+                steps: 1,
+                totals: Totals::default(),
+            };
+            frame.push(pointer, |bytes| record.encode(pointer, bytes));
+        }
+        log.append(&mut frame).unwrap();
+        let engine = Engine::create(&dir.path().join("other"), &DiskOptions::default()).unwrap();
+        let snapshot = Arc::new(engine.snapshot());
+        let heads = Heads::new(engine, snapshot, log.segments(), State::NEW, Revision::new(7));
+        let recent = Recent::read(heads, Revision::new(7)).unwrap();
+        let found: Vec<_> = recent.heads().all().map(|head| head.unwrap().1.pointer.revision.get()).collect();
+        assert_eq!(found, [9, 8]);
     }
 }

@@ -28,7 +28,7 @@ impl Opened {
         let log = Log::create(&folder.log(), options.segment_bytes)?;
         let engine = Engine::create(&folder.engine(), options)?;
         let snapshot = Arc::new(engine.snapshot());
-        let heads = Heads::new(engine, snapshot, log.segments(), State::NEW);
+        let heads = Heads::new(engine, snapshot, log.segments(), State::NEW, Revision::FIRST);
         Ok(Self { log, recent: Recent::new(heads), state: State::NEW })
     }
 
@@ -85,7 +85,7 @@ impl Opened {
                     segment.set_dead(if segment.is_meant_by(dead) { dead.dead } else { 0 });
                 }
             }
-            let heads = Heads::new(engine, snapshot, segments, state);
+            let heads = Heads::new(engine, snapshot, segments, state, marks.applied);
             Ok(Ok((state, Recent::read(heads, marks.applied)?)))
         };
         let (state, recent) = no_panic(read)

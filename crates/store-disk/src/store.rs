@@ -11,7 +11,7 @@ use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use k1s_env::Env;
 use k1s_store::{
-    Error, GetResult, Range, RangeResult, Result, Revision, Stats, Store, Txn, Watch, WatchRequest,
+    Error, GetResult, Op, Range, RangeResult, Result, Revision, Stats, Store, Txn, Watch, WatchRequest,
     feed::Feed,
 };
 use parking_lot::{Mutex, RwLock};
@@ -26,11 +26,14 @@ use crate::{
     opened::Opened,
     options::DiskOptions,
     shared::{Past, Shared},
-    writer::{Command, Write, Writer},
+    writer::{Command, Hints, Write, Writer},
 };
 
 /// A range of at most so many entries is read on the caller's thread; a longer one on one that may block.
 const SHORT_RANGE: usize = 64;
+
+/// So many keys of a transaction are looked up on the caller's thread.
+const HINTS: usize = 16;
 
 /// A [`Store`] in a folder: what is acknowledged is on disk.
 ///
@@ -117,6 +120,13 @@ impl DiskStore {
         &self.path
     }
 
+    /// Looks up the keys of a transaction. There is one thread that writes and many that want it to: what they can do for it
+    /// they do. Whatever is in the way is for that thread to find.
+    fn hints(&self, txn: &Txn) -> Hints {
+        let hint = |op: &Op| self.shared.read(|view| view.heads.hint(&op.key)).ok().flatten();
+        txn.ops().iter().take(HINTS).map(hint).collect()
+    }
+
     fn send(&self, command: Command) -> Result<()> {
         let commands = self.queue.commands.as_ref().ok_or(Error::Closed)?;
         commands.send(command).map_err(|_| Error::Closed)
@@ -163,8 +173,9 @@ impl Store for DiskStore {
     async fn txn(&self, txn: Txn) -> Result<Revision> {
         txn.validate()?;
         let permit = self.queue.places.clone().acquire_owned().await.map_err(|_| Error::Closed)?;
+        let hints = self.hints(&txn);
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Write(Write { txn, reply, permit }))?;
+        self.send(Command::Write(Write { txn, hints, reply, permit }))?;
         self.answer(answer).await
     }
 

@@ -19,12 +19,14 @@ use bytes::Bytes;
 use fjall::{OwnedWriteBatch, PersistMode};
 use k1s_env::{Env, Instant};
 use k1s_store::{Change, Error, Result, Revision, Txn};
+use smallvec::SmallVec;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::{
     batch::Batch,
     error::{OpenError, engine_error, io_error, no_panic},
     folder::{Folder, Watermark},
+    heads::Hint,
     history::{History, sweep_until},
     log::{Frame, Segment, clean},
     opened::Opened,
@@ -58,8 +60,13 @@ pub(crate) enum Command {
     Close(oneshot::Sender<Result<()>>),
 }
 
+/// For each step of a transaction.
+pub(crate) type Hints = SmallVec<[Option<Hint>; 1]>;
+
 pub(crate) struct Write {
     pub(crate) txn: Txn,
+    /// What is known of the keys in it, if anything is.
+    pub(crate) hints: Hints,
     pub(crate) reply: oneshot::Sender<Result<Revision>>,
     /// Its place in the queue, free again when the write is answered.
     pub(crate) permit: OwnedSemaphorePermit,
@@ -293,7 +300,7 @@ impl Writer {
         let Some(opened) = &mut self.opened else { return Err(Error::Closed) };
         let (writes, keys) = opened.recent.take(revision);
         self.commit(writes, PersistMode::Buffer)?;
-        self.show(keys);
+        self.show(keys, Some(revision));
         Ok(())
     }
 
@@ -317,10 +324,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Lets readers see what the engine, which has the heads of `keys`, and the log have now.
-    fn show(&mut self, keys: Vec<Bytes>) {
+    /// Lets readers see what the engine, which has the heads of `keys` and all up to `applied`, and the log have now.
+    fn show(&mut self, keys: Vec<Bytes>, applied: Option<Revision>) {
         if let Some(opened) = &mut self.opened {
-            opened.recent.show(keys, &opened.log.segments(), opened.state);
+            opened.recent.show(keys, applied, &opened.log.segments(), opened.state);
             self.shared.view.store(Some(Arc::new(opened.view())));
         }
     }
@@ -411,10 +418,10 @@ impl Writer {
         if self.failed.is_some() {
             return;
         }
-        if let Some(revision) = opened.recent.due()
-            && self.apply_heads(revision).is_err()
-        {
-            return;
+        while let Some(revision) = self.opened.as_ref().and_then(|opened| opened.recent.due()) {
+            if self.apply_heads(revision).is_err() {
+                return;
+            }
         }
         if self.resting.is_some_and(|until| until > now) {
             return;
@@ -456,7 +463,7 @@ impl Writer {
                 }
             }
         }
-        self.show(Vec::new());
+        self.show(Vec::new(), None);
         self.shared.feed.compact(swept.state.oldest);
         Ok(())
     }
@@ -523,7 +530,7 @@ impl Writer {
             opened.engine().put_dead(&mut writes, segment.id(), (segment.id() == id).then_some(dead));
         }
         if self.commit(writes, PersistMode::Buffer).is_ok() {
-            self.show(Vec::new());
+            self.show(Vec::new(), None);
         }
         // The last one to close a large file that is gone already has to wait for it.
         let _ = self.shared.env.spawn_thread("store-disk-close", || drop(run));
