@@ -36,9 +36,10 @@ pub(crate) struct Options {
 const CLIENTS: u64 = 24;
 const KEYS: u64 = 40;
 
-/// Small trees and a short history, so that flushing and compaction are always under way.
+/// Small trees and segments, and a short history, so that flushing, compaction and cleaning are always under way.
 fn options() -> DiskOptions {
-    DiskOptions { memtable_bytes: 512 << 10, history_revisions: 3000, ..DiskOptions::default() }
+    let small = DiskOptions { memtable_bytes: 64 << 10, segment_bytes: 512 << 10, ..DiskOptions::default() };
+    DiskOptions { history_revisions: 3000, ..small }
 }
 
 /// The keys that an operation touches, and what they have afterwards.
