@@ -123,6 +123,10 @@ impl DiskStore {
     /// Looks up the keys of a transaction. There is one thread that writes and many that want it to: what they can do for it
     /// they do. Whatever is in the way is for that thread to find.
     fn hints(&self, txn: &Txn) -> Hints {
+        // The engine is being reopened, which may take a while.
+        if self.shared.gate.is_locked_exclusive() {
+            return Hints::new();
+        }
         let hint = |op: &Op| self.shared.read(|view| view.heads.hint(&op.key)).ok().flatten();
         txn.ops().iter().take(HINTS).map(hint).collect()
     }

@@ -28,7 +28,10 @@ use crate::{
     folder::{Folder, Watermark},
     heads::Hint,
     history::{History, sweep_until},
-    log::{Frame, Segment, clean},
+    log::{
+        Frame, Segment,
+        clean::{self, Run},
+    },
     opened::Opened,
     record::Dead,
     shared::Shared,
@@ -103,7 +106,7 @@ struct Cleaning {
 
 /// What became of some segments.
 pub(crate) struct Cleaned {
-    run: Vec<Arc<Segment>>,
+    run: Run,
     copy: Result<Option<Segment>>,
     /// Tells one cleaning from another.
     stop: Arc<AtomicBool>,
@@ -398,6 +401,9 @@ impl Writer {
 
     /// Compacts because somebody asked for it.
     fn compact(&mut self, revision: Revision) -> Result<()> {
+        if self.opened.is_none() {
+            self.ready()?;
+        }
         let Some(opened) = &self.opened else { return Err(Error::Closed) };
         if revision > opened.state.revision {
             return Err(Error::FutureRevision { requested: revision, current: opened.state.revision });
@@ -517,6 +523,7 @@ impl Writer {
             Ok(None) => return,
             Err(error) => return self.rest("segments could not be cleaned", &error),
         };
+        let run = run.segments;
         let sum = |count: fn(&Segment) -> u32| run.iter().map(|segment| count(segment)).sum::<u32>();
         // What died since it was copied is in it still.
         let dead = sum(Segment::dead).saturating_sub(sum(Segment::records) - copy.records());

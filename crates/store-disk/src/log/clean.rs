@@ -30,11 +30,18 @@ use crate::{
 /// Frames of the copy have about so many bytes.
 const FRAME_BYTES: usize = 1 << 20;
 
+/// Neighbours that are to be copied into one segment.
+pub(crate) struct Run {
+    pub(crate) segments: Vec<Arc<Segment>>,
+    /// Of which of them nothing is live: each dead record is counted once.
+    all_dead: Vec<bool>,
+}
+
 /// Neighbours that are worth cleaning, if there are any, and that fit into one segment.
 ///
 /// Where nothing is live, there is nothing to copy. Anything else waits: what is almost dead is often dead soon. But all in
 /// all, no more may be dead than live, and there may not be many small files.
-pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Vec<Arc<Segment>>> {
+pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Run> {
     // The last one is written to.
     let full = segments.0.split_last().map_or(&[][..], |(_, full)| full);
     let sizes: Vec<Size> = full.iter().map(|segment| Size::of(segment)).collect();
@@ -61,7 +68,9 @@ pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Vec<Arc<
             }
         }
     }
-    best.map(|(.., run)| full[run].to_vec())
+    let segments = full[best?.2].to_vec();
+    let all_dead = segments.iter().map(|segment| segment.dead() == segment.records()).collect();
+    Some(Run { segments, all_dead })
 }
 
 /// So many small files are nothing to worry about.
@@ -86,24 +95,18 @@ impl Size {
 
 /// Copies what is live in `run` into a segment that can take its place. `None` if `stop` says so.
 ///
-/// What was replaced up to the revision that `view`, which is pinned, is swept to may be left out. The engine must have everything
+/// What was replaced up to the revision that `view`, which is pinned and as old as `run`, is swept to may be left out. The engine must have everything
 /// up to there on disk: the log cannot tell it again.
-pub(crate) fn clean(
-    view: &View,
-    run: &[Arc<Segment>],
-    folder: &Path,
-    stop: &AtomicBool,
-) -> Result<Option<Segment>> {
-    let (Some(first), Some(last)) = (run.first(), run.last()) else { return Ok(None) };
+pub(crate) fn clean(view: &View, run: &Run, folder: &Path, stop: &AtomicBool) -> Result<Option<Segment>> {
+    let (Some(first), Some(last)) = (run.segments.first(), run.segments.last()) else { return Ok(None) };
     let cleaned = view.state.swept;
     let header = Header { id: last.id(), from: first.header.from, begin: first.begin(), cleaned };
     let copy = Segment::create(&new_path_of(folder, last.id()), header).map_err(|error| io_error(&error))?;
     let mut survivors = Survivors::new(view);
     let mut frame = Frame::default();
     let mut stopped = false;
-    for segment in run {
-        // Each dead record has been counted once.
-        if segment.dead() == segment.records() {
+    for (segment, all_dead) in run.segments.iter().zip(&run.all_dead) {
+        if *all_dead {
             continue;
         }
         segment.each(Pointer::new(Revision::FIRST, 0), &mut |pointer, bytes| {
