@@ -54,25 +54,28 @@ impl Values {
     }
 }
 
-/// Writes objects 0 to `size`, not in the order of their keys.
+/// Writes objects 0 to `size`, not in the order of their keys. Whoever writes them makes them, as it is with the writes that
+/// follow: memory comes from where it goes back to.
 pub(super) async fn fill(env: &Env, store: &Arc<dyn Store>, size: u64) -> Result<(), Failure> {
     const TOGETHER: u64 = 100;
-    let values = Values::new();
+    let values = Arc::new(Values::new());
     let mut under_way = std::collections::VecDeque::<Task<k1s_store::Result<_>>>::new();
     for first in (0..size).step_by(TOGETHER as usize) {
-        let mut txn = Txn::new();
-        for number in first..(first + TOGETHER).min(size) {
-            // A step that has no divisor in common with a round number visits every object once.
-            let number = number.wrapping_mul(7919) % size;
-            txn = txn.put(key(number), values.get(number), Precondition::Any);
-        }
         if under_way.len() >= 16
             && let Some(oldest) = under_way.pop_front()
         {
             oldest.await??;
         }
-        let store = store.clone();
-        under_way.push_back(env.spawn("fill", async move { store.txn(txn).await }));
+        let (store, values) = (store.clone(), values.clone());
+        under_way.push_back(env.spawn("fill", async move {
+            let mut txn = Txn::new();
+            for number in first..(first + TOGETHER).min(size) {
+                // A step that has no divisor in common with a round number visits every object once.
+                let number = number.wrapping_mul(7919) % size;
+                txn = txn.put(key(number), values.get(number), Precondition::Any);
+            }
+            store.txn(txn).await
+        }));
     }
     for rest in under_way {
         rest.await??;
