@@ -56,7 +56,7 @@ struct Queue {
 impl DiskStore {
     /// Opens the store in `folder`, or makes one if there is none.
     ///
-    /// This blocks for some milliseconds, longer after a crash: what the journal holds is read again.
+    /// This blocks for some milliseconds, longer after much has been written: the end of the log is read again.
     pub fn open(env: Env, folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
         let folder = Folder::lock(folder.as_ref())?;
         let opened = if folder.holds_store() {
