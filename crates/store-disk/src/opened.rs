@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k1s_store::Revision;
+use k1s_store::{Error, Revision};
 
 use crate::{
     engine::{Engine, State},
@@ -52,46 +52,44 @@ impl Opened {
 
     /// Opens the engine, and tells it what the log knows.
     pub(crate) fn with_log(log: Log, folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
-        let path = folder.engine();
-        let engine = Engine::open(&path, options)?;
+        let (log_path, engine_path) = (folder.log(), folder.engine());
+        let damaged = |path| move |error: Error| OpenError::damaged(path, error.to_string());
         let segments = log.segments();
-        let snapshot = Arc::new(engine.snapshot());
-        let read = || {
-            let (revision, totals) = match segments.last() {
-                None => (Revision::FIRST, Totals::default()),
-                Some(last) => match segments.get(last)? {
-                    Some(record) => (last.revision, record.totals),
-                    None => return Ok(Err("its last record is missing".to_owned())),
-                },
-            };
-            let marks = engine.marks(&snapshot)?;
-            let state = State { revision, oldest: marks.oldest, swept: marks.swept, totals };
-            let cleaned = segments.cleaned();
-            if marks.applied > revision || marks.applied < cleaned || marks.swept < cleaned {
-                return Ok(Err(format!(
-                    "the engine is at revision {} and swept to {}, but the log ends at {revision} and has been cleaned up \
-                     to {cleaned}",
-                    marks.applied, marks.swept
-                )));
+        let (revision, totals) = match segments.last() {
+            None => (Revision::FIRST, Totals::default()),
+            Some(last) => {
+                let record = segments.get(last).and_then(|record| record.ok_or_else(|| last.missing()));
+                (last.revision, record.map_err(damaged(&log_path))?.totals)
             }
-            if state.oldest > state.revision || state.swept > state.oldest || state.swept > marks.applied {
-                return Ok(Err(format!(
-                    "its marks contradict each other: newest revision {}, oldest {}, swept {}",
-                    state.revision, state.oldest, state.swept
-                )));
-            }
-            for (id, dead) in engine.dead(&snapshot)? {
-                if let Some(segment) = segments.iter().find(|segment| segment.id() == id) {
-                    segment.set_dead(if segment.is_meant_by(dead) { dead.dead } else { 0 });
-                }
-            }
-            let heads = Heads::new(engine, snapshot, segments, state, marks.applied);
-            Ok(Ok((state, Recent::read(heads, marks.applied)?)))
         };
-        let (state, recent) = no_panic(read)
-            .map_err(|error| error.to_string())
-            .flatten()
-            .map_err(|reason| OpenError::damaged(&path, reason))?;
+
+        let engine = Engine::open(&engine_path, options)?;
+        let snapshot = Arc::new(engine.snapshot());
+        let read = || Ok((engine.marks(&snapshot)?, engine.dead(&snapshot)?));
+        let (marks, dead) = no_panic(read).map_err(damaged(&engine_path))?;
+        let state = State { revision, oldest: marks.oldest, swept: marks.swept, totals };
+        let cleaned = segments.cleaned();
+        if marks.applied > revision || marks.applied < cleaned || marks.swept < cleaned {
+            let reason = format!(
+                "it is at revision {} and swept to {}, but the log ends at {revision} and has been cleaned up to {cleaned}",
+                marks.applied, marks.swept
+            );
+            return Err(OpenError::damaged(&engine_path, reason));
+        }
+        if state.oldest > state.revision || state.swept > state.oldest || state.swept > marks.applied {
+            let reason = format!(
+                "its marks contradict each other: newest revision {}, oldest {}, swept {}",
+                state.revision, state.oldest, state.swept
+            );
+            return Err(OpenError::damaged(&engine_path, reason));
+        }
+        for (id, dead) in dead {
+            if let Some(segment) = segments.iter().find(|segment| segment.id() == id) {
+                segment.set_dead(if segment.is_meant_by(dead) { dead.dead } else { 0 });
+            }
+        }
+        let heads = Heads::new(engine, snapshot, segments, state, marks.applied);
+        let recent = Recent::read(heads, marks.applied).map_err(damaged(&log_path))?;
         Ok(Self { log, recent, state })
     }
 

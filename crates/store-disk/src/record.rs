@@ -30,6 +30,11 @@ impl Pointer {
         Self { revision, index }
     }
 
+    /// What to say if there should be a record and is none.
+    pub(crate) fn missing(self) -> Error {
+        Error::corrupt(format!("record {} of revision {} is missing", self.index, self.revision))
+    }
+
     /// Ordered as bytes like the pointers are.
     pub(crate) fn encode(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];

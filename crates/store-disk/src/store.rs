@@ -234,3 +234,36 @@ impl fmt::Debug for DiskStore {
         f.debug_struct("DiskStore").field("path", &self.path).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k1s_store::Precondition;
+
+    use super::*;
+
+    /// Who began to read is not shown less than there was: not even if it is compacted in that very moment.
+    #[tokio::test]
+    async fn a_read_that_compaction_overtakes_ends_with_compacted() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
+        let put = async |value: &'static str| {
+            store.txn(Txn::new().put("/a", value, Precondition::Any)).await.unwrap()
+        };
+        let first = put("1").await;
+        let old = store.shared.view.load_full().unwrap();
+        put("2").await;
+        store.txn(Txn::new().delete("/a", Precondition::Any)).await.unwrap();
+        let request = WatchRequest { after: Some(first), ..WatchRequest::default() };
+        assert_eq!(old.get(b"/a", None).unwrap().entry.unwrap().value, "1");
+        assert_eq!(old.backfill(&request).unwrap().changes.len(), 0, "it is of the moment it was taken at");
+
+        let last = put("3").await;
+        put("4").await;
+        store.compact(last).await.unwrap();
+        let overtaken = |error: Error| matches!(error, Error::Compacted { .. });
+        assert!(old.get(b"/a", None).is_err_and(overtaken));
+        assert!(old.range(&Range::default(), &|_, _| None).is_err_and(overtaken));
+        assert!(old.backfill(&request).is_err_and(overtaken));
+        assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "4");
+    }
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use k1s_store::{
-    Change, Error, Event, GetResult, KeyValue, Previous, Range, RangeResult, Result, Revision, WatchRequest,
+    Change, Event, GetResult, KeyValue, Previous, Range, RangeResult, Result, Revision, WatchRequest,
     feed::Backfilled, moment,
 };
 
@@ -93,7 +93,7 @@ impl View {
                     return Ok(None);
                 }
                 self.heads.still_there(revision)?;
-                return Err(missing(pointer));
+                return Err(pointer.missing());
             };
             if pointer.revision <= revision {
                 let Record { key, value, .. } = record;
@@ -113,7 +113,7 @@ impl View {
             Some(Record { value: Some(value), .. }) => {
                 Ok(Some(Previous { value: Bytes::copy_from_slice(&value), revision: pointer.revision }))
             }
-            _ => Err(missing(pointer)),
+            _ => Err(pointer.missing()),
         }
     }
 
@@ -126,7 +126,7 @@ impl View {
         let mut events = Vec::new();
         let (mut records, mut bytes) = (0, 0);
         let log = self.heads.log();
-        log.each(Pointer::new(after.next(), 0), |pointer, bytes_of_record| {
+        let read = log.each(Pointer::new(after.next(), 0), |pointer, bytes_of_record| {
             if pointer.revision > self.state.revision {
                 return Ok(false);
             }
@@ -150,11 +150,10 @@ impl View {
                 }
             }
             Ok(true)
-        })?;
+        });
+        // The log is the newest one: what has been compacted meanwhile may be missing from it.
+        self.heads.still_there(after)?;
+        read?;
         Ok(page)
     }
-}
-
-fn missing(pointer: Pointer) -> Error {
-    Error::corrupt(format!("record {} of revision {} is missing", pointer.index, pointer.revision))
 }

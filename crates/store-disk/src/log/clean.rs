@@ -15,7 +15,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use k1s_store::{Error, Result, Revision};
+use k1s_store::{Result, Revision};
 
 use super::{
     Frame, Header, Segments, new_path_of,
@@ -95,8 +95,8 @@ impl Size {
 
 /// Copies what is live in `run` into a segment that can take its place. `None` if `stop` says so.
 ///
-/// What was replaced up to the revision that `view`, which is pinned and as old as `run`, is swept to may be left out. The engine must have everything
-/// up to there on disk: the log cannot tell it again.
+/// What was replaced up to the revision that `view`, which is pinned and as old as `run`, is swept to may be left out. The
+/// engine must have everything up to there on disk: the log cannot tell it again.
 pub(crate) fn clean(view: &View, run: &Run, folder: &Path, stop: &AtomicBool) -> Result<Option<Segment>> {
     let (Some(first), Some(last)) = (run.segments.first(), run.segments.last()) else { return Ok(None) };
     let cleaned = view.state.swept;
@@ -176,12 +176,7 @@ impl<'a> Survivors<'a> {
     fn newest_then(&self, later: Pointer) -> Result<Option<Pointer>> {
         let mut pointer = later;
         loop {
-            let Some(record) = self.log.get(pointer)? else {
-                return Err(Error::corrupt(format!(
-                    "record {} of revision {} is missing",
-                    pointer.index, pointer.revision
-                )));
-            };
+            let record = self.log.get(pointer)?.ok_or_else(|| pointer.missing())?;
             match record.replaced {
                 Some(replaced) if replaced.revision > self.swept => pointer = replaced,
                 replaced => return Ok(replaced),

@@ -3,7 +3,7 @@
 //! A batch of writes is one frame, written to the end of the last segment and synced. That is all that makes it
 //! durable, and the only time it is written, unless it outlives most of its neighbours: see [`clean`].
 //!
-//! Records are found by their pointers. Each segment has an index of them, a little of which is in memory.
+//! Records are found by their pointers. Each segment has an index with a few of them, which is in memory.
 
 pub(crate) mod clean;
 mod format;
