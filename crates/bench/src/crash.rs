@@ -38,7 +38,7 @@ const KEYS: u64 = 40;
 
 /// Small trees and segments, and a short history, so that flushing, compaction and cleaning are always under way.
 fn options() -> DiskOptions {
-    let small = DiskOptions { memtable_bytes: 64 << 10, segment_bytes: 512 << 10, ..DiskOptions::default() };
+    let small = DiskOptions { segment_bytes: 512 << 10, ..DiskOptions::default() };
     DiskOptions { history_revisions: 3000, ..small }
 }
 

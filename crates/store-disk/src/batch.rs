@@ -6,9 +6,7 @@ use bytes::Bytes;
 use k1s_store::{Action, Change, Error, Event, KeyValue, Op, Previous, Result, Revision, Txn};
 
 use crate::{
-    engine::State,
-    error::no_panic,
-    heads::Hint,
+    heads::State,
     log::Frame,
     record::{Head, Pointer, Record, entry_size},
     shared::Shared,
@@ -50,15 +48,15 @@ impl<'a> Batch<'a> {
     }
 
     pub(crate) fn add(&mut self, shared: &Shared, mut write: Write) {
-        let (txn, hints) = (std::mem::take(&mut write.txn), std::mem::take(&mut write.hints));
-        let answer = no_panic(|| self.apply(shared, txn, &hints));
+        let txn = std::mem::take(&mut write.txn);
+        let answer = self.apply(shared, txn);
         self.answers.push((write, answer));
     }
 
-    fn apply(&mut self, shared: &Shared, txn: Txn, hints: &[Option<Hint>]) -> Result<Revision> {
+    fn apply(&mut self, shared: &Shared, txn: Txn) -> Result<Revision> {
         let mut writes = smallvec::SmallVec::<[(Op, Option<Head>); 1]>::new();
-        for (place, op) in txn.into_ops().into_iter().enumerate() {
-            let head = self.head(&op.key, hints.get(place).copied().flatten())?;
+        for op in txn.into_ops() {
+            let head = self.head(&op.key);
             let current = head.and_then(Head::live_revision);
             if !op.precondition.holds(current) {
                 let current = self.current(&op.key, head)?;
@@ -121,10 +119,10 @@ impl<'a> Batch<'a> {
     }
 
     /// The newest record of a key, with what this batch has written.
-    fn head(&self, key: &Bytes, hint: Option<Hint>) -> Result<Option<Head>> {
+    fn head(&self, key: &Bytes) -> Option<Head> {
         match self.pending.get(key) {
-            Some(pending) => Ok(Some(pending.head)),
-            None => self.view.heads.get_with(key, hint),
+            Some(pending) => Some(pending.head),
+            None => self.view.heads.get(key),
         }
     }
 

@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
-use k1s_store::Revision;
+use k1s_store::{Range, Revision};
 
 use crate::{
+    heads::Dead,
     log::Segments,
     record::{Head, Pointer, Record, Totals, entry_size},
     view::View,
@@ -47,11 +48,14 @@ impl Report {
 /// - every frame and every record is whole, and from the oldest revision on, none is missing;
 /// - every head points to the newest record of its key, and every key with a value has a head;
 /// - what a record replaced is there, as long as it can be read;
+/// - what is dead, and nothing else, is known to be dead;
 /// - the totals are right.
-pub(crate) fn check(view: &View) -> Report {
+pub(crate) fn check(view: &View, dead: &Dead) -> Report {
     let state = view.state;
     let mut report = Report { revision: state.revision, oldest: state.oldest, ..Report::default() };
     let mut newest = HashMap::<_, Pointer>::new();
+    // The newest records of their keys, when the store was swept last.
+    let mut live = HashSet::new();
     let mut present = HashSet::new();
     let mut replaced = Vec::new();
     // The record that should come next, from the oldest revision on.
@@ -86,6 +90,10 @@ pub(crate) fn check(view: &View) -> Report {
         }
         present.insert(pointer);
         newest.insert(Bytes::copy_from_slice(&record.key), pointer);
+        if let (true, false, Some(before)) = (pointer.revision > state.swept, record.created, record.replaced)
+        {
+            live.extend((before.revision <= state.swept).then_some(before));
+        }
         Ok(true)
     });
     if let Err(error) = read {
@@ -104,12 +112,11 @@ pub(crate) fn check(view: &View) -> Report {
     }
 
     let mut totals = Totals::default();
-    for head in view.heads.all() {
-        match head {
-            Ok((key, head)) => check_head(&log, &key, head, newest.remove(&key), &mut totals, &mut report),
-            Err(error) => report.problem(error.to_string()),
-        }
+    for (key, head) in view.heads.range(&Range::default()) {
+        check_head(&log, &key, head, newest.remove(&key), &mut totals, &mut report);
+        live.extend((head.live() && head.pointer.revision <= state.swept).then_some(head.pointer));
     }
+    check_dead(state.swept, dead, &live, &mut report);
     for (key, pointer) in newest {
         // Only what nobody can read any more, and whose room was not given back yet, may be without a head. (A key that
         // has lost its head is missing in the totals.)
@@ -125,6 +132,26 @@ pub(crate) fn check(view: &View) -> Report {
         ));
     }
     report
+}
+
+/// Up to the revision that is swept, the records in `live` are live, and no others.
+fn check_dead(swept: Revision, dead: &Dead, live: &HashSet<Pointer>, report: &mut Report) {
+    for (segment, dead) in dead {
+        let listed = segment.each_listed(|listed| {
+            let pointer = listed.head.pointer;
+            let can_be_read = pointer.revision > swept || live.contains(&pointer);
+            if can_be_read == dead.contains(listed.number) {
+                let (can, counts) = if can_be_read { ("can", "dead") } else { ("cannot", "live") };
+                report.problem(format!(
+                    "record {} of revision {} {can} be read, but counts as {counts}",
+                    pointer.index, pointer.revision
+                ));
+            }
+        });
+        if let Err(error) = listed {
+            report.problem(error.to_string());
+        }
+    }
 }
 
 fn check_head(

@@ -1,12 +1,11 @@
-//! Why a store could not be opened, and how engine errors look to a caller.
+//! Why a store could not be opened, and how I/O errors look to a caller.
 
 use std::{
     io,
-    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
 };
 
-use k1s_store::{Error, Result};
+use k1s_store::Error;
 
 /// Why a [`DiskStore`](crate::DiskStore) could not be opened, checked or copied.
 #[derive(Debug, thiserror::Error)]
@@ -73,41 +72,12 @@ impl OpenError {
         Self::Damaged { path: path.to_owned(), reason: reason.into() }
     }
 
-    /// What the engine said about the files in `path`.
-    pub(crate) fn from_engine(path: &Path, error: fjall::Error) -> Self {
-        match error {
-            fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source))
-                if is_damage(&source) =>
-            {
-                Self::damaged(
-                    path,
-                    format!("a file of the engine is missing, cut off or malformed: {source}"),
-                )
-            }
-            fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source)) => {
-                Self::Io { path: path.to_owned(), source }
-            }
-            other => Self::damaged(path, describe(&other)),
-        }
-    }
-
     /// The same for somebody who uses a store that was open already.
     pub(crate) fn into_store_error(self) -> Error {
         match self {
             Self::Damaged { .. } => Error::corrupt(self.to_string()),
             other => Error::unavailable(other.to_string()),
         }
-    }
-}
-
-/// What an engine error means to the caller of the store.
-pub(crate) fn engine_error(error: &fjall::Error) -> Error {
-    match error {
-        fjall::Error::Io(io) | fjall::Error::Storage(fjall::LsmError::Io(io)) => io_error(io),
-        fjall::Error::Poisoned => {
-            Error::unavailable("the disk engine stopped after an error in the background")
-        }
-        other => Error::corrupt(describe(other)),
     }
 }
 
@@ -118,41 +88,14 @@ pub(crate) fn io_error(error: &io::Error) -> Error {
             Error::Full { reason: error.to_string() }
         }
         _ if is_damage(error) => {
-            Error::corrupt(format!("a file of the engine is missing, cut off or malformed: {error}"))
+            Error::corrupt(format!("a file of the store is missing, cut off or malformed: {error}"))
         }
         _ => Error::unavailable(format!("I/O error: {error}")),
     }
 }
 
 /// Whether an I/O error tells of files that are not as they were written.
-fn is_damage(error: &io::Error) -> bool {
+pub(crate) fn is_damage(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
     matches!(error.kind(), InvalidData | InvalidInput | NotFound | UnexpectedEof)
-}
-
-fn describe(error: &fjall::Error) -> String {
-    match error {
-        fjall::Error::Storage(error) => match error {
-            fjall::LsmError::ChecksumMismatch { .. } => "a block does not match its checksum".to_owned(),
-            fjall::LsmError::Unrecoverable => "files of the engine are missing or unreadable".to_owned(),
-            other => format!("{other:?}"),
-        },
-        fjall::Error::Unrecoverable => "files of the engine are missing or unreadable".to_owned(),
-        other => format!("{other:?}"),
-    }
-}
-
-/// Runs code of the engine that may panic on damaged files, and makes that an error.
-pub(crate) fn no_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        Err(Error::corrupt(format!("the disk engine gave up: {}", panic_text(&*panic))))
-    })
-}
-
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic without a message")
 }

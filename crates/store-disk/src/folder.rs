@@ -1,11 +1,11 @@
-//! The files around the engine's: who has the store, its format, and how far it was acknowledged.
+//! The files around the log: who has the store, its format, and how far it was acknowledged.
 //!
 //! ```text
 //!   LOCK               held while the store is open; says by whom
 //!   store/FORMAT       the format's number
 //!   store/watermark    the last revision that was acknowledged
 //!   store/log/         every record, in segments
-//!   store/engine/      which record is the newest of each key: the engine's own files
+//!   store/checkpoint   which of them nobody can read any more
 //! ```
 //!
 //! While a store is being made it has a file `store/NEW`, too: what has one holds nothing that was ever acknowledged.
@@ -30,7 +30,7 @@ const FORMAT_LINE: &str = "k1s disk store, format ";
 pub(crate) type Migration = fn(&Folder) -> Result<(), OpenError>;
 
 /// All there are.
-pub(crate) const MIGRATIONS: &[Migration] = &[migrate::records_into_log];
+pub(crate) const MIGRATIONS: &[Migration] = &[migrate::records_into_log, migrate::heads_into_memory];
 
 /// The folder of a store that this process has locked.
 #[derive(Debug)]
@@ -73,7 +73,12 @@ impl Folder {
         &self.path
     }
 
-    /// Where the engine's files are.
+    /// Which records are dead.
+    pub(crate) fn checkpoint(&self) -> PathBuf {
+        self.store.join("checkpoint")
+    }
+
+    /// Where older formats had an engine's files.
     pub(crate) fn engine(&self) -> PathBuf {
         self.store.join("engine")
     }
@@ -88,7 +93,7 @@ impl Folder {
         self.store.exists() && !self.store.join("NEW").exists()
     }
 
-    /// Makes a store, which is at `revision`: `fill` makes the log and the engine's files.
+    /// Makes a store, which is at `revision`: `fill` makes the log and the checkpoint.
     pub(crate) fn create<T>(
         &self,
         revision: Revision,
@@ -174,6 +179,35 @@ impl Folder {
         let removed = fs::remove_file(&path);
         written.and(removed)
     }
+}
+
+/// Bytes that the files in a folder take up on disk. Parts that were never written do not count.
+pub(crate) fn disk_bytes(folder: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
+                Ok(metadata) => bytes += allocated(&metadata),
+                // Files are removed while we look.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(unix)]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
+}
+
+#[cfg(not(unix))]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
 }
 
 /// Makes the contents of a file, or the names in a folder, durable.
@@ -299,7 +333,7 @@ mod tests {
         let (_dir, folder) = made();
         fs::write(folder.store.join("FORMAT"), "k1s disk store, format 7\n").unwrap();
         let error = folder.migrate(MIGRATIONS).unwrap_err().to_string();
-        assert!(error.contains("has format 7, but this program knows formats up to 2"), "{error}");
+        assert!(error.contains("has format 7, but this program knows formats up to 3"), "{error}");
     }
 
     #[test]

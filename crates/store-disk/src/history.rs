@@ -1,26 +1,23 @@
 //! How much of the past is kept, and what goes when it is not.
 
-use std::{
-    collections::{HashMap, VecDeque},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
-use fjall::OwnedWriteBatch;
+use bytes::Bytes;
 use k1s_env::Instant;
 use k1s_store::{Result, Revision};
 
 use crate::{
-    engine::State,
+    heads::State,
+    log::Segments,
     options::DiskOptions,
-    record::{COMPACTED, Dead, Pointer, Record, SWEPT},
-    view::View,
+    record::{Pointer, Record},
 };
 
 /// So much superfluous history is worth a look.
 const WORTHWHILE: u64 = 256;
 
 /// So many records are looked at in one go, between two batches of writes.
-const SWEEP: usize = 2048;
+const SWEEP: usize = 512;
 
 /// So many moments are remembered to tell the age of a revision.
 const MARKS: u32 = 64;
@@ -73,7 +70,7 @@ impl History {
         oldest
     }
 
-    /// Whether there is something to count.
+    /// Whether there is something to look for.
     pub(crate) fn unswept(&self, state: &State) -> bool {
         state.swept < sweep_until(state.revision, state.oldest)
     }
@@ -93,62 +90,46 @@ impl History {
         Some((next - now).max(Duration::from_millis(1)))
     }
 
-    /// Puts into `writes` that the history begins at `oldest`, counts the records that nobody can read any more (those that
-    /// were replaced up to there, and those that only say that a key was deleted), and removes the heads of deleted
-    /// keys. Returns the state after it, in which not all of them need be counted.
-    pub(crate) fn sweep(view: &View, oldest: Revision, writes: &mut OwnedWriteBatch) -> Result<Swept> {
-        let (engine, log) = (view.heads.engine(), view.heads.log());
-        let mut state = State { oldest, ..view.state };
+    /// Finds the records that nobody can read any more if the history begins at `oldest`: those that were replaced up to
+    /// there, and those that only say that a key was deleted. Not all of them need be found at once.
+    pub(crate) fn sweep(log: &Segments, state: State, oldest: Revision) -> Result<Swept> {
+        let mut swept = Swept { state: State { oldest, ..state }, dead: Vec::new(), deleted: Vec::new() };
         let until = sweep_until(state.revision, oldest);
-        let first = Pointer::new(state.swept.next(), 0);
-        let mut dead = HashMap::<u64, Dead>::new();
-        let mut count = |pointer: Pointer| {
-            if let Some(segment) = log.of(pointer.revision) {
-                let of = if log.is_growing(segment) { 0 } else { segment.records() };
-                let count = || Dead { dead: segment.dead(), of };
-                dead.entry(segment.id()).or_insert_with(count).dead += 1;
+        if state.swept >= until {
+            return Ok(swept);
+        }
+        swept.state.swept = until;
+        let mut seen = 0;
+        log.each(Pointer::new(state.swept.next(), 0), |pointer, bytes| {
+            if pointer.revision > until {
+                return Ok(false);
             }
-        };
-        if state.swept < until {
-            state.swept = until;
-            let mut seen = 0;
-            log.each(first, |pointer, bytes| {
-                if pointer.revision > until {
-                    return Ok(false);
-                }
-                if seen >= SWEEP && pointer.index == 0 {
-                    state.swept = Revision::new(pointer.revision.get() - 1);
-                    return Ok(false);
-                }
-                seen += 1;
-                let record = Record::read(pointer, &bytes)?;
-                if let (false, Some(replaced)) = (record.created, record.replaced) {
-                    count(replaced);
-                }
-                if record.value.is_none() {
-                    count(pointer);
-                    if view.heads.get(&record.key)?.is_some_and(|head| head.pointer == pointer) {
-                        engine.remove_head(writes, &record.key);
-                    }
-                }
-                Ok(true)
-            })?;
-        }
-        for (mark, revision) in [(COMPACTED, state.oldest), (SWEPT, state.swept)] {
-            engine.put_mark(writes, mark, revision);
-        }
-        for (segment, dead) in &dead {
-            engine.put_dead(writes, *segment, Some(*dead));
-        }
-        Ok(Swept { state, dead })
+            if seen >= SWEEP && pointer.index == 0 {
+                swept.state.swept = Revision::new(pointer.revision.get() - 1);
+                return Ok(false);
+            }
+            seen += 1;
+            let record = Record::read(pointer, &bytes)?;
+            if let (false, Some(replaced)) = (record.created, record.replaced) {
+                swept.dead.push(replaced);
+            }
+            if record.value.is_none() {
+                swept.dead.push(pointer);
+                swept.deleted.push((record.key, pointer));
+            }
+            Ok(true)
+        })?;
+        Ok(swept)
     }
 }
 
 /// What a sweep comes to.
 pub(crate) struct Swept {
     pub(crate) state: State,
-    /// How many records are dead, of segments where that has changed.
-    pub(crate) dead: HashMap<u64, Dead>,
+    /// The records that nobody can read any more.
+    pub(crate) dead: Vec<Pointer>,
+    /// Keys that were deleted, and the records that say so.
+    pub(crate) deleted: Vec<(Bytes, Pointer)>,
 }
 
 /// The newest record stays: it says where the store is.

@@ -6,8 +6,8 @@
 //!   dropped in silence.
 //! - A full or failing disk makes writes fail and leaves reads working; when there is room again, so do writes.
 //!
-//! It may not know what keys and values mean, and it starts nothing but its one writing thread, one that gives back room
-//! now and then, and the engine's own.
+//! It may not know what keys and values mean, and it starts nothing but its one writing thread, and one that gives back room
+//! now and then.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -32,11 +32,12 @@
 mod backup;
 mod batch;
 mod check;
-mod engine;
+mod checkpoint;
 mod error;
 mod folder;
 mod heads;
 mod history;
+mod keys;
 mod log;
 mod migrate;
 mod opened;

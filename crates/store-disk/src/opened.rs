@@ -1,15 +1,16 @@
-//! The log and the engine of a store, open and in agreement.
+//! The log of a store, open, and what is known of it.
 
-use std::sync::Arc;
+use std::{fs, sync::Arc};
 
 use k1s_store::{Error, Revision};
 
 use crate::{
-    engine::{Engine, State},
-    error::{OpenError, no_panic},
+    checkpoint::Checkpoint,
+    error::OpenError,
     folder::{Folder, MIGRATIONS},
-    heads::{Heads, Recent},
-    log::Log,
+    heads::{Heads, State},
+    keys::Keys,
+    log::{Expect, Log, Segments},
     options::DiskOptions,
     record::Totals,
     view::View,
@@ -18,86 +19,98 @@ use crate::{
 /// What there is to write to.
 pub(crate) struct Opened {
     pub(crate) log: Log,
-    pub(crate) recent: Recent,
+    pub(crate) heads: Arc<Heads>,
     pub(crate) state: State,
+    /// What the last checkpoint says: the oldest revision, and how far it was swept.
+    pub(crate) written_down: (Revision, Revision),
 }
 
 impl Opened {
     /// Makes an empty store.
     pub(crate) fn create(folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
         let log = Log::create(&folder.log(), options.segment_bytes)?;
-        let engine = Engine::create(&folder.engine(), options)?;
-        let snapshot = Arc::new(engine.snapshot());
-        let heads = Heads::new(engine, snapshot, log.segments(), State::NEW, Revision::FIRST);
-        Ok(Self { log, recent: Recent::new(heads), state: State::NEW })
+        let state = State::NEW;
+        let checkpoint = Checkpoint::new(state.oldest, state.swept, &log.segments());
+        checkpoint.write(&folder.checkpoint()).map_err(OpenError::io(&folder.checkpoint()))?;
+        let heads = Arc::new(Heads::new(Keys::new(), log.segments(), state));
+        Ok(Self { log, heads, state, written_down: (state.oldest, state.swept) })
     }
 
     /// Opens a store that is there, if it holds all that had been acknowledged.
     pub(crate) fn open(folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
         folder.migrate(MIGRATIONS)?;
         let acknowledged = folder.watermark()?.revision();
-        let log = Log::open(&folder.log(), options.segment_bytes, acknowledged)?;
-        let end = log.segments().last().map_or(Revision::FIRST, |last| last.revision);
-        if end < acknowledged {
+        let (log_path, checkpoint_path) = (folder.log(), folder.checkpoint());
+        let mut log = Log::open(&log_path, options.segment_bytes, acknowledged, Expect::Directory)?;
+        let segments = log.segments();
+        let damaged = |error: Error| OpenError::damaged(&log_path, error.to_string());
+        let (revision, totals) = end_of(&segments).map_err(damaged)?;
+        if revision < acknowledged {
             return Err(OpenError::damaged(
-                &folder.log(),
-                format!("it ends at revision {end}, but revision {acknowledged} had been acknowledged"),
+                &log_path,
+                format!("it ends at revision {revision}, but revision {acknowledged} had been acknowledged"),
             ));
         }
-        let mut opened = Self::with_log(log, folder, options)?;
-        // It is sound: what was torn when it was last used can go.
-        opened.log.prepare().map_err(OpenError::io(&folder.log()))?;
-        Ok(opened)
-    }
-
-    /// Opens the engine, and tells it what the log knows.
-    pub(crate) fn with_log(log: Log, folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
-        let (log_path, engine_path) = (folder.log(), folder.engine());
-        let damaged = |path| move |error: Error| OpenError::damaged(path, error.to_string());
-        let segments = log.segments();
-        let (revision, totals) = match segments.last() {
-            None => (Revision::FIRST, Totals::default()),
-            Some(last) => {
-                let record = segments.get(last).and_then(|record| record.ok_or_else(|| last.missing()));
-                (last.revision, record.map_err(damaged(&log_path))?.totals)
-            }
+        let Checkpoint { oldest, swept, .. } = {
+            let checkpoint = Checkpoint::read(&checkpoint_path)?;
+            checkpoint.apply(&segments).map_err(|reason| OpenError::damaged(&checkpoint_path, reason))?;
+            checkpoint
         };
-
-        let engine = Engine::open(&engine_path, options)?;
-        let snapshot = Arc::new(engine.snapshot());
-        let read = || Ok((engine.marks(&snapshot)?, engine.dead(&snapshot)?));
-        let (marks, dead) = no_panic(read).map_err(damaged(&engine_path))?;
-        let state = State { revision, oldest: marks.oldest, swept: marks.swept, totals };
-        let cleaned = segments.cleaned();
-        if marks.applied > revision || marks.applied < cleaned || marks.swept < cleaned {
-            let reason = format!(
-                "it is at revision {} and swept to {}, but the log ends at {revision} and has been cleaned up to {cleaned}",
-                marks.applied, marks.swept
-            );
-            return Err(OpenError::damaged(&engine_path, reason));
+        let state = State { revision, oldest, swept, totals };
+        if oldest > revision || swept > oldest {
+            return Err(OpenError::damaged(
+                &checkpoint_path,
+                format!(
+                    "it contradicts itself or the log: newest revision {revision}, oldest {oldest}, swept {swept}"
+                ),
+            ));
         }
-        if state.oldest > state.revision || state.swept > state.oldest || state.swept > marks.applied {
-            let reason = format!(
-                "its marks contradict each other: newest revision {}, oldest {}, swept {}",
-                state.revision, state.oldest, state.swept
-            );
-            return Err(OpenError::damaged(&engine_path, reason));
+        let (keys, found) = keys_of(&segments).map_err(damaged)?;
+        if found != totals {
+            return Err(OpenError::damaged(
+                &log_path,
+                format!(
+                    "there are {} keys with {} bytes, but the newest record says {} keys with {} bytes",
+                    found.keys, found.bytes, totals.keys, totals.bytes
+                ),
+            ));
         }
-        for (id, dead) in dead {
-            if let Some(segment) = segments.iter().find(|segment| segment.id() == id) {
-                segment.set_dead(if segment.is_meant_by(dead) { dead.dead } else { 0 });
-            }
+        // It is sound: what was torn when it was last used can go, and what an older format has left behind.
+        log.prepare().map_err(OpenError::io(&log_path))?;
+        let engine = folder.engine();
+        if engine.exists() {
+            fs::remove_dir_all(&engine).map_err(OpenError::io(&engine))?;
         }
-        let heads = Heads::new(engine, snapshot, segments, state, marks.applied);
-        let recent = Recent::read(heads, marks.applied).map_err(damaged(&log_path))?;
-        Ok(Self { log, recent, state })
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        self.recent.heads().engine()
+        let heads = Arc::new(Heads::new(keys, log.segments(), state));
+        Ok(Self { log, heads, state, written_down: (state.oldest, state.swept) })
     }
 
     pub(crate) fn view(&self) -> View {
-        View { heads: self.recent.heads().clone(), state: self.state }
+        View { heads: self.heads.clone(), state: self.state }
     }
+}
+
+/// Where a log ends, and what its last record says about the size of the store.
+pub(crate) fn end_of(log: &Segments) -> Result<(Revision, Totals), Error> {
+    let Some(last) = log.last() else { return Ok((Revision::FIRST, Totals::default())) };
+    let record = log.get(last)?.ok_or_else(|| last.missing())?;
+    Ok((last.revision, record.totals))
+}
+
+/// The newest record of each key, as the log has it, and how large that makes the store.
+pub(crate) fn keys_of(log: &Segments) -> Result<(Keys, Totals), Error> {
+    let (mut keys, mut totals) = (Keys::new(), Totals::default());
+    for segment in log.iter() {
+        let dead = segment.dead();
+        segment.each_listed(|listed| {
+            if dead.contains(listed.number) {
+                return;
+            }
+            let before = keys.insert(listed.key, listed.head).and_then(|head| head.size);
+            totals.keys = totals.keys + u64::from(listed.head.live()) - u64::from(before.is_some());
+            totals.bytes =
+                totals.bytes + u64::from(listed.head.size.unwrap_or(0)) - u64::from(before.unwrap_or(0));
+        })?;
+    }
+    Ok((keys, totals))
 }

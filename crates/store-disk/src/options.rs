@@ -11,12 +11,6 @@ pub struct DiskOptions {
     pub history_revisions: u64,
     /// History of at most this age. After a restart, what is there counts as new.
     pub history_age: Duration,
-    /// Bytes of memory for blocks of the index that were read last. The files are in the system's cache as well: this saves
-    /// no more than unpacking a block.
-    pub cache_bytes: u64,
-    /// Bytes of changes to the index that are kept in memory before they are sorted into files. The engine keeps the last
-    /// lot until the next is there: this counts twice. Counts when the store is made.
-    pub memtable_bytes: u64,
     /// The log is in files of about so many bytes. The room of what nobody can read any more is given back a file at a
     /// time, and the last file is read when the store is opened.
     pub segment_bytes: u64,
@@ -33,8 +27,6 @@ impl Default for DiskOptions {
         Self {
             history_revisions: 100_000,
             history_age: Duration::from_secs(10 * 60),
-            cache_bytes: 2 << 20,
-            memtable_bytes: 2 << 20,
             segment_bytes: 32 << 20,
             queued_writes: 4096,
             stall: Duration::from_secs(30),

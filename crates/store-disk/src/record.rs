@@ -3,16 +3,8 @@
 //! A record is one step of one transaction; its pointer is the revision and its place in the transaction. Records are in
 //! the log, in the order of their pointers: the cost of a write does not grow with the store. They are the history
 //! too: a record points to the one it replaced.
-//!
-//! The engine has a tree:
-//!
-//! ```text
-//!   'k' + key            ->  head: pointer to the newest record of the key
-//!   'm' + name           ->  a mark of the store itself
-//!   's' + segment: u64   ->  how many records of a segment of the log nobody can read any more: u32, of how many: u32
-//! ```
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, Bytes};
 use k1s_store::{Error, KeyValue, Result, Revision};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -88,48 +80,6 @@ impl Head {
     }
 }
 
-/// The key of a head.
-pub(crate) fn head_key(key: &[u8]) -> Bytes {
-    let mut bytes = BytesMut::with_capacity(key.len() + 1);
-    bytes.put_u8(b'k');
-    bytes.put_slice(key);
-    bytes.freeze()
-}
-
-/// The mark that says up to where the heads are in the tree.
-pub(crate) const APPLIED: &[u8] = b"mapplied";
-/// The mark that says up to where the history is compacted.
-pub(crate) const COMPACTED: &[u8] = b"mcompacted";
-/// The mark that says up to where compacted records have been counted, and heads of deleted keys removed.
-pub(crate) const SWEPT: &[u8] = b"mswept";
-
-/// The key of the number of dead records of a segment.
-pub(crate) fn dead_key(segment: u64) -> [u8; 9] {
-    let mut key = [b's'; 9];
-    key[1..].copy_from_slice(&segment.to_be_bytes());
-    key
-}
-
-/// How many records of a segment nobody can read any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dead {
-    pub(crate) dead: u32,
-    /// How many records the segment had when that was counted, or 0 if it was still growing. If it has been cleaned since,
-    /// it has fewer, and this says nothing.
-    pub(crate) of: u32,
-}
-
-impl Dead {
-    pub(crate) fn encode(self) -> [u8; 8] {
-        (u64::from(self.dead) << 32 | u64::from(self.of)).to_be_bytes()
-    }
-
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let both = u64::from_be_bytes(bytes.try_into().ok()?);
-        Some(Self { dead: (both >> 32) as u32, of: both as u32 })
-    }
-}
-
 /// How large the store is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
@@ -159,6 +109,25 @@ pub(crate) struct Record {
 pub(crate) fn entry_size(key: &[u8], value: &[u8]) -> u32 {
     // The store's limits keep both far below this.
     u32::try_from(key.len() + value.len()).unwrap_or(u32::MAX - 1)
+}
+
+/// What a segment's directory wants to know of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outline<'a> {
+    pub(crate) key: &'a [u8],
+    /// See [`Head::size`].
+    pub(crate) size: Option<u32>,
+}
+
+impl<'a> Outline<'a> {
+    /// The outline of an encoded record, whose checksum is not looked at.
+    pub(crate) fn of(bytes: &'a [u8]) -> Option<Self> {
+        let body = bytes.get(..bytes.len().checked_sub(CHECKSUM)?)?;
+        let (header, rest) = body.split_at_checked(HEADER)?;
+        let key_len = u32::from_be_bytes(*header.last_chunk()?);
+        let (key, value) = rest.split_at_checked(key_len as usize)?;
+        Some(Self { key, size: (header[0] & DELETED == 0).then(|| entry_size(key, value)) })
+    }
 }
 
 const DELETED: u8 = 1;
@@ -274,6 +243,8 @@ mod tests {
         ] {
             let encoded = encoded(&record, pointer);
             assert_eq!(Record::decode(pointer, &encoded).map(Record::detached), Some(record.clone()));
+            let size = record.value.as_ref().map(|value| entry_size(&record.key, value));
+            assert_eq!(Outline::of(&encoded), Some(Outline { key: &record.key, size }));
             assert_eq!(Record::decode(pointer, &encoded), Some(record));
         }
     }

@@ -9,30 +9,26 @@ use k1s_store::{
     Error, Result, Revision, WatchRequest,
     feed::{Backfill, Backfilled, Feed},
 };
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
-use crate::{error::no_panic, options::DiskOptions, view::View};
+use crate::{options::DiskOptions, view::View};
 
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) options: DiskOptions,
     pub(crate) feed: Feed,
-    /// The newest moment that is synced. `None` while the engine is closed.
+    /// The newest moment that is synced. `None` when the store is closed.
     pub(crate) view: ArcSwapOption<View>,
-    /// Held by every reader: who closes the engine waits here until they are through.
-    pub(crate) gate: RwLock<()>,
-    /// Why writes fail at the moment, or why there is no view.
+    /// Why writes fail at the moment.
     pub(crate) trouble: Mutex<Option<Error>>,
 }
 
 impl Shared {
     /// Reads the newest moment. It runs on the caller's thread: mostly from memory, at times from disk.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&View) -> Result<T>) -> Result<T> {
-        let _gate = self.gate.read();
         match &*self.view.load() {
-            Some(view) => no_panic(|| read(view)),
-            None if self.feed.is_closed() => Err(Error::Closed),
-            None => Err(self.trouble.lock().clone().unwrap_or(Error::Closed)),
+            Some(view) => read(view),
+            None => Err(Error::Closed),
         }
     }
 

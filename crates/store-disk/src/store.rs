@@ -11,29 +11,25 @@ use arc_swap::ArcSwapOption;
 use async_trait::async_trait;
 use k1s_env::Env;
 use k1s_store::{
-    Error, GetResult, Op, Range, RangeResult, Result, Revision, Stats, Store, Txn, Watch, WatchRequest,
+    Error, GetResult, Range, RangeResult, Result, Revision, Stats, Store, Txn, Watch, WatchRequest,
     feed::Feed,
 };
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
     backup, check,
     check::Report,
-    engine::disk_bytes,
     error::{OpenError, io_error},
-    folder::Folder,
+    folder::{Folder, disk_bytes},
     opened::Opened,
     options::DiskOptions,
     shared::{Past, Shared},
-    writer::{Command, Hints, Write, Writer},
+    writer::{Command, Write, Writer},
 };
 
 /// A range of at most so many entries is read on the caller's thread; a longer one on one that may block.
 const SHORT_RANGE: usize = 64;
-
-/// So many keys of a transaction are looked up on the caller's thread.
-const HINTS: usize = 16;
 
 /// A [`Store`] in a folder: what is acknowledged is on disk.
 ///
@@ -56,7 +52,7 @@ struct Queue {
 impl DiskStore {
     /// Opens the store in `folder`, or makes one if there is none.
     ///
-    /// This blocks for some milliseconds, longer after much has been written: the end of the log is read again.
+    /// This blocks for some milliseconds, longer for a large store: all keys are read, and the end of the log.
     pub fn open(env: Env, folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
         let folder = Folder::lock(folder.as_ref())?;
         let opened = if folder.holds_store() {
@@ -70,7 +66,6 @@ impl DiskStore {
         let shared = Arc::new(Shared {
             feed: Feed::new(env.clone(), options.feed, state.revision, state.oldest),
             view: ArcSwapOption::from_pointee(opened.view()),
-            gate: RwLock::new(()),
             trouble: Mutex::new(None),
             env,
             options,
@@ -94,7 +89,12 @@ impl DiskStore {
 
     /// Reads the whole store and reports everything that is not as it should be.
     pub async fn check(&self) -> Result<Report> {
-        self.shared.read_much("store-disk-check", |view| Ok(check::check(&view.pinned()))).await
+        self.shared
+            .read_much("store-disk-check", |view| {
+                let (view, dead) = view.pinned();
+                Ok(check::check(&view, &dead))
+            })
+            .await
     }
 
     /// Copies the store as it is now, with its history, into `folder`, which must not hold one yet.
@@ -102,15 +102,16 @@ impl DiskStore {
     pub async fn backup(&self, folder: impl Into<PathBuf>) -> Result<Revision, OpenError> {
         let (shared, folder) = (self.shared.clone(), folder.into());
         let target = folder.clone();
-        let copy = self.shared.env.spawn_blocking("store-disk-backup", move || {
-            let _gate = shared.gate.read();
-            match shared.view.load_full() {
-                Some(view) => backup::backup(&view.pinned(), &folder, &shared.options),
+        let copy =
+            self.shared.env.spawn_blocking("store-disk-backup", move || match shared.view.load_full() {
+                Some(view) => {
+                    let (view, dead) = view.pinned();
+                    backup::backup(&view, &dead, &folder, &shared.options)
+                }
                 None => {
                     Err(OpenError::Unsuitable { folder, reason: "the store to copy is not open".to_owned() })
                 }
-            }
-        });
+            });
         copy.await
             .unwrap_or_else(|error| Err(OpenError::Unsuitable { folder: target, reason: error.to_string() }))
     }
@@ -118,17 +119,6 @@ impl DiskStore {
     /// Where the store is.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Looks up the keys of a transaction. There is one thread that writes and many that want it to: what they can do for it
-    /// they do. Whatever is in the way is for that thread to find.
-    fn hints(&self, txn: &Txn) -> Hints {
-        // The engine is being reopened, which may take a while.
-        if self.shared.gate.is_locked_exclusive() {
-            return Hints::new();
-        }
-        let hint = |op: &Op| self.shared.read(|view| view.heads.hint(&op.key)).ok().flatten();
-        txn.ops().iter().take(HINTS).map(hint).collect()
     }
 
     fn send(&self, command: Command) -> Result<()> {
@@ -177,9 +167,8 @@ impl Store for DiskStore {
     async fn txn(&self, txn: Txn) -> Result<Revision> {
         txn.validate()?;
         let permit = self.queue.places.clone().acquire_owned().await.map_err(|_| Error::Closed)?;
-        let hints = self.hints(&txn);
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Write(Write { txn, hints, reply, permit }))?;
+        self.send(Command::Write(Write { txn, reply, permit }))?;
         self.answer(answer).await
     }
 

@@ -9,8 +9,7 @@ use k1s_store::{
 };
 
 use crate::{
-    engine::State,
-    heads::Heads,
+    heads::{Dead, Heads, State},
     log::Segments,
     record::{Head, Pointer, Record},
 };
@@ -23,10 +22,10 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The newest moment, with heads and files that stay as they are: for those who look at the whole store.
-    pub(crate) fn pinned(&self) -> Self {
-        let heads = self.heads.pinned();
-        Self { state: heads.state(), heads: Arc::new(heads) }
+    /// The newest moment, with heads and files that stay as they are, and what is dead: for those who look at the whole store.
+    pub(crate) fn pinned(&self) -> (Self, Dead) {
+        let (heads, dead) = self.heads.pinned();
+        (Self { state: heads.state(), heads: Arc::new(heads) }, dead)
     }
 
     /// The revision to read at, if it can be read.
@@ -36,8 +35,8 @@ impl View {
 
     pub(crate) fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
         let revision = self.moment(at)?;
-        let entry = match self.heads.get(key)? {
-            Some(head) => self.entry_at(&self.heads.log(), head, revision)?,
+        let entry = match self.heads.find(key) {
+            Some((head, log)) => self.entry_at(&log, head, revision)?,
             None => None,
         };
         self.heads.still_there(revision)?;
@@ -52,13 +51,7 @@ impl View {
     ) -> Result<RangeResult> {
         let revision = self.moment(range.revision)?;
         let mut result = RangeResult { revision, entries: Vec::new(), more: false };
-        let heads = self.heads.range(range, revision);
-        let log = self.heads.log();
-        for head in heads {
-            let (key, head) = head?;
-            if !key.starts_with(&range.prefix) {
-                break;
-            }
+        for (key, head) in self.heads.range(range) {
             let recalled = if head.live() && head.pointer.revision <= revision {
                 recall(&key, head.pointer.revision)
             } else {
@@ -66,7 +59,7 @@ impl View {
             };
             let entry = match recalled {
                 Some(entry) => Some(entry),
-                None => self.entry_at(&log, head, revision)?,
+                None => self.entry_at(&self.heads.log(), head, revision)?,
             };
             let Some(entry) = entry else { continue };
             if result.entries.len() == range.max_entries() {

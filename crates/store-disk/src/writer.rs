@@ -2,7 +2,7 @@
 //!
 //! What is queued goes into one batch: preconditions are judged on the state that includes the batch's
 //! earlier writes, the batch goes into the log and is synced once, and only then published: the view, then the events, then
-//! the acknowledgements. The engine hears of it later.
+//! the acknowledgements.
 
 use std::{
     ops::RangeInclusive,
@@ -15,25 +15,21 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use fjall::{OwnedWriteBatch, PersistMode};
 use k1s_env::{Env, Instant};
 use k1s_store::{Change, Error, Result, Revision, Txn};
-use smallvec::SmallVec;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::{
     batch::Batch,
-    error::{OpenError, engine_error, io_error, no_panic},
+    checkpoint::Checkpoint,
+    error::io_error,
     folder::{Folder, Watermark},
-    heads::Hint,
-    history::{History, sweep_until},
+    history::History,
     log::{
         Frame, Segment,
         clean::{self, Run},
     },
     opened::Opened,
-    record::Dead,
     shared::Shared,
 };
 
@@ -51,6 +47,9 @@ const STAY_AWAKE: Duration = Duration::from_micros(50);
 /// How long to wait between two attempts to recover from a failure.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
 
+/// So many revisions are swept before that is written down. After a crash, they are swept again.
+const CHECKPOINT: u64 = 1 << 16;
+
 /// How long to leave the history alone after compacting it has failed.
 const COMPACTION_PAUSE: Duration = Duration::from_secs(30);
 
@@ -63,13 +62,8 @@ pub(crate) enum Command {
     Close(oneshot::Sender<Result<()>>),
 }
 
-/// For each step of a transaction.
-pub(crate) type Hints = SmallVec<[Option<Hint>; 1]>;
-
 pub(crate) struct Write {
     pub(crate) txn: Txn,
-    /// What is known of the keys in it, if anything is.
-    pub(crate) hints: Hints,
     pub(crate) reply: oneshot::Sender<Result<Revision>>,
     /// Its place in the queue, free again when the write is answered.
     pub(crate) permit: OwnedSemaphorePermit,
@@ -79,8 +73,7 @@ pub(crate) struct Writer {
     shared: Arc<Shared>,
     folder: Folder,
     watermark: Watermark,
-    /// `None` only while the engine is being reopened, or if that failed.
-    opened: Option<Opened>,
+    opened: Opened,
     /// The records of the batch that is being put together.
     frame: Frame,
     history: History,
@@ -126,7 +119,7 @@ impl Writer {
             shared,
             folder,
             watermark,
-            opened: Some(opened),
+            opened,
             frame: Frame::default(),
             history,
             queue,
@@ -177,7 +170,7 @@ impl Writer {
             // The next write sees to it.
             (Some(_), _) => None,
             (None, Some(until)) if until > now => Some(until - now),
-            (None, _) => self.opened.as_ref().and_then(|opened| self.history.due(&opened.state, now)),
+            (None, _) => self.history.due(&self.opened.state, now),
         };
         match due {
             None => self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -254,10 +247,8 @@ impl Writer {
             refuse(writes, &error);
             return;
         }
-        let Some((opened, view)) = self.opened.as_mut().zip(self.shared.view.load_full()) else {
-            refuse(writes, &Error::Closed);
-            return;
-        };
+        let opened = &mut self.opened;
+        let view = Arc::new(opened.view());
         let mut batch = Batch::new(&mut self.frame, view, opened.state, writes.len());
         for write in writes {
             batch.add(&self.shared, write);
@@ -268,7 +259,7 @@ impl Writer {
             match opened.log.append(&mut self.frame) {
                 Ok(()) => {
                     self.sync_time = (self.sync_time * 7 + (self.shared.env.now() - began)) / 8;
-                    opened.recent.note(heads, &opened.log.segments(), state);
+                    opened.heads.note(&heads, opened.log.segments(), state);
                     opened.state = state;
                     self.publish(changes);
                 }
@@ -290,49 +281,11 @@ impl Writer {
     }
 
     fn publish(&mut self, changes: Vec<(Arc<Change>, bool)>) {
-        let Some(opened) = &self.opened else { return };
-        if let Err(error) = self.watermark.raise(opened.state.revision) {
+        if let Err(error) = self.watermark.raise(self.opened.state.revision) {
             tracing::warn!(path = %self.watermark.path().display(), %error, "could not note what was acknowledged");
         }
-        let view = Arc::new(opened.view());
+        let view = Arc::new(self.opened.view());
         self.shared.feed.publish_with(changes, || self.shared.view.store(Some(view)));
-    }
-
-    /// Tells the engine of the heads of all records up to `revision`.
-    fn apply_heads(&mut self, revision: Revision) -> Result<()> {
-        let Some(opened) = &mut self.opened else { return Err(Error::Closed) };
-        let (writes, keys) = opened.recent.take(revision);
-        self.commit(writes, PersistMode::Buffer)?;
-        self.show(keys, Some(revision));
-        Ok(())
-    }
-
-    /// Writes a batch to the engine, or notes that it needs help.
-    fn commit(&mut self, writes: OwnedWriteBatch, mode: PersistMode) -> Result<()> {
-        let Some(opened) = &self.opened else { return Err(Error::Closed) };
-        // The engine's own thread may be behind, or have failed since the last time. Wait for it here,
-        // where that can be seen, rather than inside of the engine, which would wait for ever.
-        let working = loop {
-            match opened.engine().working() {
-                Ok(()) if opened.engine().behind() => std::thread::park_timeout(Duration::from_millis(1)),
-                working => break working,
-            }
-        };
-        let commit = || writes.durability(Some(mode)).commit().map_err(|error| engine_error(&error));
-        let committed = working.and_then(|()| no_panic(commit));
-        if let Err(error) = committed {
-            tracing::error!(folder = %self.folder.path().display(), %error, "a write to the engine failed");
-            return Err(self.fail(error));
-        }
-        Ok(())
-    }
-
-    /// Lets readers see what the engine, which has the heads of `keys` and all up to `applied`, and the log have now.
-    fn show(&mut self, keys: Vec<Bytes>, applied: Option<Revision>) {
-        if let Some(opened) = &mut self.opened {
-            opened.recent.show(keys, applied, &opened.log.segments(), opened.state);
-            self.shared.view.store(Some(Arc::new(opened.view())));
-        }
     }
 
     fn fail(&mut self, error: Error) -> Error {
@@ -341,102 +294,58 @@ impl Writer {
         error
     }
 
-    /// Whether writes can be made; after a failure, tries to bring that about.
+    /// Whether writes can be made; after a failure, tries to bring that about: what was never acknowledged is removed from the
+    /// log.
     fn ready(&mut self) -> Result<()> {
         let Some((error, tried)) = &mut self.failed else { return Ok(()) };
         let now = self.shared.env.now();
-        if now - *tried < RECOVERY_PAUSE && self.opened.is_some() {
+        if now - *tried < RECOVERY_PAUSE {
             return Err(error.clone());
         }
-        *tried = now;
-        if let Err(full) = self.folder.probe() {
-            return Err(self.fail(io_error(&full)));
+        let mended = self.folder.probe().and_then(|()| self.opened.log.prepare());
+        if let Err(error) = mended {
+            return Err(self.fail(io_error(&error)));
         }
-        match self.reopen() {
-            Ok(()) => {
-                tracing::info!(folder = %self.folder.path().display(), "writing to disk works again");
-                self.failed = None;
-                *self.shared.trouble.lock() = None;
-                Ok(())
-            }
-            Err(error) => {
-                tracing::error!(folder = %self.folder.path().display(), %error, "the store could not be reopened");
-                Err(self.fail(error))
-            }
-        }
-    }
-
-    /// Removes from the log what was never acknowledged, and opens the engine anew.
-    fn reopen(&mut self) -> Result<()> {
-        self.stop_cleaning();
-        let shared = self.shared.clone();
-        let _gate = shared.gate.write();
-        shared.view.store(None);
-        let acknowledged = self.watermark.revision();
-        let opened = match self.opened.take() {
-            Some(mut before) => {
-                if let Err(error) = before.log.prepare() {
-                    shared.view.store(Some(Arc::new(before.view())));
-                    self.opened = Some(before);
-                    return Err(io_error(&error));
-                }
-                let Opened { log, recent, .. } = before;
-                // With it, the engine is closed: nobody reads now.
-                drop(recent);
-                Opened::with_log(log, &self.folder, &shared.options)
-            }
-            None => Opened::open(&self.folder, &shared.options),
-        };
-        let opened = opened.map_err(OpenError::into_store_error)?;
-        if opened.state.revision != acknowledged {
-            return Err(Error::corrupt(format!(
-                "after a failed write, the store is at revision {} instead of {acknowledged}",
-                opened.state.revision
-            )));
-        }
-        shared.view.store(Some(Arc::new(opened.view())));
-        self.opened = Some(opened);
+        tracing::info!(folder = %self.folder.path().display(), "writing to disk works again");
+        self.failed = None;
+        *self.shared.trouble.lock() = None;
         Ok(())
     }
 
     /// Compacts because somebody asked for it.
     fn compact(&mut self, revision: Revision) -> Result<()> {
-        if self.opened.is_none() {
-            self.ready()?;
+        let state = self.opened.state;
+        if revision > state.revision {
+            return Err(Error::FutureRevision { requested: revision, current: state.revision });
         }
-        let Some(opened) = &self.opened else { return Err(Error::Closed) };
-        if revision > opened.state.revision {
-            return Err(Error::FutureRevision { requested: revision, current: opened.state.revision });
-        }
-        if revision > opened.state.oldest {
+        if revision > state.oldest {
             self.ready()?;
-            self.sweep(revision, PersistMode::SyncData)?;
+            self.sweep(revision)?;
+            // Who asked for it can count on it.
+            self.stop_cleaning();
+            self.checkpoint()?;
         }
         Ok(())
     }
 
-    /// Tells the engine what is new, and keeps the history to its bounds, a little at a time.
+    /// Keeps the history to its bounds, a little at a time.
     fn keep_house(&mut self) {
-        let Some(opened) = &self.opened else { return };
         let now = self.shared.env.now();
-        let state = opened.state;
+        let state = self.opened.state;
         self.history.note(state.revision, now);
-        if self.failed.is_some() {
-            return;
-        }
-        while let Some(revision) = self.opened.as_ref().and_then(|opened| opened.recent.due()) {
-            if self.apply_heads(revision).is_err() {
-                return;
-            }
-        }
-        if self.resting.is_some_and(|until| until > now) {
+        if self.failed.is_some() || self.resting.is_some_and(|until| until > now) {
             return;
         }
         let oldest = self.history.bound(&state, now).max(state.oldest);
         if oldest > state.oldest || self.history.unswept(&state) {
-            match self.sweep(oldest, PersistMode::Buffer) {
-                Ok(()) => self.clean(),
-                Err(error) => self.rest("compaction failed", &error),
+            let done = self.sweep(oldest).and_then(|()| {
+                if self.opened.state.swept.get() - self.opened.written_down.1.get() >= CHECKPOINT {
+                    self.checkpoint()?;
+                }
+                self.clean()
+            });
+            if let Err(error) = done {
+                self.rest("compaction failed", &error);
             }
         }
     }
@@ -447,59 +356,54 @@ impl Writer {
         self.resting = Some(self.shared.env.now() + COMPACTION_PAUSE);
     }
 
-    /// Moves the beginning of the history to `oldest` and counts some of what is superfluous before it.
-    fn sweep(&mut self, oldest: Revision, mode: PersistMode) -> Result<()> {
-        let Some(opened) = &self.opened else { return Err(Error::Closed) };
-        // Heads go from where they are looked for: from the engine.
-        let until = sweep_until(opened.state.revision, oldest);
-        if opened.recent.reach(until) {
-            self.apply_heads(until)?;
-        }
-        let Some((opened, view)) = self.opened.as_ref().zip(self.shared.view.load_full()) else {
-            return Err(Error::Closed);
-        };
-        let mut writes = opened.engine().batch(64);
-        let swept = no_panic(|| History::sweep(&view, oldest, &mut writes))?;
-        self.commit(writes, mode)?;
-        if let Some(opened) = &mut self.opened {
-            opened.state = swept.state;
-            for segment in opened.log.segments().iter() {
-                if let Some(Dead { dead, .. }) = swept.dead.get(&segment.id()) {
-                    segment.set_dead(*dead);
-                }
-            }
-        }
-        self.show(Vec::new(), None);
+    /// Moves the beginning of the history to `oldest` and finds some of what is superfluous before it.
+    fn sweep(&mut self, oldest: Revision) -> Result<()> {
+        let opened = &mut self.opened;
+        let swept = History::sweep(&opened.log.segments(), opened.state, oldest)?;
+        opened.state = swept.state;
+        opened.heads.sweep(&swept.dead, &swept.deleted, swept.state);
+        self.shared.view.store(Some(Arc::new(opened.view())));
         self.shared.feed.compact(swept.state.oldest);
         Ok(())
     }
 
-    /// Begins to clean segments, if that is worth it.
-    fn clean(&mut self) {
-        let Some((opened, commands)) = self.opened.as_ref().zip(self.commands.upgrade()) else { return };
+    /// Writes down how far the history is compacted and what is dead, unless segments are being cleaned: what is left out of
+    /// those has to be what was written down last.
+    fn checkpoint(&mut self) -> Result<()> {
         if self.cleaning.is_some() {
-            return;
+            return Ok(());
         }
-        let Some(run) = clean::choose(&opened.log.segments(), self.shared.options.segment_bytes) else {
-            return;
-        };
-        let view = opened.view().pinned();
+        let opened = &mut self.opened;
+        let (oldest, swept) = (opened.state.oldest, opened.state.swept);
+        if opened.written_down != (oldest, swept) {
+            let checkpoint = Checkpoint::new(oldest, swept, &opened.log.segments());
+            checkpoint.write(&self.folder.checkpoint()).map_err(|error| io_error(&error))?;
+            opened.written_down = (oldest, swept);
+        }
+        Ok(())
+    }
+
+    /// Begins to clean segments, if that is worth it.
+    fn clean(&mut self) -> Result<()> {
+        let Some(commands) = self.commands.upgrade() else { return Ok(()) };
+        if self.cleaning.is_some() {
+            return Ok(());
+        }
+        let segments = self.opened.log.segments();
+        let Some(run) = clean::choose(&segments, self.shared.options.segment_bytes) else { return Ok(()) };
+        self.checkpoint()?;
+        let swept = self.opened.state.swept;
         let stop = Arc::new(AtomicBool::new(false));
         // While it works, this is one more who has the store.
         let (token, folder, commands) = (stop.clone(), self.folder.log(), Sender::clone(&commands));
         let work = move || {
-            let copy = no_panic(|| {
-                // What the log is about to forget must be safe in the engine.
-                view.heads.engine().sync()?;
-                clean::clean(&view, &run, &folder, &token)
-            });
-            drop(view);
+            let copy = clean::clean(&run, swept, &folder, &token);
             let _ = commands.send(Command::Cleaned(Cleaned { run, copy, stop: token }));
         };
-        match self.shared.env.spawn_thread("store-disk-clean", work) {
-            Ok(thread) => self.cleaning = Some(Cleaning { stop, thread }),
-            Err(error) => self.rest("no thread to clean segments", &io_error(&error)),
-        }
+        let thread =
+            self.shared.env.spawn_thread("store-disk-clean", work).map_err(|error| io_error(&error))?;
+        self.cleaning = Some(Cleaning { stop, thread });
+        Ok(())
     }
 
     fn stop_cleaning(&mut self) {
@@ -517,46 +421,29 @@ impl Writer {
         {
             return;
         }
-        let Some(opened) = &mut self.opened else { return };
         let copy = match copy {
             Ok(Some(copy)) => copy,
             Ok(None) => return,
             Err(error) => return self.rest("segments could not be cleaned", &error),
         };
-        let run = run.segments;
-        let sum = |count: fn(&Segment) -> u32| run.iter().map(|segment| count(segment)).sum::<u32>();
         // What died since it was copied is in it still.
-        let dead = sum(Segment::dead).saturating_sub(sum(Segment::records) - copy.records());
-        copy.set_dead(dead);
-        let (id, dead) = (copy.id(), Dead { dead, of: copy.records() });
-        if let Err(error) = opened.log.replace(&run, copy) {
+        copy.set_dead(clean::died_since(&run));
+        if let Err(error) = self.opened.log.replace(&run.segments, copy) {
             return self.rest("cleaned segments could not be put into place", &io_error(&error));
         }
-        let mut writes = opened.engine().batch(run.len());
-        for segment in &run {
-            opened.engine().put_dead(&mut writes, segment.id(), (segment.id() == id).then_some(dead));
-        }
-        if self.commit(writes, PersistMode::Buffer).is_ok() {
-            self.show(Vec::new(), None);
-        }
+        self.opened.heads.show(self.opened.log.segments());
         // The last one to close a large file that is gone already has to wait for it.
         let _ = self.shared.env.spawn_thread("store-disk-close", || drop(run));
-        self.clean();
+        if let Err(error) = self.clean() {
+            self.rest("compaction failed", &error);
+        }
     }
 
     fn close(mut self) -> Result<()> {
         self.shared.feed.close();
         self.stop_cleaning();
-        if self.failed.is_none()
-            && let Some(revision) = self.opened.as_ref().map(|opened| opened.state.revision)
-        {
-            // It is opened faster then. If it fails, the log has it all.
-            let _ = self.apply_heads(revision);
-        }
-        // Those who come now are told; those who read are waited for.
-        let _gate = self.shared.gate.write();
         self.shared.view.store(None);
-        let synced = self.opened.take().map_or(Ok(()), |opened| opened.engine().sync());
+        let written_down = self.checkpoint();
         while let Ok(command) = self.queue.try_recv() {
             match command {
                 Command::Write(write) => drop(write.reply.send(Err(Error::Closed))),
@@ -565,7 +452,11 @@ impl Writer {
                 Command::Close(reply) => drop(reply.send(Ok(()))),
             }
         }
-        synced
+        if let Err(error) = written_down {
+            // The log has it all; it takes a little longer to open.
+            tracing::warn!(folder = %self.folder.path().display(), %error, "could not note how far the history is compacted");
+        }
+        Ok(())
     }
 }
 

@@ -49,8 +49,7 @@ struct Little;
 impl Backend for Little {
     async fn fresh(&self) -> Fresh {
         let feed = FeedOptions { changes: 3, ..FeedOptions::default() };
-        let small =
-            DiskOptions { memtable_bytes: 32 << 10, segment_bytes: 16 << 10, ..DiskOptions::default() };
+        let small = DiskOptions { segment_bytes: 16 << 10, ..DiskOptions::default() };
         fresh(DiskOptions { feed, ..small }).await
     }
 

@@ -4,7 +4,6 @@
 //! writing thread, on files that do not change; the copy then takes their place at once.
 
 use std::{
-    collections::HashMap,
     fs,
     ops::RangeInclusive,
     path::Path,
@@ -14,17 +13,15 @@ use std::{
     },
 };
 
-use bytes::Bytes;
 use k1s_store::{Result, Revision};
 
 use super::{
-    Frame, Header, Segments, new_path_of,
+    Bits, Frame, Header, Segments, new_path_of,
     segment::{Segment, write_all_at},
 };
 use crate::{
     error::io_error,
     record::{Pointer, Record},
-    view::View,
 };
 
 /// Frames of the copy have about so many bytes.
@@ -33,8 +30,8 @@ const FRAME_BYTES: usize = 1 << 20;
 /// Neighbours that are to be copied into one segment.
 pub(crate) struct Run {
     pub(crate) segments: Vec<Arc<Segment>>,
-    /// Of which of them nothing is live: each dead record is counted once.
-    all_dead: Vec<bool>,
+    /// Which records of each are left out: those that were dead when it was chosen.
+    pub(crate) dead: Vec<Bits>,
 }
 
 /// Neighbours that are worth cleaning, if there are any, and that fit into one segment.
@@ -69,8 +66,8 @@ pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Run> {
         }
     }
     let segments = full[best?.2].to_vec();
-    let all_dead = segments.iter().map(|segment| segment.dead() == segment.records()).collect();
-    Some(Run { segments, all_dead })
+    let dead = segments.iter().map(|segment| segment.dead()).collect();
+    Some(Run { segments, dead })
 }
 
 /// So many small files are nothing to worry about.
@@ -88,31 +85,33 @@ impl Size {
         if records == 0 {
             return Self { live: 0, dead: 0 };
         }
-        let dead = bytes * u64::from(segment.dead()).min(records) / records;
+        let dead = bytes * u64::from(segment.dead_count()).min(records) / records;
         Self { live: bytes - dead, dead }
     }
 }
 
 /// Copies what is live in `run` into a segment that can take its place. `None` if `stop` says so.
 ///
-/// What was replaced up to the revision that `view`, which is pinned and as old as `run`, is swept to may be left out. The
-/// engine must have everything up to there on disk: the log cannot tell it again.
-pub(crate) fn clean(view: &View, run: &Run, folder: &Path, stop: &AtomicBool) -> Result<Option<Segment>> {
+/// What is dead is known from the checkpoint, and from nothing else when it is left out: that must be on disk, and say the
+/// same as `run` does. `swept` is how far it goes.
+pub(crate) fn clean(run: &Run, swept: Revision, folder: &Path, stop: &AtomicBool) -> Result<Option<Segment>> {
     let (Some(first), Some(last)) = (run.segments.first(), run.segments.last()) else { return Ok(None) };
-    let cleaned = view.state.swept;
-    let header = Header { id: last.id(), from: first.header.from, begin: first.begin(), cleaned };
+    let header = Header { id: last.id(), from: first.header.from, begin: first.begin(), cleaned: swept };
     let copy = Segment::create(&new_path_of(folder, last.id()), header).map_err(|error| io_error(&error))?;
-    let mut survivors = Survivors::new(view);
     let mut frame = Frame::default();
     let mut stopped = false;
-    for (segment, all_dead) in run.segments.iter().zip(&run.all_dead) {
-        if *all_dead {
+    for (segment, dead) in run.segments.iter().zip(&run.dead) {
+        if dead.count() == segment.records() {
             continue;
         }
+        let mut number = 0;
         segment.each(Pointer::new(Revision::FIRST, 0), &mut |pointer, bytes| {
-            if survivors.contain(pointer, &Record::read(pointer, &bytes)?)? {
+            if !dead.contains(number) {
+                // What is damaged is not copied.
+                Record::read(pointer, &bytes)?;
                 frame.push(pointer, |into| into.extend_from_slice(&bytes));
             }
+            number += 1;
             if frame.len() >= FRAME_BYTES {
                 write(&copy, &mut frame)?;
             }
@@ -130,6 +129,22 @@ pub(crate) fn clean(view: &View, run: &Run, folder: &Path, stop: &AtomicBool) ->
     Ok(Some(copy))
 }
 
+/// Which records of the copy of `run` have died since it was chosen.
+pub(crate) fn died_since(run: &Run) -> Bits {
+    let mut died = Bits::default();
+    let mut number = 0;
+    for (segment, dead) in run.segments.iter().zip(&run.dead) {
+        let now = segment.dead();
+        for record in (0..segment.records() as usize).filter(|record| !dead.contains(*record)) {
+            if now.contains(record) {
+                died.set(number);
+            }
+            number += 1;
+        }
+    }
+    died
+}
+
 fn write(copy: &Segment, frame: &mut Frame) -> Result<()> {
     if !frame.is_empty() {
         write_all_at(&copy.file, frame.finish(0), u64::from(copy.end())).map_err(|error| io_error(&error))?;
@@ -137,50 +152,4 @@ fn write(copy: &Segment, frame: &mut Frame) -> Result<()> {
         frame.clear();
     }
     Ok(())
-}
-
-/// Which records can still be read.
-pub(crate) struct Survivors<'a> {
-    view: &'a View,
-    log: Segments,
-    swept: Revision,
-    /// Of keys that were written to since `swept`: their newest record at that time.
-    known: HashMap<Bytes, Option<Pointer>>,
-}
-
-impl<'a> Survivors<'a> {
-    pub(crate) fn new(view: &'a View) -> Self {
-        Self { view, log: view.heads.log(), swept: view.state.swept, known: HashMap::new() }
-    }
-
-    pub(crate) fn contain(&mut self, pointer: Pointer, record: &Record) -> Result<bool> {
-        if pointer.revision > self.swept {
-            return Ok(true);
-        }
-        if record.value.is_none() {
-            return Ok(false);
-        }
-        let Some(head) = self.view.heads.get(&record.key)? else { return Ok(false) };
-        if head.pointer.revision <= self.swept {
-            return Ok(head.pointer == pointer);
-        }
-        if let Some(survivor) = self.known.get(&record.key) {
-            return Ok(*survivor == Some(pointer));
-        }
-        let survivor = self.newest_then(head.pointer)?;
-        self.known.insert(Bytes::copy_from_slice(&record.key), survivor);
-        Ok(survivor == Some(pointer))
-    }
-
-    /// The newest record up to `swept` of the key that `later` belongs to.
-    fn newest_then(&self, later: Pointer) -> Result<Option<Pointer>> {
-        let mut pointer = later;
-        loop {
-            let record = self.log.get(pointer)?.ok_or_else(|| pointer.missing())?;
-            match record.replaced {
-                Some(replaced) if replaced.revision > self.swept => pointer = replaced,
-                replaced => return Ok(replaced),
-            }
-        }
-    }
 }

@@ -1,14 +1,13 @@
 //! How the log looks on disk. Pure: bytes in, bytes out.
 //!
 //! A segment is a header, then frames: one for each batch of writes that was synced together. A frame is a header and
-//! the records of the batch. A segment that is full ends with an index. All numbers are big-endian.
+//! the records of the batch. A segment that is full ends with a directory. All numbers are big-endian.
 //!
 //! ```text
-//!   segment   "k1s log\n", id: u64, from: u64, begin: u64, cleaned: u64, checksum: u64
-//!   frame     01 "k1s", records: u32, bytes: u32, revision: u64 (the last in it), checksum: u64, then its records
-//!   record    02 "rec", pointer: u64 u32, bytes: u32, then the record
-//!   index     03 "idx", a (pointer: u64 u32, offset: u32) for every few kilobytes of records, then
-//!             entries: u32, records: u32, end of the frames: u32, last pointer: u64 u32, checksum: u64, "k1s end\n"
+//!   segment    "k1s log\n", id: u64, from: u64, begin: u64, cleaned: u64, checksum: u64
+//!   frame      01 "k1s", records: u32, bytes: u32, revision: u64 (the last in it), checksum: u64, then its records
+//!   record     02 "rec", pointer: u64 u32, bytes: u32, then the record
+//!   directory  see [`directory`](super::directory)
 //! ```
 //!
 //! Behind the last frame of the segment that is written to there may be zeros: room that was made beforehand.
@@ -21,17 +20,10 @@ use crate::record::Pointer;
 const SEGMENT: &[u8; 8] = b"k1s log\n";
 const FRAME: &[u8; 4] = b"\x01k1s";
 const RECORD: &[u8; 4] = b"\x02rec";
-const INDEX: &[u8; 4] = b"\x03idx";
-const END: &[u8; 8] = b"k1s end\n";
 
 pub(super) const SEGMENT_HEADER: usize = 8 + 4 * 8 + 8;
 const FRAME_HEADER: usize = 4 + 4 + 4 + 8 + 8;
 const RECORD_HEADER: usize = 4 + Pointer::LEN + 4;
-const ENTRY: usize = Pointer::LEN + 4;
-pub(super) const INDEX_TRAILER: usize = 4 + 4 + 4 + Pointer::LEN + 8 + 8;
-
-/// So many bytes of records have one entry in the index, or a single record that is longer.
-const INDEXED: u32 = 4 << 10;
 
 /// What the first bytes of a segment say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,9 +107,13 @@ impl Frame {
         self.records.clear();
     }
 
-    /// The records, and where they begin.
-    pub(super) fn records(&self) -> &[(Pointer, u32)] {
-        &self.records
+    /// The records.
+    pub(super) fn records(&self) -> impl Iterator<Item = Placed<'_>> {
+        self.records.iter().map(|(pointer, at)| {
+            let at = *at as usize;
+            let len = short(&self.bytes[at + RECORD_HEADER - 4..][..4]).unwrap_or(0);
+            Placed { pointer: *pointer, at, bytes: &self.bytes[at + RECORD_HEADER..][..len as usize] }
+        })
     }
 
     /// The whole frame, followed by `room` zeros that are not part of it.
@@ -244,93 +240,11 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-/// Where to look for a record in a segment.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Index {
-    /// Some records, in order, and where they begin.
-    entries: Vec<(Pointer, u32)>,
-    /// How many records there are.
-    pub(super) records: u32,
-    /// Where the frames end.
-    pub(super) end: u32,
-    /// The last record, if there is any.
-    pub(super) last: Option<Pointer>,
-}
-
-impl Index {
-    pub(super) fn new() -> Self {
-        Self { end: SEGMENT_HEADER as u32, ..Self::default() }
-    }
-
-    /// Notes a record that begins at `offset`.
-    pub(super) fn add(&mut self, pointer: Pointer, offset: u32) {
-        if self.entries.last().is_none_or(|(_, last)| offset - last >= INDEXED) {
-            self.entries.push((pointer, offset));
-        }
-        self.records += 1;
-        self.last = Some(pointer);
-    }
-
-    /// Between which places the record must be, if it is here.
-    pub(super) fn find(&self, pointer: Pointer) -> Option<(u32, u32)> {
-        let next = self.entries.partition_point(|(first, _)| *first <= pointer);
-        let (_, begin) = self.entries.get(next.checked_sub(1)?)?;
-        Some((*begin, self.entries.get(next).map_or(self.end, |(_, end)| *end)))
-    }
-
-    /// From where to read to meet the first record that is not before `pointer`.
-    pub(super) fn seek(&self, pointer: Pointer) -> u32 {
-        let next = self.entries.partition_point(|(first, _)| *first <= pointer);
-        match next.checked_sub(1).and_then(|place| self.entries.get(place)) {
-            Some((_, begin)) => *begin,
-            None => SEGMENT_HEADER as u32,
-        }
-    }
-
-    pub(super) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(4 + self.entries.len() * ENTRY + INDEX_TRAILER);
-        bytes.extend_from_slice(INDEX);
-        for (pointer, offset) in &self.entries {
-            bytes.extend_from_slice(&pointer.encode());
-            bytes.extend_from_slice(&offset.to_be_bytes());
-        }
-        for number in [self.entries.len() as u32, self.records, self.end] {
-            bytes.extend_from_slice(&number.to_be_bytes());
-        }
-        bytes.extend_from_slice(&self.last.map_or([0; Pointer::LEN], Pointer::encode));
-        bytes.extend_from_slice(&xxh3_64(&bytes).to_be_bytes());
-        bytes.extend_from_slice(END);
-        bytes
-    }
-
-    /// How many bytes the index has that ends with `trailer`, if one does.
-    pub(super) fn len_by_trailer(trailer: &[u8; INDEX_TRAILER]) -> Option<usize> {
-        let entries = short(trailer.strip_suffix(END)?.get(..4)?)?;
-        Some(4 + entries as usize * ENTRY + INDEX_TRAILER)
-    }
-
-    /// The index in `bytes`, all of which it is, if they are whole.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let (body, sum) = bytes.strip_suffix(END)?.split_last_chunk::<8>()?;
-        if u64::from_be_bytes(*sum) != xxh3_64(body) {
-            return None;
-        }
-        let (entries, trailer) = body.split_at_checked(body.len().checked_sub(INDEX_TRAILER - 16)?)?;
-        let entries = entries
-            .strip_prefix(INDEX)?
-            .chunks_exact(ENTRY)
-            .map(|entry| Some((Pointer::decode(&entry[..Pointer::LEN])?, short(&entry[Pointer::LEN..])?)));
-        let (records, end) = (short(&trailer[4..8])?, short(&trailer[8..12])?);
-        let last = (records > 0).then(|| Pointer::decode(&trailer[12..])).flatten();
-        Some(Self { entries: entries.collect::<Option<_>>()?, records, end, last })
-    }
-}
-
-fn number(bytes: &[u8]) -> Option<u64> {
+pub(super) fn number(bytes: &[u8]) -> Option<u64> {
     bytes.try_into().ok().map(u64::from_be_bytes)
 }
 
-fn short(bytes: &[u8]) -> Option<u32> {
+pub(super) fn short(bytes: &[u8]) -> Option<u32> {
     bytes.try_into().ok().map(u32::from_be_bytes)
 }
 
@@ -387,32 +301,6 @@ mod tests {
         assert!(frame_follows(&both));
         assert!(!frame_follows(&both[..both.len() - 1]));
         assert!(!frame_follows(&first));
-    }
-
-    #[test]
-    fn an_index_finds_records_and_comes_back_as_it_was() {
-        let mut index = Index::new();
-        for revision in 10..200 {
-            index.add(pointer(revision), SEGMENT_HEADER as u32 + (revision as u32 - 10) * 100);
-        }
-        index.end = SEGMENT_HEADER as u32 + 19_000;
-        for revision in 10..200 {
-            let place = SEGMENT_HEADER as u32 + (revision as u32 - 10) * 100;
-            let (begin, end) = index.find(pointer(revision)).unwrap();
-            assert!(begin <= place && place < end && end - begin <= INDEXED + 100, "{revision}");
-        }
-        assert_eq!(index.find(pointer(9)), None);
-        assert_eq!(index.seek(pointer(9)), SEGMENT_HEADER as u32);
-        let bytes = index.encode();
-        let trailer = bytes.last_chunk().unwrap();
-        assert_eq!(Index::len_by_trailer(trailer), Some(bytes.len()));
-        assert_eq!(Index::decode(&bytes), Some(index));
-        for bit in 0..bytes.len() * 8 {
-            let mut damaged = bytes.clone();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Index::decode(&damaged), None, "bit {bit}");
-        }
-        assert_eq!(Index::decode(&Index::new().encode()), Some(Index::new()));
     }
 
     #[test]

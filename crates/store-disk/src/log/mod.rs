@@ -3,9 +3,10 @@
 //! A batch of writes is one frame, written to the end of the last segment and synced. That is all that makes it
 //! durable, and the only time it is written, unless it outlives most of its neighbours: see [`clean`].
 //!
-//! Records are found by their pointers. Each segment has an index with a few of them, which is in memory.
+//! Records are found by their pointers. Each segment has a [`directory`] of them, which is in memory.
 
 pub(crate) mod clean;
+mod directory;
 mod format;
 mod segment;
 
@@ -23,10 +24,11 @@ use crate::{
     folder::sync,
     record::{Pointer, Record},
 };
+pub(crate) use directory::Bits;
 pub(crate) use format::Frame;
 use format::{Header, SEGMENT_HEADER};
-pub(crate) use segment::Segment;
 use segment::Torn;
+pub(crate) use segment::{Expect, Segment};
 
 /// A sync takes less time if nothing but contents has changed: neither the length of the file nor where it is on disk. So
 /// a small frame that reaches new ground is written with so many zeros behind it.
@@ -77,14 +79,11 @@ impl Segments {
         self.0.iter().rev().find_map(|segment| segment.last())
     }
 
-    /// The latest revision that records were left out for.
-    pub(crate) fn cleaned(&self) -> Revision {
-        self.0.iter().map(|segment| segment.header.cleaned).max().unwrap_or(Revision::FIRST)
-    }
-
-    /// Whether it is the one that is written to.
-    pub(crate) fn is_growing(&self, segment: &Arc<Segment>) -> bool {
-        self.0.last().is_some_and(|last| Arc::ptr_eq(last, segment))
+    /// Notes that nobody can read a record any more.
+    pub(crate) fn kill(&self, pointer: Pointer) {
+        if let Some(segment) = self.of(pointer.revision) {
+            segment.kill(pointer);
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Segment>> {
@@ -124,8 +123,14 @@ impl Log {
     }
 
     /// Opens a log, in which everything up to `acknowledged` must be whole. Changes nothing: that is for
-    /// [`prepare`](Self::prepare) when it is clear that the store is sound.
-    pub(crate) fn open(folder: &Path, segment_bytes: u64, acknowledged: Revision) -> Result<Self, OpenError> {
+    /// [`prepare`](Self::prepare) when it is clear that the store is sound. All segments but the last are what is
+    /// `expected`.
+    pub(crate) fn open(
+        folder: &Path,
+        segment_bytes: u64,
+        acknowledged: Revision,
+        expected: Expect,
+    ) -> Result<Self, OpenError> {
         let mut ids = Vec::new();
         let entries = fs::read_dir(folder).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => OpenError::damaged(folder, "the folder is missing"),
@@ -149,7 +154,11 @@ impl Log {
                 Some(wanted) if *id < wanted => return Err(missing(folder, wanted)),
                 _ => {}
             }
-            let (segment, torn_there) = Segment::open(&path, wanted.is_none())?;
+            let expect = match expected {
+                Expect::Directory if wanted.is_none() => Expect::Frames,
+                expected => expected,
+            };
+            let (segment, torn_there) = Segment::open(&path, expect)?;
             if segment.id() != *id || !(1..=*id).contains(&segment.header.from) {
                 return Err(OpenError::damaged(&path, "it is the file of another segment"));
             }
@@ -204,7 +213,7 @@ impl Log {
             return Ok(());
         }
         if let Some(last) = self.last() {
-            if last.is_sealed()? {
+            if last.is_sealed() {
                 self.roll()?;
             } else {
                 last.cut()?;
@@ -289,12 +298,16 @@ impl Log {
         Ok(())
     }
 
+    /// Completes all segments but the last.
+    pub(crate) fn seal(&self) -> io::Result<()> {
+        let full = self.segments.0.split_last().map_or(&[][..], |(_, full)| full);
+        full.iter().try_for_each(|segment| segment.seal())
+    }
+
     /// Completes the last segment and begins another.
     fn roll(&mut self) -> io::Result<()> {
         let Some(last) = self.last() else { return Err(io::ErrorKind::NotFound.into()) };
-        if !last.is_sealed()? {
-            last.seal()?;
-        }
+        last.seal()?;
         let id = last.id() + 1;
         let begin = self.segments.last().map_or(Revision::FIRST, |last| last.revision.next());
         let header = Header { id, from: id, begin, cleaned: Revision::FIRST };

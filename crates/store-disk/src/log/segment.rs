@@ -4,17 +4,19 @@ use std::{
     fs::{File, OpenOptions},
     io,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
 };
 
 use bytes::Bytes;
 use k1s_store::{Error, Result, Revision};
 use parking_lot::RwLock;
 
-use super::format::{self, Found, Frame, Header, INDEX_TRAILER, Index, SEGMENT_HEADER};
+use super::{
+    directory::{self, Bits, Directory, Listed, TRAILER},
+    format::{self, Found, Frame, Header, SEGMENT_HEADER},
+};
 use crate::{
     error::{OpenError, io_error},
-    record::{Dead, Pointer, Record},
+    record::{Outline, Pointer, Record},
 };
 
 /// So much is read at a time where all records are wanted.
@@ -26,9 +28,18 @@ pub(crate) struct Segment {
     pub(super) path: PathBuf,
     pub(super) file: File,
     pub(super) header: Header,
-    index: RwLock<Index>,
-    /// How many of its records are known to be superfluous.
-    dead: AtomicU32,
+    directory: RwLock<Directory>,
+}
+
+/// How much of a segment is known without reading its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expect {
+    /// It has a directory.
+    Directory,
+    /// It may still be growing.
+    Frames,
+    /// Its frames end with something that an older format had there.
+    OlderFormat,
 }
 
 /// What is behind the last whole frame, if it is not nothing.
@@ -46,16 +57,16 @@ impl Segment {
         let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(path)?;
         write_all_at(&file, &header.encode(), 0)?;
         file.sync_all()?;
-        Ok(Self::of(path, file, header, Index::new()))
+        Ok(Self::of(path, file, header, Directory::new()))
     }
 
-    fn of(path: &Path, file: File, header: Header, index: Index) -> Self {
-        Self { path: path.to_owned(), file, header, index: RwLock::new(index), dead: AtomicU32::new(0) }
+    fn of(path: &Path, file: File, header: Header, directory: Directory) -> Self {
+        Self { path: path.to_owned(), file, header, directory: RwLock::new(directory) }
     }
 
-    /// Opens a segment. The last one need not have an index, and may end with something else than a frame, which comes
+    /// Opens a segment. The last one need not have a directory, and may end with something else than a frame, which comes
     /// along. Nothing is changed: see [`cut`](Self::cut).
-    pub(super) fn open(path: &Path, is_last: bool) -> Result<(Self, Option<Torn>), OpenError> {
+    pub(super) fn open(path: &Path, expect: Expect) -> Result<(Self, Option<Torn>), OpenError> {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(OpenError::io(path))?;
         let len = file.metadata().map_err(OpenError::io(path))?.len();
         let mut header = [0; SEGMENT_HEADER];
@@ -65,59 +76,79 @@ impl Segment {
             Err(error) => return Err(OpenError::io(path)(error)),
         };
         let header = header.ok_or_else(|| OpenError::damaged(path, "it does not begin as a segment does"))?;
-        let (index, torn) = match Self::read_index(&file, len).map_err(OpenError::io(path))? {
-            Some(index) => (index, None),
-            None if is_last => Self::scan(path, &file, len)?,
-            None => return Err(OpenError::damaged(path, "its index is missing or damaged")),
+        let whole = match expect {
+            Expect::OlderFormat => None,
+            Expect::Directory | Expect::Frames => {
+                Self::read_directory(&file, len).map_err(OpenError::io(path))?
+            }
         };
-        Ok((Self::of(path, file, header, index), torn))
+        let (directory, torn) = match whole.as_deref().and_then(Directory::decode) {
+            Some(directory) => (directory, None),
+            None if expect == Expect::Directory => {
+                return Err(OpenError::damaged(path, "its directory is missing or damaged"));
+            }
+            None => Self::scan(path, &file, len, expect)?,
+        };
+        Ok((Self::of(path, file, header, directory), torn))
     }
 
-    /// The index at the end of a file, if there is one.
-    fn read_index(file: &File, len: u64) -> io::Result<Option<Index>> {
-        let mut trailer = [0; INDEX_TRAILER];
-        let Some(at) = len.checked_sub(INDEX_TRAILER as u64) else { return Ok(None) };
+    /// The directory at the end of a file, if there is one.
+    fn read_directory(file: &File, len: u64) -> io::Result<Option<Vec<u8>>> {
+        let mut trailer = [0; TRAILER];
+        let Some(at) = len.checked_sub(TRAILER as u64) else { return Ok(None) };
         read_exact_at(file, &mut trailer, at)?;
-        let Some(index_len) = Index::len_by_trailer(&trailer) else { return Ok(None) };
-        let Some(at) = len.checked_sub(index_len as u64) else { return Ok(None) };
-        let mut bytes = vec![0; index_len];
-        read_exact_at(file, &mut bytes, at)?;
-        Ok(Index::decode(&bytes).filter(|index| u64::from(index.end) == at))
+        let Some((directory_len, end)) = Directory::by_trailer(&trailer) else { return Ok(None) };
+        if u64::from(end) + directory_len as u64 != len {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; directory_len];
+        read_exact_at(file, &mut bytes, u64::from(end))?;
+        Ok(Some(bytes))
     }
 
     /// Reads all frames, up to what is none.
-    fn scan(path: &Path, file: &File, len: u64) -> Result<(Index, Option<Torn>), OpenError> {
+    fn scan(
+        path: &Path,
+        file: &File,
+        len: u64,
+        expect: Expect,
+    ) -> Result<(Directory, Option<Torn>), OpenError> {
         let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
         read_exact_at(file, &mut bytes, 0).map_err(OpenError::io(path))?;
-        let mut index = Index::new();
+        let mut directory = Directory::new();
         loop {
-            let begin = index.end as usize;
+            let begin = directory.end as usize;
             let rest = bytes.get(begin..).unwrap_or_default();
             match format::find_frame(rest) {
-                Found::Nothing => return Ok((index, None)),
+                Found::Nothing => return Ok((directory, None)),
+                Found::Damage(_) if expect == Expect::OlderFormat && !format::frame_follows(rest) => {
+                    return Ok((directory, None));
+                }
                 Found::Frame { len, body, revision } => {
                     let body_at = begin + len - body.len();
                     let mut sensible = !body.is_empty();
                     for placed in format::records(body) {
-                        match placed {
-                            Ok(placed) if index.last < Some(placed.pointer) => {
-                                index.add(placed.pointer, (body_at + placed.at) as u32);
+                        let outlined =
+                            placed.ok().and_then(|placed| Some((Outline::of(placed.bytes)?, placed)));
+                        match outlined {
+                            Some((outline, placed)) if directory.last() < Some(placed.pointer) => {
+                                directory.add(placed.pointer, (body_at + placed.at) as u32, &outline);
                             }
                             _ => sensible = false,
                         }
                     }
-                    if !sensible || index.last.is_none_or(|last| last.revision != revision) {
+                    if !sensible || directory.last().is_none_or(|last| last.revision != revision) {
                         // Its checksum is right: it was written so, and not by us.
                         return Err(OpenError::damaged(
                             path,
                             format!("the frame at byte {begin} makes no sense"),
                         ));
                     }
-                    index.end = (begin + len) as u32;
+                    directory.end = (begin + len) as u32;
                 }
                 Found::Damage(reason) => {
                     let torn = Torn { reason, at: begin, frame_follows: format::frame_follows(rest) };
-                    return Ok((index, Some(torn)));
+                    return Ok((directory, Some(torn)));
                 }
             }
         }
@@ -125,16 +156,21 @@ impl Segment {
 
     /// Completes it: nothing is added any more.
     pub(super) fn seal(&self) -> io::Result<()> {
-        let index = self.index.read();
-        let end = u64::from(index.end);
+        let (bytes, end) = {
+            let directory = self.directory.read();
+            (directory.encode(), u64::from(directory.end))
+        };
+        let Some(bytes) = bytes else { return Ok(()) };
         self.file.set_len(end)?;
-        write_all_at(&self.file, &index.encode(), end)?;
-        self.file.sync_all()
+        write_all_at(&self.file, &bytes, end)?;
+        self.file.sync_all()?;
+        self.directory.write().complete();
+        Ok(())
     }
 
-    /// Whether it has its index on disk.
-    pub(super) fn is_sealed(&self) -> io::Result<bool> {
-        Ok(Self::read_index(&self.file, self.file.metadata()?.len())?.is_some())
+    /// Whether it has its directory on disk.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.directory.read().entries().is_none()
     }
 
     /// Removes what was written behind the end that is known to be good.
@@ -145,16 +181,29 @@ impl Segment {
 
     /// Lets readers find the records of a frame that was written to the end.
     pub(super) fn extend(&self, frame: &Frame) {
-        let mut index = self.index.write();
-        let begin = index.end;
-        for (pointer, offset) in frame.records() {
-            index.add(*pointer, begin + offset);
+        let mut directory = self.directory.write();
+        let begin = directory.end;
+        for placed in frame.records() {
+            // What is in a frame has been encoded by us.
+            if let Some(outline) = Outline::of(placed.bytes) {
+                directory.add(placed.pointer, begin + placed.at as u32, &outline);
+            }
         }
-        index.end = begin + frame.len() as u32;
+        directory.end = begin + frame.len() as u32;
     }
 
     pub(crate) fn id(&self) -> u64 {
         self.header.id
+    }
+
+    /// The first of the segments that it stands for.
+    pub(crate) fn from(&self) -> u64 {
+        self.header.from
+    }
+
+    /// Records that were superfluous at this revision have been left out.
+    pub(crate) fn cleaned(&self) -> Revision {
+        self.header.cleaned
     }
 
     /// The same segment, whose file has another name now.
@@ -174,34 +223,55 @@ impl Segment {
 
     /// Where its frames end.
     pub(crate) fn end(&self) -> u32 {
-        self.index.read().end
+        self.directory.read().end
     }
 
     pub(crate) fn records(&self) -> u32 {
-        self.index.read().records
+        self.directory.read().records()
     }
 
     /// Its last record.
     pub(crate) fn last(&self) -> Option<Pointer> {
-        self.index.read().last
+        self.directory.read().last()
     }
 
-    pub(crate) fn dead(&self) -> u32 {
-        self.dead.load(Ordering::Relaxed)
+    /// How many of its records nobody can read any more.
+    pub(crate) fn dead_count(&self) -> u32 {
+        self.directory.read().dead().count()
     }
 
-    pub(crate) fn set_dead(&self, dead: u32) {
-        self.dead.store(dead, Ordering::Relaxed);
+    /// Which of its records nobody can read any more.
+    pub(crate) fn dead(&self) -> Bits {
+        self.directory.read().dead().clone()
     }
 
-    /// Whether a number of dead records was counted in this one, not in one that it has replaced.
-    pub(crate) fn is_meant_by(&self, dead: Dead) -> bool {
-        dead.of == self.records() || dead.of == 0 && self.header.cleaned == Revision::FIRST
+    pub(crate) fn set_dead(&self, dead: Bits) {
+        self.directory.write().set_dead(dead);
+    }
+
+    /// Notes that nobody can read a record any more.
+    pub(super) fn kill(&self, pointer: Pointer) {
+        self.directory.write().kill(pointer);
+    }
+
+    /// Calls `each` for every record, with what the directory says of it.
+    pub(crate) fn each_listed(&self, mut each: impl FnMut(&Listed<'_>)) -> Result<()> {
+        let growing = self.directory.read().entries();
+        let listed = match growing {
+            Some(entries) => directory::each(&entries, |listed, _| each(listed)),
+            None => {
+                let len = self.file.metadata().map_err(|error| io_error(&error))?.len();
+                let whole = Self::read_directory(&self.file, len).map_err(|error| io_error(&error))?;
+                let entries = whole.as_deref().and_then(directory::entries_of);
+                entries.and_then(|entries| directory::each(entries, |listed, _| each(listed)))
+            }
+        };
+        listed.ok_or_else(|| Error::corrupt(format!("the directory of {} is damaged", self.path.display())))
     }
 
     /// The record at `pointer`, if it is here.
     pub(crate) fn get(&self, pointer: Pointer) -> Result<Option<Record>> {
-        let Some((begin, end)) = self.index.read().find(pointer) else { return Ok(None) };
+        let Some((begin, end)) = self.directory.read().find(pointer) else { return Ok(None) };
         let bytes = Bytes::from(self.read(begin, end)?);
         for placed in format::records(&bytes) {
             let placed = placed.map_err(|at| self.misplaced(begin, at))?;
@@ -222,8 +292,8 @@ impl Segment {
         each: &mut dyn FnMut(Pointer, Bytes) -> Result<bool>,
     ) -> Result<bool> {
         let (mut at, end) = {
-            let index = self.index.read();
-            (index.seek(first), index.end)
+            let directory = self.directory.read();
+            (directory.begin_from(first), directory.end)
         };
         let mut want = CHUNK;
         while at < end {

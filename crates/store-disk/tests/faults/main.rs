@@ -87,7 +87,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn options() -> DiskOptions {
-    DiskOptions { memtable_bytes: 256 << 10, ..DiskOptions::default() }
+    DiskOptions { segment_bytes: 256 << 10, ..DiskOptions::default() }
 }
 
 fn value(seed: u64) -> Bytes {

@@ -1,0 +1,200 @@
+//! What the log does not say itself: how far the history is compacted, and which records that made superfluous.
+//!
+//! A file of its own, written whole and put into the place of the last one. What happened since is found in the log
+//! again. Only what it says is dead may be left out of the log.
+//!
+//! ```text
+//!   "k1s state\n", oldest: u64, swept: u64, segments: u32, of each: id: u64, from: u64, cleaned: u64, records: u32,
+//!   words: u32, then the words: a bit for each record, set if it is dead: u64; then a checksum: u64
+//! ```
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    path::Path,
+    sync::Arc,
+};
+
+use k1s_store::Revision;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::{
+    error::OpenError,
+    folder::sync,
+    log::{Bits, Segment, Segments},
+};
+
+const BEGIN: &[u8; 10] = b"k1s state\n";
+
+/// What a checkpoint says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Checkpoint {
+    /// The oldest revision that can be read and watched from.
+    pub(crate) oldest: Revision,
+    /// Up to here, superfluous records are known.
+    pub(crate) swept: Revision,
+    dead: Vec<DeadOf>,
+}
+
+/// The dead records of a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct DeadOf {
+    id: u64,
+    from: u64,
+    cleaned: Revision,
+    /// How many records it had.
+    records: u32,
+    dead: Bits,
+}
+
+impl Checkpoint {
+    pub(crate) fn new(oldest: Revision, swept: Revision, log: &Segments) -> Self {
+        let dead_of = |segment: &Arc<Segment>| DeadOf {
+            id: segment.id(),
+            from: segment.from(),
+            cleaned: segment.cleaned(),
+            records: segment.records(),
+            dead: segment.dead(),
+        };
+        Self { oldest, swept, dead: log.iter().map(dead_of).collect() }
+    }
+
+    /// Puts it into the place of the one before.
+    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
+        let new = path.with_extension("new");
+        let mut file = File::create(&new)?;
+        file.write_all(&self.encode())?;
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        path.parent().map_or(Ok(()), sync)
+    }
+
+    pub(crate) fn read(path: &Path) -> Result<Self, OpenError> {
+        let bytes = fs::read(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => OpenError::damaged(path, "the file is missing"),
+            _ => OpenError::io(path)(error),
+        })?;
+        Self::decode(&bytes).ok_or_else(|| OpenError::damaged(path, "it does not match its checksum"))
+    }
+
+    /// Tells the segments which of their records are dead; or says why it cannot be the checkpoint of this log.
+    pub(crate) fn apply(&self, log: &Segments) -> Result<(), String> {
+        for segment in log.iter() {
+            let (id, cleaned) = (segment.id(), segment.cleaned());
+            let known = self.dead.iter().find(|dead| dead.id == id);
+            match known {
+                Some(DeadOf { from, cleaned: then, records, dead, .. })
+                    if (*from, *then) == (segment.from(), cleaned) && *records <= segment.records() =>
+                {
+                    segment.set_dead(dead.clone());
+                }
+                // It was cleaned after this was written, and everything that this knows to be dead was left out.
+                _ if cleaned == self.swept => {}
+                // It has come since.
+                None if cleaned == Revision::FIRST && segment.begin() > self.swept => {}
+                _ => {
+                    return Err(format!(
+                        "it is of another moment than segment {id} of the log: it is swept to revision {}, the segment \
+                         is cleaned up to {cleaned}",
+                        self.swept
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = BEGIN.to_vec();
+        for number in [self.oldest, self.swept] {
+            bytes.extend_from_slice(&number.get().to_be_bytes());
+        }
+        bytes.extend_from_slice(&(self.dead.len() as u32).to_be_bytes());
+        for DeadOf { id, from, cleaned, records, dead } in &self.dead {
+            for number in [*id, *from, cleaned.get()] {
+                bytes.extend_from_slice(&number.to_be_bytes());
+            }
+            bytes.extend_from_slice(&records.to_be_bytes());
+            dead.encode(&mut bytes);
+        }
+        bytes.extend_from_slice(&xxh3_64(&bytes).to_be_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (body, sum) = bytes.split_last_chunk::<8>()?;
+        if u64::from_be_bytes(*sum) != xxh3_64(body) {
+            return None;
+        }
+        let mut rest = body.strip_prefix(BEGIN)?;
+        let (oldest, swept) = (number(&mut rest)?, number(&mut rest)?);
+        let mut dead = Vec::new();
+        for _ in 0..short(&mut rest)? {
+            let (id, from, cleaned) = (number(&mut rest)?, number(&mut rest)?, number(&mut rest)?);
+            let records = short(&mut rest)?;
+            let (bits, behind) = Bits::decode(rest)?;
+            rest = behind;
+            dead.push(DeadOf { id, from, cleaned: cleaned.into(), records, dead: bits });
+        }
+        let fit = dead.iter().all(|of| of.dead.fit(of.records));
+        (rest.is_empty() && fit).then_some(Self { oldest: oldest.into(), swept: swept.into(), dead })
+    }
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u64::from_be_bytes(*number))
+}
+
+fn short(bytes: &mut &[u8]) -> Option<u32> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(u32::from_be_bytes(*number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checkpoint() -> Checkpoint {
+        let mut dead = Bits::default();
+        for number in [0, 3, 70] {
+            dead.set(number);
+        }
+        let cleaned = Revision::new(9);
+        Checkpoint {
+            oldest: Revision::new(30),
+            swept: Revision::new(20),
+            dead: vec![
+                DeadOf { id: 4, from: 1, cleaned, records: 71, dead },
+                DeadOf { id: 5, from: 5, cleaned: Revision::FIRST, records: 0, dead: Bits::default() },
+            ],
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_comes_back_as_it_was_and_notices_every_flipped_bit_and_every_cut() {
+        let bytes = checkpoint().encode();
+        assert_eq!(Checkpoint::decode(&bytes), Some(checkpoint()));
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Checkpoint::decode(&damaged), None, "bit {bit}");
+        }
+        for len in 0..bytes.len() {
+            assert_eq!(Checkpoint::decode(&bytes[..len]), None, "cut to {len}");
+        }
+    }
+
+    #[test]
+    fn the_last_one_that_was_written_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("checkpoint");
+        assert!(matches!(Checkpoint::read(&path), Err(OpenError::Damaged { .. })));
+        checkpoint().write(&path).unwrap();
+        let newer = Checkpoint { oldest: Revision::new(40), ..checkpoint() };
+        newer.write(&path).unwrap();
+        assert_eq!(Checkpoint::read(&path).unwrap(), newer);
+    }
+}

@@ -1,0 +1,370 @@
+//! What is in a segment: every record with its place and its key, and which of them are dead.
+//!
+//! It is written behind the last frame of a segment that is full. Who opens the log learns all keys from the directories,
+//! and need not read the records.
+//!
+//! ```text
+//!   directory  03 "dir", entries, then
+//!              bytes of the entries: u32, records: u32, end of the frames: u32, checksum: u64, "k1s end\n"
+//!   entry      pointer: u64 u32, offset: u32, size: u32 (or ffffffff: the key is deleted),
+//!              bytes of the key that are those of the entry before: u16, others: u16, then these
+//! ```
+
+use k1s_store::Revision;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::format::{SEGMENT_HEADER, number, short};
+use crate::record::{Head, Outline, Pointer};
+
+const DIRECTORY: &[u8; 4] = b"\x03dir";
+const END: &[u8; 8] = b"k1s end\n";
+
+const ENTRY: usize = Head::LEN + 4 + 2 + 2;
+pub(super) const TRAILER: usize = 4 + 4 + 4 + 8 + 8;
+
+/// Where the records of a segment are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Directory {
+    /// Of each record, in order.
+    revisions: Vec<u64>,
+    /// Its place in its revision, and where it begins in the segment.
+    places: Vec<(u32, u32)>,
+    /// Where the frames end.
+    pub(super) end: u32,
+    /// Which records nobody can read any more.
+    dead: Bits,
+    /// As long as the segment grows.
+    growing: Option<Entries>,
+}
+
+/// The entries of a directory that is being put together.
+#[derive(Clone, Debug, Default)]
+struct Entries {
+    bytes: Vec<u8>,
+    last_key: Vec<u8>,
+}
+
+/// A record as its segment's directory has it.
+pub(crate) struct Listed<'a> {
+    /// Its number in the segment.
+    pub(crate) number: usize,
+    pub(crate) key: &'a [u8],
+    pub(crate) head: Head,
+}
+
+impl Directory {
+    /// The one of an empty segment.
+    pub(super) fn new() -> Self {
+        Self { end: SEGMENT_HEADER as u32, growing: Some(Entries::default()), ..Self::default() }
+    }
+
+    /// Adds a record that begins at `offset`.
+    pub(super) fn add(&mut self, pointer: Pointer, offset: u32, outline: &Outline<'_>) {
+        self.revisions.push(pointer.revision.get());
+        self.places.push((pointer.index, offset));
+        if let Some(entries) = &mut self.growing {
+            entries.add(Head { pointer, size: outline.size }, offset, outline.key);
+        }
+    }
+
+    pub(super) fn records(&self) -> u32 {
+        self.revisions.len() as u32
+    }
+
+    fn pointer(&self, number: usize) -> Option<Pointer> {
+        Some(Pointer::new(Revision::new(*self.revisions.get(number)?), self.places.get(number)?.0))
+    }
+
+    /// The last record, if there is any.
+    pub(super) fn last(&self) -> Option<Pointer> {
+        self.pointer(self.revisions.len().checked_sub(1)?)
+    }
+
+    /// The number of the first record that is not before `pointer`.
+    fn seek(&self, pointer: Pointer) -> usize {
+        let number = self.revisions.partition_point(|revision| *revision < pointer.revision.get());
+        if self.pointer(number).is_none_or(|found| found >= pointer) {
+            return number;
+        }
+        // One of several of its revision.
+        let same = self.revisions[number..].partition_point(|revision| *revision == pointer.revision.get());
+        number + self.places[number..number + same].partition_point(|(index, _)| *index < pointer.index)
+    }
+
+    fn number_of(&self, pointer: Pointer) -> Option<usize> {
+        let number = self.seek(pointer);
+        (self.pointer(number) == Some(pointer)).then_some(number)
+    }
+
+    /// Where a record begins; behind the last one, where the frames end.
+    fn begin(&self, number: usize) -> u32 {
+        self.places.get(number).map_or(self.end, |(_, offset)| *offset)
+    }
+
+    /// Where a record is. Behind it there may be the header of another frame.
+    pub(super) fn find(&self, pointer: Pointer) -> Option<(u32, u32)> {
+        let number = self.number_of(pointer)?;
+        Some((self.begin(number), self.begin(number + 1)))
+    }
+
+    /// From where to read to meet the first record that is not before `pointer`.
+    pub(super) fn begin_from(&self, pointer: Pointer) -> u32 {
+        self.begin(self.seek(pointer))
+    }
+
+    /// Notes that nobody can read a record any more.
+    pub(super) fn kill(&mut self, pointer: Pointer) {
+        if let Some(number) = self.number_of(pointer) {
+            self.dead.set(number);
+        }
+    }
+
+    pub(super) fn dead(&self) -> &Bits {
+        &self.dead
+    }
+
+    pub(super) fn set_dead(&mut self, dead: Bits) {
+        self.dead = dead;
+    }
+
+    /// Forgets what is only needed to write it.
+    pub(super) fn complete(&mut self) {
+        self.growing = None;
+        self.revisions.shrink_to_fit();
+        self.places.shrink_to_fit();
+    }
+
+    /// The entries, if it has them.
+    pub(super) fn entries(&self) -> Option<Vec<u8>> {
+        self.growing.as_ref().map(|entries| entries.bytes.clone())
+    }
+
+    /// As it is written behind the frames, unless it has been.
+    pub(super) fn encode(&self) -> Option<Vec<u8>> {
+        let entries = &self.growing.as_ref()?.bytes;
+        let mut bytes = Vec::with_capacity(4 + entries.len() + TRAILER);
+        bytes.extend_from_slice(DIRECTORY);
+        bytes.extend_from_slice(entries);
+        for number in [entries.len() as u32, self.records(), self.end] {
+            bytes.extend_from_slice(&number.to_be_bytes());
+        }
+        bytes.extend_from_slice(&xxh3_64(&bytes).to_be_bytes());
+        bytes.extend_from_slice(END);
+        Some(bytes)
+    }
+
+    /// How many bytes the directory has that ends with `trailer`, and where the frames end, if one does.
+    pub(super) fn by_trailer(trailer: &[u8; TRAILER]) -> Option<(usize, u32)> {
+        let trailer = trailer.strip_suffix(END)?;
+        Some((4 + short(&trailer[..4])? as usize + TRAILER, short(&trailer[8..12])?))
+    }
+
+    /// The directory in `bytes`, all of which it is, if they are whole.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (entries, trailer) = check(bytes)?;
+        let (records, end) = (short(&trailer[4..8])?, short(&trailer[8..12])?);
+        let mut directory = Self { end, ..Self::default() };
+        directory.revisions.reserve_exact(records as usize);
+        directory.places.reserve_exact(records as usize);
+        each(entries, |listed, offset| {
+            directory.revisions.push(listed.head.pointer.revision.get());
+            directory.places.push((listed.head.pointer.index, offset));
+        })?;
+        (directory.records() == records).then_some(directory)
+    }
+}
+
+/// The entries and the trailer of a whole directory.
+fn check(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (body, sum) = bytes.strip_suffix(END)?.split_last_chunk::<8>()?;
+    if u64::from_be_bytes(*sum) != xxh3_64(body) {
+        return None;
+    }
+    let (entries, trailer) = body.split_at_checked(body.len().checked_sub(TRAILER - 16)?)?;
+    Some((entries.strip_prefix(DIRECTORY)?, trailer))
+}
+
+/// The entries in a directory, if that is whole.
+pub(super) fn entries_of(bytes: &[u8]) -> Option<&[u8]> {
+    Some(check(bytes)?.0)
+}
+
+/// Calls `each` for every entry, with where the record begins. `None` if something else comes.
+pub(super) fn each(mut entries: &[u8], mut each: impl FnMut(&Listed<'_>, u32)) -> Option<()> {
+    let mut key = Vec::new();
+    let mut number = 0;
+    while !entries.is_empty() {
+        let (entry, rest) = entries.split_at_checked(ENTRY)?;
+        let (head, entry) = entry.split_at(Head::LEN);
+        let (offset, lengths) = (short(&entry[..4])?, short(&entry[4..])?);
+        let (shared, others) = ((lengths >> 16) as usize, (lengths & 0xffff) as usize);
+        let (others, rest) = rest.split_at_checked(others)?;
+        if shared > key.len() {
+            return None;
+        }
+        key.truncate(shared);
+        key.extend_from_slice(others);
+        each(&Listed { number, key: &key, head: Head::decode(head)? }, offset);
+        number += 1;
+        entries = rest;
+    }
+    Some(())
+}
+
+impl Entries {
+    fn add(&mut self, head: Head, offset: u32, key: &[u8]) {
+        // The store's limit for keys keeps both lengths far below 16 bits.
+        let shared = self.last_key.iter().zip(key).take_while(|(last, this)| last == this).count();
+        let others = &key[shared..];
+        self.bytes.extend_from_slice(&head.encode());
+        self.bytes.extend_from_slice(&offset.to_be_bytes());
+        self.bytes.extend_from_slice(&(shared as u16).to_be_bytes());
+        self.bytes.extend_from_slice(&(others.len() as u16).to_be_bytes());
+        self.bytes.extend_from_slice(others);
+        self.last_key.truncate(shared);
+        self.last_key.extend_from_slice(others);
+    }
+}
+
+/// A set of records of a segment, by their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+    count: u32,
+}
+
+impl Bits {
+    pub(crate) fn set(&mut self, number: usize) {
+        let word = number / 64;
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let bit = 1 << (number % 64);
+        self.count += u32::from(self.words[word] & bit == 0);
+        self.words[word] |= bit;
+    }
+
+    pub(crate) fn contains(&self, number: usize) -> bool {
+        self.words.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Appends how many words there are: u32, and the words.
+    pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&(self.words.len() as u32).to_be_bytes());
+        for word in &self.words {
+            bytes.extend_from_slice(&word.to_be_bytes());
+        }
+    }
+
+    /// The set that `bytes` begin with, and what follows.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (len, rest) = bytes.split_first_chunk::<4>()?;
+        let (words, rest) = rest.split_at_checked((u32::from_be_bytes(*len) as usize).checked_mul(8)?)?;
+        let words: Vec<u64> = words.chunks_exact(8).filter_map(number).collect();
+        let count = words.iter().map(|word| word.count_ones()).sum();
+        Some((Self { words, count }, rest))
+    }
+
+    /// Whether all are among the first `records`.
+    pub(crate) fn fit(&self, records: u32) -> bool {
+        let last = self.words.iter().rposition(|word| *word != 0);
+        last.is_none_or(|last| {
+            last as u64 * 64 + 64 - u64::from(self.words[last].leading_zeros()) <= u64::from(records)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pointer(revision: u64, index: u32) -> Pointer {
+        Pointer::new(Revision::new(revision), index)
+    }
+
+    fn directory() -> Directory {
+        let mut directory = Directory::new();
+        for record in 0..200 {
+            let key = format!("/objects/{}", record * 7919 % 200);
+            let outline = Outline { key: key.as_bytes(), size: (record % 7 != 0).then_some(record) };
+            // Three records in each revision, and no revision that is a multiple of ten.
+            let revision = u64::from(10 + record / 3);
+            if !revision.is_multiple_of(10) {
+                directory.add(pointer(revision, record % 3), SEGMENT_HEADER as u32 + record * 100, &outline);
+            }
+        }
+        directory.end = SEGMENT_HEADER as u32 + 20_000;
+        directory
+    }
+
+    #[test]
+    fn records_are_found_and_their_neighbours_are_not_taken_for_them() {
+        let directory = directory();
+        for record in 0..200 {
+            let (revision, place) = (u64::from(10 + record / 3), SEGMENT_HEADER as u32 + record * 100);
+            let found = directory.find(pointer(revision, record % 3));
+            if revision.is_multiple_of(10) {
+                assert_eq!(found, None);
+            } else {
+                assert_eq!(found.map(|(begin, _)| begin), Some(place));
+                assert_eq!(directory.begin_from(pointer(revision, record % 3)), place);
+            }
+        }
+        assert_eq!(directory.find(pointer(11, 3)), None);
+        assert_eq!(directory.find(pointer(9, 0)), None);
+        assert_eq!(directory.begin_from(pointer(9, 0)), SEGMENT_HEADER as u32 + 300, "the first there is");
+        assert_eq!(directory.begin_from(pointer(900, 0)), directory.end);
+    }
+
+    #[test]
+    fn a_directory_comes_back_as_it_was_and_notices_every_flipped_bit() {
+        let directory = directory();
+        let bytes = directory.encode().unwrap();
+        assert_eq!(Directory::by_trailer(bytes.last_chunk().unwrap()), Some((bytes.len(), directory.end)));
+        let read = Directory::decode(&bytes).unwrap();
+        assert_eq!(
+            (&read.revisions, &read.places, read.end),
+            (&directory.revisions, &directory.places, directory.end)
+        );
+        let mut listed = Vec::new();
+        each(entries_of(&bytes).unwrap(), |entry, offset| {
+            listed.push((String::from_utf8(entry.key.to_vec()).unwrap(), entry.head, offset));
+        })
+        .unwrap();
+        let record = 50;
+        let place =
+            listed.iter().find(|(_, _, offset)| *offset == SEGMENT_HEADER as u32 + record * 100).unwrap();
+        let head = Head { pointer: pointer(26, 2), size: Some(50) };
+        assert_eq!((&place.0[..], place.1), (&format!("/objects/{}", 50 * 7919 % 200)[..], head));
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(Directory::decode(&damaged).is_none(), "bit {bit}");
+        }
+        assert_eq!(Directory::decode(&Directory::new().encode().unwrap()).unwrap().last(), None);
+    }
+
+    #[test]
+    fn dead_records_are_counted_once() {
+        let mut directory = directory();
+        for pointer in [pointer(11, 0), pointer(11, 0), pointer(75, 1), pointer(30, 0)] {
+            directory.kill(pointer);
+        }
+        let dead = directory.dead();
+        assert_eq!(dead.count(), 2, "there is no revision 30");
+        let numbers: Vec<_> = (0..200).filter(|number| dead.contains(*number)).collect();
+        assert_eq!(numbers.first(), Some(&0));
+        let mut bytes = Vec::new();
+        dead.encode(&mut bytes);
+        bytes.push(9);
+        let (read, rest) = Bits::decode(&bytes).unwrap();
+        assert_eq!((&read, rest), (dead, &[9][..]));
+        let last = *numbers.last().unwrap() as u32;
+        assert!(read.fit(last + 1) && !read.fit(last));
+    }
+}
