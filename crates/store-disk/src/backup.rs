@@ -18,10 +18,11 @@ use crate::{
 /// So many bytes go into one frame of the copy.
 const FRAME_BYTES: usize = 1 << 20;
 
-/// Makes a store in `target` that is what `view` shows.
+/// Makes a store in `target` that is what `view` shows of the one in `source`.
 pub(crate) fn backup(
     view: &View,
     dead: &Dead,
+    source: &Path,
     target: &Path,
     options: &DiskOptions,
 ) -> Result<Revision, OpenError> {
@@ -34,10 +35,7 @@ pub(crate) fn backup(
     }
     folder.create(view.state.revision, |folder| {
         copy(view, dead, folder, options).map_err(|error| match error {
-            Error::Corrupt { reason } => OpenError::Unsuitable {
-                folder: target.to_owned(),
-                reason: format!("the store is damaged and cannot be copied: {reason}"),
-            },
+            Error::Corrupt { reason } => OpenError::damaged(source, format!("it cannot be copied: {reason}")),
             other => OpenError::io(target)(std::io::Error::other(other.to_string())),
         })
     })?;

@@ -68,7 +68,18 @@ impl Heads {
         self.0.read().keys.get(key)
     }
 
-    /// The same, with the log that the record is in.
+    /// Looks at the heads of some keys that will be written to.
+    ///
+    /// There is one thread that writes and many that want it to. It finds what they have just looked at in the processor's
+    /// cache; else, with many keys, it would do little but wait for memory.
+    pub(crate) fn look_at<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
+        let newest = self.0.read();
+        for key in keys.take(16) {
+            std::hint::black_box(newest.keys.get(key));
+        }
+    }
+
+    /// The newest record of a key, if it has any, and the log that it is in.
     pub(crate) fn find(&self, key: &[u8]) -> Option<(Head, Segments)> {
         let newest = self.0.read();
         Some((newest.keys.get(key)?, newest.log.clone()))
@@ -105,10 +116,12 @@ impl Heads {
                 if !more {
                     return None;
                 }
-                let newest = self.0.read();
-                let within = newest.keys.from(&first).take_while(|(key, _)| key.starts_with(&range.prefix));
-                let found: Vec<_> = within.take(wanted).collect();
-                drop(newest);
+                let mut found = Vec::with_capacity(wanted);
+                self.0.read().keys.each(&first, |key, head| {
+                    let is_within = key.starts_with(&range.prefix);
+                    found.extend(is_within.then(|| (Bytes::copy_from_slice(key), head)));
+                    is_within && found.len() < wanted
+                });
                 more = found.len() == wanted;
                 wanted = PAGE;
                 if let Some((last, _)) = found.last() {

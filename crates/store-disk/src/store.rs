@@ -101,12 +101,12 @@ impl DiskStore {
     /// Writes go on meanwhile. What comes out can be opened like any store.
     pub async fn backup(&self, folder: impl Into<PathBuf>) -> Result<Revision, OpenError> {
         let (shared, folder) = (self.shared.clone(), folder.into());
-        let target = folder.clone();
+        let (source, target) = (self.path.clone(), folder.clone());
         let copy =
             self.shared.env.spawn_blocking("store-disk-backup", move || match shared.view.load_full() {
                 Some(view) => {
                     let (view, dead) = view.pinned();
-                    backup::backup(&view, &dead, &folder, &shared.options)
+                    backup::backup(&view, &dead, &source, &folder, &shared.options)
                 }
                 None => {
                     Err(OpenError::Unsuitable { folder, reason: "the store to copy is not open".to_owned() })
@@ -167,6 +167,10 @@ impl Store for DiskStore {
     async fn txn(&self, txn: Txn) -> Result<Revision> {
         txn.validate()?;
         let permit = self.queue.places.clone().acquire_owned().await.map_err(|_| Error::Closed)?;
+        self.shared.read(|view| {
+            view.heads.look_at(txn.ops().iter().map(|op| &op.key[..]));
+            Ok(())
+        })?;
         let (reply, answer) = oneshot::channel();
         self.send(Command::Write(Write { txn, reply, permit }))?;
         self.answer(answer).await

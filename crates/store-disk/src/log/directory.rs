@@ -19,6 +19,9 @@ use crate::record::{Head, Outline, Pointer};
 const DIRECTORY: &[u8; 4] = b"\x03dir";
 const END: &[u8; 8] = b"k1s end\n";
 
+/// So many records are found dead at a time.
+const DOOMED: usize = 1024;
+
 const ENTRY: usize = Head::LEN + 4 + 2 + 2;
 pub(super) const TRAILER: usize = 4 + 4 + 4 + 8 + 8;
 
@@ -31,8 +34,10 @@ pub(super) struct Directory {
     places: Vec<(u32, u32)>,
     /// Where the frames end.
     pub(super) end: u32,
-    /// Which records nobody can read any more.
+    /// Which records nobody can read any more,
     dead: Bits,
+    /// and others of which it is known, too, in no order. To find one costs more than to find many together.
+    doomed: Vec<Pointer>,
     /// As long as the segment grows.
     growing: Option<Entries>,
 }
@@ -82,11 +87,13 @@ impl Directory {
 
     /// The number of the first record that is not before `pointer`.
     fn seek(&self, pointer: Pointer) -> usize {
-        let number = self.revisions.partition_point(|revision| *revision < pointer.revision.get());
-        if self.pointer(number).is_none_or(|found| found >= pointer) {
-            return number;
+        let number = first_not_before(&self.revisions, pointer.revision.get());
+        // Of several records of a revision, most often none has been left out.
+        let likely = number + pointer.index as usize;
+        if self.pointer(likely) == Some(pointer) || self.pointer(number).is_none_or(|found| found >= pointer)
+        {
+            return if self.pointer(likely) == Some(pointer) { likely } else { number };
         }
-        // One of several of its revision.
         let same = self.revisions[number..].partition_point(|revision| *revision == pointer.revision.get());
         number + self.places[number..number + same].partition_point(|(index, _)| *index < pointer.index)
     }
@@ -114,17 +121,43 @@ impl Directory {
 
     /// Notes that nobody can read a record any more.
     pub(super) fn kill(&mut self, pointer: Pointer) {
-        if let Some(number) = self.number_of(pointer) {
-            self.dead.set(number);
+        self.doomed.push(pointer);
+        if self.doomed.len() >= DOOMED {
+            self.find_doomed();
         }
     }
 
-    pub(super) fn dead(&self) -> &Bits {
+    fn find_doomed(&mut self) {
+        self.doomed.sort_unstable();
+        let mut number = 0;
+        for pointer in std::mem::take(&mut self.doomed) {
+            // In order, so it is further on, and not far.
+            while self.revisions.get(number + 64).is_some_and(|revision| *revision < pointer.revision.get()) {
+                number += 64;
+            }
+            while self.pointer(number).is_some_and(|found| found < pointer) {
+                number += 1;
+            }
+            if self.pointer(number) == Some(pointer) {
+                self.dead.set(number);
+            }
+        }
+    }
+
+    /// How many records nobody can read any more.
+    pub(super) fn dead_count(&self) -> u32 {
+        self.dead.count() + self.doomed.len() as u32
+    }
+
+    /// Which ones.
+    pub(super) fn dead(&mut self) -> &Bits {
+        self.find_doomed();
         &self.dead
     }
 
     pub(super) fn set_dead(&mut self, dead: Bits) {
         self.dead = dead;
+        self.doomed = Vec::new();
     }
 
     /// Forgets what is only needed to write it.
@@ -172,6 +205,40 @@ impl Directory {
         })?;
         (directory.records() == records).then_some(directory)
     }
+}
+
+/// Where `wanted` is in an ordered list, or the next larger number.
+///
+/// Revisions follow each other almost evenly: a guess is mostly near, and each look at another place costs more than the guess.
+fn first_not_before(ordered: &[u64], wanted: u64) -> usize {
+    let (mut low, mut high) = (0, ordered.len());
+    // The answer is in low..=high.
+    let mut guesses = 4;
+    while let (true, Some(first), Some(last)) =
+        (guesses > 0, ordered.get(low), high.checked_sub(1).and_then(|last| ordered.get(last)))
+    {
+        if wanted <= *first {
+            return low;
+        }
+        if wanted > *last {
+            return high;
+        }
+        let distance =
+            u128::from(wanted - first) * (high - 1 - low) as u128 / u128::from((last - first).max(1));
+        let guess = low + distance as usize;
+        if ordered[guess] < wanted {
+            low = guess + 1;
+        } else {
+            high = guess + 1;
+            // It may be the first of some that are equal.
+            if guess == 0 || ordered[guess - 1] < wanted {
+                return guess;
+            }
+            high -= 1;
+        }
+        guesses -= 1;
+    }
+    low + ordered[low..high].partition_point(|number| *number < wanted)
 }
 
 /// The entries and the trailer of a whole directory.
@@ -347,6 +414,22 @@ mod tests {
             assert!(Directory::decode(&damaged).is_none(), "bit {bit}");
         }
         assert_eq!(Directory::decode(&Directory::new().encode().unwrap()).unwrap().last(), None);
+    }
+
+    #[test]
+    fn a_number_is_found_where_a_search_would_find_it() {
+        let even: Vec<u64> = (0..100).collect();
+        let thrice: Vec<u64> = (0..300).map(|number| 7 + number / 3).collect();
+        let uneven: Vec<u64> = (0..200).map(|number| number * number * number).collect();
+        let gaps: Vec<u64> = [1, 1, 1, 2, 1000, 1001, 1001, u64::MAX / 2, u64::MAX].into();
+        for list in [even, thrice, uneven, gaps, vec![5], vec![5; 40], vec![]] {
+            let near =
+                list.iter().flat_map(|number| [number.saturating_sub(1), *number, number.saturating_add(1)]);
+            for wanted in near.chain([0, 3, u64::MAX]) {
+                let expected = list.partition_point(|number| *number < wanted);
+                assert_eq!(first_not_before(&list, wanted), expected, "{wanted} in {list:?}");
+            }
+        }
     }
 
     #[test]

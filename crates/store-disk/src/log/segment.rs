@@ -237,12 +237,12 @@ impl Segment {
 
     /// How many of its records nobody can read any more.
     pub(crate) fn dead_count(&self) -> u32 {
-        self.directory.read().dead().count()
+        self.directory.read().dead_count()
     }
 
     /// Which of its records nobody can read any more.
     pub(crate) fn dead(&self) -> Bits {
-        self.directory.read().dead().clone()
+        self.directory.write().dead().clone()
     }
 
     pub(crate) fn set_dead(&self, dead: Bits) {
