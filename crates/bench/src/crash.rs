@@ -36,10 +36,9 @@ pub(crate) struct Options {
 const CLIENTS: u64 = 24;
 const KEYS: u64 = 40;
 
-/// Small trees and segments, and a short history, so that flushing, compaction and cleaning are always under way.
+/// Small segments, and a short history, so that compaction, checkpoints and cleaning are always under way.
 fn options() -> DiskOptions {
-    let small = DiskOptions { segment_bytes: 512 << 10, ..DiskOptions::default() };
-    DiskOptions { history_revisions: 3000, ..small }
+    DiskOptions { segment_bytes: 512 << 10, history_revisions: 3000, ..DiskOptions::default() }
 }
 
 /// The keys that an operation touches, and what they have afterwards.

@@ -72,5 +72,5 @@ fn copy(view: &View, dead: &Dead, folder: &Folder, options: &DiskOptions) -> Res
     }
     log.sync().map_err(|error| io_error(&error))?;
     let checkpoint = Checkpoint::new(view.state.oldest, view.state.swept, &log.segments());
-    checkpoint.write(&folder.checkpoint()).map_err(|error| io_error(&error))
+    checkpoint.write(&folder.checkpoint(), &folder.log()).map_err(|error| io_error(&error))
 }

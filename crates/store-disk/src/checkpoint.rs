@@ -59,8 +59,9 @@ impl Checkpoint {
         Self { oldest, swept, dead: log.iter().map(dead_of).collect() }
     }
 
-    /// Puts it into the place of the one before.
-    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
+    /// Puts it into the place of the one before. The segments in `log` must be there, under their names, before it is.
+    pub(crate) fn write(&self, path: &Path, log: &Path) -> io::Result<()> {
+        sync(log)?;
         let new = path.with_extension("new");
         let mut file = File::create(&new)?;
         file.write_all(&self.encode())?;
@@ -192,9 +193,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("checkpoint");
         assert!(matches!(Checkpoint::read(&path), Err(OpenError::Damaged { .. })));
-        checkpoint().write(&path).unwrap();
+        checkpoint().write(&path, folder.path()).unwrap();
         let newer = Checkpoint { oldest: Revision::new(40), ..checkpoint() };
-        newer.write(&path).unwrap();
+        newer.write(&path, folder.path()).unwrap();
         assert_eq!(Checkpoint::read(&path).unwrap(), newer);
     }
 }

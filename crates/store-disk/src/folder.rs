@@ -307,7 +307,7 @@ mod tests {
         let folder = Folder::lock(dir.path()).unwrap();
         folder
             .create(Revision::FIRST, |folder| {
-                fs::create_dir(folder.engine()).map_err(OpenError::io(&folder.path))
+                fs::create_dir(folder.log()).map_err(OpenError::io(&folder.path))
             })
             .unwrap();
         (dir, folder)
@@ -382,15 +382,15 @@ mod tests {
     #[test]
     fn a_store_that_was_made_half_way_is_made_anew() {
         let dir = tempfile::tempdir().unwrap();
-        fs::create_dir_all(dir.path().join("store/engine/rubbish")).unwrap();
+        fs::create_dir_all(dir.path().join("store/log/rubbish")).unwrap();
         fs::write(dir.path().join("store/NEW"), "").unwrap();
         let folder = Folder::lock(dir.path()).unwrap();
         assert!(!folder.holds_store());
         folder
             .create(Revision::FIRST, |folder| {
-                fs::create_dir(folder.engine()).map_err(OpenError::io(&folder.path))
+                fs::create_dir(folder.log()).map_err(OpenError::io(&folder.path))
             })
             .unwrap();
-        assert!(folder.holds_store() && !folder.engine().join("rubbish").exists());
+        assert!(folder.holds_store() && !folder.log().join("rubbish").exists());
     }
 }

@@ -31,7 +31,7 @@ impl Opened {
         let log = Log::create(&folder.log(), options.segment_bytes)?;
         let state = State::NEW;
         let checkpoint = Checkpoint::new(state.oldest, state.swept, &log.segments());
-        checkpoint.write(&folder.checkpoint()).map_err(OpenError::io(&folder.checkpoint()))?;
+        checkpoint.write(&folder.checkpoint(), &folder.log()).map_err(OpenError::io(&folder.checkpoint()))?;
         let heads = Arc::new(Heads::new(Keys::new(), log.segments(), state));
         Ok(Self { log, heads, state, written_down: (state.oldest, state.swept) })
     }

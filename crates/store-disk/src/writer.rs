@@ -377,7 +377,9 @@ impl Writer {
         let (oldest, swept) = (opened.state.oldest, opened.state.swept);
         if opened.written_down != (oldest, swept) {
             let checkpoint = Checkpoint::new(oldest, swept, &opened.log.segments());
-            checkpoint.write(&self.folder.checkpoint()).map_err(|error| io_error(&error))?;
+            checkpoint
+                .write(&self.folder.checkpoint(), &self.folder.log())
+                .map_err(|error| io_error(&error))?;
             opened.written_down = (oldest, swept);
         }
         Ok(())

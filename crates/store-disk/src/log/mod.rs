@@ -279,9 +279,11 @@ impl Log {
         self.last().map_or(Ok(()), |last| last.file.sync_all())
     }
 
-    /// Puts a segment that was [cleaned](clean) in the place of those that it was made of.
+    /// Puts a segment that was [cleaned](clean) in the place of those that it was made of. After an error, nothing has changed.
     pub(crate) fn replace(&mut self, run: &[Arc<Segment>], cleaned: Segment) -> io::Result<()> {
-        let cleaned = Arc::new(place(&self.folder, cleaned)?);
+        let path = path_of(&self.folder, cleaned.id());
+        fs::rename(&cleaned.path, &path)?;
+        let cleaned = Arc::new(cleaned.at(path));
         let replaced = |segment: &Arc<Segment>| cleaned.stands_for(segment);
         let before = self.segments.iter().take_while(|segment| !replaced(segment));
         let after = self
@@ -290,6 +292,11 @@ impl Log {
             .skip_while(|segment| !replaced(segment))
             .filter(|segment| !replaced(segment));
         self.segments = Segments(before.cloned().chain([cleaned.clone()]).chain(after.cloned()).collect());
+        if let Err(error) = sync(&self.folder) {
+            // Files that are not needed go when the log is opened, too.
+            tracing::warn!(path = %cleaned.path.display(), %error, "a new name may not be on disk yet");
+            return Ok(());
+        }
         for segment in run.iter().filter(|segment| segment.path != cleaned.path) {
             if let Err(error) = fs::remove_file(&segment.path) {
                 tracing::warn!(path = %segment.path.display(), %error, "a file that is not needed any more stays");

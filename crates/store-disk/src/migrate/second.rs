@@ -73,5 +73,5 @@ pub(crate) fn heads_into_memory(folder: &Folder) -> Result<(), OpenError> {
     }
     log.seal().map_err(OpenError::io(&log_path))?;
     let checkpoint = Checkpoint::new(oldest, swept, &segments);
-    checkpoint.write(&folder.checkpoint()).map_err(OpenError::io(&folder.checkpoint()))
+    checkpoint.write(&folder.checkpoint(), &log_path).map_err(OpenError::io(&folder.checkpoint()))
 }

@@ -1,3 +1,5 @@
+//! Stores as older formats had them, and what becomes of them.
+
 use std::{
     collections::{BTreeMap, HashMap},
     fs,
