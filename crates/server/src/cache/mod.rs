@@ -9,7 +9,14 @@ mod entries;
 mod entry;
 mod ring;
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -49,6 +56,8 @@ struct Inner {
     progress: Mutex<Option<Arc<dyn RequestProgress>>>,
     /// The revision reached; 0 before the first load.
     reached: watch::Sender<u64>,
+    /// Set when the store is closed: no further revision will be reached.
+    ended: AtomicBool,
     /// Snapshots whose next page may be asked for.
     pins: Mutex<VecDeque<Arc<Snapshot>>>,
 }
@@ -68,6 +77,7 @@ impl Cache {
             ring: RwLock::new(Ring::default()),
             progress: Mutex::new(None),
             reached: watch::Sender::new(0),
+            ended: AtomicBool::new(false),
             pins: Mutex::default(),
         });
         let task = env.spawn("watch cache", follow(inner.clone()));
@@ -92,17 +102,18 @@ impl Cache {
                     if let Some(progress) = self.inner.progress.lock().clone() {
                         progress.request_progress();
                     }
-                    if reached.changed().await.is_err()
-                        || *reached.borrow_and_update() >= revision.get().max(1)
-                    {
-                        break;
+                    if self.inner.ended.load(Ordering::Acquire) || reached.changed().await.is_err() {
+                        return Err(errors::store(&k1s_store::Error::Closed));
+                    }
+                    if *reached.borrow_and_update() >= revision.get().max(1) {
+                        return Ok(());
                     }
                 }
             };
-            if self.inner.env.timeout(patience, wait).await.is_err() {
+            self.inner.env.timeout(patience, wait).await.unwrap_or_else(|_| {
                 let current = *self.inner.reached.borrow();
-                return Err(errors::too_large_resource_version(revision.get(), current));
-            }
+                Err(errors::too_large_resource_version(revision.get(), current))
+            })?;
         }
         Ok(self.inner.snapshot.load_full())
     }
@@ -160,7 +171,12 @@ async fn follow(inner: Arc<Inner>) {
     let mut pause = Duration::from_millis(5);
     loop {
         match follow_once(&inner, &mut pause).await {
-            Ok(()) | Err(k1s_store::Error::Closed) => return,
+            Ok(()) | Err(k1s_store::Error::Closed) => {
+                inner.ended.store(true, Ordering::Release);
+                // Wakes up who waits.
+                inner.reached.send_modify(|_| ());
+                return;
+            }
             Err(error) => {
                 tracing::warn!(prefix = %inner.prefix.escape_ascii(), %error, "watch cache starts anew")
             }
@@ -233,4 +249,26 @@ fn publish(inner: &Inner, snapshot: Snapshot) {
     let revision = snapshot.revision.get();
     inner.snapshot.store(Arc::new(snapshot));
     inner.reached.send_replace(revision);
+}
+
+#[cfg(test)]
+mod tests {
+    use k1s_store::MemoryStore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_store_that_is_closed() {
+        // Time stands still here: who waited for it to pass would wait for ever.
+        let (env, _clock) = Env::simulated(1);
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let cache = Cache::start(&env, &store, Bytes::from_static(b"/pods/"), Fields::default());
+        let loaded = cache.at_least(Revision::FIRST, PATIENCE).await.map_err(|status| status.to_string());
+        let next = loaded.unwrap().revision.next();
+        let waits = cache.at_least(next, PATIENCE);
+        let (waited, closed) = tokio::join!(waits, store.close());
+        closed.unwrap();
+        assert!(waited.is_err());
+        assert!(cache.at_least(next, PATIENCE).await.is_err(), "nor afterwards");
+    }
 }
