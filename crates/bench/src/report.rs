@@ -31,6 +31,8 @@ pub(crate) enum Unit {
     MegabytesPerSecond,
     #[serde(rename = "x JSON")]
     TimesTheJson,
+    #[serde(rename = "x smallest")]
+    TimesTheSmallest,
 }
 
 impl Unit {
@@ -44,6 +46,7 @@ impl Unit {
             Self::Megabytes => "MB",
             Self::MegabytesPerSecond => "MB/s",
             Self::TimesTheJson => "x JSON",
+            Self::TimesTheSmallest => "x smallest",
         }
     }
 

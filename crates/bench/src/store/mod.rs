@@ -76,9 +76,26 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
                 measurements.push(serde_json::from_str::<Measurement>(line)?);
             }
         }
+        measurements.extend(growth(*backend, &sizes, &measurements));
     }
     report::show(&measurements, Backend::Etcd.name(), options.json);
     Ok(())
+}
+
+/// What a write costs with the most objects, in writes with the fewest: 1 if it does not matter how many there are.
+fn growth(backend: Backend, sizes: &[u64], measurements: &[Measurement]) -> Option<Measurement> {
+    let (fewest, most) =
+        (sizes.iter().min()?, sizes.iter().max().filter(|most| Some(*most) != sizes.iter().min())?);
+    let rate = |size: &u64| {
+        let name = format!("{}.put.w64-{}", backend.name(), backend::short(*size));
+        measurements.iter().find(|measurement| measurement.name == name).map(|measurement| measurement.value)
+    };
+    Some(Measurement {
+        name: format!("{}.put.w64-{}-cost", backend.name(), backend::short(*most)),
+        value: rate(fewest)? / rate(most)?,
+        unit: Unit::TimesTheSmallest,
+        expected: None,
+    })
 }
 
 /// One backend at one size: prints its measurements, a line of JSON each.
@@ -132,4 +149,25 @@ pub(crate) async fn run_part(options: PartOptions) -> Result<(), Failure> {
     }
     opened.store.close().await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_of_a_write_is_compared_between_the_smallest_and_the_largest_store() {
+        let rate = |name: &str, value| Measurement {
+            name: name.to_owned(),
+            value,
+            unit: Unit::PerSecond,
+            expected: None,
+        };
+        let measured =
+            [rate("disk.put.w64-10k", 300.0), rate("disk.put.w64-100k", 1.0), rate("disk.put.w64-1m", 200.0)];
+        let cost = growth(Backend::Disk, &[10_000, 1_000_000, 100_000], &measured).unwrap();
+        assert_eq!((cost.name.as_str(), cost.value), ("disk.put.w64-1m-cost", 1.5));
+        assert!(growth(Backend::Disk, &[10_000], &measured).is_none());
+        assert!(growth(Backend::Memory, &[10_000, 1_000_000], &measured).is_none());
+    }
 }
