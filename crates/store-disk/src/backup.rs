@@ -45,6 +45,7 @@ pub(crate) fn backup(
 fn copy(view: &View, dead: &Dead, folder: &Folder, options: &DiskOptions) -> Result<(), Error> {
     let mut log = Log::create(&folder.log(), options.segment_bytes).map_err(OpenError::into_store_error)?;
     let mut frame = Frame::default();
+    let mut last = Revision::FIRST;
     for (segment, dead) in dead {
         let mut number = 0;
         segment.each(Pointer::new(Revision::FIRST, 0), &mut |pointer, bytes| {
@@ -56,14 +57,15 @@ fn copy(view: &View, dead: &Dead, folder: &Folder, options: &DiskOptions) -> Res
             if is_dead {
                 return Ok(true);
             }
-            // What is damaged is not copied.
-            let record = Record::read(pointer, &bytes)?;
-            frame.push(pointer, |into| into.extend_from_slice(&bytes));
             // A revision is in one frame.
-            if frame.len() >= FRAME_BYTES && pointer.index + 1 == record.steps {
+            if frame.len() >= FRAME_BYTES && pointer.revision > last {
                 log.append_unsynced(&mut frame).map_err(|error| io_error(&error))?;
                 frame.clear();
             }
+            // What is damaged is not copied.
+            Record::read(pointer, &bytes)?;
+            frame.push(pointer, |into| into.extend_from_slice(&bytes));
+            last = pointer.revision;
             Ok(true)
         })?;
     }

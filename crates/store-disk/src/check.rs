@@ -62,6 +62,11 @@ pub(crate) fn check(view: &View, dead: &Dead) -> Report {
     let mut expected = Pointer::new(state.oldest.next(), 0);
 
     let log = view.heads.log();
+    for segment in log.iter() {
+        if let Err(error) = segment.check_frames() {
+            report.problem(error.to_string());
+        }
+    }
     let read = log.each(Pointer::new(Revision::FIRST, 0), |pointer, bytes| {
         if pointer.revision > state.revision {
             return Ok(false);
@@ -114,6 +119,9 @@ pub(crate) fn check(view: &View, dead: &Dead) -> Report {
     let mut totals = Totals::default();
     for (key, head) in view.heads.range(&Range::default()) {
         check_head(&log, &key, head, newest.remove(&key), &mut totals, &mut report);
+        if view.heads.get(&key) != Some(head) {
+            report.problem(format!("key \"{}\" is listed, but not found", key.escape_ascii()));
+        }
         live.extend((head.live() && head.pointer.revision <= state.swept).then_some(head.pointer));
     }
     check_dead(state.swept, dead, &live, &mut report);

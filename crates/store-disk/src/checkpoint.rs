@@ -80,6 +80,10 @@ impl Checkpoint {
 
     /// Tells the segments which of their records are dead; or says why it cannot be the checkpoint of this log.
     pub(crate) fn apply(&self, log: &Segments) -> Result<(), String> {
+        let is_there = |id: u64| log.iter().any(|segment| (segment.from()..=segment.id()).contains(&id));
+        if let Some(missing) = self.dead.iter().find(|dead| !is_there(dead.id)) {
+            return Err(format!("segment {} of the log, which it knows, is missing", missing.id));
+        }
         for segment in log.iter() {
             let (id, cleaned) = (segment.id(), segment.cleaned());
             let known = self.dead.iter().find(|dead| dead.id == id);

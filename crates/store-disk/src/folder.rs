@@ -90,7 +90,8 @@ impl Folder {
 
     /// Whether a store has been made here. One that was made half way does not count.
     pub(crate) fn holds_store(&self) -> bool {
-        self.store.exists() && !self.store.join("NEW").exists()
+        let is_empty = || fs::read_dir(&self.store).is_ok_and(|mut entries| entries.next().is_none());
+        self.store.exists() && !self.store.join("NEW").exists() && !is_empty()
     }
 
     /// Makes a store, which is at `revision`: `fill` makes the log and the checkpoint.
@@ -99,8 +100,14 @@ impl Folder {
         revision: Revision,
         fill: impl FnOnce(&Self) -> Result<T, OpenError>,
     ) -> Result<T, OpenError> {
+        // Under another name: what is half removed must not look like a store.
+        let unfinished = self.path.join("store.unfinished");
+        if unfinished.exists() {
+            fs::remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
+        }
         if self.store.exists() {
-            fs::remove_dir_all(&self.store).map_err(OpenError::io(&self.store))?;
+            fs::rename(&self.store, &unfinished).map_err(OpenError::io(&self.store))?;
+            fs::remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
         }
         let new = self.store.join("NEW");
         let begin = || {
@@ -382,9 +389,12 @@ mod tests {
     #[test]
     fn a_store_that_was_made_half_way_is_made_anew() {
         let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::lock(dir.path()).unwrap();
+        fs::create_dir(dir.path().join("store")).unwrap();
+        assert!(!folder.holds_store());
         fs::create_dir_all(dir.path().join("store/log/rubbish")).unwrap();
         fs::write(dir.path().join("store/NEW"), "").unwrap();
-        let folder = Folder::lock(dir.path()).unwrap();
+        fs::create_dir_all(dir.path().join("store.unfinished/log")).unwrap();
         assert!(!folder.holds_store());
         folder
             .create(Revision::FIRST, |folder| {

@@ -26,8 +26,7 @@ pub(crate) struct Keys {
 #[derive(Clone)]
 enum Node {
     Leaf(Packed<[u8; Head::LEN]>),
-    /// The keys of a child are not before its own, and before the next one's, but for those of the first, which may be
-    /// before any.
+    /// The keys in a child are not before its own here, and before the next one's.
     Inner(Packed<Node>),
 }
 
@@ -124,6 +123,9 @@ impl Node {
                 }
             },
             Self::Inner(children) => {
+                if children.search(key) == Err(0) {
+                    children.rename_first(&Bytes::new());
+                }
                 let at = children.child_for(key);
                 let Some(child) = children.values.get_mut(at) else { return (None, None) };
                 let (before, split) = child.insert(key, head);
@@ -196,7 +198,7 @@ impl Packed<Node> {
         match (&mut self.values[at], next) {
             (Node::Leaf(heads), Node::Leaf(next)) => heads.append(next),
             (Node::Inner(children), Node::Inner(mut next)) => {
-                // What is in its first child may be before the key of that, but not before its own.
+                // Its first child may have another key, but has nothing before this one.
                 next.rename_first(&bound);
                 children.append(next);
             }
@@ -213,6 +215,7 @@ impl<T> Packed<T> {
 
     /// With these keys, which are in order.
     fn pack(entries: Vec<(Bytes, T)>) -> Self {
+        debug_assert!(entries.is_sorted_by(|(one, _), (next, _)| one < next), "keys are in order");
         let (Some((first, _)), Some((last, _))) = (entries.first(), entries.last()) else {
             return Self::new();
         };
@@ -429,6 +432,44 @@ mod tests {
             keys.remove(key);
         }
         assert_eq!((keys.len(), leaves(&keys.root)), (0, 1), "nothing is left behind");
+    }
+
+    /// Whole kinds come and go: nodes lose their first children, and get smaller keys again.
+    #[test]
+    fn it_does_what_an_ordered_map_does_when_neighbours_come_and_go_together() {
+        for seed in 0..4 {
+            let (random, _clock) = Env::simulated(seed);
+            let (mut keys, mut model) = (Keys::new(), BTreeMap::<Vec<u8>, Head>::new());
+            let kinds =
+                ["/registry/a/", "/registry/b/", "/registry/configmaps/", "/x/", "/registry/pods/space/"];
+            for round in 0..40 {
+                let kind = kinds[random.random_below(5) as usize];
+                let (begin, count) = (random.random_below(4000), random.random_below(4000));
+                let (removes, down) = (random.random_below(2) == 0, random.random_below(2) == 0);
+                for step in 0..count {
+                    let number = begin + if down { count - step } else { step };
+                    let key = format!("{kind}{number:05}").into_bytes();
+                    let (found, expected) = if removes {
+                        (keys.remove(&key), model.remove(&key))
+                    } else {
+                        (keys.insert(&key, head(round)), model.insert(key, head(round)))
+                    };
+                    assert_eq!(found, expected, "seed {seed}, round {round}");
+                }
+                let mut listed = Vec::new();
+                keys.each(b"", |key, head| {
+                    listed.push((key.to_vec(), head));
+                    true
+                });
+                assert!(
+                    listed.iter().map(|(key, head)| (key, head)).eq(&model),
+                    "seed {seed}, round {round}"
+                );
+                for (key, head) in &model {
+                    assert_eq!(keys.get(key), Some(*head), "seed {seed}, round {round}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -259,4 +259,104 @@ mod tests {
         assert!(old.backfill(&request).is_err_and(overtaken));
         assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "4");
     }
+
+    /// Small segments, and a history that nothing but a request makes shorter.
+    fn small() -> DiskOptions {
+        DiskOptions { segment_bytes: 4096, history_revisions: 1_000_000, ..DiskOptions::default() }
+    }
+
+    async fn put(store: &DiskStore, key: &str) -> Revision {
+        store.txn(Txn::new().put(key.to_owned(), vec![7; 300], Precondition::Any)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_past_in_which_a_key_was_deleted_can_be_read_when_the_deletion_itself_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let env = Env::system();
+        let store = DiskStore::open(env.clone(), folder.path(), small()).unwrap();
+        put(&store, "/a").await;
+        let deleted = store.txn(Txn::new().delete("/a", Precondition::Any)).await.unwrap();
+        let mut revision = deleted;
+        for _ in 0..1000 {
+            revision = put(&store, "/b").await;
+        }
+        let old = store.shared.view.load_full().unwrap();
+        assert_eq!(old.get(b"/a", Some(revision)).unwrap().entry, None);
+        put(&store, "/a").await;
+        store.compact(Revision::new(revision.get() - 100)).await.unwrap();
+        let gone = async {
+            while old.heads.log().get(crate::record::Pointer::new(deleted, 0)).unwrap().is_some() {
+                put(&store, "/b").await;
+            }
+        };
+        env.timeout(std::time::Duration::from_secs(60), gone).await.expect("segments are cleaned");
+        assert_eq!(old.get(b"/a", Some(revision)).unwrap().entry, None);
+    }
+
+    #[tokio::test]
+    async fn a_backup_without_what_is_dead_is_in_frames_of_bounded_size() {
+        let (folder, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let env = Env::system();
+        let store = DiskStore::open(env.clone(), folder.path(), DiskOptions::default()).unwrap();
+        let mut last = Revision::FIRST;
+        for number in 0..300 {
+            // The last step of each revision is soon dead.
+            let txn = Txn::new().put(format!("/{number}"), vec![7; 20_000], Precondition::Any);
+            last = store.txn(txn.put("/counter", format!("{number}"), Precondition::Any)).await.unwrap();
+        }
+        store.compact(last).await.unwrap();
+        let swept = async {
+            while store.shared.view.load_full().unwrap().state.swept.next() < last {
+                env.yield_now().await;
+            }
+        };
+        env.timeout(std::time::Duration::from_secs(60), swept).await.expect("it is swept");
+        store.backup(target.path()).await.unwrap();
+        let bytes = std::fs::read(target.path().join("store/log/000000000001.log")).unwrap();
+        let frames = memchr::memmem::find_iter(&bytes, b"\x01k1s")
+            .map(|at| u32::from_be_bytes(bytes[at + 8..at + 12].try_into().unwrap()));
+        let frames: Vec<_> = frames.collect();
+        assert!(frames.len() > 3 && frames.iter().all(|len| *len < 2 << 20), "{frames:?}");
+        let copy = DiskStore::open(env, target.path(), DiskOptions::default()).unwrap();
+        assert!(copy.check().await.unwrap().is_sound());
+    }
+
+    #[tokio::test]
+    async fn segments_that_the_checkpoint_knows_are_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::open(Env::system(), folder.path(), small()).unwrap();
+        let watermark = folder.path().join("store/watermark");
+        // After a power cut, it may be old.
+        let old = std::fs::read(&watermark).unwrap();
+        for number in 0..100 {
+            put(&store, &format!("/{number}")).await;
+        }
+        store.compact(Revision::new(30)).await.unwrap();
+        store.close().await.unwrap();
+        let log = std::fs::read_dir(folder.path().join("store/log")).unwrap();
+        let last = log.map(|entry| entry.unwrap().path()).max().unwrap();
+        std::fs::remove_file(last).unwrap();
+        std::fs::write(&watermark, old).unwrap();
+        drop(store);
+        let error = DiskStore::open(Env::system(), folder.path(), small()).unwrap_err().to_string();
+        assert!(error.contains("checkpoint: segment ") && error.contains("is missing"), "{error}");
+    }
+
+    #[tokio::test]
+    #[cfg(unix)]
+    async fn a_damaged_frame_is_found_by_a_check_though_its_records_are_whole() {
+        use std::os::unix::fs::FileExt;
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
+        put(&store, "/a").await;
+        put(&store, "/b").await;
+        let path = folder.path().join("store/log/000000000001.log");
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+        let mut byte = [0];
+        let in_its_checksum = 48 + 20;
+        file.read_exact_at(&mut byte, in_its_checksum).unwrap();
+        file.write_all_at(&[byte[0] ^ 1], in_its_checksum).unwrap();
+        let report = store.check().await.unwrap();
+        assert!(report.problems[0].contains("a frame does not match its checksum at byte 48"), "{report:?}");
+    }
 }

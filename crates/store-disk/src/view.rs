@@ -80,12 +80,12 @@ impl View {
         let mut pointer = head.pointer;
         loop {
             let Some(record) = log.get(pointer)? else {
-                // A record that was replaced or deletes its key goes when it is compacted. Then, at any
-                // moment that can be read, the key had no value until its next record.
-                if pointer.revision <= self.state.oldest && pointer != head.pointer {
+                self.heads.still_there(revision)?;
+                // A record that deletes its key goes when it is compacted. Then, at any moment that can be read, the key
+                // had no value until its next record.
+                if pointer.revision <= self.heads.state().oldest && pointer != head.pointer {
                     return Ok(None);
                 }
-                self.heads.still_there(revision)?;
                 return Err(pointer.missing());
             };
             if pointer.revision <= revision {

@@ -302,7 +302,8 @@ impl Writer {
         if now - *tried < RECOVERY_PAUSE {
             return Err(error.clone());
         }
-        let mended = self.folder.probe().and_then(|()| self.opened.log.prepare());
+        // Whatever is in the way of it goes first.
+        let mended = self.opened.log.prepare().and_then(|()| self.folder.probe());
         if let Err(error) = mended {
             return Err(self.fail(io_error(&error)));
         }
@@ -324,6 +325,9 @@ impl Writer {
             // Who asked for it can count on it.
             self.stop_cleaning();
             self.checkpoint()?;
+            if let Err(error) = self.clean() {
+                self.rest("segments cannot be cleaned", &error);
+            }
         }
         Ok(())
     }
@@ -421,6 +425,9 @@ impl Writer {
         if self.cleaning.take_if(|cleaning| Arc::ptr_eq(&cleaning.stop, &stop)).is_none()
             || self.failed.is_some()
         {
+            if let (Ok(Some(copy)), None) = (&copy, &self.cleaning) {
+                copy.discard();
+            }
             return;
         }
         let copy = match copy {
@@ -431,6 +438,7 @@ impl Writer {
         // What died since it was copied is in it still.
         copy.set_dead(clean::died_since(&run));
         if let Err(error) = self.opened.log.replace(&run.segments, copy) {
+            // Nothing has changed.
             return self.rest("cleaned segments could not be put into place", &io_error(&error));
         }
         self.opened.heads.show(self.opened.log.segments());

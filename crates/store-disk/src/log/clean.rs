@@ -16,7 +16,7 @@ use std::{
 use k1s_store::{Result, Revision};
 
 use super::{
-    Bits, Frame, Header, Segments, new_path_of,
+    Bits, Frame, Header, MOST_BYTES, Segments, new_path_of,
     segment::{Segment, write_all_at},
 };
 use crate::{
@@ -39,6 +39,7 @@ pub(crate) struct Run {
 /// Where nothing is live, there is nothing to copy. Anything else waits: what is almost dead is often dead soon. But all in
 /// all, no more may be dead than live, and there may not be many small files.
 pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Run> {
+    let segment_bytes = segment_bytes.min(MOST_BYTES);
     // The last one is written to.
     let full = segments.0.split_last().map_or(&[][..], |(_, full)| full);
     let sizes: Vec<Size> = full.iter().map(|segment| Size::of(segment)).collect();
@@ -65,9 +66,21 @@ pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Run> {
             }
         }
     }
-    let segments = full[best?.2].to_vec();
-    let dead = segments.iter().map(|segment| segment.dead()).collect();
-    Some(Run { segments, dead })
+    let mut run = Run { segments: full[best?.2].to_vec(), dead: Vec::new() };
+    // Up to here, sizes were estimates. Now it is known what is dead.
+    run.dead = run.segments.iter().map(|segment| segment.dead()).collect();
+    let (mut live, mut gain, mut fit) = (0, 0, 0);
+    for size in run.segments.iter().map(|segment| Size::of(segment)) {
+        live += size.live;
+        if fit > 0 && live > segment_bytes {
+            break;
+        }
+        gain += size.dead + if fit > 0 { bonus } else { 0 };
+        fit += 1;
+    }
+    run.segments.truncate(fit);
+    run.dead.truncate(fit);
+    (gain >= bonus).then_some(run)
 }
 
 /// So many small files are nothing to worry about.
@@ -81,12 +94,8 @@ struct Size {
 
 impl Size {
     fn of(segment: &Segment) -> Self {
-        let (bytes, records) = (u64::from(segment.end()), u64::from(segment.records()));
-        if records == 0 {
-            return Self { live: 0, dead: 0 };
-        }
-        let dead = bytes * u64::from(segment.dead_count()).min(records) / records;
-        Self { live: bytes - dead, dead }
+        let (dead, live) = segment.dead_and_live_bytes();
+        Self { live, dead }
     }
 }
 
@@ -97,7 +106,20 @@ impl Size {
 pub(crate) fn clean(run: &Run, swept: Revision, folder: &Path, stop: &AtomicBool) -> Result<Option<Segment>> {
     let (Some(first), Some(last)) = (run.segments.first(), run.segments.last()) else { return Ok(None) };
     let header = Header { id: last.id(), from: first.header.from, begin: first.begin(), cleaned: swept };
-    let copy = Segment::create(&new_path_of(folder, last.id()), header).map_err(|error| io_error(&error))?;
+    let path = new_path_of(folder, last.id());
+    let copied = Segment::create(&path, header).map_err(|error| io_error(&error)).and_then(|copy| {
+        let complete = copy_live(run, &copy, stop)?;
+        Ok(complete.then_some(copy))
+    });
+    if !matches!(copied, Ok(Some(_))) {
+        // It would go the next time the store is opened, too, but may take up the room that is needed until then.
+        let _ = fs::remove_file(&path);
+    }
+    copied
+}
+
+/// False if `stop` says so.
+fn copy_live(run: &Run, copy: &Segment, stop: &AtomicBool) -> Result<bool> {
     let mut frame = Frame::default();
     let mut stopped = false;
     for (segment, dead) in run.segments.iter().zip(&run.dead) {
@@ -113,20 +135,18 @@ pub(crate) fn clean(run: &Run, swept: Revision, folder: &Path, stop: &AtomicBool
             }
             number += 1;
             if frame.len() >= FRAME_BYTES {
-                write(&copy, &mut frame)?;
+                write(copy, &mut frame)?;
             }
             stopped = stop.load(Ordering::Relaxed);
             Ok(!stopped)
         })?;
         if stopped {
-            // It would go the next time the store is opened, too.
-            let _ = fs::remove_file(&copy.path);
-            return Ok(None);
+            return Ok(false);
         }
     }
-    write(&copy, &mut frame)?;
+    write(copy, &mut frame)?;
     copy.seal().map_err(|error| io_error(&error))?;
-    Ok(Some(copy))
+    Ok(true)
 }
 
 /// Which records of the copy of `run` have died since it was chosen.
@@ -152,4 +172,48 @@ fn write(copy: &Segment, frame: &mut Frame) -> Result<()> {
         frame.clear();
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{log::Log, record::Totals};
+
+    #[test]
+    fn what_is_copied_together_fits_into_one_segment_however_large_the_live_ones_are() {
+        const SEGMENT: u64 = 64 << 10;
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = Log::create(&folder.path().join("log"), SEGMENT).unwrap();
+        let mut frame = Frame::default();
+        let mut dead = Vec::new();
+        for revision in 2..20_000 {
+            let pointer = Pointer::new(Revision::new(revision), 0);
+            // Few that are large and live, and many that are small and dead.
+            let len = if revision % 400 == 0 { 32 << 10 } else { 20 };
+            dead.extend((len == 20).then_some(pointer));
+            let record = Record {
+                key: format!("/{revision}").into(),
+                value: Some(vec![7; len].into()),
+                created: true,
+                replaced: None,
+                steps: 1,
+                totals: Totals::default(),
+            };
+            frame.clear();
+            frame.push(pointer, |bytes| record.encode(pointer, bytes));
+            log.append_unsynced(&mut frame).unwrap();
+        }
+        let segments = log.segments();
+        for pointer in dead {
+            segments.kill(pointer);
+        }
+        let run = choose(&segments, SEGMENT).unwrap();
+        let stop = AtomicBool::new(false);
+        let copy = clean(&run, Revision::new(19_999), folder.path(), &stop).unwrap().unwrap();
+        assert!(copy.records() > 0 && u64::from(copy.end()) < 2 * SEGMENT, "{} bytes", copy.end());
+        stop.store(true, Ordering::Relaxed);
+        fs::remove_file(&copy.path).unwrap();
+        assert!(clean(&run, Revision::new(19_999), folder.path(), &stop).unwrap().is_none());
+        assert!(!copy.path.exists(), "what was not finished takes up no room");
+    }
 }

@@ -38,6 +38,8 @@ pub(super) struct Directory {
     dead: Bits,
     /// and others of which it is known, too, in no order. To find one costs more than to find many together.
     doomed: Vec<Pointer>,
+    /// Bytes of the records in `dead`.
+    dead_bytes: u64,
     /// As long as the segment grows.
     growing: Option<Entries>,
 }
@@ -138,8 +140,9 @@ impl Directory {
             while self.pointer(number).is_some_and(|found| found < pointer) {
                 number += 1;
             }
-            if self.pointer(number) == Some(pointer) {
+            if self.pointer(number) == Some(pointer) && !self.dead.contains(number) {
                 self.dead.set(number);
+                self.dead_bytes += self.bytes_of(number);
             }
         }
     }
@@ -149,6 +152,16 @@ impl Directory {
         self.dead.count() + self.doomed.len() as u32
     }
 
+    /// About how many bytes those have.
+    pub(super) fn dead_bytes(&self) -> u64 {
+        let average = u64::from(self.end) / u64::from(self.records().max(1));
+        self.dead_bytes + self.doomed.len() as u64 * average
+    }
+
+    fn bytes_of(&self, number: usize) -> u64 {
+        u64::from(self.begin(number + 1) - self.begin(number))
+    }
+
     /// Which ones.
     pub(super) fn dead(&mut self) -> &Bits {
         self.find_doomed();
@@ -156,6 +169,10 @@ impl Directory {
     }
 
     pub(super) fn set_dead(&mut self, dead: Bits) {
+        self.dead_bytes = (0..self.revisions.len())
+            .filter(|number| dead.contains(*number))
+            .map(|number| self.bytes_of(number))
+            .sum();
         self.dead = dead;
         self.doomed = Vec::new();
     }

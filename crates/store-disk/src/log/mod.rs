@@ -282,7 +282,7 @@ impl Log {
     /// Puts a segment that was [cleaned](clean) in the place of those that it was made of. After an error, nothing has changed.
     pub(crate) fn replace(&mut self, run: &[Arc<Segment>], cleaned: Segment) -> io::Result<()> {
         let path = path_of(&self.folder, cleaned.id());
-        fs::rename(&cleaned.path, &path)?;
+        fs::rename(&cleaned.path, &path).inspect_err(|_| cleaned.discard())?;
         let cleaned = Arc::new(cleaned.at(path));
         let replaced = |segment: &Arc<Segment>| cleaned.stands_for(segment);
         let before = self.segments.iter().take_while(|segment| !replaced(segment));

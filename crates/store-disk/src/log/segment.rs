@@ -179,6 +179,11 @@ impl Segment {
         self.file.sync_all()
     }
 
+    /// Removes the file of a segment that is not part of the log.
+    pub(crate) fn discard(&self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+
     /// Lets readers find the records of a frame that was written to the end.
     pub(super) fn extend(&self, frame: &Frame) {
         let mut directory = self.directory.write();
@@ -235,9 +240,14 @@ impl Segment {
         self.directory.read().last()
     }
 
-    /// How many of its records nobody can read any more.
-    pub(crate) fn dead_count(&self) -> u32 {
-        self.directory.read().dead_count()
+    /// About how many bytes of it belong to records that nobody can read any more, and the others.
+    pub(crate) fn dead_and_live_bytes(&self) -> (u64, u64) {
+        let directory = self.directory.read();
+        if directory.dead_count() >= directory.records() {
+            return (u64::from(directory.end), 0);
+        }
+        let dead = directory.dead_bytes().min(u64::from(directory.end));
+        (dead, u64::from(directory.end) - dead)
     }
 
     /// Which of its records nobody can read any more.
@@ -321,6 +331,27 @@ impl Segment {
             at = next;
         }
         Ok(true)
+    }
+
+    /// Fails if there is anything but whole frames in it.
+    pub(crate) fn check_frames(&self) -> Result<()> {
+        let mut at = SEGMENT_HEADER;
+        let end = self.end();
+        let bytes = self.read(at as u32, end)?;
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let reason = match format::find_frame(rest) {
+                Found::Frame { len, .. } => {
+                    at += len;
+                    rest = &rest[len..];
+                    continue;
+                }
+                Found::Nothing => "there are zeros instead of a frame",
+                Found::Damage(reason) => reason,
+            };
+            return Err(Error::corrupt(format!("{}: {reason} at byte {at}", self.path.display())));
+        }
+        Ok(())
     }
 
     fn read(&self, begin: u32, end: u32) -> Result<Vec<u8>> {

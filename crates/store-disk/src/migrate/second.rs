@@ -49,10 +49,20 @@ pub(crate) fn heads_into_memory(folder: &Folder) -> Result<(), OpenError> {
     let mut live: HashSet<Pointer> =
         heads.iter().filter(|(_, head)| head.live()).map(|(_, head)| head.pointer).collect();
     let damaged = |error: Error| OpenError::damaged(&log_path, error.to_string());
+    // From there on, nothing has been left out.
+    let mut expected = Pointer::new(swept.next(), 0);
     segments
-        .each(Pointer::new(swept.next(), 0), |pointer, bytes| {
+        .each(expected, |pointer, bytes| {
+            if pointer != expected {
+                return Err(expected.missing());
+            }
             let record = Record::read(pointer, &bytes)?;
             live.extend(record.replaced.filter(|_| !record.created));
+            expected = if pointer.index + 1 < record.steps {
+                Pointer::new(pointer.revision, pointer.index + 1)
+            } else {
+                Pointer::new(pointer.revision.next(), 0)
+            };
             Ok(true)
         })
         .map_err(damaged)?;
