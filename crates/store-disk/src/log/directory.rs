@@ -92,9 +92,11 @@ impl Directory {
         let number = first_not_before(&self.revisions, pointer.revision.get());
         // Of several records of a revision, most often none has been left out.
         let likely = number + pointer.index as usize;
-        if self.pointer(likely) == Some(pointer) || self.pointer(number).is_none_or(|found| found >= pointer)
-        {
-            return if self.pointer(likely) == Some(pointer) { likely } else { number };
+        if self.pointer(likely) == Some(pointer) {
+            return likely;
+        }
+        if self.pointer(number).is_none_or(|found| found >= pointer) {
+            return number;
         }
         let same = self.revisions[number..].partition_point(|revision| *revision == pointer.revision.get());
         number + self.places[number..number + same].partition_point(|(index, _)| *index < pointer.index)
@@ -177,14 +179,19 @@ impl Directory {
         self.doomed = Vec::new();
     }
 
-    /// Forgets what is only needed to write it.
+    /// It is on disk: forgets what was only needed to write it.
     pub(super) fn complete(&mut self) {
         self.growing = None;
         self.revisions.shrink_to_fit();
         self.places.shrink_to_fit();
     }
 
-    /// The entries, if it has them.
+    /// Whether it is on disk.
+    pub(super) fn is_complete(&self) -> bool {
+        self.growing.is_none()
+    }
+
+    /// The entries, unless it is on disk.
     pub(super) fn entries(&self) -> Option<Vec<u8>> {
         self.growing.as_ref().map(|entries| entries.bytes.clone())
     }

@@ -170,7 +170,7 @@ impl Segment {
 
     /// Whether it has its directory on disk.
     pub(super) fn is_sealed(&self) -> bool {
-        self.directory.read().entries().is_none()
+        self.directory.read().is_complete()
     }
 
     /// Removes what was written behind the end that is known to be good.
