@@ -84,11 +84,7 @@ pub(crate) fn check(view: &View, dead: &Dead) -> Report {
                     expected.index, expected.revision
                 ));
             }
-            expected = if pointer.index + 1 < record.steps {
-                Pointer::new(pointer.revision, pointer.index + 1)
-            } else {
-                Pointer::new(pointer.revision.next(), 0)
-            };
+            expected = pointer.next(record.steps);
             if let (false, Some(before)) = (record.created, record.replaced) {
                 replaced.push((pointer, before));
             }

@@ -15,6 +15,9 @@ use crate::{
 /// Who lists keys looks at so many at a time. Nobody can write meanwhile.
 const PAGE: usize = 256;
 
+/// Of a transaction, so many keys are looked at beforehand.
+const LOOKED_AT: usize = 16;
+
 /// Where a store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
@@ -74,7 +77,7 @@ impl Heads {
     /// cache; else, with many keys, it would do little but wait for memory.
     pub(crate) fn look_at<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
         let newest = self.0.read();
-        for key in keys.take(16) {
+        for key in keys.take(LOOKED_AT) {
             std::hint::black_box(newest.keys.get(key));
         }
     }

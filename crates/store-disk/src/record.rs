@@ -22,6 +22,15 @@ impl Pointer {
         Self { revision, index }
     }
 
+    /// The record that follows, if the revision of this one has so many steps.
+    pub(crate) fn next(self, steps: u32) -> Self {
+        if self.index + 1 < steps {
+            Self::new(self.revision, self.index + 1)
+        } else {
+            Self::new(self.revision.next(), 0)
+        }
+    }
+
     /// What to say if there should be a record and is none.
     pub(crate) fn missing(self) -> Error {
         Error::corrupt(format!("record {} of revision {} is missing", self.index, self.revision))

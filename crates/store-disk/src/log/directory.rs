@@ -14,7 +14,10 @@ use k1s_store::Revision;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::format::{SEGMENT_HEADER, number, short};
-use crate::record::{Head, Outline, Pointer};
+use crate::{
+    keys::common,
+    record::{Head, Outline, Pointer},
+};
 
 const DIRECTORY: &[u8; 4] = b"\x03dir";
 const END: &[u8; 8] = b"k1s end\n";
@@ -305,7 +308,7 @@ pub(super) fn each(mut entries: &[u8], mut each: impl FnMut(&Listed<'_>, u32)) -
 impl Entries {
     fn add(&mut self, head: Head, offset: u32, key: &[u8]) {
         // The store's limit for keys keeps both lengths far below 16 bits.
-        let shared = self.last_key.iter().zip(key).take_while(|(last, this)| last == this).count();
+        let shared = common(&self.last_key, key);
         let others = &key[shared..];
         self.bytes.extend_from_slice(&head.encode());
         self.bytes.extend_from_slice(&offset.to_be_bytes());

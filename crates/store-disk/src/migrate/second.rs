@@ -58,11 +58,7 @@ pub(crate) fn heads_into_memory(folder: &Folder) -> Result<(), OpenError> {
             }
             let record = Record::read(pointer, &bytes)?;
             live.extend(record.replaced.filter(|_| !record.created));
-            expected = if pointer.index + 1 < record.steps {
-                Pointer::new(pointer.revision, pointer.index + 1)
-            } else {
-                Pointer::new(pointer.revision.next(), 0)
-            };
+            expected = pointer.next(record.steps);
             Ok(true)
         })
         .map_err(damaged)?;
