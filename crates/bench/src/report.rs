@@ -136,6 +136,13 @@ fn readable(number: f64) -> String {
     }
 }
 
+/// The value below which so large a part of the others is.
+pub(crate) fn quantile(values: &mut [f64], part: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let place = ((values.len() as f64 - 1.0) * part).round() as usize;
+    values.get(place).copied().unwrap_or_default()
+}
+
 /// A line of the result.
 #[expect(clippy::print_stdout, reason = "a command-line program speaks to its user")]
 pub(crate) fn print(text: &str) {

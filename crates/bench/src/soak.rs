@@ -38,9 +38,10 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Failure, report,
+    Failure,
+    report::{self, quantile},
     runtime::widget::{self, NAMESPACE, Widget},
-    server::{child::resident_bytes, work::quantile},
+    server::child::resident_bytes,
 };
 
 #[derive(Args)]

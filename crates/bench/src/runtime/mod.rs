@@ -33,11 +33,11 @@ pub(crate) use self::{
 };
 use crate::{
     Failure,
-    report::{self, Measurement, Unit},
+    report::{self, Measurement, Unit, quantile},
     server::{
         child::{self as servers, Kept},
         client::Content,
-        work::{self, quantile},
+        work,
     },
 };
 

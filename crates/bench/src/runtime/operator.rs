@@ -31,7 +31,7 @@ use tokio::{
 };
 
 use super::{k1s, kube_rs, widget};
-use crate::{Failure, report, server::work};
+use crate::{Failure, report};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -265,7 +265,7 @@ async fn told(line: &str, env: &Env, tally: &Tally, operator: &dyn Operator) -> 
                 let seen = at(env, &tally.timed, &|| "a write".to_owned()).await?;
                 delays.push((seen - began).as_secs_f64());
             }
-            let (p50, p99) = (work::quantile(&mut delays, 0.5), work::quantile(&mut delays, 0.99));
+            let (p50, p99) = (report::quantile(&mut delays, 0.5), report::quantile(&mut delays, 0.99));
             say(&Said { p50: Some(p50), p99: Some(p99), ..Said::default() })?;
         }
         ["end"] => return Ok(false),

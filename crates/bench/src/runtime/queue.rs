@@ -11,7 +11,10 @@ use serde::Deserialize;
 use tokio::process::Command;
 
 use super::{Notes, child, widget::NAMESPACE};
-use crate::{Failure, report::Unit, server::work::quantile};
+use crate::{
+    Failure,
+    report::{Unit, quantile},
+};
 
 /// What the operator of Go says of its queue.
 #[derive(Deserialize)]

@@ -12,9 +12,9 @@ use tower::Service as _;
 
 use super::{
     objects::{ConfigMaps, name},
-    work::{Done, config_maps, quantile},
+    work::{Done, config_maps},
 };
-use crate::Failure;
+use crate::{Failure, report::quantile};
 
 pub(crate) struct Inside {
     env: Env,

@@ -19,7 +19,7 @@ use k1s_store_etcd::testing::EtcdServer;
 
 use crate::{
     Failure,
-    report::{self, Measurement, Unit},
+    report::{self, Measurement, Unit, quantile},
 };
 use child::{Child, Kept};
 use client::{Client, Content, Target};
@@ -161,7 +161,7 @@ impl Run<'_> {
                 child = self.child(kept, false).await?;
                 times.push(child.ready.as_secs_f64() * 1e3);
             }
-            notes.add("start.ready", work::quantile(&mut times, 0.5), Unit::Milliseconds, in_memory(50.0));
+            notes.add("start.ready", quantile(&mut times, 0.5), Unit::Milliseconds, in_memory(50.0));
             self.env.sleep(SETTLE).await;
             let idle = child.resident_bytes()? as f64 / 1e6;
             notes.add("rss.idle", idle, Unit::Megabytes, in_memory(20.0));

@@ -14,7 +14,7 @@ use super::{
     client::{Client, Content, Target},
     objects::{self, ConfigMaps, name},
 };
-use crate::Failure;
+use crate::{Failure, report::quantile};
 
 /// A request to be sent.
 pub(crate) type Job = (Method, String, Content);
@@ -197,13 +197,6 @@ pub(crate) async fn pages(
         }
     }
     Ok(quantile(&mut seconds, 0.5))
-}
-
-/// The value below which so large a part of the others is.
-pub(crate) fn quantile(values: &mut [f64], part: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let place = ((values.len() as f64 - 1.0) * part).round() as usize;
-    values.get(place).copied().unwrap_or_default()
 }
 
 /// Watchers of one collection, and what they have been told.

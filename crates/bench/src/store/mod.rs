@@ -4,22 +4,25 @@
 //! is a real one, started for the run, on the same disk.
 //!
 //! All are measured through the `Store` trait. A store on etcd watches it all the time, which etcd has to work
-//! for; `etcd.put.*-raw` is what the same etcd does for a client that only writes.
+//! for; `etcd.put.*-raw` is what the same etcd does for a client that only writes. `memory.put.*-map` is a hash map under
+//! a lock, without revisions, order or history: the least that anything in memory has to do for a write.
 
 mod backend;
+mod part;
 mod work;
 
-use std::{path::PathBuf, process::Command};
+use std::path::PathBuf;
 
 use clap::Args;
-use k1s_env::Env;
 use k1s_store_etcd::testing::EtcdServer;
 
 use crate::{
     Failure,
-    report::{self, Measurement, Unit},
+    report::{self, Measurement, Unit, quantile},
 };
-use backend::{Backend, Opened, Writer};
+use backend::Backend;
+use part::Part;
+pub(crate) use part::{PartOptions, run_part};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -40,115 +43,107 @@ pub(crate) struct Options {
     folder: PathBuf,
 }
 
-#[derive(Args)]
-pub(crate) struct PartOptions {
-    #[arg(value_enum)]
-    backend: Backend,
-    size: u64,
-    seconds: f64,
-    /// Whether to measure what does not depend on the size
-    #[arg(long)]
-    base: bool,
-}
+/// So many turns each store has at writing. What is compared takes turns, since the machine is not the same from one minute to
+/// the next.
+const TURNS: usize = 15;
 
 pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     let (sizes, seconds) = if options.quick { (vec![10_000], 1.0) } else { (options.sizes.clone(), 4.0) };
     std::fs::create_dir_all(&options.folder)?;
     let folder = options.folder.canonicalize()?;
+    let start = |backend: Backend, position: usize, measurements: &mut Vec<Measurement>| {
+        let size = sizes[position];
+        report::progress(&format!("{backend} with {} objects …", backend::short(size)));
+        Part::start(&PartOptions { backend, size, seconds, base: position == 0 }, &folder, measurements)
+    };
+    let turn = seconds / 10.0;
+
     let mut measurements = Vec::new();
-    for backend in &options.backends {
-        if *backend == Backend::Etcd && !EtcdServer::is_installed()? {
+    let mut first = Vec::new();
+    for &backend in &options.backends {
+        if backend == Backend::Etcd && !EtcdServer::is_installed()? {
             report::progress("no etcd on the PATH: it is left out, and there are no ratios");
             continue;
         }
-        for (position, size) in sizes.iter().enumerate() {
-            report::progress(&format!("{} with {} objects …", backend.name(), backend::short(*size)));
-            let mut part = Command::new(std::env::current_exe()?);
-            part.args(["store-part", backend.name(), &size.to_string(), &seconds.to_string()])
-                .args((position == 0).then_some("--base"))
-                .env("TMPDIR", &folder)
-                .stderr(std::process::Stdio::inherit());
-            let output = part.output()?;
-            if !output.status.success() {
-                return Err(Failure(format!("{} at {size}: {}", backend.name(), output.status)));
-            }
-            for line in String::from_utf8_lossy(&output.stdout).lines() {
-                measurements.push(serde_json::from_str::<Measurement>(line)?);
+        first.push((backend, start(backend, 0, &mut measurements)?));
+    }
+    report::progress("writes, in turns …");
+    let mut turns = Turns::default();
+    for _ in 0..TURNS {
+        for (what, writers) in [("put.w1", 1), ("put.w64", 64)] {
+            for (_, part) in &mut first {
+                turns.add(part.turn(what, writers, turn)?);
             }
         }
-        measurements.extend(growth(*backend, &sizes, &measurements));
     }
+    measurements.extend(turns.rates());
+    for (backend, part) in first {
+        let mut parts = vec![part];
+        for position in 1..sizes.len() {
+            parts.push(start(backend, position, &mut measurements)?);
+        }
+        report::progress(&format!("{backend}: writes with more and more objects, in turns …"));
+        let mut turns = Turns::default();
+        for _ in 0..TURNS {
+            for (part, size) in parts.iter_mut().zip(&sizes) {
+                turns.add(part.turn(&format!("put.w64-{}", backend::short(*size)), 64, turn)?);
+            }
+        }
+        measurements.extend(turns.rates());
+        measurements.extend(turns.costs(backend, &sizes));
+        report::progress(&format!("{backend}: the rest …"));
+        for part in parts {
+            part.finish(&mut measurements)?;
+        }
+    }
+    let place = |name: &str| options.backends.iter().position(|backend| name.starts_with(backend.name()));
+    measurements.sort_by_key(|measurement| place(&measurement.name));
     report::show(&measurements, Backend::Etcd.name(), options.json);
     Ok(())
 }
 
-/// What a write costs with the most objects, in writes with the fewest: 1 if it does not matter how many there are.
-fn growth(backend: Backend, sizes: &[u64], measurements: &[Measurement]) -> Option<Measurement> {
-    let (fewest, most) =
-        (sizes.iter().min()?, sizes.iter().max().filter(|most| Some(*most) != sizes.iter().min())?);
-    let rate = |size: &u64| {
-        let name = format!("{}.put.w64-{}", backend.name(), backend::short(*size));
-        measurements.iter().find(|measurement| measurement.name == name).map(|measurement| measurement.value)
-    };
-    Some(Measurement {
-        name: format!("{}.put.w64-{}-cost", backend.name(), backend::short(*most)),
-        value: rate(fewest)? / rate(most)?,
-        unit: Unit::TimesTheSmallest,
-        expected: None,
-    })
-}
+/// What was measured in turns, in the order of the turns.
+#[derive(Default)]
+struct Turns(Vec<(Measurement, Vec<f64>)>);
 
-/// One backend at one size: prints its measurements, a line of JSON each.
-pub(crate) async fn run_part(options: PartOptions) -> Result<(), Failure> {
-    let PartOptions { backend, size, seconds, base } = options;
-    let env = Env::system();
-    let say = |what: &str, value: f64, unit: Unit| {
-        let name = format!("{}.{what}", backend.name());
-        let text = serde_json::to_string(&Measurement { name, value, unit, expected: None })?;
-        report::print(&text);
-        Ok::<_, Failure>(())
-    };
-
-    if base && backend == Backend::Disk {
-        say("open.small", backend::open_small(&env).await?, Unit::Milliseconds)?;
-    }
-    let mut opened = Opened::open(&env, backend).await?;
-    let empty = opened.resident_bytes()?;
-    work::fill(&env, &opened.store, size).await?;
-
-    let label = backend::short(size);
-    let per_object = |bytes: u64| bytes as f64 / size as f64;
-    let grown = opened.resident_bytes()?.saturating_sub(empty);
-    say(&format!("rss.{label}"), per_object(grown), Unit::BytesPerObject)?;
-    if let Some(bytes) = opened.disk_bytes().await? {
-        say(&format!("size.{label}"), per_object(bytes), Unit::BytesPerObject)?;
+impl Turns {
+    fn add(&mut self, measured: Vec<Measurement>) {
+        for measurement in measured {
+            match self.0.iter_mut().find(|(first, _)| first.name == measurement.name) {
+                Some((_, values)) => values.push(measurement.value),
+                None => self.0.push((measurement.clone(), vec![measurement.value])),
+            }
+        }
     }
 
-    let writer = Writer::Store(opened.store.clone());
-    if base {
-        say("put.w1", work::puts(&env, &writer, 1, size, seconds).await?, Unit::PerSecond)?;
-        say("put.w64", work::puts(&env, &writer, 64, size, seconds).await?, Unit::PerSecond)?;
+    /// The median of each.
+    fn rates(&self) -> impl Iterator<Item = Measurement> {
+        self.0
+            .iter()
+            .map(|(first, values)| Measurement { value: quantile(&mut values.clone(), 0.5), ..first.clone() })
     }
-    // The cost of a write as the store grows.
-    say(&format!("put.w64-{label}"), work::puts(&env, &writer, 64, size, seconds).await?, Unit::PerSecond)?;
-    drop(writer);
-    if base {
-        let store = &opened.store;
-        say("put.w1-listing", work::puts_beside_lists(&env, store, size, seconds).await?, Unit::PerSecond)?;
-        say("get.c1", work::gets(&env, store, 1, size, seconds).await?, Unit::PerSecond)?;
-        say("get.c64", work::gets(&env, store, 64, size, seconds).await?, Unit::PerSecond)?;
-        say("range.10k", work::range(&env, store, 10_000).await?, Unit::Milliseconds)?;
-        say("watch.w1000", work::fan_out(&env, store, 1000, seconds).await?, Unit::PerSecond)?;
+
+    /// What a write costs with the most objects, in writes with the fewest: 1 if it does not matter how many there are. The
+    /// two are compared turn by turn.
+    fn costs(&self, backend: Backend, sizes: &[u64]) -> Vec<Measurement> {
+        let (Some(fewest), Some(most)) = (sizes.iter().min(), sizes.iter().max()) else { return Vec::new() };
+        if fewest == most {
+            return Vec::new();
+        }
+        let name = |size: &u64, who: &str| format!("{backend}.put.w64-{}{who}", backend::short(*size));
+        let values = |name: &str| Some(&self.0.iter().find(|(first, _)| first.name == name)?.1);
+        let cost = |who: &&str| {
+            let (few, many) = (values(&name(fewest, who))?, values(&name(most, who))?);
+            let mut costs: Vec<_> = few.iter().zip(many).map(|(few, many)| few / many).collect();
+            Some(Measurement {
+                name: format!("{}-cost", name(most, who)),
+                value: quantile(&mut costs, 0.5),
+                unit: Unit::TimesTheSmallest,
+                expected: None,
+            })
+        };
+        ["", "-map"].iter().filter_map(cost).collect()
     }
-    if base && let Some(writer) = opened.without_store().await? {
-        say("put.w1-raw", work::puts(&env, &writer, 1, size, seconds).await?, Unit::PerSecond)?;
-        say("put.w64-raw", work::puts(&env, &writer, 64, size, seconds).await?, Unit::PerSecond)?;
-    }
-    if let Some(reopened) = opened.reopen(&env).await? {
-        say(&format!("open.{label}"), reopened, Unit::Milliseconds)?;
-    }
-    opened.store.close().await?;
-    Ok(())
 }
 
 #[cfg(test)]
@@ -156,18 +151,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cost_of_a_write_is_compared_between_the_smallest_and_the_largest_store() {
+    fn the_cost_of_a_write_is_compared_turn_by_turn_between_the_smallest_and_the_largest_store() {
         let rate = |name: &str, value| Measurement {
             name: name.to_owned(),
             value,
             unit: Unit::PerSecond,
             expected: None,
         };
-        let measured =
-            [rate("disk.put.w64-10k", 300.0), rate("disk.put.w64-100k", 1.0), rate("disk.put.w64-1m", 200.0)];
-        let cost = growth(Backend::Disk, &[10_000, 1_000_000, 100_000], &measured).unwrap();
-        assert_eq!((cost.name.as_str(), cost.value), ("disk.put.w64-1m-cost", 1.5));
-        assert!(growth(Backend::Disk, &[10_000], &measured).is_none());
-        assert!(growth(Backend::Memory, &[10_000, 1_000_000], &measured).is_none());
+        let mut turns = Turns::default();
+        // The machine gets slower and slower.
+        for (few, many) in [(300.0, 200.0), (30.0, 20.0), (3.0, 2.5)] {
+            turns.add(vec![rate("disk.put.w64-10k", few)]);
+            turns.add(vec![rate("disk.put.w64-100k", 1.0)]);
+            turns.add(vec![rate("disk.put.w64-1m", many)]);
+        }
+        let rates: Vec<_> = turns.rates().map(|rate| (rate.name, rate.value)).collect();
+        assert_eq!(rates[0], ("disk.put.w64-10k".to_owned(), 30.0));
+        assert_eq!(rates.len(), 3);
+        let costs = turns.costs(Backend::Disk, &[10_000, 1_000_000, 100_000]);
+        assert_eq!(costs.len(), 1);
+        assert_eq!((costs[0].name.as_str(), costs[0].value), ("disk.put.w64-1m-cost", 1.5));
+        assert!(turns.costs(Backend::Disk, &[10_000]).is_empty());
+        assert!(turns.costs(Backend::Memory, &[10_000, 1_000_000]).is_empty());
     }
 }

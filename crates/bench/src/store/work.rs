@@ -10,7 +10,7 @@ use k1s_env::{Env, Task};
 use k1s_store::{Precondition, Range, Store, Txn, WatchItem, WatchRequest};
 
 use super::backend::Writer;
-use crate::Failure;
+use crate::{Failure, report::quantile};
 
 const PREFIX: &str = "/registry/example.dev/widgets/";
 
@@ -56,7 +56,7 @@ impl Values {
 
 /// Writes objects 0 to `size`, not in the order of their keys. Whoever writes them makes them, as it is with the writes that
 /// follow: memory comes from where it goes back to.
-pub(super) async fn fill(env: &Env, store: &Arc<dyn Store>, size: u64) -> Result<(), Failure> {
+pub(super) async fn fill(env: &Env, writer: &Writer, size: u64) -> Result<(), Failure> {
     const TOGETHER: u64 = 100;
     let values = Arc::new(Values::new());
     let mut under_way = std::collections::VecDeque::<Task<k1s_store::Result<_>>>::new();
@@ -66,15 +66,12 @@ pub(super) async fn fill(env: &Env, store: &Arc<dyn Store>, size: u64) -> Result
         {
             oldest.await??;
         }
-        let (store, values) = (store.clone(), values.clone());
+        let (writer, values) = (writer.clone(), values.clone());
         under_way.push_back(env.spawn("fill", async move {
-            let mut txn = Txn::new();
-            for number in first..(first + TOGETHER).min(size) {
-                // A step that has no divisor in common with a round number visits every object once.
-                let number = number.wrapping_mul(7919) % size;
-                txn = txn.put(key(number), values.get(number), Precondition::Any);
-            }
-            store.txn(txn).await
+            // A step that has no divisor in common with a round number visits every object once.
+            let numbers =
+                (first..(first + TOGETHER).min(size)).map(|number| number.wrapping_mul(7919) % size);
+            writer.fill(numbers.map(|number| (key(number), values.get(number))).collect()).await
         }));
     }
     for rest in under_way {
@@ -191,8 +188,7 @@ pub(super) async fn range(env: &Env, store: &Arc<dyn Store>, limit: usize) -> Re
             return Err(Failure(format!("listed {listed} objects instead of {limit}")));
         }
     }
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    Ok(quantile(&mut times, 0.5))
 }
 
 /// Writes that many watches see, all of them; deliveries per second.
