@@ -305,3 +305,27 @@ async fn a_write_whose_sync_failed_is_whole_or_absent_after_a_crash() {
         crashes(&faults, 's').await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_whose_sync_failed_is_not_there_when_the_store_is_opened_again() {
+    let name = "a_write_whose_sync_failed_is_not_there_when_the_store_is_opened_again";
+    let Some(faults) = with_faults(name).await else { return };
+    for closes in [true, false] {
+        let store = faults.open();
+        put(&store, "/before".to_owned(), 1).await.unwrap();
+        faults.set('s');
+        let error = put(&store, "/refused".to_owned(), 2).await.unwrap_err();
+        // The disk does not say what it has, so nobody can know what is there after a power cut.
+        assert!(matches!(error, Error::Unavailable { outcome: Outcome::Unknown, .. }), "{error:?}");
+        let error = put(&store, "/not-tried".to_owned(), 2).await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable { outcome: Outcome::NotApplied, .. }), "{error:?}");
+        faults.set('0');
+        if closes {
+            store.close().await.unwrap();
+        }
+        drop(store);
+        let store = faults.open();
+        assert_eq!(store.get(b"/refused", None).await.unwrap().entry, None);
+        assert!(store.get(b"/before", None).await.unwrap().entry.is_some());
+    }
+}
