@@ -265,10 +265,15 @@ impl Writer {
                 }
                 Err(error) => {
                     tracing::error!(folder = %self.folder.path().display(), %error, "a write to disk failed");
-                    let error = self.fail(io_error(&error));
+                    let taken_back = opened.log.take_back();
+                    let mut answer = self.fail(io_error(&error));
+                    if taken_back.is_err() {
+                        // It may be on disk, whole. If the next who opens the store finds it there, it has happened.
+                        answer = Error::outcome_unknown(format!("I/O error: {error}"));
+                    }
                     // Also what was refused was judged on writes that did not happen.
-                    for (_, answer) in &mut answers {
-                        *answer = Err(error.clone());
+                    for (_, given) in &mut answers {
+                        *given = Err(answer.clone());
                     }
                 }
             }
@@ -453,6 +458,10 @@ impl Writer {
         self.shared.feed.close();
         self.stop_cleaning();
         self.shared.view.store(None);
+        // Where that was not possible when the write failed, it may be now.
+        if let (Some(_), Err(error)) = (&self.failed, self.opened.log.take_back()) {
+            tracing::warn!(folder = %self.folder.path().display(), %error, "a write that failed may be on disk");
+        }
         let written_down = self.checkpoint();
         while let Ok(command) = self.queue.try_recv() {
             match command {

@@ -225,6 +225,16 @@ impl Log {
         Ok(())
     }
 
+    /// After a write that failed: removes what there is of it, so that nobody who opens the log takes it for one that
+    /// did not fail. The log still has to be [prepared](Self::prepare).
+    pub(crate) fn take_back(&self) -> io::Result<()> {
+        match self.last() {
+            // Before a segment is sealed nothing goes into it any more, and afterwards neither.
+            Some(last) if self.failed && !last.is_sealed() => last.cut(),
+            _ => Ok(()),
+        }
+    }
+
     fn remove_leftovers(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
