@@ -204,10 +204,14 @@ impl Store for DiskStore {
 
     async fn close(&self) -> Result<()> {
         let (reply, answer) = oneshot::channel();
-        match self.send(Command::Close(reply)) {
+        let closed = match self.send(Command::Close(reply)) {
             Ok(()) => self.answer(answer).await,
-            // The thread is gone: closed already.
-            Err(_) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match closed {
+            // The thread is gone, or was about to: closed already.
+            Err(Error::Closed) => Ok(()),
+            closed => closed,
         }
     }
 }

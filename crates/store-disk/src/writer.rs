@@ -77,6 +77,7 @@ pub(crate) struct Writer {
     /// The records of the batch that is being put together.
     frame: Frame,
     history: History,
+    /// Behind `folder`, which goes first: who finds nobody here any more can lock the folder.
     queue: Receiver<Command>,
     /// The other end of `queue`, as long as somebody has the store.
     commands: Weak<Sender<Command>>,
@@ -154,9 +155,8 @@ impl Writer {
             }
             self.keep_house();
         };
-        let closed = self.close();
-        if let Some(reply) = reply {
-            let _ = reply.send(closed);
+        for reply in self.close().into_iter().chain(reply) {
+            let _ = reply.send(Ok(()));
         }
     }
 
@@ -454,7 +454,8 @@ impl Writer {
         }
     }
 
-    fn close(mut self) -> Result<()> {
+    /// Returns who else is to be told when all is done: whoever is told can open the store again.
+    fn close(mut self) -> Vec<oneshot::Sender<Result<()>>> {
         self.shared.feed.close();
         self.stop_cleaning();
         self.shared.view.store(None);
@@ -463,19 +464,20 @@ impl Writer {
             tracing::warn!(folder = %self.folder.path().display(), %error, "a write that failed may be on disk");
         }
         let written_down = self.checkpoint();
+        let mut closing = Vec::new();
         while let Ok(command) = self.queue.try_recv() {
             match command {
                 Command::Write(write) => drop(write.reply.send(Err(Error::Closed))),
                 Command::Compact(_, reply) => drop(reply.send(Err(Error::Closed))),
                 Command::Cleaned(..) => {}
-                Command::Close(reply) => drop(reply.send(Ok(()))),
+                Command::Close(reply) => closing.push(reply),
             }
         }
         if let Err(error) = written_down {
             // The log has it all; it takes a little longer to open.
             tracing::warn!(folder = %self.folder.path().display(), %error, "could not note how far the history is compacted");
         }
-        Ok(())
+        closing
     }
 }
 

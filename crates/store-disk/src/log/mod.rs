@@ -229,7 +229,7 @@ impl Log {
     /// did not fail. The log still has to be [prepared](Self::prepare).
     pub(crate) fn take_back(&self) -> io::Result<()> {
         match self.last() {
-            // Before a segment is sealed nothing goes into it any more, and afterwards neither.
+            // In one that is sealed there is nothing of it: it was to go into the next.
             Some(last) if self.failed && !last.is_sealed() => last.cut(),
             _ => Ok(()),
         }
