@@ -237,6 +237,7 @@ mod tests {
     use k1s_store::Precondition;
 
     use super::*;
+    use crate::heads::State;
 
     /// Who began to read is not shown less than there was: not even if it is compacted in that very moment.
     #[tokio::test]
@@ -323,6 +324,36 @@ mod tests {
         assert!(frames.len() > 3 && frames.iter().all(|len| *len < 2 << 20), "{frames:?}");
         let copy = DiskStore::open(env, target.path(), DiskOptions::default()).unwrap();
         assert!(copy.check().await.unwrap().is_sound());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_superfluous_is_found_as_fast_as_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let env = Env::system();
+        let options = DiskOptions { history_revisions: 0, ..DiskOptions::default() };
+        let store = DiskStore::open(env.clone(), folder.path(), options).unwrap();
+        let writers: Vec<_> = (0..32)
+            .map(|writer| {
+                let store = store.clone();
+                env.spawn("writer", async move {
+                    for _ in 0..40 {
+                        let txn = (0..64).fold(Txn::new(), |txn, step| {
+                            txn.put(format!("/{writer}/{step}"), "value", Precondition::Any)
+                        });
+                        store.txn(txn).await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for writer in writers {
+            writer.await.unwrap();
+        }
+        let State { oldest, swept, .. } = store.shared.view.load_full().unwrap().state;
+        assert!(oldest.get() > 500, "{oldest}");
+        assert!(
+            swept.get() > oldest.get() / 4 * 3,
+            "the history begins at {oldest}, but is swept to {swept}"
+        );
     }
 
     #[tokio::test]
