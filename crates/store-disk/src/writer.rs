@@ -85,6 +85,8 @@ pub(crate) struct Writer {
     cleaning: Option<Cleaning>,
     /// Why the last batch failed, and when recovery was tried last.
     failed: Option<(Error, Instant)>,
+    /// How many records were written since the history was swept last.
+    unswept: usize,
     /// Compaction rests until then.
     resting: Option<Instant>,
     /// A moving average of what a sync takes.
@@ -127,6 +129,7 @@ impl Writer {
             commands,
             cleaning: None,
             failed: None,
+            unswept: 0,
             resting: None,
             sync_time: Duration::ZERO,
             likely_writes: 1,
@@ -261,6 +264,7 @@ impl Writer {
                     self.sync_time = (self.sync_time * 7 + (self.shared.env.now() - began)) / 8;
                     opened.heads.note(&heads, opened.log.segments(), state);
                     opened.state = state;
+                    self.unswept += heads.len();
                     self.publish(changes);
                 }
                 Err(error) => {
@@ -368,7 +372,8 @@ impl Writer {
     /// Moves the beginning of the history to `oldest` and finds some of what is superfluous before it.
     fn sweep(&mut self, oldest: Revision) -> Result<()> {
         let opened = &mut self.opened;
-        let swept = History::sweep(&opened.log.segments(), opened.state, oldest)?;
+        let written = std::mem::take(&mut self.unswept);
+        let swept = History::sweep(&opened.log.segments(), opened.state, oldest, written)?;
         opened.state = swept.state;
         opened.heads.sweep(&swept.dead, &swept.deleted, swept.state);
         self.shared.view.store(Some(Arc::new(opened.view())));
