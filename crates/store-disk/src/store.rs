@@ -265,6 +265,25 @@ mod tests {
         assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "4");
     }
 
+    #[tokio::test]
+    async fn a_read_that_is_overtaken_each_time_comes_to_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
+        put(&store, "/a").await;
+        let live = store.shared.view.load_full().unwrap().heads.clone();
+        let attempts = std::cell::Cell::new(0);
+        let read = store.shared.read_at(None, |view| {
+            attempts.set(attempts.get() + 1);
+            assert!(attempts.get() < 100, "it does not end");
+            if Arc::ptr_eq(&view.heads, &live) {
+                // As if much had been written and compacted meanwhile.
+                return Err(Error::Compacted { requested: view.state.revision, oldest: view.state.revision });
+            }
+            view.range(&Range::default(), &|_, _| None)
+        });
+        assert_eq!(read.unwrap().entries.len(), 1);
+    }
+
     /// Small segments, and a history that nothing but a request makes shorter.
     fn small() -> DiskOptions {
         DiskOptions { segment_bytes: 4096, history_revisions: 1_000_000, ..DiskOptions::default() }
