@@ -13,6 +13,9 @@ use parking_lot::Mutex;
 
 use crate::{options::DiskOptions, view::View};
 
+/// So often somebody who reads the newest moment may be overtaken.
+const ATTEMPTS: usize = 3;
+
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) options: DiskOptions,
@@ -34,12 +37,14 @@ impl Shared {
 
     /// Reads a moment: the newest if none is given. If that is compacted while it is read, there is a newer one.
     pub(crate) fn read_at<T>(&self, at: Option<Revision>, read: impl Fn(&View) -> Result<T>) -> Result<T> {
-        loop {
+        for _ in 0..ATTEMPTS {
             match self.read(&read) {
                 Err(Error::Compacted { .. }) if at.is_none() => {}
                 done => return done,
             }
         }
+        // It takes longer than the history reaches back. From a copy of all heads, it may take as long as it wants.
+        self.read(|view| read(&view.pinned().0))
     }
 
     /// Reads more than a little, on a thread that may block.
