@@ -284,6 +284,23 @@ mod tests {
         assert_eq!(read.unwrap().entries.len(), 1);
     }
 
+    #[tokio::test]
+    async fn a_page_of_the_past_is_bounded_with_what_was_there_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
+        let mut last = Revision::FIRST;
+        for number in 0..10 {
+            let txn = Txn::new().put(format!("/{number}"), vec![7; 1 << 20], Precondition::Any);
+            last = store.txn(txn).await.unwrap();
+        }
+        for number in 0..10 {
+            store.txn(Txn::new().delete(format!("/{number}"), Precondition::Any)).await.unwrap();
+        }
+        let request = WatchRequest { after: Some(last), previous: true, ..WatchRequest::default() };
+        let page = store.shared.read(|view| view.backfill(&request)).unwrap();
+        assert_eq!(page.changes.iter().map(|change| change.size() >> 20).sum::<usize>(), 4);
+    }
+
     /// Small segments, and a history that nothing but a request makes shorter.
     fn small() -> DiskOptions {
         DiskOptions { segment_bytes: 4096, history_revisions: 1_000_000, ..DiskOptions::default() }
