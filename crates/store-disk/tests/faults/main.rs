@@ -329,3 +329,23 @@ async fn a_write_whose_sync_failed_is_not_there_when_the_store_is_opened_again()
         assert!(store.get(b"/before", None).await.unwrap().entry.is_some());
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compaction_that_could_not_be_written_down_is_when_it_is_asked_for_again() {
+    let name = "a_compaction_that_could_not_be_written_down_is_when_it_is_asked_for_again";
+    let Some(faults) = with_faults(name).await else { return };
+    let store = faults.open();
+    let mut last = Revision::FIRST;
+    for i in 0..10 {
+        last = put(&store, "/key".to_owned(), i).await.unwrap();
+    }
+    faults.set('f');
+    let error = store.compact(last).await.unwrap_err();
+    assert!(is_full(&error), "{error:?}");
+    faults.set('0');
+    store.compact(last).await.unwrap();
+    // What somebody finds who opens the store after a crash.
+    let checkpoint = fs::read(faults.folder.join("store/checkpoint")).unwrap();
+    let oldest = u64::from_be_bytes(checkpoint["k1s state\n".len()..][..8].try_into().unwrap());
+    assert_eq!(oldest, last.get());
+}
