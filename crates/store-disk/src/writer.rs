@@ -328,10 +328,12 @@ impl Writer {
         if revision > state.revision {
             return Err(Error::FutureRevision { requested: revision, current: state.revision });
         }
-        if revision > state.oldest {
+        // Who asks for it can count on it, also if it is so already, but could not be written down yet.
+        if revision > self.opened.written_down.0 {
             self.ready()?;
-            self.sweep(revision)?;
-            // Who asked for it can count on it.
+            if revision > state.oldest {
+                self.sweep(revision)?;
+            }
             self.stop_cleaning();
             self.checkpoint()?;
             if let Err(error) = self.clean() {
