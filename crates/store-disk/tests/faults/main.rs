@@ -349,3 +349,32 @@ async fn a_compaction_that_could_not_be_written_down_is_when_it_is_asked_for_aga
     let oldest = u64::from_be_bytes(checkpoint["k1s state\n".len()..][..8].try_into().unwrap());
     assert_eq!(oldest, last.get());
 }
+
+/// The last file of the log is full, and there is no room for another.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_can_be_opened_and_read_on_a_full_disk() {
+    let Some(faults) = with_faults("a_store_can_be_opened_and_read_on_a_full_disk").await else { return };
+    let store = faults.open();
+    let in_the_way = faults.folder.join("store/log/000000000002.new");
+    fs::create_dir(&in_the_way).unwrap();
+    let mut written = 0;
+    while put(&store, format!("/{written}"), written).await.is_ok() {
+        written += 1;
+    }
+    drop(store);
+    fs::remove_dir(&in_the_way).unwrap();
+
+    faults.set('f');
+    let store = faults.open();
+    assert_eq!(store.range(Range::default()).await.unwrap().entries.len() as u64, written);
+    assert!(store.stats().await.unwrap().degraded.is_some());
+    let error = put(&store, "/refused".to_owned(), 1).await.unwrap_err();
+    assert!(is_full(&error), "{error:?}");
+    faults.set('0');
+    put_until_it_works(&store, "/recovered", 1).await;
+    store.close().await.unwrap();
+    let store = faults.open();
+    assert_eq!(store.range(Range::default()).await.unwrap().entries.len() as u64, written + 1);
+    let report = store.check().await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
+}
