@@ -118,7 +118,8 @@ impl Writer {
         commands: Weak<Sender<Command>>,
     ) -> Self {
         let history = History::new(&shared.options, shared.env.now(), opened.state);
-        Self {
+        let trouble = opened.trouble.as_ref().map(io_error);
+        let mut writer = Self {
             shared,
             folder,
             watermark,
@@ -133,7 +134,12 @@ impl Writer {
             resting: None,
             sync_time: Duration::ZERO,
             likely_writes: 1,
+        };
+        if let Some(error) = trouble {
+            tracing::error!(folder = %writer.folder.path().display(), %error, "the store is open, but cannot be written to");
+            writer.fail(error);
         }
+        writer
     }
 
     /// Works until the store is closed, or nobody has it any more.

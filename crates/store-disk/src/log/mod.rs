@@ -238,8 +238,11 @@ impl Log {
     fn remove_leftovers(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
-            if !self.segments.iter().any(|segment| segment.path == path) {
-                fs::remove_file(&path)?;
+            if !self.segments.iter().any(|segment| segment.path == path)
+                && let Err(error) = fs::remove_file(&path)
+            {
+                // It takes up room, and is in nobody's way.
+                tracing::warn!(path = %path.display(), %error, "a file that is not needed any more stays");
             }
         }
         Ok(())
