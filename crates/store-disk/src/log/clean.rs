@@ -180,6 +180,17 @@ mod tests {
     use crate::{log::Log, record::Totals};
 
     #[test]
+    fn a_segment_that_nothing_is_left_of_is_not_cleaned_again_and_again() {
+        for segment_bytes in [0, 100, 1024, 64 << 10] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut log = Log::create(&folder.path().join("log"), segment_bytes).unwrap();
+            // The first one is empty, and full all the same, as it is when all that was in it has been left out.
+            log.roll().unwrap();
+            assert!(choose(&log.segments(), segment_bytes).is_none(), "{segment_bytes}");
+        }
+    }
+
+    #[test]
     fn what_is_copied_together_fits_into_one_segment_however_large_the_live_ones_are() {
         const SEGMENT: u64 = 64 << 10;
         let folder = tempfile::tempdir().unwrap();
