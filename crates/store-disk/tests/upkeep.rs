@@ -182,6 +182,18 @@ async fn writes_go_on_when_the_clock_stands_still() {
     Env::system().timeout(Duration::from_secs(60), alone).await.expect("one writer alone gets on");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn any_number_of_writes_may_wait_and_one_always_may() {
+    let folder = tempfile::tempdir().unwrap();
+    for queued_writes in [0, 1, usize::MAX] {
+        let options = DiskOptions { queued_writes, ..DiskOptions::default() };
+        let store = DiskStore::open(Env::system(), folder.path(), options).unwrap();
+        let write = put(&store, "/a", "1");
+        Env::system().timeout(Duration::from_secs(60), write).await.expect("it has its turn");
+        store.close().await.unwrap();
+    }
+}
+
 /// The time of a write is noted right after it is acknowledged, before the next command: so that one is waited for.
 async fn noted(store: &DiskStore) {
     store.compact(Revision::FIRST).await.unwrap();
