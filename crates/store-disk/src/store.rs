@@ -81,7 +81,7 @@ impl DiskStore {
             shared,
             queue: Arc::new(Queue {
                 commands: Some(commands),
-                places: Arc::new(Semaphore::new(options.queued_writes)),
+                places: Arc::new(Semaphore::new(options.queued_writes.clamp(1, Semaphore::MAX_PERMITS))),
                 thread: Some(thread),
             }),
         })
