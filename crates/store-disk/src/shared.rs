@@ -37,14 +37,23 @@ impl Shared {
 
     /// Reads a moment: the newest if none is given. If that is compacted while it is read, there is a newer one.
     pub(crate) fn read_at<T>(&self, at: Option<Revision>, read: impl Fn(&View) -> Result<T>) -> Result<T> {
-        for _ in 0..ATTEMPTS {
-            match self.read(&read) {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let done = self.read(|view| {
+                if attempts <= ATTEMPTS {
+                    return read(view);
+                }
+                // It takes longer than the history reaches back. From a copy of all heads, it may take as long as it wants.
+                // They may be ahead of what everybody can see: it is the same moment that is read.
+                let (pinned, _) = view.pinned();
+                read(&View { state: view.state, ..pinned })
+            });
+            match done {
                 Err(Error::Compacted { .. }) if at.is_none() => {}
                 done => return done,
             }
         }
-        // It takes longer than the history reaches back. From a copy of all heads, it may take as long as it wants.
-        self.read(|view| read(&view.pinned().0))
     }
 
     /// Reads more than a little, on a thread that may block.

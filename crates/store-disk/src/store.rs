@@ -270,7 +270,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
         put(&store, "/a").await;
-        let live = store.shared.view.load_full().unwrap().heads.clone();
+        let view = store.shared.view.load_full().unwrap();
+        put(&store, "/b").await;
+        // As it is while a batch is on disk, but not published.
+        store.shared.view.store(Some(view.clone()));
+        let live = view.heads.clone();
         let attempts = std::cell::Cell::new(0);
         let read = store.shared.read_at(None, |view| {
             attempts.set(attempts.get() + 1);
@@ -281,7 +285,8 @@ mod tests {
             }
             view.range(&Range::default(), &|_, _| None)
         });
-        assert_eq!(read.unwrap().entries.len(), 1);
+        let read = read.unwrap();
+        assert_eq!((read.revision, read.entries.len()), (view.state.revision, 1));
     }
 
     #[tokio::test]
