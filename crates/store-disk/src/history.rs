@@ -1,6 +1,6 @@
 //! How much of the past is kept, and what goes when it is not.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, ops::RangeInclusive, time::Duration};
 
 use bytes::Bytes;
 use k1s_env::Instant;
@@ -16,8 +16,10 @@ use crate::{
 /// So much superfluous history is worth a look.
 const WORTHWHILE: u64 = 256;
 
-/// So many records are looked at in one go, between two batches of writes.
-const SWEEP: usize = 512;
+/// So many records are looked at in one go, between two batches of writes; or twice as many as were written, if that is
+/// more: else, what nobody needs would become more and more. But a batch waits for it, so there is a limit, which is more
+/// than a batch can have.
+const SWEEP: RangeInclusive<usize> = 512..=4096;
 
 /// So many moments are remembered to tell the age of a revision.
 const MARKS: u32 = 64;
@@ -91,20 +93,22 @@ impl History {
     }
 
     /// Finds the records that nobody can read any more if the history begins at `oldest`: those that were replaced up to
-    /// there, and those that only say that a key was deleted. Not all of them need be found at once.
-    pub(crate) fn sweep(log: &Segments, state: State, oldest: Revision) -> Result<Swept> {
+    /// there, and those that only say that a key was deleted. Not all of them need be found at once, but more than the
+    /// `written` records that have come since the last time.
+    pub(crate) fn sweep(log: &Segments, state: State, oldest: Revision, written: usize) -> Result<Swept> {
         let mut swept = Swept { state: State { oldest, ..state }, dead: Vec::new(), deleted: Vec::new() };
         let until = sweep_until(state.revision, oldest);
         if state.swept >= until {
             return Ok(swept);
         }
         swept.state.swept = until;
+        let enough = (2 * written).clamp(*SWEEP.start(), *SWEEP.end());
         let mut seen = 0;
         log.each(Pointer::new(state.swept.next(), 0), |pointer, bytes| {
             if pointer.revision > until {
                 return Ok(false);
             }
-            if seen >= SWEEP && pointer.index == 0 {
+            if seen >= enough && pointer.index == 0 {
                 swept.state.swept = Revision::new(pointer.revision.get() - 1);
                 return Ok(false);
             }

@@ -1,6 +1,6 @@
 //! The log of a store, open, and what is known of it.
 
-use std::{fs, sync::Arc};
+use std::{fs, io, sync::Arc};
 
 use k1s_store::{Error, Revision};
 
@@ -23,6 +23,8 @@ pub(crate) struct Opened {
     pub(crate) state: State,
     /// What the last checkpoint says: the oldest revision, and how far it was swept.
     pub(crate) written_down: (Revision, Revision),
+    /// Why nothing can be written yet, if that is so.
+    pub(crate) trouble: Option<io::Error>,
 }
 
 impl Opened {
@@ -33,7 +35,7 @@ impl Opened {
         let checkpoint = Checkpoint::new(state.oldest, state.swept, &log.segments());
         checkpoint.write(&folder.checkpoint(), &folder.log()).map_err(OpenError::io(&folder.checkpoint()))?;
         let heads = Arc::new(Heads::new(Keys::new(), log.segments(), state));
-        Ok(Self { log, heads, state, written_down: (state.oldest, state.swept) })
+        Ok(Self { log, heads, state, written_down: (state.oldest, state.swept), trouble: None })
     }
 
     /// Opens a store that is there, if it holds all that had been acknowledged.
@@ -76,13 +78,14 @@ impl Opened {
             ));
         }
         // It is sound: what was torn when it was last used can go, and what an older format has left behind.
-        log.prepare().map_err(OpenError::io(&log_path))?;
+        // If not now, because the disk is full, then before the next write. It can be read all the same.
+        let trouble = log.prepare().err();
         let engine = folder.engine();
         if engine.exists() {
             fs::remove_dir_all(&engine).map_err(OpenError::io(&engine))?;
         }
         let heads = Arc::new(Heads::new(keys, log.segments(), state));
-        Ok(Self { log, heads, state, written_down: (state.oldest, state.swept) })
+        Ok(Self { log, heads, state, written_down: (state.oldest, state.swept), trouble })
     }
 
     pub(crate) fn view(&self) -> View {

@@ -13,6 +13,9 @@ use parking_lot::Mutex;
 
 use crate::{options::DiskOptions, view::View};
 
+/// So often somebody who reads the newest moment may be overtaken.
+const ATTEMPTS: usize = 3;
+
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) options: DiskOptions,
@@ -34,8 +37,19 @@ impl Shared {
 
     /// Reads a moment: the newest if none is given. If that is compacted while it is read, there is a newer one.
     pub(crate) fn read_at<T>(&self, at: Option<Revision>, read: impl Fn(&View) -> Result<T>) -> Result<T> {
+        let mut attempts = 0;
         loop {
-            match self.read(&read) {
+            attempts += 1;
+            let done = self.read(|view| {
+                if attempts <= ATTEMPTS {
+                    return read(view);
+                }
+                // It takes longer than the history reaches back. From a copy of all heads, it may take as long as it wants.
+                // They may be ahead of what everybody can see: it is the same moment that is read.
+                let (pinned, _) = view.pinned();
+                read(&View { state: view.state, ..pinned })
+            });
+            match done {
                 Err(Error::Compacted { .. }) if at.is_none() => {}
                 done => return done,
             }

@@ -81,7 +81,7 @@ impl DiskStore {
             shared,
             queue: Arc::new(Queue {
                 commands: Some(commands),
-                places: Arc::new(Semaphore::new(options.queued_writes)),
+                places: Arc::new(Semaphore::new(options.queued_writes.clamp(1, Semaphore::MAX_PERMITS))),
                 thread: Some(thread),
             }),
         })
@@ -204,10 +204,14 @@ impl Store for DiskStore {
 
     async fn close(&self) -> Result<()> {
         let (reply, answer) = oneshot::channel();
-        match self.send(Command::Close(reply)) {
+        let closed = match self.send(Command::Close(reply)) {
             Ok(()) => self.answer(answer).await,
-            // The thread is gone: closed already.
-            Err(_) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match closed {
+            // The thread is gone, or was about to: closed already.
+            Err(Error::Closed) => Ok(()),
+            closed => closed,
         }
     }
 }
@@ -233,6 +237,7 @@ mod tests {
     use k1s_store::Precondition;
 
     use super::*;
+    use crate::heads::State;
 
     /// Who began to read is not shown less than there was: not even if it is compacted in that very moment.
     #[tokio::test]
@@ -258,6 +263,47 @@ mod tests {
         assert!(old.range(&Range::default(), &|_, _| None).is_err_and(overtaken));
         assert!(old.backfill(&request).is_err_and(overtaken));
         assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "4");
+    }
+
+    #[tokio::test]
+    async fn a_read_that_is_overtaken_each_time_comes_to_an_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
+        put(&store, "/a").await;
+        let view = store.shared.view.load_full().unwrap();
+        put(&store, "/b").await;
+        // As it is while a batch is on disk, but not published.
+        store.shared.view.store(Some(view.clone()));
+        let live = view.heads.clone();
+        let attempts = std::cell::Cell::new(0);
+        let read = store.shared.read_at(None, |view| {
+            attempts.set(attempts.get() + 1);
+            assert!(attempts.get() < 100, "it does not end");
+            if Arc::ptr_eq(&view.heads, &live) {
+                // As if much had been written and compacted meanwhile.
+                return Err(Error::Compacted { requested: view.state.revision, oldest: view.state.revision });
+            }
+            view.range(&Range::default(), &|_, _| None)
+        });
+        let read = read.unwrap();
+        assert_eq!((read.revision, read.entries.len()), (view.state.revision, 1));
+    }
+
+    #[tokio::test]
+    async fn a_page_of_the_past_is_bounded_with_what_was_there_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
+        let mut last = Revision::FIRST;
+        for number in 0..10 {
+            let txn = Txn::new().put(format!("/{number}"), vec![7; 1 << 20], Precondition::Any);
+            last = store.txn(txn).await.unwrap();
+        }
+        for number in 0..10 {
+            store.txn(Txn::new().delete(format!("/{number}"), Precondition::Any)).await.unwrap();
+        }
+        let request = WatchRequest { after: Some(last), previous: true, ..WatchRequest::default() };
+        let page = store.shared.read(|view| view.backfill(&request)).unwrap();
+        assert_eq!(page.changes.iter().map(|change| change.size() >> 20).sum::<usize>(), 4);
     }
 
     /// Small segments, and a history that nothing but a request makes shorter.
@@ -319,6 +365,36 @@ mod tests {
         assert!(frames.len() > 3 && frames.iter().all(|len| *len < 2 << 20), "{frames:?}");
         let copy = DiskStore::open(env, target.path(), DiskOptions::default()).unwrap();
         assert!(copy.check().await.unwrap().is_sound());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_superfluous_is_found_as_fast_as_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let env = Env::system();
+        let options = DiskOptions { history_revisions: 0, ..DiskOptions::default() };
+        let store = DiskStore::open(env.clone(), folder.path(), options).unwrap();
+        let writers: Vec<_> = (0..32)
+            .map(|writer| {
+                let store = store.clone();
+                env.spawn("writer", async move {
+                    for _ in 0..40 {
+                        let txn = (0..64).fold(Txn::new(), |txn, step| {
+                            txn.put(format!("/{writer}/{step}"), "value", Precondition::Any)
+                        });
+                        store.txn(txn).await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for writer in writers {
+            writer.await.unwrap();
+        }
+        let State { oldest, swept, .. } = store.shared.view.load_full().unwrap().state;
+        assert!(oldest.get() > 500, "{oldest}");
+        assert!(
+            swept.get() > oldest.get() / 4 * 3,
+            "the history begins at {oldest}, but is swept to {swept}"
+        );
     }
 
     #[tokio::test]

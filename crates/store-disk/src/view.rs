@@ -130,6 +130,7 @@ impl View {
                 let previous = if request.previous { Self::previous(&log, &record)? } else { None };
                 let Record { key, value, created, .. } = record.detached();
                 bytes += key.len() + value.as_ref().map_or(0, Bytes::len);
+                bytes += previous.as_ref().map_or(0, |previous| previous.value.len());
                 events.push(Event { key, value, created, previous });
             }
             if last_of_revision {

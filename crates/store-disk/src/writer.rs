@@ -77,6 +77,7 @@ pub(crate) struct Writer {
     /// The records of the batch that is being put together.
     frame: Frame,
     history: History,
+    /// Behind `folder`, which goes first: who finds nobody here any more can lock the folder.
     queue: Receiver<Command>,
     /// The other end of `queue`, as long as somebody has the store.
     commands: Weak<Sender<Command>>,
@@ -84,6 +85,8 @@ pub(crate) struct Writer {
     cleaning: Option<Cleaning>,
     /// Why the last batch failed, and when recovery was tried last.
     failed: Option<(Error, Instant)>,
+    /// How many records were written since the history was swept last.
+    unswept: usize,
     /// Compaction rests until then.
     resting: Option<Instant>,
     /// A moving average of what a sync takes.
@@ -115,7 +118,8 @@ impl Writer {
         commands: Weak<Sender<Command>>,
     ) -> Self {
         let history = History::new(&shared.options, shared.env.now(), opened.state);
-        Self {
+        let trouble = opened.trouble.as_ref().map(io_error);
+        let mut writer = Self {
             shared,
             folder,
             watermark,
@@ -126,10 +130,16 @@ impl Writer {
             commands,
             cleaning: None,
             failed: None,
+            unswept: 0,
             resting: None,
             sync_time: Duration::ZERO,
             likely_writes: 1,
+        };
+        if let Some(error) = trouble {
+            tracing::error!(folder = %writer.folder.path().display(), %error, "the store is open, but cannot be written to");
+            writer.fail(error);
         }
+        writer
     }
 
     /// Works until the store is closed, or nobody has it any more.
@@ -154,9 +164,8 @@ impl Writer {
             }
             self.keep_house();
         };
-        let closed = self.close();
-        if let Some(reply) = reply {
-            let _ = reply.send(closed);
+        for reply in self.close().into_iter().chain(reply) {
+            let _ = reply.send(Ok(()));
         }
     }
 
@@ -261,14 +270,20 @@ impl Writer {
                     self.sync_time = (self.sync_time * 7 + (self.shared.env.now() - began)) / 8;
                     opened.heads.note(&heads, opened.log.segments(), state);
                     opened.state = state;
+                    self.unswept += heads.len();
                     self.publish(changes);
                 }
                 Err(error) => {
                     tracing::error!(folder = %self.folder.path().display(), %error, "a write to disk failed");
-                    let error = self.fail(io_error(&error));
+                    let taken_back = opened.log.take_back();
+                    let mut answer = self.fail(io_error(&error));
+                    if taken_back.is_err() {
+                        // It may be on disk, whole. If the next who opens the store finds it there, it has happened.
+                        answer = Error::outcome_unknown(format!("I/O error: {error}"));
+                    }
                     // Also what was refused was judged on writes that did not happen.
-                    for (_, answer) in &mut answers {
-                        *answer = Err(error.clone());
+                    for (_, given) in &mut answers {
+                        *given = Err(answer.clone());
                     }
                 }
             }
@@ -319,10 +334,12 @@ impl Writer {
         if revision > state.revision {
             return Err(Error::FutureRevision { requested: revision, current: state.revision });
         }
-        if revision > state.oldest {
+        // Who asks for it can count on it, also if it is so already, but could not be written down yet.
+        if revision > self.opened.written_down.0 {
             self.ready()?;
-            self.sweep(revision)?;
-            // Who asked for it can count on it.
+            if revision > state.oldest {
+                self.sweep(revision)?;
+            }
             self.stop_cleaning();
             self.checkpoint()?;
             if let Err(error) = self.clean() {
@@ -363,7 +380,8 @@ impl Writer {
     /// Moves the beginning of the history to `oldest` and finds some of what is superfluous before it.
     fn sweep(&mut self, oldest: Revision) -> Result<()> {
         let opened = &mut self.opened;
-        let swept = History::sweep(&opened.log.segments(), opened.state, oldest)?;
+        let written = std::mem::take(&mut self.unswept);
+        let swept = History::sweep(&opened.log.segments(), opened.state, oldest, written)?;
         opened.state = swept.state;
         opened.heads.sweep(&swept.dead, &swept.deleted, swept.state);
         self.shared.view.store(Some(Arc::new(opened.view())));
@@ -449,24 +467,30 @@ impl Writer {
         }
     }
 
-    fn close(mut self) -> Result<()> {
+    /// Returns who else is to be told when all is done: whoever is told can open the store again.
+    fn close(mut self) -> Vec<oneshot::Sender<Result<()>>> {
         self.shared.feed.close();
         self.stop_cleaning();
         self.shared.view.store(None);
+        // Where that was not possible when the write failed, it may be now.
+        if let (Some(_), Err(error)) = (&self.failed, self.opened.log.take_back()) {
+            tracing::warn!(folder = %self.folder.path().display(), %error, "a write that failed may be on disk");
+        }
         let written_down = self.checkpoint();
+        let mut closing = Vec::new();
         while let Ok(command) = self.queue.try_recv() {
             match command {
                 Command::Write(write) => drop(write.reply.send(Err(Error::Closed))),
                 Command::Compact(_, reply) => drop(reply.send(Err(Error::Closed))),
                 Command::Cleaned(..) => {}
-                Command::Close(reply) => drop(reply.send(Ok(()))),
+                Command::Close(reply) => closing.push(reply),
             }
         }
         if let Err(error) = written_down {
             // The log has it all; it takes a little longer to open.
             tracing::warn!(folder = %self.folder.path().display(), %error, "could not note how far the history is compacted");
         }
-        Ok(())
+        closing
     }
 }
 

@@ -4,12 +4,16 @@
 
 use std::{
     fs,
+    io::{Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use bytes::Bytes;
 use k1s_env::Env;
-use k1s_store::{KeyValue, Precondition, Range, Store, Txn};
+use k1s_store::{
+    Error, KeyValue, Precondition, Range, Revision, Store, Txn, WatchRequest, feed::FeedOptions,
+};
 use k1s_store_disk::{DiskOptions, DiskStore, OpenError};
 
 /// Small segments, so that a store of a few hundred kilobytes has several of everything.
@@ -156,4 +160,67 @@ async fn any_damaged_file_is_refused_or_reported_or_nothing_is_lost() {
         count(Fate::Harmless)
     );
     assert!(count(Fate::Refused) > 0 && count(Fate::Reported) > 0);
+}
+
+/// Flips a bit of the pointer in front of record `number` in the first segment.
+fn damage_pointer(folder: &Path, number: usize) {
+    let segment = folder.join("store/log/000000000001.log");
+    let bytes = fs::read(&segment).unwrap();
+    let record = memchr::memmem::find_iter(&bytes, b"\x02rec").nth(number).unwrap();
+    // One of the upper bytes of the revision: it seems to be of the far future.
+    let at = record + 4 + 6;
+    let mut file = fs::OpenOptions::new().write(true).open(&segment).unwrap();
+    file.seek(SeekFrom::Start(at as u64)).unwrap();
+    file.write_all(&[bytes[at] ^ 0x40]).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_whose_pointer_is_damaged_is_not_taken_for_one_that_is_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let feed = FeedOptions { changes: 2, ..FeedOptions::default() };
+    let store =
+        DiskStore::open(Env::system(), dir.path(), DiskOptions { feed, ..DiskOptions::default() }).unwrap();
+    let put = async |key: &str| {
+        store.txn(Txn::new().put(key.to_owned(), "value", Precondition::Any)).await.unwrap()
+    };
+    put("/a").await;
+    for _ in 0..10 {
+        put("/other").await;
+    }
+    let moment = put("/other").await;
+    put("/a").await;
+    for _ in 0..10 {
+        put("/other").await;
+    }
+    store.compact(Revision::new(moment.get() - 5)).await.unwrap();
+    damage_pointer(dir.path(), 0);
+    let error = store.get(b"/a", Some(moment)).await.unwrap_err();
+    assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+
+    damage_pointer(dir.path(), 20);
+    let mut watch = store.watch(WatchRequest::default().after(moment)).await.unwrap();
+    loop {
+        match Env::system().timeout(Duration::from_secs(60), watch.next()).await {
+            Ok(Some(Ok(_))) => {}
+            Ok(Some(Err(error))) => {
+                assert!(matches!(error, Error::Corrupt { .. }), "{error}");
+                break;
+            }
+            _ => panic!("what comes behind the damage is missing, and nothing said so"),
+        }
+    }
+    assert!(!store.check().await.unwrap().is_sound());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_segment_that_is_longer_than_any_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    store.create("/a".into(), "1".into()).await.unwrap();
+    store.close().await.unwrap();
+    let segment = dir.path().join("store/log/000000000001.log");
+    // Most of it is a hole that takes up no room on disk, but would in memory.
+    fs::OpenOptions::new().write(true).open(segment).unwrap().set_len(1 << 40).unwrap();
+    let error = open(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("000000000001.log: it has 1099511627776 bytes"), "{error}");
 }

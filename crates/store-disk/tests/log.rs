@@ -196,3 +196,15 @@ async fn what_happened_since_the_last_checkpoint_is_found_in_the_log() {
     let report = store.check().await.unwrap();
     assert!(report.is_sound(), "{report:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn something_else_in_the_folder_of_the_log_is_in_nobodys_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    store.create("/a".into(), "1".into()).await.unwrap();
+    store.close().await.unwrap();
+    fs::create_dir(dir.path().join("store/log/lost+found")).unwrap();
+    let store = open(dir.path()).unwrap();
+    assert!(store.get(b"/a", None).await.unwrap().entry.is_some());
+    store.create("/b".into(), "1".into()).await.unwrap();
+}

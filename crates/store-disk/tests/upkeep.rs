@@ -2,11 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use k1s_env::Env;
 use k1s_store::{Error, Precondition, Range, Revision, Store, Txn};
 use k1s_store_disk::{DiskOptions, DiskStore, OpenError};
+use tokio::sync::Mutex;
 
 fn open(folder: &Path) -> Result<DiskStore, OpenError> {
     DiskStore::open(Env::system(), folder, DiskOptions::default())
@@ -27,6 +28,29 @@ async fn a_second_open_fails_at_once_and_names_the_holder() {
     // Also without closing: dropping the last handle is enough.
     drop(open(folder.path()).unwrap());
     open(folder.path()).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_can_close_a_store_at_once_and_each_can_open_it_afterwards() {
+    let folder = tempfile::tempdir().unwrap();
+    let env = Env::system();
+    let opens = Arc::new(Mutex::new(()));
+    for _ in 0..100 {
+        let store = open(folder.path()).unwrap();
+        let closing: Vec<_> = (0..8)
+            .map(|_| {
+                let (store, path, opens) = (store.clone(), folder.path().to_owned(), opens.clone());
+                env.spawn("closer", async move {
+                    store.close().await.expect("closing twice is fine");
+                    let _one_at_a_time = opens.lock().await;
+                    open(&path).expect("it is closed").close().await.unwrap();
+                })
+            })
+            .collect();
+        for closer in closing {
+            closer.await.unwrap();
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,6 +180,18 @@ async fn writes_go_on_when_the_clock_stands_still() {
         }
     };
     Env::system().timeout(Duration::from_secs(60), alone).await.expect("one writer alone gets on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn any_number_of_writes_may_wait_and_one_always_may() {
+    let folder = tempfile::tempdir().unwrap();
+    for queued_writes in [0, 1, usize::MAX] {
+        let options = DiskOptions { queued_writes, ..DiskOptions::default() };
+        let store = DiskStore::open(Env::system(), folder.path(), options).unwrap();
+        let write = put(&store, "/a", "1");
+        Env::system().timeout(Duration::from_secs(60), write).await.expect("it has its turn");
+        store.close().await.unwrap();
+    }
 }
 
 /// The time of a write is noted right after it is acknowledged, before the next command: so that one is waited for.

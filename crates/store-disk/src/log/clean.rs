@@ -16,7 +16,7 @@ use std::{
 use k1s_store::{Result, Revision};
 
 use super::{
-    Bits, Frame, Header, MOST_BYTES, Segments, new_path_of,
+    Bits, Frame, Header, MOST_BYTES, SEGMENT_HEADER, Segments, new_path_of,
     segment::{Segment, write_all_at},
 };
 use crate::{
@@ -46,8 +46,8 @@ pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Run> {
     let (live, dead) = sizes.iter().fold((0, 0), |(live, dead), size| (live + size.live, dead + size.dead));
     let small_files = sizes.len() as u64 > SPARE_FILES + 2 * (live + dead) / segment_bytes.max(1);
     let patient = dead <= live.max(2 * segment_bytes) && !small_files;
-    // What a file less is worth, and the least that is worth the trouble.
-    let bonus = segment_bytes / 32;
+    // What a file less is worth, and the least that is worth the trouble: more than an empty file has.
+    let bonus = (segment_bytes / 32).max(SEGMENT_HEADER as u64 + 1);
     let mut best: Option<(u64, u64, RangeInclusive<usize>)> = None;
     for begin in 0..sizes.len() {
         let (mut live, mut gain) = (0, 0);
@@ -178,6 +178,17 @@ fn write(copy: &Segment, frame: &mut Frame) -> Result<()> {
 mod tests {
     use super::*;
     use crate::{log::Log, record::Totals};
+
+    #[test]
+    fn a_segment_that_nothing_is_left_of_is_not_cleaned_again_and_again() {
+        for segment_bytes in [0, 100, 1024, 64 << 10] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut log = Log::create(&folder.path().join("log"), segment_bytes).unwrap();
+            // The first one is empty, and full all the same, as it is when all that was in it has been left out.
+            log.roll().unwrap();
+            assert!(choose(&log.segments(), segment_bytes).is_none(), "{segment_bytes}");
+        }
+    }
 
     #[test]
     fn what_is_copied_together_fits_into_one_segment_however_large_the_live_ones_are() {

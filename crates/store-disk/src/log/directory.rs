@@ -81,7 +81,8 @@ impl Directory {
         self.revisions.len() as u32
     }
 
-    fn pointer(&self, number: usize) -> Option<Pointer> {
+    /// The pointer of a record by its number.
+    pub(super) fn pointer(&self, number: usize) -> Option<Pointer> {
         Some(Pointer::new(Revision::new(*self.revisions.get(number)?), self.places.get(number)?.0))
     }
 
@@ -91,7 +92,7 @@ impl Directory {
     }
 
     /// The number of the first record that is not before `pointer`.
-    fn seek(&self, pointer: Pointer) -> usize {
+    pub(super) fn seek(&self, pointer: Pointer) -> usize {
         let number = first_not_before(&self.revisions, pointer.revision.get());
         // Of several records of a revision, most often none has been left out.
         let likely = number + pointer.index as usize;
@@ -111,7 +112,7 @@ impl Directory {
     }
 
     /// Where a record begins; behind the last one, where the frames end.
-    fn begin(&self, number: usize) -> u32 {
+    pub(super) fn begin(&self, number: usize) -> u32 {
         self.places.get(number).map_or(self.end, |(_, offset)| *offset)
     }
 
@@ -119,11 +120,6 @@ impl Directory {
     pub(super) fn find(&self, pointer: Pointer) -> Option<(u32, u32)> {
         let number = self.number_of(pointer)?;
         Some((self.begin(number), self.begin(number + 1)))
-    }
-
-    /// From where to read to meet the first record that is not before `pointer`.
-    pub(super) fn begin_from(&self, pointer: Pointer) -> u32 {
-        self.begin(self.seek(pointer))
     }
 
     /// Notes that nobody can read a record any more.
@@ -406,13 +402,14 @@ mod tests {
                 assert_eq!(found, None);
             } else {
                 assert_eq!(found.map(|(begin, _)| begin), Some(place));
-                assert_eq!(directory.begin_from(pointer(revision, record % 3)), place);
+                assert_eq!(directory.begin(directory.seek(pointer(revision, record % 3))), place);
             }
         }
         assert_eq!(directory.find(pointer(11, 3)), None);
         assert_eq!(directory.find(pointer(9, 0)), None);
-        assert_eq!(directory.begin_from(pointer(9, 0)), SEGMENT_HEADER as u32 + 300, "the first there is");
-        assert_eq!(directory.begin_from(pointer(900, 0)), directory.end);
+        let begin_from = |pointer| directory.begin(directory.seek(pointer));
+        assert_eq!(begin_from(pointer(9, 0)), SEGMENT_HEADER as u32 + 300, "the first there is");
+        assert_eq!(begin_from(pointer(900, 0)), directory.end);
     }
 
     #[test]

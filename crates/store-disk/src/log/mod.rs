@@ -225,11 +225,24 @@ impl Log {
         Ok(())
     }
 
+    /// After a write that failed: removes what there is of it, so that nobody who opens the log takes it for one that
+    /// did not fail. The log still has to be [prepared](Self::prepare).
+    pub(crate) fn take_back(&self) -> io::Result<()> {
+        match self.last() {
+            // In one that is sealed there is nothing of it: it was to go into the next.
+            Some(last) if self.failed && !last.is_sealed() => last.cut(),
+            _ => Ok(()),
+        }
+    }
+
     fn remove_leftovers(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();
-            if !self.segments.iter().any(|segment| segment.path == path) {
-                fs::remove_file(&path)?;
+            if !self.segments.iter().any(|segment| segment.path == path)
+                && let Err(error) = fs::remove_file(&path)
+            {
+                // It takes up room, and is in nobody's way.
+                tracing::warn!(path = %path.display(), %error, "a file that is not needed any more stays");
             }
         }
         Ok(())

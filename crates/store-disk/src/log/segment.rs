@@ -113,7 +113,11 @@ impl Segment {
         len: u64,
         expect: Expect,
     ) -> Result<(Directory, Option<Torn>), OpenError> {
-        let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+        // Places are numbers of 32 bits. More than that could not be read into memory either.
+        let len = u32::try_from(len).map_err(|_| {
+            OpenError::damaged(path, format!("it has {len} bytes, more than a segment can have"))
+        })?;
+        let mut bytes = vec![0; len as usize];
         read_exact_at(file, &mut bytes, 0).map_err(OpenError::io(path))?;
         let mut directory = Directory::new();
         loop {
@@ -283,16 +287,13 @@ impl Segment {
     pub(crate) fn get(&self, pointer: Pointer) -> Result<Option<Record>> {
         let Some((begin, end)) = self.directory.read().find(pointer) else { return Ok(None) };
         let bytes = Bytes::from(self.read(begin, end)?);
-        for placed in format::records(&bytes) {
-            let placed = placed.map_err(|at| self.misplaced(begin, at))?;
-            if placed.pointer == pointer {
-                return Record::read(pointer, &bytes.slice_ref(placed.bytes)).map(Some);
+        match format::records(&bytes).next() {
+            Some(Ok(placed)) if placed.pointer == pointer => {
+                Record::read(pointer, &bytes.slice_ref(placed.bytes)).map(Some)
             }
-            if placed.pointer > pointer {
-                break;
-            }
+            // The directory has it: something else in its place is damage, and not a record that is not there.
+            _ => Err(self.misplaced(begin, 0)),
         }
-        Ok(None)
     }
 
     /// Calls `each` for every record from `first` on, until it says that it has seen enough. False if it did.
@@ -301,9 +302,10 @@ impl Segment {
         first: Pointer,
         each: &mut dyn FnMut(Pointer, Bytes) -> Result<bool>,
     ) -> Result<bool> {
-        let (mut at, end) = {
+        let (mut number, mut at, end) = {
             let directory = self.directory.read();
-            (directory.begin_from(first), directory.end)
+            let number = directory.seek(first);
+            (number, directory.begin(number), directory.end)
         };
         let mut want = CHUNK;
         while at < end {
@@ -313,8 +315,13 @@ impl Segment {
             for placed in format::records(&bytes) {
                 match placed {
                     Ok(placed) => {
+                        // Who looks for a record by its pointer must not miss one whose pointer is damaged.
+                        if self.directory.read().pointer(number) != Some(placed.pointer) {
+                            return Err(self.misplaced(at, placed.at));
+                        }
+                        number += 1;
                         next = at + (placed.at + placed.len()) as u32;
-                        if placed.pointer >= first && !each(placed.pointer, bytes.slice_ref(placed.bytes))? {
+                        if !each(placed.pointer, bytes.slice_ref(placed.bytes))? {
                             return Ok(false);
                         }
                     }
@@ -326,7 +333,7 @@ impl Segment {
             // A record that is longer than a chunk is read in one piece.
             want = if next == at { want.saturating_mul(2) } else { CHUNK };
             if next == at && until == end {
-                break;
+                return Err(self.misplaced(at, 0));
             }
             at = next;
         }

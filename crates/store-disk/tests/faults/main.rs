@@ -305,3 +305,76 @@ async fn a_write_whose_sync_failed_is_whole_or_absent_after_a_crash() {
         crashes(&faults, 's').await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_whose_sync_failed_is_not_there_when_the_store_is_opened_again() {
+    let name = "a_write_whose_sync_failed_is_not_there_when_the_store_is_opened_again";
+    let Some(faults) = with_faults(name).await else { return };
+    for closes in [true, false] {
+        let store = faults.open();
+        put(&store, "/before".to_owned(), 1).await.unwrap();
+        faults.set('s');
+        let error = put(&store, "/refused".to_owned(), 2).await.unwrap_err();
+        // The disk does not say what it has, so nobody can know what is there after a power cut.
+        assert!(matches!(error, Error::Unavailable { outcome: Outcome::Unknown, .. }), "{error:?}");
+        let error = put(&store, "/not-tried".to_owned(), 2).await.unwrap_err();
+        assert!(matches!(error, Error::Unavailable { outcome: Outcome::NotApplied, .. }), "{error:?}");
+        faults.set('0');
+        if closes {
+            store.close().await.unwrap();
+        }
+        drop(store);
+        let store = faults.open();
+        assert_eq!(store.get(b"/refused", None).await.unwrap().entry, None);
+        assert!(store.get(b"/before", None).await.unwrap().entry.is_some());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_compaction_that_could_not_be_written_down_is_when_it_is_asked_for_again() {
+    let name = "a_compaction_that_could_not_be_written_down_is_when_it_is_asked_for_again";
+    let Some(faults) = with_faults(name).await else { return };
+    let store = faults.open();
+    let mut last = Revision::FIRST;
+    for i in 0..10 {
+        last = put(&store, "/key".to_owned(), i).await.unwrap();
+    }
+    faults.set('f');
+    let error = store.compact(last).await.unwrap_err();
+    assert!(is_full(&error), "{error:?}");
+    faults.set('0');
+    store.compact(last).await.unwrap();
+    // What somebody finds who opens the store after a crash.
+    let checkpoint = fs::read(faults.folder.join("store/checkpoint")).unwrap();
+    let oldest = u64::from_be_bytes(checkpoint["k1s state\n".len()..][..8].try_into().unwrap());
+    assert_eq!(oldest, last.get());
+}
+
+/// The last file of the log is full, and there is no room for another.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_can_be_opened_and_read_on_a_full_disk() {
+    let Some(faults) = with_faults("a_store_can_be_opened_and_read_on_a_full_disk").await else { return };
+    let store = faults.open();
+    let in_the_way = faults.folder.join("store/log/000000000002.new");
+    fs::create_dir(&in_the_way).unwrap();
+    let mut written = 0;
+    while put(&store, format!("/{written}"), written).await.is_ok() {
+        written += 1;
+    }
+    drop(store);
+    fs::remove_dir(&in_the_way).unwrap();
+
+    faults.set('f');
+    let store = faults.open();
+    assert_eq!(store.range(Range::default()).await.unwrap().entries.len() as u64, written);
+    assert!(store.stats().await.unwrap().degraded.is_some());
+    let error = put(&store, "/refused".to_owned(), 1).await.unwrap_err();
+    assert!(is_full(&error), "{error:?}");
+    faults.set('0');
+    put_until_it_works(&store, "/recovered", 1).await;
+    store.close().await.unwrap();
+    let store = faults.open();
+    assert_eq!(store.range(Range::default()).await.unwrap().entries.len() as u64, written + 1);
+    let report = store.check().await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
+}
