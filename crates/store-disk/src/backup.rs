@@ -7,7 +7,7 @@ use k1s_store::{Error, Revision};
 use crate::{
     checkpoint::Checkpoint,
     error::{OpenError, io_error},
-    folder::Folder,
+    folder::{Folder, Making},
     heads::Dead,
     log::{Frame, Log},
     options::DiskOptions,
@@ -33,7 +33,7 @@ pub(crate) fn backup(
             reason: "there is a store already; a copy needs a folder of its own".to_owned(),
         });
     }
-    folder.create(view.state.revision, |folder| {
+    folder.create(Making::Copy, view.state.revision, |folder| {
         copy(view, dead, folder, options).map_err(|error| match error {
             Error::Corrupt { reason } => OpenError::damaged(source, format!("it cannot be copied: {reason}")),
             other => OpenError::io(target)(std::io::Error::other(other.to_string())),
@@ -75,4 +75,30 @@ fn copy(view: &View, dead: &Dead, folder: &Folder, options: &DiskOptions) -> Res
     log.sync().map_err(|error| io_error(&error))?;
     let checkpoint = Checkpoint::new(view.state.oldest, view.state.swept, &log.segments());
     checkpoint.write(&folder.checkpoint(), &folder.log()).map_err(|error| io_error(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use k1s_env::Env;
+    use k1s_store::{Precondition, Store, Txn};
+
+    use super::*;
+    use crate::DiskStore;
+
+    #[tokio::test]
+    async fn a_copy_that_was_interrupted_is_no_store_until_it_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = |name| DiskStore::open(Env::system(), dir.path().join(name), DiskOptions::default());
+        let store = open("store").unwrap();
+        store.txn(Txn::new().put("/a", "1", Precondition::Any)).await.unwrap();
+        let target = dir.path().join("copy");
+        let interrupted = Folder::lock(&target).unwrap().create(Making::Copy, Revision::FIRST, |folder| {
+            Err::<(), _>(OpenError::io(&folder.log())(std::io::Error::other("the power is gone")))
+        });
+        assert!(interrupted.is_err());
+        let refused = open("copy").unwrap_err().to_string();
+        assert!(refused.contains("a backup into it did not come to its end"), "{refused}");
+        store.backup(&target).await.unwrap();
+        assert_eq!(open("copy").unwrap().get(b"/a", None).await.unwrap().entry.unwrap().value, "1");
+    }
 }

@@ -43,7 +43,7 @@ pub enum OpenError {
         reason: String,
     },
 
-    /// The folder holds something else, or already a store where a new one was to be made.
+    /// The folder holds something else, a part of a backup, or already a store where a new one was to be made.
     #[error("{}: {reason}", .folder.display())]
     Unsuitable {
         /// The folder.

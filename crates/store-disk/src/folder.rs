@@ -8,7 +8,8 @@
 //!   store/checkpoint   which of them nobody can read any more
 //! ```
 //!
-//! While a store is being made it has a file `store/NEW`, too: what has one holds nothing that was ever acknowledged.
+//! While a store is being made it has a file `store/NEW`, too: what has one holds nothing that was ever acknowledged. It says
+//! whether this was to be an empty store, or a copy of another.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -39,6 +40,22 @@ pub(crate) struct Folder {
     store: PathBuf,
     /// Locked as long as it is open.
     _lock: File,
+}
+
+/// What a store is made to be.
+#[derive(Clone, Copy)]
+pub(crate) enum Making {
+    Empty,
+    Copy,
+}
+
+impl Making {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Empty => "this store is being made\n",
+            Self::Copy => "this copy of a store is being made\n",
+        }
+    }
 }
 
 impl Folder {
@@ -94,9 +111,15 @@ impl Folder {
         self.store.exists() && !self.store.join("NEW").exists() && !is_empty()
     }
 
+    /// Whether a copy of another store was begun here, and is not whole.
+    pub(crate) fn holds_part_of_copy(&self) -> bool {
+        fs::read_to_string(self.store.join("NEW")).is_ok_and(|what| what == Making::Copy.text())
+    }
+
     /// Makes a store, which is at `revision`: `fill` makes the log and the checkpoint.
     pub(crate) fn create<T>(
         &self,
+        making: Making,
         revision: Revision,
         fill: impl FnOnce(&Self) -> Result<T, OpenError>,
     ) -> Result<T, OpenError> {
@@ -112,7 +135,7 @@ impl Folder {
         let new = self.store.join("NEW");
         let begin = || {
             private_folder(&self.store)?;
-            fs::write(&new, "this store is being made\n")?;
+            fs::write(&new, making.text())?;
             sync(&new)?;
             sync(&self.store)?;
             sync(&self.path)
@@ -313,7 +336,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::lock(dir.path()).unwrap();
         folder
-            .create(Revision::FIRST, |folder| {
+            .create(Making::Empty, Revision::FIRST, |folder| {
                 fs::create_dir(folder.log()).map_err(OpenError::io(&folder.path))
             })
             .unwrap();
@@ -397,7 +420,7 @@ mod tests {
         fs::create_dir_all(dir.path().join("store.unfinished/log")).unwrap();
         assert!(!folder.holds_store());
         folder
-            .create(Revision::FIRST, |folder| {
+            .create(Making::Empty, Revision::FIRST, |folder| {
                 fs::create_dir(folder.log()).map_err(OpenError::io(&folder.path))
             })
             .unwrap();

@@ -21,7 +21,7 @@ use crate::{
     backup, check,
     check::Report,
     error::{OpenError, io_error},
-    folder::{Folder, disk_bytes},
+    folder::{Folder, Making, disk_bytes},
     opened::Opened,
     options::DiskOptions,
     shared::{Past, Shared},
@@ -55,10 +55,18 @@ impl DiskStore {
     /// This blocks for some milliseconds, longer for a large store: all keys are read, and the end of the log.
     pub fn open(env: Env, folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
         let folder = Folder::lock(folder.as_ref())?;
+        if folder.holds_part_of_copy() {
+            return Err(OpenError::Unsuitable {
+                folder: folder.path().to_owned(),
+                reason: "a backup into it did not come to its end; make it again, or remove the folder `store` to begin with \
+                         an empty one"
+                    .to_owned(),
+            });
+        }
         let opened = if folder.holds_store() {
             Opened::open(&folder, &options)?
         } else {
-            folder.create(Revision::FIRST, |folder| Opened::create(folder, &options))?
+            folder.create(Making::Empty, Revision::FIRST, |folder| Opened::create(folder, &options))?
         };
         let watermark = folder.watermark()?;
 

@@ -14,7 +14,7 @@ use k1s_store::{Range, Revision, Store};
 use super::engine::{APPLIED, COMPACTED, HEADS, SWEPT, database};
 use crate::{
     DiskOptions, DiskStore,
-    folder::Folder,
+    folder::{Folder, Making},
     log::{Frame, Log},
     record::{Head, Pointer, Record, Totals, entry_size},
 };
@@ -75,7 +75,7 @@ fn first_format(path: &Path) {
         db.persist(fjall::PersistMode::SyncAll).unwrap();
         Ok(())
     };
-    folder.create(Revision::new(6), make).unwrap();
+    folder.create(Making::Empty, Revision::new(6), make).unwrap();
     fs::write(path.join("store/FORMAT"), "k1s disk store, format 1\n").unwrap();
 }
 
@@ -169,7 +169,7 @@ fn second_format(path: &Path) -> Vec<Contents> {
         assert!(segments.iter().count() > 5);
         Ok(())
     };
-    folder.create(Revision::new(WRITES), make).unwrap();
+    folder.create(Making::Empty, Revision::new(WRITES), make).unwrap();
     fs::write(path.join("store/FORMAT"), "k1s disk store, format 2\n").unwrap();
     moments
 }
