@@ -185,7 +185,7 @@ impl Shared {
             Ok(response) => Ok((self.accept(response.header, known)?, response)),
             Err(failure) => Err(match (failure, at) {
                 (Failure::Compacted, Some(at)) => self.compacted(at).await,
-                (Failure::FutureRevision, Some(at)) => self.future(at).await?,
+                (Failure::FutureRevision, Some(at)) => self.future(at, known).await?,
                 (failure, _) => failure.of_read(),
             }),
         }
@@ -207,13 +207,14 @@ impl Shared {
         Error::Compacted { requested, oldest: self.feed.oldest().max(oldest) }
     }
 
-    /// The error for a revision that etcd says is not there yet.
-    pub(crate) async fn future(&self, requested: Revision) -> Result<Error> {
-        let known = self.newest();
+    /// The error for a revision of which etcd says that it is not there yet, after `known` was known to be reached.
+    pub(crate) async fn future(&self, requested: Revision, known: Revision) -> Result<Error> {
         if requested <= known {
             return Err(self.fail(went_back(known, None)));
         }
-        let (current, _) = Box::pin(self.range_once(glance(&self.keys), None)).await?;
+        let (newest, _) = Box::pin(self.range_once(glance(&self.keys), None)).await?;
+        // It may have been written meanwhile. When it was asked for, it was not.
+        let current = newest.min(Revision::new(requested.get() - 1));
         Ok(Error::FutureRevision { requested, current })
     }
 

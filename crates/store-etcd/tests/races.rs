@@ -16,7 +16,7 @@ async fn asking_for_a_revision_that_is_written_meanwhile_does_no_harm() {
     let writing = env.spawn("writer", {
         let store = store.clone();
         async move {
-            for n in 0..1500 {
+            for n in 0..600 {
                 put(&store, "/a", &format!("{n}")).await?;
             }
             Ok::<_, Error>(())
