@@ -258,3 +258,30 @@ async fn closing_does_not_wait_for_an_etcd_that_is_gone() {
     drop(watch);
     assert_no_tasks(&env).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_etcd_that_says_it_is_damaged_is_believed_until_it_says_otherwise() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let raw = server.client().unwrap();
+    let store = connect(&env, server.options()).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let before = put(&store, "/a", "1").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), before);
+
+    raw.alarm(true).await.unwrap();
+    let write = put(&store, "/a", "2").await.unwrap_err();
+    assert!(matches!(&write, Error::Corrupt { reason } if reason.contains("corrupt cluster")), "{write}");
+    // Nothing can be written to hurry these, either.
+    watch.request_progress();
+    let with_previous = WatchRequest::prefix("/").after(before).previous(true);
+    let mut with_previous = store.watch(with_previous).await.unwrap();
+    raw.alarm(false).await.unwrap();
+
+    let after = put(&store, "/a", "3").await.unwrap();
+    let mut reached = before;
+    while reached < after {
+        reached = item(&env, &mut watch).await.unwrap().revision();
+    }
+    assert_eq!(change(&env, &mut with_previous).await.revision(), after);
+}
