@@ -285,3 +285,29 @@ async fn an_etcd_that_says_it_is_damaged_is_believed_until_it_says_otherwise() {
     }
     assert_eq!(change(&env, &mut with_previous).await.revision(), after);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_of_another_cluster_is_not_trusted() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let Some(other) = common::server(&env).await else { return };
+    let proxy = Proxy::new(&env, &server.endpoint()).await;
+    let endpoints = vec![proxy.endpoint.clone(), other.endpoint()];
+    let store = connect(&env, EtcdOptions { endpoints, ..server.options() }).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let own = put(&store, "/a", "1").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), own);
+
+    // What watches meets the other cluster first; what reads may still be with the right one.
+    proxy.cut().await;
+    let strangers = other.client().unwrap();
+    for _ in 0..5 {
+        strangers.put("/k1s/kv//a", "not ours").await.unwrap();
+    }
+    let ended = item(&env, &mut watch).await.unwrap_err();
+    assert!(
+        matches!(&ended, Error::Corrupt { reason } if reason.contains("different etcd clusters")),
+        "{ended}"
+    );
+    assert_eq!(store.get(b"/a", None).await.unwrap_err(), ended);
+}
