@@ -138,6 +138,9 @@ async fn read_page(shared: &Shared, request: &WatchRequest) -> Result<Backfilled
                 continue;
             }
         };
+        if let Some(header) = response.header {
+            shared.check_cluster(header).map_err(Trouble::Fatal)?;
+        }
         if response.canceled {
             return Err(match response.compact_revision {
                 0 => Trouble::Broken(format!("etcd cancelled the watch: {}", response.cancel_reason)),

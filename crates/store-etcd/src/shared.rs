@@ -158,19 +158,25 @@ impl Shared {
     /// its revisions mean something else, and nothing of it can be delivered.
     pub(crate) fn accept(&self, header: Option<ResponseHeader>, known: Revision) -> Result<Revision> {
         let Some(header) = header else { return Err(Error::unavailable("etcd's answer has no header")) };
-        if header.cluster_id != self.cluster {
-            let reason = format!(
-                "the endpoints belong to different etcd clusters, {:x} and {:x}",
-                self.cluster, header.cluster_id
-            );
-            return Err(self.fail(Error::corrupt(reason)));
-        }
+        self.check_cluster(header)?;
         let reached = revision(header.revision);
         if reached < known {
             return Err(self.fail(went_back(known, Some(reached))));
         }
         self.saw(reached);
         Ok(reached)
+    }
+
+    /// Fails, for good, if this is from another cluster.
+    pub(crate) fn check_cluster(&self, header: ResponseHeader) -> Result<()> {
+        if header.cluster_id == self.cluster {
+            return Ok(());
+        }
+        let reason = format!(
+            "the endpoints belong to different etcd clusters, {:x} and {:x}",
+            self.cluster, header.cluster_id
+        );
+        Err(self.fail(Error::corrupt(reason)))
     }
 
     /// One range, at `at` or at the newest revision, with the newest revision.

@@ -66,6 +66,10 @@ impl Source {
             Ok(created) => created?,
             Err(_) => return Err(End::Broken(format!("etcd did not create the watch within {timeout:?}"))),
         };
+        // Requests have connections of their own, and may be with another member.
+        if created.header.is_some_and(|header| shared.check_cluster(header).is_err()) {
+            return Err(End::Over);
+        }
         if created.canceled {
             return Err(End::Broken(format!("etcd refused the watch: {}", created.cancel_reason)));
         }

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(150);
 pub(crate) async fn first(shared: &Shared) -> Result<Source> {
     Source::open(shared, shared.feed.revision(), false).await.map_err(|end| match end {
         End::Broken(reason) | End::LostTrack(reason) => Error::unavailable(reason),
-        End::Over => Error::Closed,
+        End::Over => shared.check_fault().err().unwrap_or(Error::Closed),
     })
 }
 
