@@ -311,3 +311,30 @@ async fn an_endpoint_of_another_cluster_is_not_trusted() {
     );
     assert_eq!(store.get(b"/a", None).await.unwrap_err(), ended);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_that_is_far_behind_gets_on_over_connections_that_do_not_last() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let writer = connect(&env, server.options()).await;
+    let begin = writer.revision().await.unwrap();
+    let writers = (0..30).map(async |n| {
+        let value = "x".repeat(1000);
+        let mut written = Vec::new();
+        for _ in 0..100 {
+            written.push(put(&writer, &format!("/{n}"), &value).await.unwrap());
+        }
+        written
+    });
+    let mut expected = futures_util::future::join_all(writers).await.concat();
+    expected.sort();
+    let proxy = Proxy::new(&env, &server.endpoint()).await;
+    // etcd sends the events of 1000 revisions at a time: two of the three parts come through.
+    proxy.break_after(2_500_000);
+    let options = EtcdOptions { endpoints: vec![proxy.endpoint.clone()], ..server.options() };
+    let store = connect(&env, options).await;
+    let mut watch = store.watch(WatchRequest::prefix("/").after(begin)).await.unwrap();
+    for revision in expected {
+        assert_eq!(change(&env, &mut watch).await.revision(), revision);
+    }
+}
