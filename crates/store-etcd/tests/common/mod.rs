@@ -18,7 +18,7 @@ use tokio::{
 pub(crate) use proxy::Proxy;
 
 /// How long something that is due may take. Only a failing test waits so long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(8);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server, or `None` where there is no etcd.
 pub(crate) async fn server(env: &Env) -> Option<EtcdServer> {
