@@ -338,3 +338,31 @@ async fn a_watch_that_is_far_behind_gets_on_over_connections_that_do_not_last() 
         assert_eq!(change(&env, &mut watch).await.revision(), revision);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_etcd_that_was_replaced_and_has_overtaken_the_old_one_is_not_trusted() {
+    let env = Env::system();
+    let Some(mut server) = server(&env).await else { return };
+    let mut proxy = Proxy::new(&env, &server.endpoint()).await;
+    let options = EtcdOptions { endpoints: vec![proxy.endpoint.clone()], ..hasty(server.options()) };
+    let store = connect(&env, options).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    for n in 0..10 {
+        put(&store, &format!("/{n}"), "old").await.unwrap();
+        change(&env, &mut watch).await;
+    }
+    // Out of this store's sight, another one takes its place, and is soon further than the old one was.
+    proxy.down().await;
+    server.restart_empty().await.unwrap();
+    let other = connect(&env, server.options()).await;
+    for _ in 0..30 {
+        put(&other, "/new", "new").await.unwrap();
+    }
+    proxy.up().await;
+    let ended = item(&env, &mut watch).await.unwrap_err();
+    assert!(
+        matches!(&ended, Error::Corrupt { reason } if reason.contains("restored from a backup")),
+        "{ended}"
+    );
+    assert_eq!(store.get(b"/1", None).await.unwrap_err(), ended);
+}
