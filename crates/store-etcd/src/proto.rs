@@ -64,6 +64,9 @@ pub(crate) struct RangeRequest {
     /// 0 for the newest.
     #[prost(int64, tag = "4")]
     pub(crate) revision: i64,
+    /// Without the values.
+    #[prost(bool, tag = "8")]
+    pub(crate) keys_only: bool,
     #[prost(bool, tag = "9")]
     pub(crate) count_only: bool,
 }

@@ -16,6 +16,7 @@ use crate::{
     connections::Connections,
     failure::Failure,
     keys::{Keyspace, number, revision},
+    landmark::LastPut,
     marks::Marks,
     options::{ConnectError, EtcdOptions},
     previous::Wishes,
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) feeding: Mutex<()>,
     /// The revision up to which the feed has everything.
     pub(crate) seen: watch::Sender<Revision>,
+    /// By what etcd is known again where the feed ends.
+    pub(crate) last_put: LastPut,
     pub(crate) fences: Fences,
     pub(crate) marks: Marks,
     pub(crate) wishes: Arc<Wishes>,
@@ -88,6 +91,7 @@ impl Shared {
             newest: AtomicU64::new(newest.get()),
             acknowledged: AtomicU64::new(0),
             history_readers: Semaphore::new(HISTORY_READERS),
+            last_put: LastPut::default(),
             fences: Fences::default(),
             marks: Marks::default(),
             wishes: Arc::default(),
@@ -259,8 +263,16 @@ pub(crate) fn went_back(known: Revision, now: Option<Revision>) -> Error {
     ))
 }
 
+/// What etcd had at `known`, it has no longer.
+pub(crate) fn is_another(known: Revision) -> Error {
+    Error::corrupt(format!(
+        "etcd does not have what it had at revision {known}: it was restored from a backup or replaced; \
+         open the store again to go on with what it has"
+    ))
+}
+
 /// The cheapest request that reads: of a revision, or whether one can be read.
-fn glance(keys: &Keyspace) -> RangeRequest {
+pub(crate) fn glance(keys: &Keyspace) -> RangeRequest {
     RangeRequest { key: keys.fence.clone(), count_only: true, ..RangeRequest::default() }
 }
 
