@@ -260,3 +260,41 @@ fn a_write_that_waited_for_the_close_is_refused() {
     assert!(matches!(late, Err(Error::Closed)), "{late:?}");
     assert_eq!(store.shared.newest.read().entries.len(), 0);
 }
+
+/// A large value that tells whether it is still in memory.
+struct Large(#[expect(dead_code, reason = "it is counted")] Arc<()>);
+
+impl AsRef<[u8]> for Large {
+    fn as_ref(&self) -> &[u8] {
+        const BYTES: [u8; 1 << 20] = [0; 1 << 20];
+        &BYTES
+    }
+}
+
+#[tokio::test]
+async fn a_watch_of_the_past_that_is_no_longer_read_holds_on_to_little() {
+    let (env, _clock) = Env::simulated(1);
+    let feed = FeedOptions { changes: 1, ..FeedOptions::default() };
+    let store = MemoryStore::new(env, MemoryOptions { feed, ..MemoryOptions::default() });
+    let alive = Arc::new(());
+    let keys: Vec<String> = (0..200).map(|key| format!("/{key}")).collect();
+    for key in &keys {
+        store.do_all(Txn::new().create(key.clone(), Bytes::from_owner(Large(alive.clone()))));
+    }
+    let mut watch = store.watch(WatchRequest::prefix("/").after(Revision::FIRST)).await.unwrap();
+    assert!(matches!(watch.next().await, Some(Ok(_))));
+    for key in &keys {
+        store.do_all(Txn::new().delete(key.clone(), Precondition::Exists));
+    }
+    store.compact(store.revision().await.unwrap()).await.unwrap();
+    let held = Arc::strong_count(&alive) - 1;
+    assert!(held <= 10, "{held} MiB");
+    // It is not forgotten that it was behind.
+    let end = loop {
+        match watch.next().await {
+            Some(Ok(_)) => {}
+            other => break other,
+        }
+    };
+    assert!(matches!(end, Some(Err(Error::Compacted { .. }))), "{end:?}");
+}
