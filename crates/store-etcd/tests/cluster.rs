@@ -48,8 +48,8 @@ async fn writes_and_watches_go_on_when_a_leader_is_lost() {
     let mut watch = store.watch(WatchRequest::prefix("/").previous(true)).await.unwrap();
     let (mut acknowledged, mut begun) = (Vec::new(), 0);
     // Each in turn is gone for a while: one of them is the leader, one is who the store talks to.
-    for lost in 0..3 {
-        members[lost].kill().unwrap();
+    for lost in &mut members {
+        lost.kill().unwrap();
         let until = begun + 20;
         let mut written = 0;
         while begun < until || written < 10 {
@@ -63,7 +63,7 @@ async fn writes_and_watches_go_on_when_a_leader_is_lost() {
                 Err(other) => panic!("{other}"),
             }
         }
-        members[lost].restart().await.unwrap();
+        lost.restart().await.unwrap();
     }
     let last = put_at_last(&env, &store, "/a", "last").await;
     acknowledged.push(last);
