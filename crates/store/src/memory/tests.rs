@@ -266,7 +266,7 @@ struct Large(#[expect(dead_code, reason = "it is counted")] Arc<()>);
 
 impl AsRef<[u8]> for Large {
     fn as_ref(&self) -> &[u8] {
-        const BYTES: [u8; 1 << 20] = [0; 1 << 20];
+        static BYTES: [u8; 1 << 20] = [0; 1 << 20];
         &BYTES
     }
 }
