@@ -91,7 +91,9 @@ impl Source {
         let (newest, response) = match shared.range_once(request, Some(self.start)).await {
             Ok(answer) => answer,
             Err(Error::Compacted { oldest, .. }) => return Err(compacted(shared, oldest)),
-            Err(Error::Corrupt { .. } | Error::Closed) => return Err(End::Over),
+            Err(Error::Closed) => return Err(End::Over),
+            // Not for good if it is etcd that says so: it may be mended.
+            Err(Error::Corrupt { .. }) if shared.check_fault().is_err() => return Err(End::Over),
             Err(error) => return Err(End::Broken(error.to_string())),
         };
         if let Some(landmark) = self.landmark.as_ref().filter(|landmark| !landmark.is_in(&response)) {
