@@ -56,6 +56,9 @@ impl Failure {
         {
             // Refused at the door, before anything was proposed.
             Self::NotSent(message())
+        } else if says("user name is empty") || says("revision of auth store is old") {
+            // By their code, the request is wrong. It is not: etcd wants to know who asks.
+            Self::Refused(message())
         } else {
             match status.code() {
                 Code::DataLoss => Self::Corrupt(message()),
@@ -143,6 +146,14 @@ mod tests {
         assert_eq!(of(Code::InvalidArgument, "etcdserver: request is too large"), Failure::TooLarge);
         assert!(matches!(of(Code::Unavailable, "etcdserver: no leader"), Failure::NotSent(_)));
         assert!(matches!(of(Code::Unavailable, "etcdserver: request timed out"), Failure::Lost(_)));
+        for denied in ["etcdserver: user name is empty", "etcdserver: revision of auth store is old"] {
+            let failure = of(Code::InvalidArgument, denied);
+            assert_eq!(
+                failure.of_write(),
+                Error::unavailable(denied),
+                "whoever asked has done nothing wrong"
+            );
+        }
         assert!(matches!(of(Code::DataLoss, "etcdserver: corrupt cluster"), Failure::Corrupt(_)));
     }
 

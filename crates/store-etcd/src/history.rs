@@ -94,8 +94,11 @@ async fn read(shared: &Shared, request: &WatchRequest) -> Result<Backfilled> {
         let mut backoff = Backoff::default();
         loop {
             shared.check_fault()?;
-            match read_page(shared, request).await {
-                Ok(page) => return Ok(page),
+            let mut page = Page::new(request, shared.feed.revision());
+            match read_page(shared, request, &mut page).await {
+                Ok(()) => return Ok(page.page),
+                // What came is whole as far as it goes. To begin anew each time might never come to an end.
+                Err(Trouble::Broken(_)) if page.has_begun() => return Ok(page.page),
                 Err(Trouble::Fatal(error)) => return Err(error),
                 // A closed store does not wait for etcd to come back.
                 Err(Trouble::Broken(_)) if shared.stop.is_cancelled() => return Err(Error::Closed),
@@ -114,19 +117,21 @@ async fn read(shared: &Shared, request: &WatchRequest) -> Result<Backfilled> {
 }
 
 /// Reads through a watch from the request's revision on, up to where the feed is now. What is later, the feed has.
-async fn read_page(shared: &Shared, request: &WatchRequest) -> Result<Backfilled, Trouble> {
+async fn read_page(shared: &Shared, request: &WatchRequest, page: &mut Page<'_>) -> Result<(), Trouble> {
     let after = request.after.unwrap_or_default();
-    let target = shared.feed.revision();
+    let target = page.target;
     // From `after` itself, which is known already: etcd is then exact about what is compacted. It would
     // accept a watch that starts at the compacted revision, and leave out what was deleted there.
     let create = shared.watch_everything(after, request.previous);
     let mut stream = shared.history.watch(create).await?;
     let mut pieces = Pieces::default();
-    let mut page = Page::new(request, after, target);
-    let silence_ends = shared.env.now() + shared.options.request_timeout;
+    let mut silence_ends = shared.env.now() + shared.options.request_timeout;
     loop {
         let response = match shared.env.timeout(PATIENCE, stream.next()).await {
-            Ok(response) => response?,
+            Ok(response) => {
+                silence_ends = shared.env.now() + shared.options.request_timeout;
+                response?
+            }
             Err(_) if shared.env.now() >= silence_ends => {
                 return Err(Trouble::Broken("etcd is silent about its history".into()));
             }
@@ -138,6 +143,9 @@ async fn read_page(shared: &Shared, request: &WatchRequest) -> Result<Backfilled
                 continue;
             }
         };
+        if let Some(header) = response.header {
+            shared.check_cluster(header).map_err(Trouble::Fatal)?;
+        }
         if response.canceled {
             return Err(match response.compact_revision {
                 0 => Trouble::Broken(format!("etcd cancelled the watch: {}", response.cancel_reason)),
@@ -151,7 +159,7 @@ async fn read_page(shared: &Shared, request: &WatchRequest) -> Result<Backfilled
         for step in steps(&shared.keys, events, &|_, _| None).map_err(Trouble::Broken)? {
             match page.add(step) {
                 Added::More => {}
-                Added::Full => return Ok(page.page),
+                Added::Full => return Ok(()),
                 // etcd leaves out what was there before when it is compacted.
                 Added::PreviousMissing => return Err(Trouble::Fatal(shared.compacted(after).await)),
             }
@@ -175,9 +183,14 @@ enum Added {
 }
 
 impl<'a> Page<'a> {
-    fn new(request: &'a WatchRequest, after: Revision, target: Revision) -> Self {
-        let page = Backfilled { changes: Vec::new(), through: after };
+    fn new(request: &'a WatchRequest, target: Revision) -> Self {
+        let page = Backfilled { changes: Vec::new(), through: request.after.unwrap_or_default() };
         Self { request, target, bytes: 0, page }
+    }
+
+    /// Whether it goes beyond where it was asked to begin.
+    fn has_begun(&self) -> bool {
+        Some(self.page.through) > self.request.after
     }
 
     fn add(&mut self, step: Step) -> Added {
@@ -235,8 +248,8 @@ mod tests {
 
     #[test]
     fn a_page_has_what_is_under_the_prefix_and_ends_at_the_target() {
-        let request = WatchRequest::prefix("/a/");
-        let mut page = Page::new(&request, Revision::new(5), Revision::new(9));
+        let request = WatchRequest::prefix("/a/").after(Revision::new(5));
+        let mut page = Page::new(&request, Revision::new(9));
         assert_eq!(page.add(step(5, Some("/a/known"))), Added::More);
         assert_eq!(page.add(step(6, Some("/a/1"))), Added::More);
         assert_eq!(page.add(step(7, Some("/b/1"))), Added::More);
@@ -249,17 +262,17 @@ mod tests {
 
     #[test]
     fn a_page_without_the_previous_values_that_were_asked_for_is_no_page() {
-        let request = WatchRequest::prefix("/a/").previous(true);
-        let mut page = Page::new(&request, Revision::new(5), Revision::new(9));
+        let request = WatchRequest::prefix("/a/").after(Revision::new(5)).previous(true);
+        let mut page = Page::new(&request, Revision::new(9));
         assert_eq!(page.add(step(8, Some("/b/2"))), Added::More);
-        let mut page = Page::new(&request, Revision::new(5), Revision::new(9));
+        let mut page = Page::new(&request, Revision::new(9));
         assert_eq!(page.add(step(8, Some("/a/2"))), Added::PreviousMissing);
     }
 
     #[test]
     fn a_fence_ends_a_page_without_changes() {
-        let request = WatchRequest::prefix("");
-        let mut page = Page::new(&request, Revision::new(5), Revision::new(9));
+        let request = WatchRequest::prefix("").after(Revision::new(5));
+        let mut page = Page::new(&request, Revision::new(9));
         assert_eq!(page.add(step(12, None)), Added::Full);
         assert_eq!(page.page, Backfilled { changes: Vec::new(), through: Revision::new(9) });
     }

@@ -39,6 +39,7 @@ mod events;
 mod failure;
 mod history;
 mod keys;
+mod landmark;
 mod marks;
 mod options;
 mod previous;

@@ -12,6 +12,8 @@ pub(crate) const TXN: &str = "/etcdserverpb.KV/Txn";
 pub(crate) const COMPACT: &str = "/etcdserverpb.KV/Compact";
 pub(crate) const WATCH: &str = "/etcdserverpb.Watch/Watch";
 pub(crate) const STATUS: &str = "/etcdserverpb.Maintenance/Status";
+#[cfg(feature = "testing")]
+pub(crate) const ALARM: &str = "/etcdserverpb.Maintenance/Alarm";
 
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub(crate) struct ResponseHeader {
@@ -62,6 +64,9 @@ pub(crate) struct RangeRequest {
     /// 0 for the newest.
     #[prost(int64, tag = "4")]
     pub(crate) revision: i64,
+    /// Without the values.
+    #[prost(bool, tag = "8")]
+    pub(crate) keys_only: bool,
     #[prost(bool, tag = "9")]
     pub(crate) count_only: bool,
 }
@@ -262,3 +267,18 @@ pub(crate) struct StatusResponse {
     #[prost(string, repeated, tag = "8")]
     pub(crate) errors: Vec<String>,
 }
+
+#[cfg(feature = "testing")]
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub(crate) struct AlarmRequest {
+    /// 1 raises it, 2 ends it.
+    #[prost(int32, tag = "1")]
+    pub(crate) action: i32,
+    /// 2 is for damaged data.
+    #[prost(int32, tag = "3")]
+    pub(crate) alarm: i32,
+}
+
+#[cfg(feature = "testing")]
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub(crate) struct AlarmResponse {}

@@ -16,6 +16,7 @@ use crate::{
     connections::Connections,
     failure::Failure,
     keys::{Keyspace, number, revision},
+    landmark::LastPut,
     marks::Marks,
     options::{ConnectError, EtcdOptions},
     previous::Wishes,
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     pub(crate) feeding: Mutex<()>,
     /// The revision up to which the feed has everything.
     pub(crate) seen: watch::Sender<Revision>,
+    /// By what etcd is known again where the feed ends.
+    pub(crate) last_put: LastPut,
     pub(crate) fences: Fences,
     pub(crate) marks: Marks,
     pub(crate) wishes: Arc<Wishes>,
@@ -88,6 +91,7 @@ impl Shared {
             newest: AtomicU64::new(newest.get()),
             acknowledged: AtomicU64::new(0),
             history_readers: Semaphore::new(HISTORY_READERS),
+            last_put: LastPut::default(),
             fences: Fences::default(),
             marks: Marks::default(),
             wishes: Arc::default(),
@@ -158,19 +162,25 @@ impl Shared {
     /// its revisions mean something else, and nothing of it can be delivered.
     pub(crate) fn accept(&self, header: Option<ResponseHeader>, known: Revision) -> Result<Revision> {
         let Some(header) = header else { return Err(Error::unavailable("etcd's answer has no header")) };
-        if header.cluster_id != self.cluster {
-            let reason = format!(
-                "the endpoints belong to different etcd clusters, {:x} and {:x}",
-                self.cluster, header.cluster_id
-            );
-            return Err(self.fail(Error::corrupt(reason)));
-        }
+        self.check_cluster(header)?;
         let reached = revision(header.revision);
         if reached < known {
             return Err(self.fail(went_back(known, Some(reached))));
         }
         self.saw(reached);
         Ok(reached)
+    }
+
+    /// Fails, for good, if this is from another cluster.
+    pub(crate) fn check_cluster(&self, header: ResponseHeader) -> Result<()> {
+        if header.cluster_id == self.cluster {
+            return Ok(());
+        }
+        let reason = format!(
+            "the endpoints belong to different etcd clusters, {:x} and {:x}",
+            self.cluster, header.cluster_id
+        );
+        Err(self.fail(Error::corrupt(reason)))
     }
 
     /// One range, at `at` or at the newest revision, with the newest revision.
@@ -185,7 +195,7 @@ impl Shared {
             Ok(response) => Ok((self.accept(response.header, known)?, response)),
             Err(failure) => Err(match (failure, at) {
                 (Failure::Compacted, Some(at)) => self.compacted(at).await,
-                (Failure::FutureRevision, Some(at)) => self.future(at).await?,
+                (Failure::FutureRevision, Some(at)) => self.future(at, known).await?,
                 (failure, _) => failure.of_read(),
             }),
         }
@@ -207,13 +217,14 @@ impl Shared {
         Error::Compacted { requested, oldest: self.feed.oldest().max(oldest) }
     }
 
-    /// The error for a revision that etcd says is not there yet.
-    pub(crate) async fn future(&self, requested: Revision) -> Result<Error> {
-        let known = self.newest();
+    /// The error for a revision of which etcd says that it is not there yet, after `known` was known to be reached.
+    pub(crate) async fn future(&self, requested: Revision, known: Revision) -> Result<Error> {
         if requested <= known {
             return Err(self.fail(went_back(known, None)));
         }
-        let (current, _) = Box::pin(self.range_once(glance(&self.keys), None)).await?;
+        let (newest, _) = Box::pin(self.range_once(glance(&self.keys), None)).await?;
+        // It may have been written meanwhile. When it was asked for, it was not.
+        let current = newest.min(Revision::new(requested.get() - 1));
         Ok(Error::FutureRevision { requested, current })
     }
 
@@ -252,8 +263,16 @@ pub(crate) fn went_back(known: Revision, now: Option<Revision>) -> Error {
     ))
 }
 
+/// What etcd had at `known`, it has no longer.
+pub(crate) fn is_another(known: Revision) -> Error {
+    Error::corrupt(format!(
+        "etcd does not have what it had at revision {known}: it was restored from a backup or replaced; \
+         open the store again to go on with what it has"
+    ))
+}
+
 /// The cheapest request that reads: of a revision, or whether one can be read.
-fn glance(keys: &Keyspace) -> RangeRequest {
+pub(crate) fn glance(keys: &Keyspace) -> RangeRequest {
     RangeRequest { key: keys.fence.clone(), count_only: true, ..RangeRequest::default() }
 }
 

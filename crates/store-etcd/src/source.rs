@@ -7,8 +7,9 @@ use crate::{
     events::Pieces,
     failure::Failure,
     keys::{number, revision},
-    proto::{Event, RangeRequest, WatchCreateRequest},
-    shared::Shared,
+    landmark::Landmark,
+    proto::{Event, WatchCreateRequest},
+    shared::{Shared, glance, is_another},
 };
 
 /// Why a watch ended.
@@ -49,6 +50,8 @@ pub(crate) struct Source {
     stream: WatchStream,
     pieces: Pieces,
     start: Revision,
+    /// What etcd had at `start`.
+    landmark: Option<Landmark>,
     /// What it brings up to here is known already.
     known: Revision,
     /// Whether it is known that nothing after `start` was, or will be, compacted before it is sent.
@@ -60,32 +63,43 @@ pub(crate) struct Source {
 impl Source {
     /// Opens a watch right behind `start`, and waits until it is there.
     pub(crate) async fn open(shared: &Shared, start: Revision, previous: bool) -> Result<Self, End> {
+        let landmark = shared.last_put.get();
         let mut stream = shared.upstream.watch(shared.watch_everything(start.next(), previous)).await?;
         let timeout = shared.options.request_timeout;
         let created = match shared.env.timeout(timeout, stream.next()).await {
             Ok(created) => created?,
             Err(_) => return Err(End::Broken(format!("etcd did not create the watch within {timeout:?}"))),
         };
+        // Requests have connections of their own, and may be with another member.
+        if created.header.is_some_and(|header| shared.check_cluster(header).is_err()) {
+            return Err(End::Over);
+        }
         if created.canceled {
             return Err(End::Broken(format!("etcd refused the watch: {}", created.cancel_reason)));
         }
         if !created.created {
             return Err(End::Broken("etcd did not create the watch".into()));
         }
-        Ok(Self { stream, pieces: Pieces::default(), start, known: start, trusted: false, previous })
+        let pieces = Pieces::default();
+        Ok(Self { stream, pieces, start, landmark, known: start, trusted: false, previous })
     }
 
     /// Whether this is the etcd that was where the watch begins, and everything after that is still there. The revision
     /// that etcd has reached.
     pub(crate) async fn check(&mut self, shared: &Shared) -> Result<Revision, End> {
-        let request =
-            RangeRequest { key: shared.keys.fence.clone(), count_only: true, ..RangeRequest::default() };
-        let newest = match shared.range_once(request, Some(self.start)).await {
-            Ok((newest, _)) => newest,
+        let request = self.landmark.as_ref().map_or_else(|| glance(&shared.keys), Landmark::request);
+        let (newest, response) = match shared.range_once(request, Some(self.start)).await {
+            Ok(answer) => answer,
             Err(Error::Compacted { oldest, .. }) => return Err(compacted(shared, oldest)),
-            Err(Error::Corrupt { .. } | Error::Closed) => return Err(End::Over),
+            Err(Error::Closed) => return Err(End::Over),
+            // Not for good if it is etcd that says so: it may be mended.
+            Err(Error::Corrupt { .. }) if shared.check_fault().is_err() => return Err(End::Over),
             Err(error) => return Err(End::Broken(error.to_string())),
         };
+        if let Some(landmark) = self.landmark.as_ref().filter(|landmark| !landmark.is_in(&response)) {
+            shared.fail(is_another(landmark.revision()));
+            return Err(End::Over);
+        }
         // The watch was there before anything it is about.
         self.trusted |= newest <= self.start;
         Ok(newest)

@@ -243,6 +243,7 @@ pub(crate) async fn compact(shared: &Shared, revision: Revision) -> Result<()> {
     // process wrote come through first.
     let own = revision.min(shared.acknowledged());
     let _ = shared.env.timeout(COURTESY, shared.wait_seen(own)).await;
+    let known = shared.newest();
     let request = proto::CompactionRequest { revision: number(revision) };
     match shared.requests.read::<_, proto::CompactionResponse>(proto::COMPACT, &request).await {
         // Compacted already, perhaps further.
@@ -250,7 +251,7 @@ pub(crate) async fn compact(shared: &Shared, revision: Revision) -> Result<()> {
             shared.forget_before(revision);
             Ok(())
         }
-        Err(Failure::FutureRevision) => Err(shared.future(revision).await?),
+        Err(Failure::FutureRevision) => Err(shared.future(revision, known).await?),
         Err(failure) => Err(failure.of_read()),
     }
 }

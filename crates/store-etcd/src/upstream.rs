@@ -9,6 +9,7 @@ use k1s_store::{Error, Result, Revision};
 use crate::{
     backoff::Backoff,
     events::steps,
+    landmark::Landmarks,
     previous::{Demand, Upstream},
     proto::Event,
     shared::Shared,
@@ -24,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(150);
 pub(crate) async fn first(shared: &Shared) -> Result<Source> {
     Source::open(shared, shared.feed.revision(), false).await.map_err(|end| match end {
         End::Broken(reason) | End::LostTrack(reason) => Error::unavailable(reason),
-        End::Over => Error::Closed,
+        End::Over => shared.check_fault().err().unwrap_or(Error::Closed),
     })
 }
 
@@ -155,6 +156,7 @@ async fn catch_up(shared: &Shared, previous: bool) -> Result<Successor, End> {
 }
 
 fn publish(shared: &Shared, source: &Source, events: Vec<Event>) -> Result<(), End> {
+    let landmarks = Landmarks::of(&events);
     let mut steps =
         steps(&shared.keys, events, &|key, at| shared.feed.recall(key, at)).map_err(End::LostTrack)?;
     steps.retain(|step| !source.is_known(step.revision));
@@ -167,6 +169,7 @@ fn publish(shared: &Shared, source: &Source, events: Vec<Event>) -> Result<(), E
         return Err(End::LostTrack(format!("etcd sent more of revision {} than before", first.revision)));
     }
     shared.saw(last);
+    shared.last_put.set(&landmarks);
     shared
         .feed
         .publish_all(steps.into_iter().filter_map(|step| Some((Arc::new(step.change?), step.previous))));
@@ -181,6 +184,7 @@ async fn start_over(shared: &Shared) -> Result<Revision> {
     let newest = shared.revision().await?;
     let _feeding = shared.feeding.lock();
     shared.check_fault()?;
+    shared.last_put.forget();
     shared.feed.restart(newest);
     shared.seen.send_replace(newest);
     Ok(newest)

@@ -258,3 +258,111 @@ async fn closing_does_not_wait_for_an_etcd_that_is_gone() {
     drop(watch);
     assert_no_tasks(&env).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_etcd_that_says_it_is_damaged_is_believed_until_it_says_otherwise() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let raw = server.client().unwrap();
+    let store = connect(&env, server.options()).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let before = put(&store, "/a", "1").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), before);
+
+    raw.alarm(true).await.unwrap();
+    let write = put(&store, "/a", "2").await.unwrap_err();
+    assert!(matches!(&write, Error::Corrupt { reason } if reason.contains("corrupt cluster")), "{write}");
+    // Nothing can be written to hurry these, either.
+    watch.request_progress();
+    let with_previous = WatchRequest::prefix("/").after(before).previous(true);
+    let mut with_previous = store.watch(with_previous).await.unwrap();
+    raw.alarm(false).await.unwrap();
+
+    let after = put(&store, "/a", "3").await.unwrap();
+    let mut reached = before;
+    while reached < after {
+        reached = item(&env, &mut watch).await.unwrap().revision();
+    }
+    assert_eq!(change(&env, &mut with_previous).await.revision(), after);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_endpoint_of_another_cluster_is_not_trusted() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let Some(other) = common::server(&env).await else { return };
+    let proxy = Proxy::new(&env, &server.endpoint()).await;
+    let endpoints = vec![proxy.endpoint.clone(), other.endpoint()];
+    let store = connect(&env, EtcdOptions { endpoints, ..server.options() }).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let own = put(&store, "/a", "1").await.unwrap();
+    assert_eq!(change(&env, &mut watch).await.revision(), own);
+
+    // What watches meets the other cluster first; what reads may still be with the right one.
+    proxy.cut().await;
+    let strangers = other.client().unwrap();
+    for _ in 0..5 {
+        strangers.put("/k1s/kv//a", "not ours").await.unwrap();
+    }
+    let ended = item(&env, &mut watch).await.unwrap_err();
+    assert!(
+        matches!(&ended, Error::Corrupt { reason } if reason.contains("different etcd clusters")),
+        "{ended}"
+    );
+    assert_eq!(store.get(b"/a", None).await.unwrap_err(), ended);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_that_is_far_behind_gets_on_over_connections_that_do_not_last() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let writer = connect(&env, server.options()).await;
+    let begin = writer.revision().await.unwrap();
+    let writers = (0..30).map(async |n| {
+        let value = "x".repeat(1000);
+        let mut written = Vec::new();
+        for _ in 0..100 {
+            written.push(put(&writer, &format!("/{n}"), &value).await.unwrap());
+        }
+        written
+    });
+    let mut expected = futures_util::future::join_all(writers).await.concat();
+    expected.sort();
+    let proxy = Proxy::new(&env, &server.endpoint()).await;
+    // etcd sends the events of 1000 revisions at a time: two of the three parts come through.
+    proxy.break_after(2_500_000);
+    let options = EtcdOptions { endpoints: vec![proxy.endpoint.clone()], ..server.options() };
+    let store = connect(&env, options).await;
+    let mut watch = store.watch(WatchRequest::prefix("/").after(begin)).await.unwrap();
+    for revision in expected {
+        assert_eq!(change(&env, &mut watch).await.revision(), revision);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_etcd_that_was_replaced_and_has_overtaken_the_old_one_is_not_trusted() {
+    let env = Env::system();
+    let Some(mut server) = server(&env).await else { return };
+    let mut proxy = Proxy::new(&env, &server.endpoint()).await;
+    let options = EtcdOptions { endpoints: vec![proxy.endpoint.clone()], ..hasty(server.options()) };
+    let store = connect(&env, options).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    for n in 0..10 {
+        put(&store, &format!("/{n}"), "old").await.unwrap();
+        change(&env, &mut watch).await;
+    }
+    // Out of this store's sight, another one takes its place, and is soon further than the old one was.
+    proxy.down().await;
+    server.restart_empty().await.unwrap();
+    let other = connect(&env, server.options()).await;
+    for _ in 0..30 {
+        put(&other, "/new", "new").await.unwrap();
+    }
+    proxy.up().await;
+    let ended = item(&env, &mut watch).await.unwrap_err();
+    assert!(
+        matches!(&ended, Error::Corrupt { reason } if reason.contains("restored from a backup")),
+        "{ended}"
+    );
+    assert_eq!(store.get(b"/1", None).await.unwrap_err(), ended);
+}

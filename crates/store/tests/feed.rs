@@ -213,6 +213,8 @@ fn history_that_is_ahead_of_the_feed_is_not_repeated() {
         assert_eq!(seen, [8, 9, 10]);
         // Now the watch waits for what is published.
         bench.feed.publish(tenth, true);
+        // While it is still in the ring, which has room for one.
+        seen.extend(read(&mut watch, 10).await);
         bench.write(11, "/a");
         seen.extend(read(&mut watch, 11).await);
         assert_eq!(seen, [8, 9, 10, 11], "each once");
@@ -364,4 +366,21 @@ fn what_is_in_the_ring_can_be_shared_by_those_who_keep_it() {
     for (key, revision) in [("/a/1", 2), ("/a/1", 4), ("/a/2", 5), ("/a/1", 8)] {
         assert_eq!(bench.feed.recall(key.as_bytes(), Revision::new(revision)), None, "{key} at {revision}");
     }
+}
+
+#[test]
+fn watches_are_woken_though_the_runtime_of_the_first_one_stands_still() {
+    let bench = Bench::new();
+    let idle = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    // The task that wakes watches was started here, where nothing runs any more.
+    let _early = idle.block_on(async { bench.watch("/a", 1) });
+    run_async(async {
+        let mut watch = bench.watch("/a", 1);
+        assert_eq!(read(&mut watch, 1).await, [0; 0]);
+        let mut waiting = std::pin::pin!(next(&mut watch));
+        let first = std::future::poll_fn(|context| std::task::Poll::Ready(waiting.as_mut().poll(context)));
+        assert!(first.await.is_pending());
+        bench.write(2, "/a");
+        assert!(matches!(waiting.await, Some(Ok(WatchItem::Change(_)))));
+    });
 }

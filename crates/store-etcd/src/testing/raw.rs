@@ -77,6 +77,17 @@ impl RawClient {
             self.client.write(proto::COMPACT, &request).await.map_err(Failure::of_write)?;
         Ok(())
     }
+
+    /// Raises or ends the alarm that says that etcd's data is damaged: until it ends, etcd does not write.
+    ///
+    /// # Errors
+    /// If etcd does not answer.
+    pub async fn alarm(&self, raised: bool) -> Result<()> {
+        let request = proto::AlarmRequest { action: if raised { 1 } else { 2 }, alarm: 2 };
+        let _: proto::AlarmResponse =
+            self.client.write(proto::ALARM, &request).await.map_err(Failure::of_write)?;
+        Ok(())
+    }
 }
 
 fn reached(header: Option<ResponseHeader>) -> Revision {

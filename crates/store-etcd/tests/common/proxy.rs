@@ -1,6 +1,9 @@
 //! A network that can fail: a port that leads to a server, until it does not.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use k1s_env::{Env, Task};
 use tokio::{
@@ -19,6 +22,8 @@ pub(crate) struct Proxy {
     connections: Arc<Mutex<Vec<Task<()>>>>,
     /// How often everything was frozen. A connection made before the last time is.
     frozen: watch::Sender<u64>,
+    /// After so many bytes from the server, a connection breaks.
+    lasts: Arc<AtomicUsize>,
 }
 
 impl Proxy {
@@ -34,6 +39,7 @@ impl Proxy {
             listening: None,
             connections: Arc::default(),
             frozen: watch::Sender::new(0),
+            lasts: Arc::new(AtomicUsize::new(usize::MAX)),
         };
         proxy.listen(listener);
         proxy
@@ -41,17 +47,18 @@ impl Proxy {
 
     fn listen(&mut self, listener: TcpListener) {
         let (env, server, connections) = (self.env.clone(), self.server.clone(), self.connections.clone());
-        let frozen = self.frozen.subscribe();
+        let (frozen, lasts) = (self.frozen.subscribe(), self.lasts.clone());
         self.listening = Some(self.env.spawn("proxy", async move {
             while let Ok((near, _)) = listener.accept().await {
                 let (server, frozen) = (server.clone(), frozen.clone());
+                let lasts = lasts.load(Ordering::Relaxed);
                 let connection = env.spawn("proxied", async move {
                     if let Ok(far) = TcpStream::connect(server).await {
                         let (near_in, near_out) = near.into_split();
                         let (far_in, far_out) = far.into_split();
                         tokio::select! {
-                            () = pass(near_in, far_out, frozen.clone()) => {}
-                            () = pass(far_in, near_out, frozen) => {}
+                            () = pass(near_in, far_out, frozen.clone(), usize::MAX) => {}
+                            () = pass(far_in, near_out, frozen, lasts) => {}
                         }
                     }
                 });
@@ -71,6 +78,11 @@ impl Proxy {
     /// Lets nothing through on the connections there are, without breaking them; new ones work.
     pub(crate) fn freeze(&self) {
         self.frozen.send_modify(|times| *times += 1);
+    }
+
+    /// Lets each new connection break after so many bytes from the server.
+    pub(crate) fn break_after(&self, bytes: usize) {
+        self.lasts.store(bytes, Ordering::Relaxed);
     }
 
     /// Breaks all connections, and refuses new ones.
@@ -93,6 +105,7 @@ async fn pass(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     frozen: watch::Receiver<u64>,
+    mut left: usize,
 ) {
     let born = *frozen.borrow();
     let mut buffer = vec![0; 64 << 10];
@@ -100,7 +113,12 @@ async fn pass(
         if *frozen.borrow() > born {
             std::future::pending::<()>().await;
         }
+        let length = length.min(left);
         if to.write_all(&buffer[..length]).await.is_err() {
+            return;
+        }
+        left -= length;
+        if left == 0 {
             return;
         }
     }

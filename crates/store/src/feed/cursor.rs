@@ -237,8 +237,8 @@ impl Drop for Cursor {
         shared.state.lock().topics.leave(&self.topic, self.request.previous);
         shared.watches.fetch_sub(1, Ordering::AcqRel);
         if self.feed.is_closed() {
-            // The dispatcher may be waiting for the last watch to go.
-            shared.dispatch.notify_one();
+            // The dispatchers may be waiting for the last watch to go.
+            shared.tell_dispatchers();
         }
     }
 }

@@ -15,7 +15,7 @@
 //! - A cursor is a position. Nothing is queued for it, so it cannot block or slow a writer; when the
 //!   topic has moved on without it, it goes back to the ring or to the backend's history, and when
 //!   that is compacted it ends with [`Error::Compacted`].
-//! - Watches are woken by a task of the feed's own: publishing costs the same with one watch or with
+//! - Watches are woken by a task of the feed's own, one in each runtime: publishing costs the same with one watch or with
 //!   a thousand.
 
 mod cursor;
@@ -32,8 +32,12 @@ use std::{
 
 use async_trait::async_trait;
 use k1s_env::Env;
-use parking_lot::Mutex;
-use tokio::sync::Notify;
+use parking_lot::{Mutex, RwLock};
+use smallvec::SmallVec;
+use tokio::{
+    runtime::{Handle, Id},
+    sync::Notify,
+};
 
 use crate::{Change, Error, KeyValue, Result, Revision, Watch, WatchRequest};
 use topics::{Topic, Topics};
@@ -85,10 +89,8 @@ struct Shared {
     state: Mutex<State>,
     /// The newest revision that was published; what `state` says, readable without its lock.
     revision: AtomicU64,
-    /// Tells the dispatcher that there are topics to wake.
-    dispatch: Arc<Notify>,
-    /// Whether there is a dispatcher: without one, publishing wakes watches itself.
-    dispatching: AtomicBool,
+    /// Those who wake watches; without any, publishing does so itself.
+    dispatchers: RwLock<SmallVec<[Dispatching; 1]>>,
     closed: AtomicBool,
     watches: AtomicUsize,
 }
@@ -133,8 +135,7 @@ impl Feed {
                     closed: false,
                 }),
                 revision: AtomicU64::new(revision.get()),
-                dispatch: Arc::default(),
-                dispatching: AtomicBool::new(false),
+                dispatchers: RwLock::default(),
                 closed: AtomicBool::new(false),
                 watches: AtomicUsize::new(0),
             }),
@@ -273,12 +274,23 @@ impl Feed {
     }
 
     /// The task that wakes watches. It ends with the feed, or when the feed is closed and has no watches.
+    ///
+    /// Each runtime in which watches are opened has one: another may stand still while this one waits.
     fn start_dispatcher(&self) {
-        if self.shared.dispatching.swap(true, Ordering::AcqRel) {
+        let runtime = Handle::current().id();
+        let is_ours = |dispatching: &Dispatching| dispatching.runtime == runtime;
+        if self.shared.dispatchers.read().iter().any(is_ours) {
             return;
         }
-        let dispatch = self.shared.dispatch.clone();
-        let dispatcher = Dispatcher { shared: Arc::downgrade(&self.shared) };
+        let dispatch = Arc::<Notify>::default();
+        {
+            let mut dispatchers = self.shared.dispatchers.write();
+            if dispatchers.iter().any(is_ours) {
+                return;
+            }
+            dispatchers.push(Dispatching { runtime, tell: dispatch.clone() });
+        }
+        let dispatcher = Dispatcher { shared: Arc::downgrade(&self.shared), dispatch: dispatch.clone() };
         // The task stops when this handle's runtime does; the feed may outlive that.
         drop(self.shared.env.spawn("store-feed", async move {
             while dispatcher.wake_watches() {
@@ -288,9 +300,17 @@ impl Feed {
     }
 }
 
+/// A task that wakes watches.
+struct Dispatching {
+    runtime: Id,
+    /// Tells it that there are topics to wake.
+    tell: Arc<Notify>,
+}
+
 /// What the dispatching task holds: nothing that keeps the feed alive.
 struct Dispatcher {
     shared: Weak<Shared>,
+    dispatch: Arc<Notify>,
 }
 
 impl Dispatcher {
@@ -303,11 +323,11 @@ impl Dispatcher {
 }
 
 impl Drop for Dispatcher {
-    /// The task ended, perhaps because its runtime did: from now on, publishing wakes watches itself,
-    /// until a new watch starts another task.
+    /// The task ended, perhaps because its runtime did: if it was the last, publishing wakes watches itself from now
+    /// on, until a new watch starts another task.
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade() {
-            shared.dispatching.store(false, Ordering::Release);
+            shared.dispatchers.write().retain(|other| !Arc::ptr_eq(&other.tell, &self.dispatch));
             shared.wake_dirty_topics();
         }
     }
@@ -315,11 +335,18 @@ impl Drop for Dispatcher {
 
 impl Shared {
     fn wake(&self) {
-        if self.dispatching.load(Ordering::Acquire) {
-            self.dispatch.notify_one();
-        } else {
+        if !self.tell_dispatchers() {
             self.wake_dirty_topics();
         }
+    }
+
+    /// Whether there is one.
+    fn tell_dispatchers(&self) -> bool {
+        let tell = |dispatching: &Dispatching| dispatching.tell.clone();
+        let dispatchers: SmallVec<[_; 1]> = self.dispatchers.read().iter().map(tell).collect();
+        // Without the lock: what a waker does is its own affair.
+        dispatchers.iter().for_each(|tell| tell.notify_one());
+        !dispatchers.is_empty()
     }
 
     fn wake_dirty_topics(&self) {
@@ -332,7 +359,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.dispatch.notify_one();
+        self.tell_dispatchers();
     }
 }
 

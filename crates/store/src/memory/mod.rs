@@ -205,17 +205,23 @@ impl Store for MemoryStore {
 #[async_trait]
 impl Backfill for MemoryStore {
     async fn backfill(&self, request: &WatchRequest) -> Result<Backfilled> {
+        // A watch that is no longer read holds on to a page for as long as it is open.
         const PAGE: usize = 1024;
+        const PAGE_BYTES: usize = 4 << 20;
         let newest = self.shared.newest.read();
         let after = newest.moment(request.after)?;
         let mut page = Backfilled { changes: Vec::new(), through: newest.revision };
         let history = newest.history.clone();
         drop(newest);
+        let mut bytes = 0;
         for (seen, change) in history.after(after).enumerate() {
-            if seen == PAGE {
+            if seen == PAGE || bytes >= PAGE_BYTES {
                 break;
             }
-            page.changes.extend(change.under(&request.prefix));
+            if let Some(change) = change.under(&request.prefix) {
+                bytes += change.size();
+                page.changes.push(change);
+            }
             page.through = change.revision();
         }
         Ok(page)

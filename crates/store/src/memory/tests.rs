@@ -260,3 +260,115 @@ fn a_write_that_waited_for_the_close_is_refused() {
     assert!(matches!(late, Err(Error::Closed)), "{late:?}");
     assert_eq!(store.shared.newest.read().entries.len(), 0);
 }
+
+/// A large value that tells whether it is still in memory.
+struct Large(#[expect(dead_code, reason = "it is counted")] Arc<()>);
+
+impl AsRef<[u8]> for Large {
+    fn as_ref(&self) -> &[u8] {
+        static BYTES: [u8; 1 << 20] = [0; 1 << 20];
+        &BYTES
+    }
+}
+
+#[tokio::test]
+async fn a_watch_of_the_past_that_is_no_longer_read_holds_on_to_little() {
+    let (env, _clock) = Env::simulated(1);
+    let feed = FeedOptions { changes: 1, ..FeedOptions::default() };
+    let store = MemoryStore::new(env, MemoryOptions { feed, ..MemoryOptions::default() });
+    let alive = Arc::new(());
+    let keys: Vec<String> = (0..200).map(|key| format!("/{key}")).collect();
+    for key in &keys {
+        store.do_all(Txn::new().create(key.clone(), Bytes::from_owner(Large(alive.clone()))));
+    }
+    let mut watch = store.watch(WatchRequest::prefix("/").after(Revision::FIRST)).await.unwrap();
+    assert!(matches!(watch.next().await, Some(Ok(_))));
+    for key in &keys {
+        store.do_all(Txn::new().delete(key.clone(), Precondition::Exists));
+    }
+    store.compact(store.revision().await.unwrap()).await.unwrap();
+    let held = Arc::strong_count(&alive) - 1;
+    assert!(held <= 10, "{held} MiB");
+    // It is not forgotten that it was behind.
+    let end = loop {
+        match watch.next().await {
+            Some(Ok(_)) => {}
+            other => break other,
+        }
+    };
+    assert!(matches!(end, Some(Err(Error::Compacted { .. }))), "{end:?}");
+}
+
+#[test]
+fn many_threads_that_move_things_about_are_never_seen_in_the_middle_of_it() {
+    use futures_util::FutureExt as _;
+    const KEYS: u64 = 40;
+    const THINGS: u64 = 100;
+    let store = store();
+    store.do_all(Txn::new().create("/00", THINGS.to_string()));
+    let now = |range: Range| store.range(range).now_or_never().unwrap().unwrap();
+    let count = |entries: &[KeyValue]| -> u64 {
+        entries.iter().map(|entry| std::str::from_utf8(&entry.value).unwrap().parse::<u64>().unwrap()).sum()
+    };
+    // A key without things is deleted: cells come and go while snapshots see them.
+    let move_one = |env: &Env| {
+        let there = now(Range::prefix("/")).entries;
+        let from = &there[env.random_below(there.len() as u64) as usize];
+        let to = format!("/{:02}", env.random_below(KEYS));
+        if from.key == to {
+            return;
+        }
+        let number = |entry: &KeyValue| std::str::from_utf8(&entry.value).unwrap().parse::<u64>().unwrap();
+        let expected = Precondition::Revision(from.revision);
+        let txn = match number(from) {
+            1 => Txn::new().delete(from.key.clone(), expected),
+            more => Txn::new().put(from.key.clone(), (more - 1).to_string(), expected),
+        };
+        let txn = match there.iter().find(|entry| entry.key == to) {
+            None => txn.create(to, "1"),
+            Some(entry) => {
+                txn.put(to, (number(entry) + 1).to_string(), Precondition::Revision(entry.revision))
+            }
+        };
+        let _conflict = store.shared.write(txn);
+    };
+    // Each writer holds one, also one that fails.
+    let writing = Arc::new(());
+    std::thread::scope(|scope| {
+        for seed in 0..3 {
+            let (move_one, writing) = (&move_one, writing.clone());
+            scope.spawn(move || {
+                let _writing = writing;
+                let (env, _clock) = Env::simulated(seed);
+                (0..1500).for_each(|_| move_one(&env));
+            });
+        }
+        for seed in 10..12 {
+            let (now, count, writing, store) = (&now, &count, &writing, &store);
+            scope.spawn(move || {
+                let (env, _clock) = Env::simulated(seed);
+                let mut last = now(Range::prefix("/"));
+                while Arc::strong_count(writing) > 1 {
+                    let list = now(Range::prefix("/"));
+                    assert!(list.revision >= last.revision);
+                    assert_eq!(count(&list.entries), THINGS);
+                    assert!(list.entries.iter().all(|entry| entry.revision <= list.revision));
+                    // The past, whole, in pages, and key by key.
+                    let again = now(Range::prefix("/").at(last.revision));
+                    assert_eq!(again, last);
+                    let place = env.random_below(KEYS);
+                    let start = format!("/{place:02}");
+                    let page = now(Range::prefix("/").start(start.clone()).at(last.revision).limit(3));
+                    let rest = last.entries.iter().filter(|entry| entry.key >= start);
+                    assert!(page.entries.iter().eq(rest.take(3)));
+                    let got =
+                        store.get(start.as_bytes(), Some(last.revision)).now_or_never().unwrap().unwrap();
+                    assert_eq!(got.entry.as_ref(), last.entries.iter().find(|entry| entry.key == start));
+                    last = list;
+                }
+            });
+        }
+    });
+    assert_eq!(count(&now(Range::prefix("/")).entries), THINGS);
+    store.assert_nothing_is_kept();
+}
