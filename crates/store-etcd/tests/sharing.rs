@@ -4,12 +4,15 @@
 
 mod common;
 
-use std::time::Duration;
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use common::*;
 use k1s_env::Env;
 use k1s_store::{Error, Range, Revision, Store, WatchRequest, feed::FeedOptions};
-use k1s_store_etcd::{EtcdOptions, testing::EtcdServer};
+use k1s_store_etcd::{EtcdOptions, EtcdStore, testing::EtcdServer};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_stores_on_one_etcd_see_each_others_writes() {
@@ -36,6 +39,57 @@ async fn two_stores_on_one_etcd_see_each_others_writes() {
     assert_eq!(change(&env, &mut resumed).await.revision(), next);
     let (_, reached) = mark(&env, &mut late).await;
     assert!(reached >= next);
+}
+
+/// Where the other process finds etcd.
+const SHARED: &str = "K1S_TEST_SHARED_ETCD";
+
+/// Adds one to a number as often as is said, against all others that do so.
+async fn count(store: &EtcdStore, times: u64) {
+    for _ in 0..times {
+        loop {
+            let there = store.get(b"/count", None).await.unwrap().entry;
+            let next = there.as_ref().map_or(1, |entry| number(&entry.value) + 1).to_string();
+            let written = match there {
+                Some(entry) => store.update("/count".into(), next.into(), entry.revision).await,
+                None => store.create("/count".into(), next.into()).await,
+            };
+            match written {
+                Ok(_) => break,
+                Err(Error::Conflict(_)) => {}
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}
+
+fn number(value: &[u8]) -> u64 {
+    std::str::from_utf8(value).unwrap().parse().unwrap()
+}
+
+/// What the other process does; nothing if nobody has started it.
+#[tokio::test]
+async fn counts_as_another_process() {
+    let Ok(endpoint) = std::env::var(SHARED) else { return };
+    let options = EtcdOptions { endpoints: vec![endpoint], ..EtcdOptions::default() };
+    count(&connect(&Env::system(), options).await, 100).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_on_one_etcd_see_each_others_writes() {
+    let env = Env::system();
+    let Some(server) = server(&env).await else { return };
+    let store = connect(&env, server.options()).await;
+    let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
+    let mut other = Command::new(std::env::current_exe().unwrap());
+    other.args(["--exact", "counts_as_another_process"]).env(SHARED, server.endpoint());
+    let mut other = other.stdout(Stdio::null()).spawn().unwrap();
+    count(&store, 100).await;
+    for expected in 1..=200 {
+        let change = change(&env, &mut watch).await;
+        assert_eq!(change.events()[0].value.as_deref().map(number), Some(expected));
+    }
+    assert!(other.wait().unwrap().success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
