@@ -19,7 +19,7 @@ use crate::{
     events::{Pieces, Step, steps},
     failure::Failure,
     keys::revision,
-    shared::Shared,
+    shared::{Shared, glance},
     store::EtcdStore,
 };
 
@@ -156,6 +156,13 @@ async fn read_page(shared: &Shared, request: &WatchRequest, page: &mut Page<'_>)
             });
         }
         let Some(events) = pieces.add(response) else { continue };
+        // etcd reads its history in parts, and from the second on it is not exact either.
+        if page.has_begun()
+            && let Err(error) = shared.range_once(glance(&shared.keys), Some(page.page.through)).await
+        {
+            tracing::debug!(%error, "what follows in etcd's history is not certain");
+            return Ok(());
+        }
         for step in steps(&shared.keys, events, &|_, _| None).map_err(Trouble::Broken)? {
             match page.add(step) {
                 Added::More => {}

@@ -54,10 +54,36 @@ pub(crate) struct Source {
     landmark: Option<Landmark>,
     /// What it brings up to here is known already.
     known: Revision,
-    /// Whether it is known that nothing after `start` was, or will be, compacted before it is sent.
+    /// Whether it is known that nothing after `start` was compacted before the first events were sent.
     trusted: bool,
+    /// Everything up to here has come and is confirmed.
+    through: Revision,
+    /// The events that are not confirmed yet.
+    came: Came,
     /// Whether events have previous values.
     pub(crate) previous: bool,
+}
+
+/// What is to be known of some events.
+#[derive(Clone, Copy, Default)]
+struct Came {
+    through: Revision,
+    /// Whether etcd may have read them from its history: it sends what happens now revision by revision.
+    old: bool,
+    /// Whether etcd was further than this when it sent them.
+    behind: bool,
+}
+
+impl Came {
+    /// These came behind `before`; `newest` is where etcd was.
+    fn new(events: &[Event], newest: i64, before: Self) -> Self {
+        let at = |event: Option<&Event>| {
+            event.and_then(|event| Some(event.kv.as_ref()?.mod_revision)).unwrap_or(0)
+        };
+        let (first, last) = (at(events.first()), at(events.last()));
+        let behind = newest > last;
+        Self { through: revision(last), old: first < last || behind || before.behind, behind }
+    }
 }
 
 impl Source {
@@ -80,8 +106,9 @@ impl Source {
         if !created.created {
             return Err(End::Broken("etcd did not create the watch".into()));
         }
-        let pieces = Pieces::default();
-        Ok(Self { stream, pieces, start, landmark, known: start, trusted: false, previous })
+        let (pieces, came) = (Pieces::default(), Came::default());
+        let trusted = false;
+        Ok(Self { stream, pieces, start, landmark, known: start, trusted, through: start, came, previous })
     }
 
     /// Whether this is the etcd that was where the watch begins, and everything after that is still there. The revision
@@ -90,11 +117,7 @@ impl Source {
         let request = self.landmark.as_ref().map_or_else(|| glance(&shared.keys), Landmark::request);
         let (newest, response) = match shared.range_once(request, Some(self.start)).await {
             Ok(answer) => answer,
-            Err(Error::Compacted { oldest, .. }) => return Err(compacted(shared, oldest)),
-            Err(Error::Closed) => return Err(End::Over),
-            // Not for good if it is etcd that says so: it may be mended.
-            Err(Error::Corrupt { .. }) if shared.check_fault().is_err() => return Err(End::Over),
-            Err(error) => return Err(End::Broken(error.to_string())),
+            Err(error) => return Err(ended_by(shared, error)),
         };
         if let Some(landmark) = self.landmark.as_ref().filter(|landmark| !landmark.is_in(&response)) {
             shared.fail(is_another(landmark.revision()));
@@ -132,8 +155,12 @@ impl Source {
                     oldest => compacted(shared, revision(oldest)),
                 });
             }
+            let newest = response.header.map_or(0, |header| header.revision);
             match self.pieces.add(response) {
-                Some(events) if !events.is_empty() => return Ok(events),
+                Some(events) if !events.is_empty() => {
+                    self.came = Came::new(&events, newest, self.came);
+                    return Ok(events);
+                }
                 _ => {}
             }
         }
@@ -141,18 +168,58 @@ impl Source {
 
     /// Makes sure that nothing is missing from what came.
     ///
-    /// The first events may be old ones, read from history. If that was compacted to the very revision the watch
-    /// starts at, etcd delivers it without its deletions, and without a word.
+    /// Events may be old ones, which etcd reads from its history, a thousand revisions at a time. If that was compacted to
+    /// the very revision at which it goes on reading, it delivers that without its deletions, and without a word.
     pub(crate) async fn confirm(&mut self, shared: &Shared) -> Result<(), End> {
         if !self.trusted {
             self.check(shared).await?;
             self.trusted = true;
+        } else if self.came.old {
+            let readable = shared.range_once(glance(&shared.keys), Some(self.through)).await;
+            readable.map_err(|error| ended_by(shared, error))?;
         }
+        self.through = self.came.through;
         Ok(())
+    }
+}
+
+/// What it means for a watch that a revision cannot be read.
+fn ended_by(shared: &Shared, error: Error) -> End {
+    match error {
+        Error::Compacted { oldest, .. } => compacted(shared, oldest),
+        Error::Closed => End::Over,
+        // Not for good if it is etcd that says so: it may be mended.
+        Error::Corrupt { .. } if shared.check_fault().is_err() => End::Over,
+        error => End::Broken(error.to_string()),
     }
 }
 
 fn compacted(shared: &Shared, oldest: Revision) -> End {
     shared.forget_before(oldest);
     End::LostTrack(format!("etcd was compacted to revision {oldest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::KeyValue;
+
+    #[test]
+    fn what_may_come_from_history_is_told_from_what_happens_now() {
+        let mut came = Came::default();
+        let mut next = |revisions: &[i64], newest| {
+            let event = |at: &i64| Event {
+                kv: Some(KeyValue { mod_revision: *at, ..KeyValue::default() }),
+                ..Event::default()
+            };
+            came = Came::new(&revisions.iter().map(event).collect::<Vec<_>>(), newest, came);
+            (came.through.get(), came.old)
+        };
+        assert_eq!(next(&[5, 5], 5), (5, false));
+        assert_eq!(next(&[6, 7], 7), (7, true), "several revisions at once");
+        assert_eq!(next(&[8], 8), (8, false));
+        assert_eq!(next(&[9], 20), (9, true), "etcd was further");
+        assert_eq!(next(&[20], 20), (20, true), "the rest of that");
+        assert_eq!(next(&[21], 21), (21, false));
+    }
 }
