@@ -3,14 +3,14 @@
 //! The checks live in `interop/`; what they need is built into `target/interop/`, once.
 
 use std::{
-    env, fs,
+    fs,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
     thread,
 };
 
-use crate::{print, tidy};
+use crate::{print, program, tidy};
 
 /// The versions of kubectl that are tried, and what they call themselves.
 const KUBECTLS: &[(&str, &str)] = &[("newest", "v1.37.2"), ("oldest", "v1.27.16")];
@@ -44,14 +44,10 @@ impl Tools {
                 .map_err(|error| format!("{program} is needed: {error}"))?;
         }
         let root = tidy::root().canonicalize().map_err(|error| format!("the workspace's folder: {error}"))?;
-        let target =
-            env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
-        let tools = Self {
-            sources: root.join("interop"),
-            built: target.join("interop"),
-            k1s: target.join("debug/k1s"),
-        };
-        fs::create_dir_all(&tools.built).map_err(|error| format!("{}: {error}", tools.built.display()))?;
+        let built = program::target().join("interop");
+        fs::create_dir_all(&built).map_err(|error| format!("{}: {error}", built.display()))?;
+        let built = built.canonicalize().map_err(|error| format!("{}: {error}", built.display()))?;
+        let tools = Self { sources: root.join("interop"), built, k1s: program::build()? };
         print("== building the clients");
         // Installing the packages of Python waits for the network while Go compiles.
         thread::scope(|scope| {
@@ -61,8 +57,6 @@ impl Tools {
                 python.join().unwrap_or_else(|_| Err("installing Python's packages panicked".to_owned()));
             go.and(python)
         })?;
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        finish(Command::new(cargo).args(["build", "--quiet", "-p", "k1s-cli"]).current_dir(&root))?;
         Ok(tools)
     }
 

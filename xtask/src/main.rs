@@ -4,6 +4,7 @@ mod ci;
 mod r#gen;
 mod interop;
 mod oracle;
+mod program;
 mod tidy;
 
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    env, fs,
+    fs,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{print, tidy};
+use crate::{print, program, tidy};
 
 /// The areas that this version of the server is held to.
 const AREAS: [&str; 5] = ["core-crud", "list-watch", "patch", "crd", "kinds"];
@@ -32,11 +32,11 @@ pub(crate) fn run(update: bool) -> Result<(), String> {
         print("the recordings are not beside this workspace: nothing is compared");
         return Ok(());
     };
-    build()?;
+    let k1s = program::build()?;
     let mut passed = BTreeSet::new();
     let mut failed = BTreeSet::new();
     for area in AREAS {
-        let (good, bad) = play(&recordings, area)?;
+        let (good, bad) = play(&recordings, &k1s, area)?;
         print(&format!("{area}: {} passed, {} failed", good.len(), bad.len()));
         passed.extend(good);
         failed.extend(bad);
@@ -61,16 +61,6 @@ pub(crate) fn run(update: bool) -> Result<(), String> {
     Err(format!("{} scenarios that passed before fail now:\n  {names}", lost.len()))
 }
 
-fn build() -> Result<(), String> {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .args(["build", "--quiet", "-p", "k1s-cli"])
-        .current_dir(tidy::root())
-        .status()
-        .map_err(|error| format!("cannot run cargo: {error}"))?;
-    if status.success() { Ok(()) } else { Err("`cargo build -p k1s-cli` failed".into()) }
-}
-
 /// A server that ends with this value.
 struct Server {
     child: Child,
@@ -80,14 +70,12 @@ struct Server {
 }
 
 impl Server {
-    fn start() -> Result<Server, String> {
-        let target =
-            env::var_os("CARGO_TARGET_DIR").map_or_else(|| tidy::root().join("target"), PathBuf::from);
-        let folder = target.join("oracle");
+    fn start(k1s: &Path) -> Result<Server, String> {
+        let folder = program::target().join("oracle");
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let tokens = folder.join("tokens.csv");
         fs::write(&tokens, TOKENS).map_err(|error| format!("{}: {error}", tokens.display()))?;
-        let mut child = Command::new(target.join("debug/k1s"))
+        let mut child = Command::new(k1s)
             .args(["serve", "--http", "--port", "0", "--token-auth-file"])
             .arg(&tokens)
             .arg("--kubeconfig")
@@ -114,8 +102,8 @@ impl Drop for Server {
 }
 
 /// The scenarios of an area that pass, and those that do not.
-fn play(recordings: &Path, area: &str) -> Result<(Vec<String>, Vec<String>), String> {
-    let server = Server::start()?;
+fn play(recordings: &Path, k1s: &Path, area: &str) -> Result<(Vec<String>, Vec<String>), String> {
+    let server = Server::start(k1s)?;
     let output = Command::new("python3")
         .arg(recordings.join("replay"))
         .args(["check", &server.url, "--token", "admin-token", "--without", "managedFields", "--json"])

@@ -1,0 +1,36 @@
+//! The `k1s` program that the suites run.
+
+use std::{env, path::PathBuf, process::Command};
+
+use crate::tidy;
+
+/// Names a program that is built already. CI sets it to the one that `cargo test` leaves behind: building it by itself
+/// selects other features of the dependencies, and so compiles most of them once more.
+const VARIABLE: &str = "K1S_PROGRAM";
+
+/// The folder that cargo builds into.
+pub(crate) fn target() -> PathBuf {
+    let root = tidy::root();
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
+}
+
+/// Builds the program, unless `K1S_PROGRAM` names one, and says where it is.
+pub(crate) fn build() -> Result<PathBuf, String> {
+    if let Some(program) = env::var_os(VARIABLE).map(PathBuf::from) {
+        return match program.canonicalize() {
+            Ok(program) => Ok(program),
+            Err(error) => Err(format!("{VARIABLE} names {}: {error}", program.display())),
+        };
+    }
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "-p", "k1s-cli"])
+        .current_dir(tidy::root())
+        .status()
+        .map_err(|error| format!("cannot run cargo: {error}"))?;
+    if status.success() {
+        Ok(target().join("debug/k1s"))
+    } else {
+        Err("`cargo build -p k1s-cli` failed".into())
+    }
+}
