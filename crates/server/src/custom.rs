@@ -126,7 +126,14 @@ impl Customs {
             let known = served.definitions.get(&entry.key);
             let definition = match known.filter(|known| known.revision == entry.stored.revision) {
                 Some(known) => known.clone(),
-                None => Arc::new(Definition::new(&definitions.read(&entry.stored)?, &entry.stored, known)),
+                // One that cannot be read is not served, and does not keep others from being served.
+                None => match definitions.read(&entry.stored) {
+                    Ok(crd) => Arc::new(Definition::new(&crd, &entry.stored, known)),
+                    Err(why) => {
+                        tracing::error!(definition = entry.name(), %why, "a definition cannot be read and is not served");
+                        continue;
+                    }
+                },
             };
             next.resources.extend(definition.resources.iter().cloned());
             next.definitions.insert(entry.key.clone(), definition);
@@ -371,7 +378,8 @@ impl CustomResource {
         let stored = self.kind.version(stored_version).or_else(|| self.storage());
         if let Some(stored) = stored {
             self.prune_stored(&stored.schema, object);
-            stored.schema.default(object);
+            // What is too large is shown without the rest of its defaults.
+            let _ = stored.schema.default(object);
         }
         if self.version().is_some_and(|version| *version.name != *stored_version)
             && let Some(schema) = self.schema()
@@ -384,7 +392,7 @@ impl CustomResource {
     pub(crate) fn to_storage(&self, object: &mut Value) {
         if let Some(storage) = self.storage() {
             self.prune_stored(&storage.schema, object);
-            storage.schema.default(object);
+            let _ = storage.schema.default(object);
         }
     }
 
@@ -463,7 +471,7 @@ impl CustomResource {
             schema.prune(object, Some(&mut names)).map_err(|error| Malformed::Other(error.to_string()))?;
             unknown.extend(names.iter().map(|name| format!("unknown field {}", quote(name))));
         }
-        schema.default(object);
+        schema.default(object).map_err(|error| Malformed::Other(error.to_string()))?;
         Ok(())
     }
 

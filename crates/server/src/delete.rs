@@ -1,8 +1,9 @@
 //! DELETE of an object and of a collection.
 
+use bytes::Bytes;
 use http::Response;
 use k1s_object::{FieldError, Status};
-use k1s_store::{Error, Precondition, Txn};
+use k1s_store::{Error, KeyValue, Precondition, Revision, Txn};
 use serde_json::{Value, json};
 
 use crate::{
@@ -150,9 +151,17 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
 pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted, Status> {
     let key = cx.key();
     loop {
-        let stored = cx.tenant.get(&key).await?.ok_or_else(|| cx.not_found())?;
-        let old = cx.resource.read(&stored)?;
-        check_preconditions(cx, options, &old, &stored)?;
+        let found = cx.tenant.store().get(&key, None).await.map_err(|error| errors::store(&error))?;
+        let entry = found.entry.ok_or_else(|| cx.not_found())?;
+        let read = Stored::new(&entry.value, entry.revision)
+            .and_then(|stored| cx.resource.read(&stored).map(|old| (stored, old)));
+        let Ok((stored, old)) = read else {
+            match delete_unreadable(cx, options, &key, &entry).await? {
+                Some(deleted) => return Ok(deleted),
+                None => continue,
+            }
+        };
+        check_preconditions(cx, options, &old, stored.revision)?;
         admission::before_delete(cx, &old).await?;
         let marked = mark(cx, options, &old);
         let outcome = match &marked {
@@ -202,7 +211,46 @@ fn gone_view(cx: &Cx, mut object: Value) -> Value {
     object
 }
 
-fn check_preconditions(cx: &Cx, options: &Options, old: &Value, stored: &Stored) -> Result<(), Status> {
+/// Deletes an object that cannot be read, whatever it waits for. Of a definition, the objects stay in the store and come
+/// back when it is created again. `None`: it was changed meanwhile.
+async fn delete_unreadable(
+    cx: &Cx,
+    options: &Options,
+    key: &Bytes,
+    entry: &KeyValue,
+) -> Result<Option<Deleted>, Status> {
+    let (resource, revision) = (&cx.resource, entry.revision);
+    let metadata = Stored::any_depth(&entry.value, revision).and_then(|stored| stored.metadata());
+    let metadata = metadata.ok().filter(Value::is_object);
+    let mut old = json!({"kind": resource.kind, "apiVersion": resource.api_version});
+    old["metadata"] = metadata.unwrap_or_else(|| json!({}));
+    metadata_mut(&mut old).insert("name".into(), cx.name.as_str().into());
+    if resource.kind == "CustomResourceDefinition"
+        && let Some((plural, group)) = cx.name.split_once('.')
+    {
+        old["spec"] = json!({"group": group, "names": {"plural": plural}});
+    }
+    check_preconditions(cx, options, &old, revision)?;
+    admission::before_delete(cx, &old).await?;
+    cx.warn(
+        "the object could not be read from the storage; it was deleted without waiting for its finalizers",
+    );
+    if options.dry_run {
+        return Ok(Some(Deleted::Gone(old)));
+    }
+    tracing::warn!(key = %key.escape_ascii(), "an object that cannot be read was deleted");
+    match cx.tenant.store().delete(key.clone(), revision).await {
+        Ok(_) => {
+            lifecycle::after_delete(cx, &old);
+            lifecycle::after_any(cx, &old, Fate::Deleted);
+            Ok(Some(Deleted::Gone(old)))
+        }
+        Err(Error::Conflict(_)) => Ok(None),
+        Err(error) => Err(errors::store(&error)),
+    }
+}
+
+fn check_preconditions(cx: &Cx, options: &Options, old: &Value, revision: Revision) -> Result<(), Status> {
     let refuse = |why: String| Status::conflict(&cx.resource.group, &cx.resource.kind, &cx.name, why);
     let uid = meta_text(old, "uid");
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
@@ -211,7 +259,7 @@ fn check_preconditions(cx: &Cx, options: &Options, old: &Value, stored: &Stored)
             "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). {again}"
         )));
     }
-    let revision = stored.revision.to_string();
+    let revision = revision.to_string();
     if let Some(wanted) = options.revision.as_deref().filter(|wanted| *wanted != revision) {
         let again = "The object might have been modified";
         return Err(refuse(format!(
@@ -314,9 +362,23 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status>
     let options = options(cx)?;
     let selection = Selection::parse(cx)?;
     let list = read::collect(cx, &selection).await?;
+    let mut names: Vec<(String, String)> = Vec::with_capacity(list.items.len());
     for stored in &list.items {
-        let object = cx.resource.read(stored)?;
-        let one = cx.for_object(meta_text(&object, "namespace"), meta_text(&object, "name"));
+        let metadata = stored.metadata().unwrap_or_default();
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+        names.push((text("namespace"), text("name")));
+    }
+    if selection.is_everything() {
+        let prefix = cx.tenant.keys(&cx.resource, "");
+        for key in &list.unreadable {
+            let rest = key.strip_prefix(prefix.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok());
+            let rest = rest.unwrap_or_default();
+            let (namespace, name) = rest.split_once('/').unwrap_or(("", rest));
+            names.push((namespace.to_owned(), name.to_owned()));
+        }
+    }
+    for (namespace, name) in names {
+        let one = cx.for_object(&namespace, &name);
         match delete_object(&one, &options).await {
             Ok(_) => {}
             Err(status) if status.code == 404 => {}

@@ -208,10 +208,10 @@ pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> R
         return Ok(());
     }
     if is(cx, "", "Namespace") {
-        let object = written.value(&cx.resource)?;
+        let object = written.value(cx)?;
         fill_namespace(&cx.tenant, meta_text(&object, "name")).await?;
     } else if is_definition(cx) {
-        let object = written.value(&cx.resource)?;
+        let object = written.value(cx)?;
         settle_definition(cx, meta_text(&object, "name")).await?;
     }
     admission::after_write(cx).await
@@ -289,7 +289,13 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
     // Whole definitions, parsed, would be many times what all of them take in the store.
     let mut all: Vec<Value> = Vec::new();
     for stored in mentioning(tenant, resource, "", &text).await? {
-        all.push(k1s_schema::names::outline(stored.json()).map_err(|error| errors::unreadable(&error))?);
+        match k1s_schema::names::outline(stored.json()) {
+            Ok(outline) => all.push(outline),
+            // Its names are free: nothing is served under them.
+            Err(why) => {
+                tracing::error!(revision = %stored.revision, %why, "a definition cannot be read and is left out");
+            }
+        }
     }
     for crd in all.iter().filter(|crd| crd["spec"]["group"] == group) {
         let mut settled = crd.clone();

@@ -122,8 +122,13 @@ async fn custom_document(tenant: &Arc<Tenant>, group: &str, version: &str) -> Re
     for resource in resources {
         let name = format!("{}.{group}", resource.plural);
         let cx = Cx::internal(tenant, &definitions, "", &name);
-        let Some(stored) = tenant.get(&cx.key()).await? else { continue };
-        let definition = definitions.read(&stored)?;
+        let Some(stored) = tenant.get(&cx.key()).await.unwrap_or_else(|why| {
+            tracing::error!(definition = name, %why, "a definition is not published");
+            None
+        }) else {
+            continue;
+        };
+        let Ok(definition) = definitions.read(&stored) else { continue };
         tracing::debug!(definition = meta_text(&definition, "name"), "published");
         let Some(schemas) = k1s_schema::openapi::openapi_v3(&definition, version) else { continue };
         let names = [schemas[0].0.clone(), schemas[1].0.clone()];

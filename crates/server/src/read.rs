@@ -34,6 +34,7 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Status> {
         wait_for(cx, Revision::new(wanted)).await?;
     }
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+    stored.check().map_err(|why| cx.resource.unreadable(&cx.name, &why))?;
     respond::stored(cx, 200, &stored)
 }
 
@@ -219,7 +220,33 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
     if cx.accepted.form == crate::negotiate::Form::Table {
         crate::table::include(cx)?;
     }
-    respond::list(cx, collect(cx, &selection).await?)
+    let list = collect(cx, &selection).await?;
+    warn_of_unreadable(cx, &list);
+    respond::list(cx, list)
+}
+
+/// How many unreadable objects a warning names.
+const NAMED: usize = 10;
+
+/// Says what a list leaves out.
+fn warn_of_unreadable(cx: &Cx, list: &List) {
+    if list.unreadable.is_empty() {
+        return;
+    }
+    let prefix = cx.tenant.keys(&cx.resource, "");
+    let names: Vec<String> = list
+        .unreadable
+        .iter()
+        .take(NAMED)
+        .map(|key| String::from_utf8_lossy(key.strip_prefix(prefix.as_bytes()).unwrap_or(key)).into_owned())
+        .collect();
+    let more = if list.unreadable.len() > NAMED { ", ..." } else { "" };
+    cx.warn(format!(
+        "{} of {} cannot be read from the storage and are left out; they can be deleted: {}{more}",
+        list.unreadable.len(),
+        cx.resource.plural,
+        names.join(", ")
+    ));
 }
 
 /// The objects of a list.
@@ -269,8 +296,7 @@ async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapsho
     })?;
     let mut snapshot = Snapshot { revision, ..Snapshot::default() };
     for kv in found.entries {
-        let entry: Entry = cache.entry(kv.key, &kv.value, kv.revision)?;
-        snapshot.entries.insert(Arc::new(entry));
+        snapshot.put(&kv.key, &kv.value, kv.revision, cache.fields());
     }
     Ok(Arc::new(snapshot))
 }
@@ -296,6 +322,7 @@ fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Select
     let mut list = List {
         revision: snapshot.revision.get(),
         items: Vec::new(),
+        unreadable: snapshot.unreadable(prefix).cloned().collect(),
         continue_token: String::new(),
         remaining: None,
     };

@@ -10,7 +10,12 @@ use k1s_object::{FieldError, Status, field::At, names};
 use k1s_schema::crd;
 use serde_json::Value;
 
-use crate::{cache::Fields, custom::CustomResource, stored::Stored};
+use crate::{
+    cache::Fields,
+    custom::CustomResource,
+    errors,
+    stored::{Stored, Unreadable},
+};
 
 /// One version of one kind.
 #[derive(Debug)]
@@ -163,7 +168,7 @@ impl Resource {
     }
 
     /// The object as this version shows it.
-    pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Status> {
+    pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Unreadable> {
         let mut object = stored.to_value(&self.kind, &self.api_version)?;
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
@@ -218,6 +223,11 @@ impl Resource {
     /// What an object of this kind must not be without: for errors that name it.
     pub(crate) fn not_found(&self, name: &str) -> Status {
         Status::not_found(&self.group, &self.plural, name)
+    }
+
+    /// 500 for an object in the store that cannot be read.
+    pub(crate) fn unreadable(&self, name: &str, why: &Unreadable) -> Status {
+        errors::unreadable(&self.group, &self.plural, name, why)
     }
 
     /// What is wrong with a name.

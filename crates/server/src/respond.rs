@@ -86,7 +86,7 @@ pub(crate) fn stored(cx: &Cx, code: u16, stored: &Stored) -> Result<Response<Bod
         stored.write(&mut out, &cx.resource.kind, &cx.resource.api_version);
         return Ok(bytes(code, Media::Json.content_type(), out));
     }
-    let value = cx.resource.read(stored)?;
+    let value = cx.read(stored)?;
     object(cx, code, &value)
 }
 
@@ -192,6 +192,8 @@ pub(crate) fn partial(accepted: Accepted, value: &Value) -> Value {
 pub(crate) struct List {
     pub(crate) revision: u64,
     pub(crate) items: Vec<Stored>,
+    /// The keys of objects that are left out because they cannot be read.
+    pub(crate) unreadable: Vec<Bytes>,
     pub(crate) continue_token: String,
     pub(crate) remaining: Option<usize>,
 }
@@ -210,14 +212,18 @@ pub(crate) fn list(cx: &Cx, list: List) -> Result<Response<Body>, Status> {
             if list.items.iter().all(|item| resource.shows_as_stored(item)) {
                 return Ok(bytes(200, media.content_type(), stream_items(resource.clone(), list.items, out)));
             }
-            for (number, item) in list.items.iter().enumerate() {
-                if number > 0 {
-                    out.push(b',');
-                }
+            let mut first = true;
+            for item in &list.items {
+                let mut separate = |out: &mut Vec<u8>| {
+                    if !std::mem::take(&mut first) {
+                        out.push(b',');
+                    }
+                };
                 if resource.shows_as_stored(item) {
+                    separate(&mut out);
                     write_item(&mut out, resource, item);
-                } else {
-                    let mut value = resource.read(item)?;
+                } else if let Some(mut value) = readable(resource, item) {
+                    separate(&mut out);
                     if let (false, Some(map)) = (resource.is_custom(), value.as_object_mut()) {
                         map.shift_remove("kind");
                         map.shift_remove("apiVersion");
@@ -229,8 +235,7 @@ pub(crate) fn list(cx: &Cx, list: List) -> Result<Response<Body>, Status> {
             Ok(bytes(200, media.content_type(), out))
         }
         Form::Object => {
-            let items =
-                list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
+            let items: Vec<Value> = list.items.iter().filter_map(|item| readable(resource, item)).collect();
             let value = json!({"kind": resource.list_kind, "apiVersion": resource.api_version,
                 "metadata": list_meta(&list, resource.is_custom()), "items": items});
             let list_type = match &resource.source {
@@ -251,8 +256,8 @@ pub(crate) fn list(cx: &Cx, list: List) -> Result<Response<Body>, Status> {
         ))),
         Form::PartialList => {
             let mut items = Vec::with_capacity(list.items.len());
-            for item in &list.items {
-                items.push(partial(cx.accepted, &resource.read(item)?));
+            for item in list.items.iter().filter_map(|item| readable(resource, item)) {
+                items.push(partial(cx.accepted, &item));
             }
             let items = if items.is_empty() { Value::Null } else { items.into() };
             let value = json!({"kind": "PartialObjectMetadataList", "apiVersion": cx.accepted.form_version,
@@ -261,12 +266,22 @@ pub(crate) fn list(cx: &Cx, list: List) -> Result<Response<Body>, Status> {
         }
         Form::Table => {
             let include = table::include(cx)?;
-            let items =
-                list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
+            let items: Vec<Value> = list.items.iter().filter_map(|item| readable(resource, item)).collect();
             let table = table::build(cx, &list_meta(&list, false), items.iter(), include, true);
             Ok(bytes(200, media.content_type(), encode_meta(&table, media)?))
         }
     }
+}
+
+/// An item of a list; one that cannot be read does not take the others with it.
+fn readable(resource: &Resource, item: &Stored) -> Option<Value> {
+    resource
+        .read(item)
+        .inspect_err(|why| {
+            let name = item.metadata().map(|metadata| metadata["name"].to_string()).unwrap_or_default();
+            tracing::error!(resource = resource.plural, name, %why, "an object cannot be read and is left out");
+        })
+        .ok()
 }
 
 /// A list is written in pieces of this size: as much as is on its way to the client, however long the list is.

@@ -26,7 +26,7 @@ use crate::{
     errors,
     options::{ServerOptions, TenantEvent},
     resource::Resource,
-    stored::Stored,
+    stored::{Stored, Unreadable},
 };
 
 /// What all tenants of a server share.
@@ -126,7 +126,16 @@ impl Tenant {
     /// The object under a key, as it is now.
     pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Stored>, Status> {
         let found = self.store().get(key, None).await.map_err(|error| errors::store(&error))?;
-        found.entry.map(|entry| Stored::new(&entry.value, entry.revision)).transpose()
+        let Some(entry) = found.entry else { return Ok(None) };
+        Stored::new(&entry.value, entry.revision).map(Some).map_err(|why| self.unreadable(key, &why))
+    }
+
+    /// 500 for the object under a key, which cannot be read.
+    pub(crate) fn unreadable(&self, key: &[u8], why: &Unreadable) -> Status {
+        match crate::metadata::split_key(key, &self.prefix) {
+            Some(at) => errors::unreadable(at.group, at.plural, at.name, why),
+            None => Status::internal(format!("{} cannot be read: {why}", key.escape_ascii())),
+        }
     }
 
     /// The cache of a resource; started when it is first asked for.

@@ -205,8 +205,9 @@ pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Status> {
 pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Status> {
     patch_type(cx)?;
     // The body's syntax comes before the object's existence, its meaning after it.
-    if !decode::is_valid_json(&cx.body) {
+    if let Err(error) = decode::json(&cx.body) {
         return Err(match Patch::read(cx, options) {
+            _ if error.is_too_deep() => Status::bad_request(format!("invalid JSON patch: {error}")),
             Err(status) => status,
             Ok(_) => Status::bad_request("invalid JSON patch"),
         });

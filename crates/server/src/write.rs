@@ -1,7 +1,9 @@
 //! The way of a write: prepare, admit, validate, store. Create and update; every other write is made of these.
 
+use std::collections::{BTreeSet, HashSet};
+
 use bytes::Bytes;
-use k1s_object::{Check, FieldError, Status, field::quote, meta};
+use k1s_object::{Check, FieldError, Status, depth, field::quote, meta};
 use k1s_store::{Error, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
@@ -50,9 +52,9 @@ pub(crate) enum Written {
 
 impl Written {
     /// The object as the client sees it.
-    pub(crate) fn value(&self, resource: &Resource) -> Result<Value, Status> {
+    pub(crate) fn value(&self, cx: &Cx) -> Result<Value, Status> {
         match self {
-            Written::Stored(stored) => resource.read(stored),
+            Written::Stored(stored) => cx.read(stored),
             Written::Value(value) => Ok(value.clone()),
         }
     }
@@ -202,6 +204,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     resource.finish(&mut object);
     resource.settle(&mut object);
     resource.set_type(&mut object);
+    check_depth(cx, &object, &name)?;
     let key = cx.tenant.key(resource, &cx.namespace, &name);
     if dry_run {
         return match cx.tenant.get(&key).await? {
@@ -214,18 +217,26 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     match cx.tenant.store().txn(with(txn, ops)).await {
         Ok(revision) => {
             lifecycle::after_any(cx, &object, Fate::Created);
-            Ok(Written::Stored(Stored::new(&value, revision)?))
+            Ok(Written::Stored(Stored::written(&value, revision)?))
         }
         // Somebody took what this object was to hold: choose again.
         Err(Error::Conflict(conflict)) if conflict.key != key => Err(taken()),
-        Err(Error::Conflict(conflict)) => match conflict.current {
-            Some(current) => {
-                Err(already_exists(cx, &object, &Stored::new(&current.value, current.revision)?))
+        Err(Error::Conflict(conflict)) => {
+            let current = conflict.current.map(|current| Stored::new(&current.value, current.revision));
+            match current {
+                Some(Ok(stored)) => Err(already_exists(cx, &object, &stored)),
+                _ => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
             }
-            None => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
-        },
+        }
         Err(error) => Err(errors::store(&error)),
     }
+}
+
+/// Nothing is stored that could not be read again: defaults, patches and admission may have made an object deeper than
+/// what was sent.
+fn check_depth(cx: &Cx, object: &Value, name: &str) -> Result<(), Status> {
+    let errors = depth::check(object);
+    if errors.is_empty() { Ok(()) } else { Err(invalid(cx, object, name, errors)) }
 }
 
 fn already_exists(cx: &Cx, object: &Value, stored: &Stored) -> Status {
@@ -251,19 +262,18 @@ fn dedupe_owners(cx: &Cx, object: &mut Value) {
         return;
     };
     let Some(list) = owners.as_array_mut() else { return };
-    let mut seen: Vec<Value> = Vec::new();
-    let mut twice: Vec<String> = Vec::new();
+    let mut seen: HashSet<Value> = HashSet::new();
+    let mut twice: BTreeSet<String> = BTreeSet::new();
     list.retain(|owner| {
         if seen.contains(owner) {
-            twice.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+            twice.insert(owner["uid"].as_str().unwrap_or_default().to_owned());
             return false;
         }
-        seen.push(owner.clone());
+        seen.insert(owner.clone());
         true
     });
     if !twice.is_empty() {
-        twice.sort();
-        twice.dedup();
+        let twice: Vec<String> = twice.into_iter().collect();
         cx.warn(format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
             twice.join(", ")
@@ -282,7 +292,8 @@ fn check_finalizers(resource: &Resource, metadata: k1s_object::At<'_, '_>) {
 
 /// Custom resources get a warning where built-in kinds get an error: for finalizers that are new.
 fn finalizer_warnings(cx: &Cx, new: &Value, old: Option<&Value>) {
-    let had = |finalizer: &str| old.is_some_and(|old| finalizers(old).iter().any(|one| one == finalizer));
+    let before: HashSet<&str> = old.map_or(&[][..], finalizers).iter().filter_map(Value::as_str).collect();
+    let had = |finalizer: &str| before.contains(finalizer);
     let mut added: Vec<&str> =
         finalizers(new).iter().filter_map(Value::as_str).filter(|finalizer| !had(finalizer)).collect();
     added.sort_unstable();
@@ -305,12 +316,9 @@ fn invalid(cx: &Cx, object: &Value, name: &str, errors: Vec<FieldError>) -> Stat
         let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
         return Status::invalid(group, text("kind"), name, &errors);
     }
-    let mut told: Vec<FieldError> = Vec::with_capacity(errors.len());
-    for error in errors {
-        if !told.contains(&error) {
-            told.push(error);
-        }
-    }
+    let mut told = errors;
+    let mut seen = HashSet::with_capacity(told.len());
+    told.retain(|error| seen.insert((error.kind.reason(), error.to_string())));
     cx.invalid(name, &told)
 }
 
@@ -356,7 +364,6 @@ const UPDATE_ATTEMPTS: usize = 100;
 
 /// Updates the object of the request. The flag tells whether it was created.
 pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, bool), Status> {
-    let resource = &*cx.resource;
     let key = cx.key();
     let mut current = cx.tenant.get(&key).await?;
     for _ in 0..UPDATE_ATTEMPTS {
@@ -367,7 +374,7 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, boo
             let object = (update.change)(&Value::Null)?;
             return create(cx, object, update.dry_run).await.map(|written| (written, true));
         };
-        let old = resource.read(&stored)?;
+        let old = cx.read(&stored)?;
         let new = (update.change)(&old)?;
         match update_once(cx, update, &key, &stored, &old, new).await? {
             Attempt::Done(written) => return Ok((written, false)),
@@ -438,6 +445,7 @@ async fn update_once(
     validate_update(cx, update.part, &new, old)?;
     warn(cx, &new, Some(old));
     resource.settle(&mut new);
+    check_depth(cx, &new, &cx.name)?;
     if same(&new, old) {
         return Ok(Attempt::Done(Written::Stored(stored.clone())));
     }
@@ -463,13 +471,13 @@ async fn update_once(
                 crate::lifecycle::after_delete(cx, &new);
             }
             lifecycle::after_any(cx, &new, if gone { Fate::Deleted } else { Fate::Changed });
-            Ok(Attempt::Done(Written::Stored(Stored::new(&value, revision)?)))
+            Ok(Attempt::Done(Written::Stored(Stored::written(&value, revision)?)))
         }
         Err(Error::Conflict(conflict)) if conflict.key != *key => Ok(Attempt::Again(Some(stored.clone()))),
         Err(Error::Conflict(_)) if conditional => Err(modified(cx)),
         Err(Error::Conflict(conflict)) => {
-            let current =
-                conflict.current.map(|current| Stored::new(&current.value, current.revision)).transpose()?;
+            let current = conflict.current.map(|current| Stored::new(&current.value, current.revision));
+            let current = current.transpose().map_err(|why| resource.unreadable(&cx.name, &why))?;
             Ok(Attempt::Again(current))
         }
         Err(error) => Err(errors::store(&error)),

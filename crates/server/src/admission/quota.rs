@@ -110,7 +110,7 @@ async fn count_one(
     loop {
         // The quota first: every write that is missing in what is counted changes it.
         let Some(stored) = tenant.get(&key).await? else { return Ok(()) };
-        let mut quota = resource.read(&stored)?;
+        let mut quota = resource.read(&stored).map_err(|why| tenant.unreadable(&key, &why))?;
         let customs = tenant.customs.current(tenant).await?;
         let mut counted: Vec<(String, String, Value)> = Vec::new();
         let mut seen = Vec::new();

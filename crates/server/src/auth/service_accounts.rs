@@ -118,7 +118,7 @@ pub(crate) async fn find(
         return Ok(None);
     }
     let stored = tenant.get(&tenant.key(&resource, namespace, name)).await?;
-    stored.map(|stored| resource.read(&stored)).transpose()
+    stored.map(|stored| resource.read(&stored).map_err(|why| resource.unreadable(name, &why))).transpose()
 }
 
 /// Issues a token.

@@ -358,12 +358,12 @@ impl Watcher {
                 let mut events = Vec::new();
                 for event in change.events() {
                     let old = event.previous.as_ref().and_then(|previous| {
-                        self.cache.entry(event.key.clone(), &previous.value, previous.revision).ok()
+                        self.cache.entry(event.key.clone(), &previous.value, previous.revision)
                     });
                     let new = event
                         .value
                         .as_ref()
-                        .and_then(|value| self.cache.entry(event.key.clone(), value, change.revision()).ok());
+                        .and_then(|value| self.cache.entry(event.key.clone(), value, change.revision()));
                     events.push(Arc::new(Event::new(
                         change.revision(),
                         old.map(Arc::new),
