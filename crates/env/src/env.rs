@@ -17,7 +17,7 @@ use crate::clock::{Clock, Elapsed, Sleep};
 use crate::instant::Instant;
 use crate::random::Random;
 use crate::registry::{Kind, Registry, TaskInfo};
-use crate::task::{self, Task};
+use crate::task::{self, Task, TaskError};
 use crate::virtual_clock::{Timeline, VirtualClock};
 
 /// Time, ids, randomness and tasks.
@@ -167,6 +167,33 @@ impl Env {
         let name = name.into();
         let counted = self.inner.registry.count(name.clone(), Kind::Blocking);
         task::spawn_blocking(name, counted, self.inner.activity.as_ref(), f)
+    }
+
+    /// Drives a future to its end on one of the runtime's threads for blocking work: for what computes for long
+    /// between its awaits, and would keep other tasks waiting on a thread that it shares with them. It goes on
+    /// when the caller stops waiting.
+    ///
+    /// In a simulation the caller drives it: there, nothing runs beside the tasks whose order is fixed.
+    ///
+    /// # Errors
+    /// If it panicked, or the runtime was shut down.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub async fn drive_apart<F>(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        f: F,
+    ) -> Result<F::Output, TaskError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        if self.inner.activity.is_some() {
+            return Ok(f.await);
+        }
+        let runtime = tokio::runtime::Handle::current();
+        self.spawn_blocking(name, move || runtime.block_on(f)).await
     }
 
     /// Starts a thread of that name. It is counted until `f` has returned or panicked; what is left of the

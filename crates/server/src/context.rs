@@ -1,6 +1,6 @@
 //! A request for a resource on its way through the server.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -25,6 +25,8 @@ pub(crate) struct Cx {
     pub(crate) accepted: Accepted,
     /// What the `Warning` headers of the answer will say.
     pub(crate) warnings: Mutex<Vec<String>>,
+    /// Whether large work may be done where this is: apart from the tasks that serve others.
+    pub(crate) apart: AtomicBool,
 }
 
 /// How strict the decoder is with fields it does not know.
@@ -80,6 +82,8 @@ impl Cx {
             subresource: String::new(),
             accepted: Accepted::JSON,
             warnings: Mutex::default(),
+            // A part of another request, which went apart if it is large.
+            apart: AtomicBool::new(true),
         }
     }
 

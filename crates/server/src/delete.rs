@@ -151,6 +151,9 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
     let key = cx.key();
     loop {
         let stored = cx.tenant.get(&key).await?.ok_or_else(|| cx.not_found())?;
+        if cx.subresource.is_empty() {
+            cx.weigh(stored.len())?;
+        }
         let old = cx.resource.read(&stored)?;
         check_preconditions(cx, options, &old, &stored)?;
         admission::before_delete(cx, &old).await?;
@@ -314,6 +317,7 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status>
     let options = options(cx)?;
     let selection = Selection::parse(cx)?;
     let list = read::collect(cx, &selection).await?;
+    cx.weigh_list(&list)?;
     for stored in &list.items {
         let object = cx.resource.read(stored)?;
         let one = cx.for_object(meta_text(&object, "namespace"), meta_text(&object, "name"));
@@ -323,5 +327,5 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status>
             Err(status) => return Err(status),
         }
     }
-    respond::list(cx, list)
+    respond::list(cx, list).await
 }

@@ -2,7 +2,10 @@
 
 use std::{fmt, net::Ipv4Addr, sync::Arc, time::Duration};
 
-use crate::auth::{Tokens, User};
+use crate::{
+    auth::{Tokens, User},
+    limits::{ConnectionOptions, LimitOptions},
+};
 
 /// What an [`crate::ApiServer`] can be told.
 #[derive(Debug, Clone)]
@@ -12,10 +15,15 @@ pub struct ServerOptions {
     pub tokens: Tokens,
     /// Who a request without a bearer token is. `None`: the anonymous user, who may see almost nothing.
     pub default_user: Option<User>,
-    /// Requests that are worked on at the same time, watches apart; more get 429.
+    /// Requests that are worked on at the same time, watches apart; more get 429. Those who run the control plane have
+    /// [some more](crate::LimitOptions::reserved_in_flight).
     pub max_in_flight: usize,
     /// The largest request body.
     pub max_body_bytes: usize,
+    /// What requests can take of memory and processors.
+    pub limits: LimitOptions,
+    /// What a listener does about its connections.
+    pub connections: ConnectionOptions,
     /// The longest label or field selector.
     pub max_selector_bytes: usize,
     /// A watch without `timeoutSeconds` lives this long at least, and at most twice as long.
@@ -82,6 +90,8 @@ impl Default for ServerOptions {
             default_user: None,
             max_in_flight: 400,
             max_body_bytes: 3 << 20,
+            limits: LimitOptions::default(),
+            connections: ConnectionOptions::default(),
             max_selector_bytes: 64 << 10,
             min_watch_lifetime: Duration::from_secs(30 * 60),
             bookmark_interval: Duration::from_secs(60),

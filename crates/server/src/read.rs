@@ -34,6 +34,9 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Status> {
         wait_for(cx, Revision::new(wanted)).await?;
     }
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+    if !respond::goes_as_stored(cx, &stored) {
+        cx.weigh(stored.len())?;
+    }
     respond::stored(cx, 200, &stored)
 }
 
@@ -219,7 +222,11 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
     if cx.accepted.form == crate::negotiate::Form::Table {
         crate::table::include(cx)?;
     }
-    respond::list(cx, collect(cx, &selection).await?)
+    let list = collect(cx, &selection).await?;
+    if !respond::streams(cx, &list) {
+        cx.weigh_list(&list)?;
+    }
+    respond::list(cx, list).await
 }
 
 /// The objects of a list.

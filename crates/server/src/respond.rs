@@ -1,20 +1,21 @@
 //! Answers: objects, lists and errors in the form that was asked for.
 
-use std::sync::Arc;
+mod list;
 
-use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use k1s_object::Status;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
     body::Body,
     context::Cx,
     negotiate::{Accepted, Form, Media, not_acceptable},
     resource::{Resource, Source},
-    stored::{Stored, write_number},
+    stored::Stored,
     table,
 };
+
+pub(crate) use list::{List, list, streams};
 
 /// An answer of bytes.
 pub(crate) fn bytes(code: u16, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
@@ -79,9 +80,14 @@ pub(crate) fn success(cx: &Cx, details: &Value) -> Response<Body> {
     bytes(200, cx.accepted.media.content_type(), encode_status(&value, cx.accepted.media))
 }
 
+/// Whether an object is sent as it lies in the store.
+pub(crate) fn goes_as_stored(cx: &Cx, stored: &Stored) -> bool {
+    cx.accepted == Accepted::JSON && cx.resource.shows_as_stored(stored)
+}
+
 /// An object as it lies in the store.
 pub(crate) fn stored(cx: &Cx, code: u16, stored: &Stored) -> Result<Response<Body>, Status> {
-    if cx.accepted == Accepted::JSON && cx.resource.shows_as_stored(stored) {
+    if goes_as_stored(cx, stored) {
         let mut out = Vec::new();
         stored.write(&mut out, &cx.resource.kind, &cx.resource.api_version);
         return Ok(bytes(code, Media::Json.content_type(), out));
@@ -186,160 +192,4 @@ pub(crate) fn partial(accepted: Accepted, value: &Value) -> Value {
         "kind": "PartialObjectMetadata", "apiVersion": accepted.form_version,
         "metadata": value.get("metadata").cloned().unwrap_or_else(|| json!({})),
     })
-}
-
-/// A list that is being answered.
-pub(crate) struct List {
-    pub(crate) revision: u64,
-    pub(crate) items: Vec<Stored>,
-    pub(crate) continue_token: String,
-    pub(crate) remaining: Option<usize>,
-}
-
-/// A list of objects.
-pub(crate) fn list(cx: &Cx, list: List) -> Result<Response<Body>, Status> {
-    let media = cx.accepted.media;
-    let resource = &cx.resource;
-    match cx.accepted.form {
-        Form::Object if media == Media::Json => {
-            let mut out = Vec::with_capacity(
-                CHUNK.min(list.items.iter().map(|item| item.len() + 64).sum::<usize>() + 256),
-            );
-            write_list_head(&mut out, resource, &list);
-            // Objects that are sent as they are stored cannot fail: they are written as the client takes them.
-            if list.items.iter().all(|item| resource.shows_as_stored(item)) {
-                return Ok(bytes(200, media.content_type(), stream_items(resource.clone(), list.items, out)));
-            }
-            for (number, item) in list.items.iter().enumerate() {
-                if number > 0 {
-                    out.push(b',');
-                }
-                if resource.shows_as_stored(item) {
-                    write_item(&mut out, resource, item);
-                } else {
-                    let mut value = resource.read(item)?;
-                    if let (false, Some(map)) = (resource.is_custom(), value.as_object_mut()) {
-                        map.shift_remove("kind");
-                        map.shift_remove("apiVersion");
-                    }
-                    let _ = serde_json::to_writer(&mut out, &value);
-                }
-            }
-            out.extend_from_slice(b"]}");
-            Ok(bytes(200, media.content_type(), out))
-        }
-        Form::Object => {
-            let items =
-                list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
-            let value = json!({"kind": resource.list_kind, "apiVersion": resource.api_version,
-                "metadata": list_meta(&list, resource.is_custom()), "items": items});
-            let list_type = match &resource.source {
-                Source::BuiltIn(built_in) => built_in.kind.list_ty,
-                Source::Custom(_) => None,
-            };
-            let body = match (media, list_type) {
-                (Media::Protobuf, Some(ty)) => {
-                    k1s_kinds::protobuf::encode(ty, &value, &resource.api_version, &resource.list_kind)
-                }
-                _ => encode(resource, &value, media)?,
-            };
-            Ok(bytes(200, media.content_type(), body))
-        }
-        Form::Partial => Err(not_acceptable(format!(
-            "you requested PartialObjectMetadata, but the requested object is a list ({})",
-            go_type(resource, true)
-        ))),
-        Form::PartialList => {
-            let mut items = Vec::with_capacity(list.items.len());
-            for item in &list.items {
-                items.push(partial(cx.accepted, &resource.read(item)?));
-            }
-            let items = if items.is_empty() { Value::Null } else { items.into() };
-            let value = json!({"kind": "PartialObjectMetadataList", "apiVersion": cx.accepted.form_version,
-                "metadata": list_meta(&list, false), "items": items});
-            Ok(bytes(200, media.content_type(), encode_meta(&value, media)?))
-        }
-        Form::Table => {
-            let include = table::include(cx)?;
-            let items =
-                list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
-            let table = table::build(cx, &list_meta(&list, false), items.iter(), include, true);
-            Ok(bytes(200, media.content_type(), encode_meta(&table, media)?))
-        }
-    }
-}
-
-/// A list is written in pieces of this size: as much as is on its way to the client, however long the list is.
-const CHUNK: usize = 64 << 10;
-
-/// The items of a list and its end, behind what has been written of it. Short lists are in one piece.
-fn stream_items(resource: Arc<Resource>, items: Vec<Stored>, head: Vec<u8>) -> Body {
-    let mut items = items.into_iter();
-    let mut first = true;
-    let mut piece = move |mut out: Vec<u8>| {
-        for item in items.by_ref() {
-            if !std::mem::take(&mut first) {
-                out.push(b',');
-            }
-            write_item(&mut out, &resource, &item);
-            if out.len() >= CHUNK {
-                return (out, true);
-            }
-        }
-        out.extend_from_slice(b"]}");
-        (out, false)
-    };
-    let (head, more) = piece(head);
-    if !more {
-        return head.into();
-    }
-    let mut ended = false;
-    let rest = std::iter::from_fn(move || {
-        if ended {
-            return None;
-        }
-        let (out, more) = piece(Vec::with_capacity(CHUNK + CHUNK / 8));
-        ended = !more;
-        Some(Bytes::from(out))
-    });
-    Body::stream(futures_util::stream::iter(std::iter::once(Bytes::from(head)).chain(rest)))
-}
-
-fn write_item(out: &mut Vec<u8>, resource: &Resource, item: &Stored) {
-    // Items of custom resources say what they are; those of built-in kinds leave it to the list.
-    let (kind, api_version) =
-        if resource.is_custom() { (&*resource.kind, &*resource.api_version) } else { ("", "") };
-    item.write(out, kind, api_version);
-}
-
-fn list_meta(list: &List, custom: bool) -> Value {
-    let mut meta = Map::new();
-    meta.insert("resourceVersion".into(), list.revision.to_string().into());
-    if custom || !list.continue_token.is_empty() {
-        meta.insert("continue".into(), list.continue_token.as_str().into());
-    }
-    if let Some(remaining) = list.remaining {
-        meta.insert("remainingItemCount".into(), remaining.into());
-    }
-    Value::Object(meta)
-}
-
-fn write_list_head(out: &mut Vec<u8>, resource: &Resource, list: &List) {
-    out.extend_from_slice(b"{\"kind\":\"");
-    out.extend_from_slice(resource.list_kind.as_bytes());
-    out.extend_from_slice(b"\",\"apiVersion\":\"");
-    out.extend_from_slice(resource.api_version.as_bytes());
-    out.extend_from_slice(b"\",\"metadata\":{\"resourceVersion\":\"");
-    write_number(out, list.revision);
-    out.push(b'"');
-    if resource.is_custom() || !list.continue_token.is_empty() {
-        out.extend_from_slice(b",\"continue\":\"");
-        out.extend_from_slice(list.continue_token.as_bytes());
-        out.push(b'"');
-    }
-    if let Some(remaining) = list.remaining {
-        out.extend_from_slice(b",\"remainingItemCount\":");
-        write_number(out, remaining as u64);
-    }
-    out.extend_from_slice(b"},\"items\":[");
 }

@@ -7,15 +7,13 @@ use std::{
     future::Future,
     panic::AssertUnwindSafe,
     pin::Pin,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, atomic::AtomicBool},
     task::{Context, Poll},
-    time::Duration,
 };
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, Response, header};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use k1s_env::Env;
 use k1s_object::{Status, names, selector::FieldSelector};
 use k1s_store::Store;
@@ -27,7 +25,11 @@ use crate::{
     body::Body,
     catalog::Catalog,
     context::Cx,
-    delete, discovery, errors, health, lifecycle, metadata,
+    delete, discovery,
+    flow::{self, Charge, Share, Slot},
+    health, lifecycle,
+    limits::ConnectionOptions,
+    metadata,
     metrics::{Labels, Metrics},
     negotiate::{self, Media, Offer},
     openapi,
@@ -66,7 +68,9 @@ impl ApiServer {
     pub async fn new(env: Env, store: Arc<dyn Store>, options: ServerOptions) -> Result<ApiServer, Status> {
         let stop = CancellationToken::new();
         let default = options.default_tenant.clone();
+        let flow = flow::Flow::new(&options);
         let shared = Arc::new(Shared {
+            flow,
             env,
             store,
             options,
@@ -136,6 +140,11 @@ impl ApiServer {
     /// Fires when [`ApiServer::shutdown`] was called.
     pub(crate) fn stopped(&self) -> &CancellationToken {
         &self.inner.shared.stop
+    }
+
+    /// What a listener does about its connections.
+    pub(crate) fn connection_options(&self) -> &ConnectionOptions {
+        &self.inner.shared.options.connections
     }
 
     /// The server's environment.
@@ -237,6 +246,9 @@ impl ApiServer {
             _ => Attributes { verb, target: Target::Path(path) },
         };
         let user = self.admit(found.as_ref(), &parts.headers, &wanted).await?;
+        if !is_known(&parts.method) {
+            return Err(Status::method_not_allowed());
+        }
         let tenant = match found {
             Some(tenant) => tenant,
             None => self.inner.tenant(name, create).await?,
@@ -249,7 +261,6 @@ impl ApiServer {
             }
         };
         let long_running = verb == "watch";
-        let _slot = if long_running { None } else { Some(self.slot()?) };
         let found =
             tenant.resource(&resource_path.group, &resource_path.version, &resource_path.resource).await?;
         let Some(resource) = found else {
@@ -263,7 +274,12 @@ impl ApiServer {
         let action = choose(&resource, &resource_path, &parts.method, verb)?;
         let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
         let accepted = negotiate::negotiate(&parts.headers, offer)?;
-        let body = read_body(&shared.env, body, shared.options.max_body_bytes).await?;
+        // Nobody looks at the body of a GET, and a watch would keep it for hours.
+        let share = Share::of(&user);
+        let (body, charge) = match parts.method {
+            Method::GET | Method::HEAD => (Bytes::new(), None),
+            _ => flow::read(shared, body, share).await.map(|(body, charge)| (body, Some(charge)))?,
+        };
         let cx = Cx {
             tenant,
             user,
@@ -277,9 +293,39 @@ impl ApiServer {
             subresource: resource_path.subresource,
             accepted,
             warnings: Mutex::default(),
+            apart: AtomicBool::new(false),
         };
         cx.warn_deprecated();
-        self.act(Arc::new(cx), action).await
+        if long_running {
+            return self.act(Arc::new(cx), action).await;
+        }
+        self.perform(Arc::new(cx), action, share, charge).await
+    }
+
+    /// Does what a request wants done: here, or apart if it is large.
+    async fn perform(
+        &self,
+        cx: Arc<Cx>,
+        action: Action,
+        share: Share,
+        charge: Option<Charge>,
+    ) -> Result<Response<Body>, Status> {
+        let shared = self.inner.shared.clone();
+        if !cx.is_large() {
+            let _slot: Slot = flow::slot(&shared, share)?;
+            match self.act(cx.clone(), action).await {
+                Err(status) if flow::is_for_apart(&status) => {}
+                done => return done,
+            }
+        }
+        cx.go_apart();
+        let server = self.clone();
+        let work = async move {
+            let _charge = charge;
+            let _slot = flow::slot(&server.inner.shared, share)?;
+            server.act(cx, action).await
+        };
+        flow::run(&shared, share, work).await
     }
 
     async fn act(&self, cx: Arc<Cx>, action: Action) -> Result<Response<Body>, Status> {
@@ -296,6 +342,7 @@ impl ApiServer {
         };
         let mut response = match outcome {
             Ok(response) => response,
+            Err(status) if flow::is_for_apart(&status) => return Err(status),
             Err(status) => respond::status(&status, cx.accepted.media),
         };
         for warning in cx.warnings.lock().drain(..) {
@@ -334,9 +381,17 @@ impl ApiServer {
                 }
                 "/version" => Ok(respond::json(200, &health::version(tenant.options()))),
                 "/metrics" => health::metrics(tenant).await,
-                "/openapi/v2" => openapi::v2(tenant, headers).await,
+                // These take a while to make: apart, too.
+                "/openapi/v2" => {
+                    let (tenant, headers) = (tenant.clone(), headers.clone());
+                    let work = async move { openapi::v2(&tenant, &headers).await };
+                    flow::document(&self.inner.shared, work).await
+                }
                 path if path.starts_with("/openapi/v3") => {
-                    openapi::handle(tenant, path, query, headers).await
+                    let (tenant, headers) = (tenant.clone(), headers.clone());
+                    let (path, query) = (path.to_owned(), query.clone());
+                    let work = async move { openapi::handle(&tenant, &path, &query, &headers).await };
+                    flow::document(&self.inner.shared, work).await
                 }
                 metadata::PATH if *method == Method::GET => metadata::handle(tenant, query).await,
                 metadata::PATH => Err(Status::method_not_allowed()),
@@ -367,26 +422,6 @@ impl ApiServer {
         let user = auth::impersonate(&*shared.authorizer, tenant, sender, headers, wanted).await?;
         auth::check(&*shared.authorizer, tenant, &user, wanted).await?;
         Ok(user)
-    }
-
-    /// A place among the requests that are worked on.
-    fn slot(&self) -> Result<Slot, Status> {
-        let shared = self.inner.shared.clone();
-        let before = shared.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
-        let limit = shared.options.max_in_flight as u64;
-        let slot = Slot(shared);
-        if before >= limit {
-            return Err(errors::too_many_requests("Too many requests, please try again later.", 1));
-        }
-        Ok(slot)
-    }
-}
-
-struct Slot(Arc<Shared>);
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.0.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -475,6 +510,12 @@ fn attributes<'a>(verb: &'a str, path: &'a ResourcePath, selected: &'a str) -> A
         name: if path.name.is_empty() { selected } else { &path.name },
     };
     Attributes { verb, target }
+}
+
+/// Whether a method means anything anywhere.
+fn is_known(method: &Method) -> bool {
+    let with_body = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    with_body.contains(method) || [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
 }
 
 fn path_verb(method: &Method) -> &'static str {
@@ -591,32 +632,6 @@ fn choose(resource: &Resource, path: &ResourcePath, method: &Method, verb: &str)
         "delete" => Action::Delete,
         _ => Action::DeleteCollection,
     })
-}
-
-/// A body has to be there by then.
-const BODY: Duration = Duration::from_secs(60);
-
-async fn read_body<B>(env: &Env, body: B, limit: usize) -> Result<Bytes, Status>
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
-    }
-    let read = Limited::new(body, limit).collect();
-    let Ok(read) = env.timeout(BODY, read).await else {
-        let message = "Timeout: request did not complete within the allotted timeout";
-        return Err(Status::new(504, "Timeout", message));
-    };
-    match read {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(errors::request_entity_too_large(format!("Request entity too large: limit is {limit}")))
-        }
-        Err(error) => Err(Status::bad_request(format!("the body of the request could not be read: {error}"))),
-    }
 }
 
 impl Cx {

@@ -80,6 +80,14 @@ pub(crate) fn build<'a>(
         "columnDefinitions": columns, "rows": rows})
 }
 
+/// Whether what a row shows depends on the other rows.
+pub(crate) fn needs_all(cx: &Cx) -> bool {
+    match &cx.resource.source {
+        Source::BuiltIn(_) => k1s_kinds::printers::printer(&cx.resource.group, &cx.resource.kind).needs_all(),
+        Source::Custom(_) => false,
+    }
+}
+
 /// How many columns a row has.
 pub(crate) fn columns(cx: &Cx) -> Value {
     match &cx.resource.source {

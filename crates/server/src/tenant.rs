@@ -36,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) catalog: Catalog,
     pub(crate) metrics: crate::metrics::Metrics,
+    pub(crate) flow: crate::flow::Flow,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) signer: TokenSigner,
     pub(crate) stop: CancellationToken,

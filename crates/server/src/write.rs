@@ -367,6 +367,9 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, boo
             let object = (update.change)(&Value::Null)?;
             return create(cx, object, update.dry_run).await.map(|written| (written, true));
         };
+        if update.part != Part::Internal {
+            cx.weigh(stored.len())?;
+        }
         let old = resource.read(&stored)?;
         let new = (update.change)(&old)?;
         match update_once(cx, update, &key, &stored, &old, new).await? {

@@ -1,18 +1,26 @@
 //! The door to the network: HTTP and HTTPS, HTTP/1.1 and HTTP/2.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+mod answer;
+mod connections;
+mod guarded;
+
+use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto, graceful::GracefulShutdown},
-    service::TowerToHyperService,
+    rt::{TokioIo, TokioTimer},
+    server::conn::auto,
 };
+use k1s_env::{Env, Instant};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::PemObject};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 
-use crate::{ApiServer, TlsFiles};
+use crate::{ApiServer, TlsFiles, limits::ConnectionOptions};
+use answer::{Attended, Streams};
+use connections::Connections;
+use guarded::Guarded;
 
 /// Where a server listens.
 pub struct Listener {
@@ -111,74 +119,162 @@ impl Listener {
     }
 }
 
-/// A handshake has to be done by then.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// The head of a request has to be there by then.
-const HEAD: Duration = Duration::from_secs(30);
-/// Requests under way have this long to end when the server stops.
-const LAST_REQUESTS: Duration = Duration::from_secs(10);
+/// How often it is said that connections cannot be taken, while they cannot.
+const COMPLAINTS: Duration = Duration::from_secs(10);
+/// How long to wait before the next attempt.
+const AGAIN: Duration = Duration::from_millis(20);
+/// A connection that is told to close has this long to say so to its client.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves until [`ApiServer::shutdown`] is called: then watches end, requests under way are answered, and this returns.
 pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
     let env = server.env().clone();
-    let graceful = GracefulShutdown::new();
-    let mut http = auto::Builder::new(TokioExecutor::new());
-    http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
-    http.http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(1000)
-        .keep_alive_interval(Some(Duration::from_secs(30)));
-    let http = Arc::new(http);
+    let options = server.connection_options().clone();
+    let connections = Connections::new(&env, &options);
+    let http = Arc::new(protocols(&env, &options));
     let stopped = server.stopped().clone();
+    let mut complaints = Complaints::default();
+    let mut sweep_at = env.now() + connections.sweep_interval();
     loop {
         let accepted = tokio::select! {
             accepted = listener.socket.accept() => accepted,
             () = stopped.cancelled() => break,
-        };
-        let (stream, _) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                // Out of file descriptors, or a connection that was reset before it was taken.
-                tracing::warn!(%error, "a connection could not be taken");
-                env.sleep(Duration::from_millis(20)).await;
+            () = env.sleep_until(sweep_at) => {
+                connections.sweep();
+                sweep_at = env.now() + connections.sweep_interval();
                 continue;
             }
         };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of file descriptors, or a connection that was reset before it was taken.
+                complaints.tell(&env, &error);
+                connections.close_oldest_idle();
+                env.sleep(AGAIN).await;
+                continue;
+            }
+        };
+        let Some(entry) = connections.open() else {
+            complaints.tell(&env, &format_args!("there are {} already, and all are in use", options.max));
+            continue;
+        };
         let _ = stream.set_nodelay(true);
+        let stream = Guarded::new(&env, stream, entry.connection.clone(), options.write_timeout);
         let tls = listener.tls.as_ref().map(ServedCertificate::acceptor);
-        let (server, http) = (server.clone(), http.clone());
-        let watcher = graceful.watcher();
-        let task_env = env.clone();
+        let attended = Attended { server: server.clone(), connection: entry.connection.clone() };
+        let (http, stopped, task_env) = (http.clone(), stopped.clone(), env.clone());
         let task = env.spawn("connection", async move {
-            match tls {
-                None => connection(server, &http, stream, watcher).await,
-                Some(tls) => match task_env.timeout(HANDSHAKE, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => connection(server, &http, stream, watcher).await,
-                    Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
-                    Err(_) => tracing::debug!("no TLS handshake in time"),
-                },
+            let _entry = entry;
+            let Some(tls) = tls else { return converse(&task_env, attended, &http, stream, &stopped).await };
+            // The time for the first request includes the handshake.
+            let shaken = tokio::select! {
+                shaken = tls.accept(stream) => shaken,
+                () = attended.connection.close.cancelled() => return,
+                () = stopped.cancelled() => return,
+            };
+            match shaken {
+                Ok(stream) => converse(&task_env, attended, &http, stream, &stopped).await,
+                Err(error) => tracing::debug!(%error, "no TLS handshake"),
             }
         });
         drop(task);
     }
     drop(listener);
-    if env.timeout(LAST_REQUESTS, graceful.shutdown()).await.is_err() {
+    if env.timeout(options.shutdown_timeout, connections.ended()).await.is_err() {
         tracing::warn!("some requests did not end in time");
+        connections.close_all();
     }
     Ok(())
 }
 
-async fn connection<S>(
-    server: ApiServer,
-    http: &auto::Builder<TokioExecutor>,
+fn protocols(env: &Env, options: &ConnectionOptions) -> auto::Builder<Streams> {
+    let mut http = auto::Builder::new(Streams { env: env.clone(), patience: options.write_timeout });
+    let head = usize::try_from(options.max_header_bytes).unwrap_or(usize::MAX);
+    // Heads that do not come are the sweep's concern, which lets a connection be idle for longer than that.
+    http.http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(None)
+        .max_headers(options.max_headers)
+        .max_buf_size(head.max(64 << 10));
+    http.http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(options.max_streams)
+        .max_header_list_size(options.max_header_bytes)
+        .keep_alive_interval(Some(Duration::from_secs(30)));
+    http
+}
+
+/// Says why connections cannot be taken, once in a while.
+#[derive(Default)]
+struct Complaints {
+    last: Option<Instant>,
+    untold: u64,
+}
+
+impl Complaints {
+    fn tell(&mut self, env: &Env, error: &dyn std::fmt::Display) {
+        let now = env.now();
+        if self.last.is_some_and(|last| now - last < COMPLAINTS) {
+            self.untold += 1;
+            return;
+        }
+        tracing::warn!(%error, untold = self.untold, "a connection could not be taken");
+        *self = Complaints { last: Some(now), untold: 0 };
+    }
+}
+
+/// Answers the requests of a connection until it ends, or has to.
+async fn converse<S>(
+    env: &Env,
+    attended: Attended,
+    http: &auto::Builder<Streams>,
     stream: S,
-    watcher: hyper_util::server::graceful::Watcher,
+    stopped: &CancellationToken,
 ) where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let service = TowerToHyperService::new(server);
-    let connection = http.serve_connection(TokioIo::new(stream), service).into_owned();
-    if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%error, "a connection ended");
+    let state = attended.connection.clone();
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), attended));
+    let (mut stopping, mut closing) = (false, false);
+    // When it is cut off, if it has nothing to do then.
+    let mut cut: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            biased;
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended");
+                }
+                return;
+            }
+            () = stopped.cancelled(), if !stopping => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+                cut = Some(env.now() + FAREWELL);
+            }
+            () = state.close.cancelled(), if !closing => {
+                if !state.has_served() {
+                    return;
+                }
+                closing = true;
+                connection.as_mut().graceful_shutdown();
+                cut = Some(env.now() + FAREWELL);
+            }
+            () = until(env, cut) => {
+                // A request that came in the last moment is answered, unless the server has waited for it already.
+                if state.is_idle() || (stopping && closing) {
+                    return;
+                }
+                cut = Some(env.now() + FAREWELL);
+            }
+        }
+    }
+}
+
+async fn until(env: &Env, at: Option<Instant>) {
+    match at {
+        Some(at) => env.sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
