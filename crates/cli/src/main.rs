@@ -2,9 +2,10 @@
 //!
 //! It is a package of its own so that the facade `k1s`, which programs depend on, brings neither a command line nor examples.
 
+mod process;
 mod serve;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -57,6 +58,8 @@ fn main() -> ExitCode {
             runtime.block_on(application::demo::run(options)).map_err(|error| error.to_string())
         }
     };
+    // Nobody waits for the answer to a request that is still being worked on.
+    runtime.shutdown_timeout(Duration::from_secs(1));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain(&error),

@@ -11,10 +11,11 @@ use k1s::{
     Runtime, RuntimeBuilder, StartError, StopError,
     controllers::ControllersOptions,
     env::Env,
-    runtime::shutdown_on_signals,
     server::{ServerOptions, TlsFiles, Tokens},
     write_kubeconfig,
 };
+
+use crate::process::{Stop, raise_open_files};
 
 /// What `k1s serve` can be told.
 #[derive(Debug, Clone, Args)]
@@ -89,6 +90,9 @@ pub(crate) enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// Nobody could stop it in good order.
+    #[error("signals cannot be listened to: {0}")]
+    Signals(io::Error),
     /// It does not start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -103,8 +107,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         return Err(Error::Remote(options.bind));
     }
     let env = Env::system();
+    raise_open_files();
     // From here on a signal ends it in good order.
-    let stop = shutdown_on_signals(&env);
+    let stop = Stop::on_signals(&env, || say("stopped")).map_err(Error::Signals)?;
     let (mut builder, kept) = store(&options);
     if let Some(folder) = &options.cert_dir {
         builder = builder.cert_dir(folder);
@@ -123,7 +128,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         write_kubeconfig(path, kubeconfig).map_err(|error| Error::File { path: path.clone(), error })?;
         say(&welcome(url, &kept, path));
     }
-    stop.cancelled().await;
+    stop.asked().await;
     tracing::info!("stopping");
     runtime.stop().await?;
     say("stopped");

@@ -4,7 +4,8 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader, Lines},
+    io::{BufRead as _, BufReader, Lines, Read as _, Write as _},
+    net::TcpStream,
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, ChildStdout, Command, Output, Stdio},
@@ -97,6 +98,40 @@ fn serve_says_where_and_stops_at_sigterm() {
         assert!(ended.status.success(), "{ended:?}");
     }
     assert!(folder.path().join("config").exists());
+}
+
+#[test]
+fn serve_takes_all_files_it_may_have_and_a_second_signal_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["serve", "--http", "--port", "0", "--kubeconfig", "config"];
+    let mut serve = Running::start(folder.path(), &arguments);
+    let url = serve.read_until("k1s serves Kubernetes' API at http://127.0.0.1:");
+    serve.read_until("Ctrl-C stops it.");
+    let child = serve.child.take().unwrap();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let files: Vec<&str> = files.split_whitespace().collect();
+    assert_eq!(files[0], files[1], "{limits}");
+
+    // A request whose body does not come keeps the server from ending for a while.
+    let kubeconfig = fs::read_to_string(folder.path().join("config")).unwrap();
+    let token = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token: ")).unwrap();
+    let address = url.rsplit_once("http://").unwrap().1.trim();
+    let mut slow = TcpStream::connect(address).unwrap();
+    let head = "POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\nexpect: 100-continue";
+    write!(slow, "{head}\r\nauthorization: Bearer {}\r\n\r\n", token.trim_matches('"')).unwrap();
+    // It asks for the body: the request is under way.
+    let mut answer = [0; 12];
+    slow.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 100");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    while TcpStream::connect(address).is_ok() {
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    serve.read_until("stopped");
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
 }
 
 #[test]
