@@ -318,6 +318,7 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status>
     let selection = Selection::parse(cx)?;
     let list = read::collect(cx, &selection).await?;
     cx.weigh_list(&list)?;
+    let charge = respond::afford(cx, &list).await?;
     for stored in &list.items {
         let object = cx.resource.read(stored)?;
         let one = cx.for_object(meta_text(&object, "namespace"), meta_text(&object, "name"));
@@ -327,5 +328,5 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status>
             Err(status) => return Err(status),
         }
     }
-    respond::list(cx, list).await
+    respond::list(cx, list, charge)
 }

@@ -79,7 +79,7 @@ impl Default for ConnectionOptions {
             idle_timeout: Duration::from_secs(90),
             write_timeout: Duration::from_secs(60),
             max_header_bytes: 1 << 20,
-            max_headers: 1000,
+            max_headers: 20_000,
             max_streams: 1000,
             shutdown_timeout: Duration::from_secs(10),
         }

@@ -223,10 +223,8 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
         crate::table::include(cx)?;
     }
     let list = collect(cx, &selection).await?;
-    if !respond::streams(cx, &list) {
-        cx.weigh_list(&list)?;
-    }
-    respond::list(cx, list).await
+    let charge = respond::afford(cx, &list).await?;
+    respond::list(cx, list, charge)
 }
 
 /// The objects of a list.
@@ -252,6 +250,7 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
             Err(status) => return Err(status),
         },
     };
+    cx.weigh_scan(&snapshot.entries, &prefix)?;
     let list = page(&snapshot, &prefix, &options, selection);
     if !list.continue_token.is_empty() {
         cache.pin(snapshot);

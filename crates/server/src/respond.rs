@@ -15,7 +15,7 @@ use crate::{
     table,
 };
 
-pub(crate) use list::{List, list, streams};
+pub(crate) use list::{List, afford, list};
 
 /// An answer of bytes.
 pub(crate) fn bytes(code: u16, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {

@@ -28,6 +28,10 @@ impl Entries {
         self.0.remove(key);
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.0.iter().map(|slot| &slot.0)

@@ -15,7 +15,7 @@ use k1s_object::Status;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Share, busy};
-use crate::{context::Cx, input, respond::List, stored::Stored, tenant::Shared};
+use crate::{cache::Entries, context::Cx, input, respond::List, stored::Stored, tenant::Shared};
 
 /// Turns at large work.
 pub(super) struct Turns {
@@ -131,6 +131,18 @@ impl Cx {
             return Err(Status::new(500, REASON, "a large request is worked on apart"));
         }
         Ok(())
+    }
+
+    /// The same for objects that are only looked at, or sent as they are: those whose keys begin with this.
+    pub(crate) fn weigh_scan(&self, entries: &Entries, prefix: &str) -> Result<(), Status> {
+        // What each costs, in bytes that cost as much.
+        const EACH: usize = 2;
+        let most = self.tenant.options().limits.large_bytes / EACH;
+        if entries.len() <= most || self.apart.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let prefix = prefix.as_bytes();
+        if entries.under(prefix, prefix).nth(most).is_some() { self.weigh(usize::MAX) } else { Ok(()) }
     }
 
     /// The same for each object of a list.

@@ -108,6 +108,6 @@ pub(crate) async fn room(cx: &Cx, list: &List) -> Result<Charge, Status> {
     let shared = &cx.tenant.shared;
     let bytes = list.items.iter().map(crate::stored::Stored::len).sum();
     let mut charge = Charge::new(&shared.flow.answers, Share::of(&cx.user));
-    charge.grow_alone(&shared.env, bytes, shared.options.limits.large_patience).await?;
+    charge.grow_alone(&shared.env, bytes, shared.options.limits.patience).await?;
     Ok(charge)
 }

@@ -11,7 +11,7 @@ use super::{bytes, encode_meta, go_type, partial};
 use crate::{
     body::Body,
     context::Cx,
-    flow,
+    flow::{self, Charge},
     negotiate::{Form, Media, not_acceptable},
     resource::{Resource, Source},
     stored::{Stored, write_number},
@@ -27,14 +27,26 @@ pub(crate) struct List {
 }
 
 /// Whether a list is written as its client takes it: objects that are sent as they are stored cannot fail.
-pub(crate) fn streams(cx: &Cx, list: &List) -> bool {
+fn streams(cx: &Cx, list: &List) -> bool {
     cx.accepted.form == Form::Object
         && cx.accepted.media == Media::Json
         && list.items.iter().all(|item| cx.resource.shows_as_stored(item))
 }
 
-/// A list of objects.
-pub(crate) async fn list(cx: &Cx, list: List) -> Result<Response<Body>, Status> {
+/// Takes what is needed to answer with a list: to be called before anything is changed.
+///
+/// # Errors
+/// 429, or that the request has to be begun again apart.
+pub(crate) async fn afford(cx: &Cx, list: &List) -> Result<Option<Charge>, Status> {
+    if streams(cx, list) {
+        return Ok(None);
+    }
+    cx.weigh_list(list)?;
+    flow::room(cx, list).await.map(Some)
+}
+
+/// A list of objects, which was paid for.
+pub(crate) fn list(cx: &Cx, list: List, charge: Option<Charge>) -> Result<Response<Body>, Status> {
     let media = cx.accepted.media;
     let resource = &cx.resource;
     if streams(cx, &list) {
@@ -51,7 +63,6 @@ pub(crate) async fn list(cx: &Cx, list: List) -> Result<Response<Body>, Status> 
     }
     // An object may turn out to be unreadable, so the list is made before the answer begins. What was made is kept in
     // pieces, which are freed as they are sent.
-    let charge = flow::room(cx, &list).await?;
     let mut pieces = whole(cx, &list)?;
     drop(list);
     if pieces.len() <= 1 {

@@ -2,17 +2,19 @@
 
 use std::{
     collections::BTreeMap,
+    future::poll_fn,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
+use futures_util::task::AtomicWaker;
 use k1s_env::{Env, Instant};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 use crate::limits::ConnectionOptions;
 
@@ -32,8 +34,19 @@ pub(super) struct Connection {
     idle_since: AtomicU64,
     /// When something was heard since then; 0 if nothing was.
     heard: AtomicU64,
-    /// Tells it to go.
-    pub(super) close: CancellationToken,
+    /// What it was told: a number of [`Told`].
+    told: AtomicU8,
+    waker: AtomicWaker,
+}
+
+/// What a connection is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Told {
+    Nothing,
+    /// The server stops: requests under way are answered.
+    Stop,
+    /// It has to go.
+    Close,
 }
 
 impl Connection {
@@ -47,8 +60,33 @@ impl Connection {
             multiplexed: AtomicBool::new(false),
             idle_since: AtomicU64::new(0),
             heard: AtomicU64::new(0),
-            close: CancellationToken::new(),
+            told: AtomicU8::new(Told::Nothing as u8),
+            waker: AtomicWaker::new(),
         }
+    }
+
+    fn tell(&self, what: Told) {
+        self.told.fetch_max(what as u8, Ordering::SeqCst);
+        self.waker.wake();
+    }
+
+    /// What it was told so far; the task is woken when that changes. One task at a time can ask.
+    pub(super) fn told(&self, cx: &Context<'_>) -> Told {
+        self.waker.register(cx.waker());
+        match self.told.load(Ordering::SeqCst) {
+            0 => Told::Nothing,
+            1 => Told::Stop,
+            _ => Told::Close,
+        }
+    }
+
+    /// Ends when it is told anything.
+    pub(super) async fn is_told(&self) {
+        poll_fn(|cx| match self.told(cx) {
+            Told::Nothing => Poll::Pending,
+            _ => Poll::Ready(()),
+        })
+        .await;
     }
 
     fn moment(&self) -> u64 {
@@ -186,6 +224,13 @@ impl Connections {
         (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
     }
 
+    /// Lets all answer what was asked, and then end.
+    pub(super) fn stop(&self) {
+        for connection in self.open.lock().all.values() {
+            connection.tell(Told::Stop);
+        }
+    }
+
     /// Closes all that are left.
     pub(super) fn close_all(&self) {
         let mut open = self.open.lock();
@@ -222,7 +267,7 @@ impl Open {
 
     fn close(&mut self, number: u64) {
         if let Some(connection) = self.all.remove(&number) {
-            connection.close.cancel();
+            connection.tell(Told::Close);
             self.going += 1;
         }
     }

@@ -4,22 +4,29 @@ mod answer;
 mod connections;
 mod guarded;
 
-use std::{io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future::{Future as _, poll_fn},
+    io,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use arc_swap::ArcSwap;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
-use k1s_env::{Env, Instant};
+use k1s_env::{Env, Instant, Sleep};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::PemObject};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
 
 use crate::{ApiServer, TlsFiles, limits::ConnectionOptions};
 use answer::{Attended, Streams};
-use connections::Connections;
+use connections::{Connections, Told};
 use guarded::Guarded;
 
 /// Where a server listens.
@@ -163,27 +170,28 @@ pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
         let stream = Guarded::new(&env, stream, entry.connection.clone(), options.write_timeout);
         let tls = listener.tls.as_ref().map(ServedCertificate::acceptor);
         let attended = Attended { server: server.clone(), connection: entry.connection.clone() };
-        let (http, stopped, task_env) = (http.clone(), stopped.clone(), env.clone());
+        let (http, task_env) = (http.clone(), env.clone());
         let task = env.spawn("connection", async move {
             let _entry = entry;
-            let Some(tls) = tls else { return converse(&task_env, attended, &http, stream, &stopped).await };
+            let Some(tls) = tls else { return converse(&task_env, attended, &http, stream).await };
             // The time for the first request includes the handshake.
             let shaken = tokio::select! {
                 shaken = tls.accept(stream) => shaken,
-                () = attended.connection.close.cancelled() => return,
-                () = stopped.cancelled() => return,
+                () = attended.connection.is_told() => return,
             };
             match shaken {
-                Ok(stream) => converse(&task_env, attended, &http, stream, &stopped).await,
+                Ok(stream) => converse(&task_env, attended, &http, stream).await,
                 Err(error) => tracing::debug!(%error, "no TLS handshake"),
             }
         });
         drop(task);
     }
     drop(listener);
+    connections.stop();
     if env.timeout(options.shutdown_timeout, connections.ended()).await.is_err() {
         tracing::warn!("some requests did not end in time");
         connections.close_all();
+        let _ = env.timeout(FAREWELL, connections.ended()).await;
     }
     Ok(())
 }
@@ -225,56 +233,43 @@ impl Complaints {
 }
 
 /// Answers the requests of a connection until it ends, or has to.
-async fn converse<S>(
-    env: &Env,
-    attended: Attended,
-    http: &auto::Builder<Streams>,
-    stream: S,
-    stopped: &CancellationToken,
-) where
+async fn converse<S>(env: &Env, attended: Attended, http: &auto::Builder<Streams>, stream: S)
+where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
     let state = attended.connection.clone();
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), attended));
-    let (mut stopping, mut closing) = (false, false);
+    let mut known = Told::Nothing;
     // When it is cut off, if it has nothing to do then.
-    let mut cut: Option<Instant> = None;
-    loop {
-        tokio::select! {
-            biased;
-            ended = connection.as_mut() => {
+    let mut cut: Option<Sleep> = None;
+    poll_fn(|cx| {
+        loop {
+            let told = state.told(cx);
+            if told > known {
+                // Nothing was asked, or was waited for already.
+                if told == Told::Close && (known == Told::Stop || !state.has_served()) {
+                    return Poll::Ready(());
+                }
+                known = told;
+                connection.as_mut().graceful_shutdown();
+                cut = Some(env.sleep(FAREWELL));
+            }
+            if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended");
                 }
-                return;
+                return Poll::Ready(());
             }
-            () = stopped.cancelled(), if !stopping => {
-                stopping = true;
-                connection.as_mut().graceful_shutdown();
-                cut = Some(env.now() + FAREWELL);
+            let Some(over) = &mut cut else { return Poll::Pending };
+            if Pin::new(over).poll(cx).is_pending() {
+                return Poll::Pending;
             }
-            () = state.close.cancelled(), if !closing => {
-                if !state.has_served() {
-                    return;
-                }
-                closing = true;
-                connection.as_mut().graceful_shutdown();
-                cut = Some(env.now() + FAREWELL);
+            // A request that came in the last moment is answered.
+            if state.is_idle() {
+                return Poll::Ready(());
             }
-            () = until(env, cut) => {
-                // A request that came in the last moment is answered, unless the server has waited for it already.
-                if state.is_idle() || (stopping && closing) {
-                    return;
-                }
-                cut = Some(env.now() + FAREWELL);
-            }
+            cut = Some(env.sleep(FAREWELL));
         }
-    }
-}
-
-async fn until(env: &Env, at: Option<Instant>) {
-    match at {
-        Some(at) => env.sleep_until(at).await,
-        None => std::future::pending().await,
-    }
+    })
+    .await;
 }

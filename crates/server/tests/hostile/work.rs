@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Request;
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use k1s_env::Env;
 use k1s_server::ServerOptions;
 use k1s_store::MemoryStore;
@@ -152,5 +152,31 @@ async fn lists_that_are_made_in_pieces_are_whole() {
         assert_eq!(partial["metadata"], list["metadata"]);
         let yaml = read(&as_form("PartialObjectMetadataList").replace("json", "yaml")).await;
         assert_eq!(k1s_object::yaml::decode(&yaml.body).unwrap().value, partial);
+    }
+}
+
+/// Until its client reads on, a watch holds what it has made: not all that there is.
+#[tokio::test]
+async fn a_watch_of_large_objects_takes_a_few_at_a_time() {
+    let env = Env::system();
+    let client = Client {
+        server: common::bare(&env, Arc::new(MemoryStore::default()), ServerOptions::default()).await,
+        env: env.clone(),
+    };
+    let large = |number: usize| json!({"metadata": {"name": format!("n-{number}"), "labels": {"a": "b"}}, "data": {"a": "x".repeat(300_000)}});
+    let path = format!("{MAPS}?labelSelector=a%3Db&watch=true");
+    let mut empty = client.open("GET", &path, &[], "").await.into_body();
+    for number in 0..6 {
+        client.post(MAPS, large(number)).await;
+    }
+    let mut full = client.open("GET", &path, &[], "").await.into_body();
+    for body in [&mut empty, &mut full] {
+        let mut events = 0;
+        while events < 6 {
+            let piece = env.timeout(common::HANG, body.frame()).await.unwrap().unwrap().unwrap();
+            let piece = piece.into_data().unwrap();
+            assert!(piece.len() < 1_000_000, "{}", piece.len());
+            events += piece.iter().filter(|byte| **byte == b'\n').count();
+        }
     }
 }
