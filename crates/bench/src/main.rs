@@ -5,6 +5,7 @@
 //! A ratio says how many times better than the peer: above 1 is better, whatever the unit.
 
 mod crash;
+mod hostile;
 mod report;
 mod runtime;
 mod server;
@@ -29,6 +30,8 @@ enum Suite {
     Store(store::Options),
     /// The API server as its clients see it: requests, lists, watches, memory per object, definition and tenant
     Server(server::Options),
+    /// What a well-behaved client notices of attackers, and what they make the server hold
+    Hostile(hostile::Options),
     /// Operators of k1s-runtime, kube-rs and Go's controller-runtime beside each other; caches and the queue alone
     Runtime(runtime::Options),
     /// An operator under steady churn, for minutes: its memory, its tasks, and whether it converges
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         match suite {
             Suite::Store(options) => store::run(options).await,
             Suite::Server(options) => server::run(options).await,
+            Suite::Hostile(options) => hostile::run(options).await,
             Suite::Runtime(options) => runtime::run(options).await,
             Suite::Soak(options) => soak::run(options).await,
             Suite::Crash(options) => crash::run(options).await,
