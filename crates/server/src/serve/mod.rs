@@ -135,6 +135,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves until [`ApiServer::shutdown`] is called: then watches end, requests under way are answered, and this returns.
 pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     let env = server.env().clone();
     let options = server.connection_options().clone();
     let connections = Connections::new(&env, &options);
@@ -154,8 +155,12 @@ pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,
+            // One that was gone before it was taken.
+            Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) => {
+                continue;
+            }
             Err(error) => {
-                // Out of file descriptors, or a connection that was reset before it was taken.
+                // Out of file descriptors, or of memory.
                 complaints.tell(&env, &error);
                 connections.close_oldest_idle();
                 env.sleep(AGAIN).await;
