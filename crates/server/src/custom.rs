@@ -19,6 +19,7 @@ use tokio::sync::watch;
 use crate::{
     cache::{Fields, PATIENCE},
     context::{Cx, FieldValidation},
+    documents::Fingerprint,
     input,
     resource::{Resource, Source, Subresource, api_version},
     stored::Stored,
@@ -32,6 +33,9 @@ pub(crate) struct Served {
     /// The revision of the definitions they were made of.
     revision: Revision,
     definitions: HashMap<Bytes, Arc<Definition>>,
+    /// The same in the order of their names.
+    ordered: Vec<Arc<Definition>>,
+    fingerprint: Fingerprint,
     resources: Vec<Arc<Resource>>,
 }
 
@@ -39,6 +43,21 @@ impl Served {
     /// All versions of all kinds.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.resources.iter()
+    }
+
+    /// The definitions that serve a group version, in the order of their names.
+    pub(crate) fn definitions_of<'a>(
+        &'a self,
+        group: &'a str,
+        version: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Definition>> {
+        let serves = move |one: &&Arc<Definition>| one.resources_of(group, version).next().is_some();
+        self.ordered.iter().filter(serves)
+    }
+
+    /// What all of this is made of; zeros if there is nothing.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
     }
 
     fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
@@ -51,11 +70,27 @@ impl Served {
     }
 }
 
+/// What documents about these definitions are made of.
+pub(crate) fn fingerprint<'a>(definitions: impl Iterator<Item = &'a Arc<Definition>>) -> Fingerprint {
+    use sha2::Digest as _;
+    let mut hasher = sha2::Sha256::new();
+    let mut none = true;
+    for definition in definitions {
+        hasher.update(definition.fingerprint);
+        none = false;
+    }
+    if none { Fingerprint::default() } else { hasher.finalize().into() }
+}
+
 /// A definition, compiled.
-struct Definition {
+pub(crate) struct Definition {
     revision: Revision,
     /// What its resources follow from, as a hash.
     identity: u64,
+    /// What is published of it, as a hash that is the same wherever it is defined.
+    fingerprint: Fingerprint,
+    /// Its bytes, which lie in the cache anyway.
+    pub(crate) stored: Stored,
     group: String,
     plural: String,
     resources: Vec<Arc<Resource>>,
@@ -129,8 +164,10 @@ impl Customs {
                 None => Arc::new(Definition::new(&definitions.read(&entry.stored)?, &entry.stored, known)),
             };
             next.resources.extend(definition.resources.iter().cloned());
+            next.ordered.push(definition.clone());
             next.definitions.insert(entry.key.clone(), definition);
         }
+        next.fingerprint = fingerprint(next.ordered.iter().filter(|one| !one.resources.is_empty()));
         let next = Arc::new(next);
         self.served.store(next.clone());
         for (key, old) in &served.definitions {
@@ -145,14 +182,29 @@ impl Customs {
 }
 
 impl Definition {
+    /// What it serves of a group version.
+    pub(crate) fn resources_of<'a>(
+        &'a self,
+        group: &'a str,
+        version: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Resource>> {
+        self.resources.iter().filter(move |one| one.group == group && one.version == version)
+    }
+
     /// Compiles a definition, which may be known from before.
     fn new(crd: &Value, stored: &Stored, known: Option<&Arc<Definition>>) -> Definition {
         let mut hasher = DefaultHasher::new();
+        let (spec, names) = (crd["spec"].to_string(), crd["status"]["acceptedNames"].to_string());
+        let established = names::is_true(crd, "Established");
         meta_text(crd, "uid").hash(&mut hasher);
-        crd["spec"].to_string().hash(&mut hasher);
-        crd["status"]["acceptedNames"].to_string().hash(&mut hasher);
-        names::is_true(crd, "Established").hash(&mut hasher);
+        spec.hash(&mut hasher);
+        names.hash(&mut hasher);
+        established.hash(&mut hasher);
         let identity = hasher.finish();
+        let fingerprint = {
+            use sha2::Digest as _;
+            sha2::Sha256::digest(format!("{}{spec}{}{names}{established}", spec.len(), names.len())).into()
+        };
         let replaced = match known {
             Some(known) if known.identity == identity => known.replaced.clone(),
             _ => Arc::new(watch::Sender::new(0)),
@@ -160,6 +212,8 @@ impl Definition {
         Definition {
             revision: stored.revision,
             identity,
+            fingerprint,
+            stored: stored.clone(),
             group: text(&crd["spec"]["group"]).to_owned(),
             plural: text(&crd["spec"]["names"]["plural"]).to_owned(),
             resources: compile(crd, stored, &replaced),

@@ -9,7 +9,7 @@ use crate::{
     admission,
     body::Body,
     context::{Cx, check_dry_run, invalid_options},
-    errors, input,
+    input,
     lifecycle::{self, Fate},
     read, respond,
     select::Selection,
@@ -162,12 +162,12 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
                 }
                 let txn = Txn::new().delete(key.clone(), Precondition::Revision(stored.revision));
                 let txn = admission::release(cx, &old).await?.into_iter().fold(txn, Txn::op);
-                cx.tenant.store().txn(txn).await
+                cx.tenant.txn(txn).await
             }
             Some(object) if *object == old || options.dry_run => return Ok(Deleted::Marked(object.clone())),
             Some(object) => {
                 let value = cx.resource.encode(object)?;
-                cx.tenant.store().update(key.clone(), value, stored.revision).await
+                cx.tenant.update(key.clone(), value, stored.revision).await
             }
         };
         match (outcome, marked) {
@@ -182,7 +182,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
                 return Ok(Deleted::Marked(object));
             }
             (Err(Error::Conflict(_)), _) => {}
-            (Err(error), _) => return Err(errors::store(&error)),
+            (Err(error), _) => return Err(cx.tenant.refusal(&error)),
         }
     }
 }

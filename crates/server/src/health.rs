@@ -1,15 +1,14 @@
 //! `/healthz`, `/livez`, `/readyz`, `/version` and `/metrics`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use http::Response;
 use k1s_object::Status;
-use k1s_store::Range;
 use serde_json::{Value, json};
 
 use crate::{
-    body::Body, context::Cx, errors, negotiate::Form, options::ServerOptions, request::Query, respond, table,
-    tenant::Tenant,
+    body::Body, context::Cx, errors, negotiate::Form, options::ServerOptions, request::Query, respond,
+    shared_call::SharedCall, table, tenant::Tenant,
 };
 
 /// What `/version` says.
@@ -97,14 +96,16 @@ pub(crate) async fn handle(
     Ok(respond::text(200, "ok"))
 }
 
+/// Asks whether the store answers. Anybody may have this asked: however many do, the store is asked once at a time.
+pub(crate) type Probe = SharedCall<Result<(), String>>;
+
 async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
+    let ask = || async {
+        let answer = tenant.store().revision().await;
+        answer.map(|_| ()).map_err(|error| format!("the store does not answer: {error}"))
+    };
     match check {
-        "etcd" => tenant
-            .store()
-            .revision()
-            .await
-            .map(|_| ())
-            .map_err(|error| format!("the store does not answer: {error}")),
+        "etcd" => tenant.shared.probe.call(ask).await,
         _ => Ok(()),
     }
 }
@@ -113,22 +114,9 @@ async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
 pub(crate) async fn metrics(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status> {
     let store = tenant.store();
     let stats = store.stats().await.map_err(|error| errors::store(&error))?;
-    let prefix = tenant.keys_of("", "", "");
-    let root = prefix.trim_end_matches("core//").to_owned();
-    let all = store.range(Range::prefix(root.clone())).await.map_err(|error| errors::store(&error))?;
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for entry in &all.entries {
-        let key = String::from_utf8_lossy(&entry.key);
-        let mut words = key.strip_prefix(&root).unwrap_or_default().split('/');
-        let (group, plural) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        if group == "k1s" {
-            continue;
-        }
-        let name = if group == "core" { plural.to_owned() } else { format!("{plural}.{group}") };
-        *counts.entry(name).or_default() += 1;
-    }
-    let counts: Vec<(String, usize)> = counts.into_iter().collect();
-    let text = tenant.shared.metrics.text(&counts, &stats);
+    let counts = tenant.counts.now(tenant).await?;
+    let documents = tenant.shared.documents.built();
+    let text = tenant.shared.metrics.text(&counts, &stats, documents);
     Ok(respond::bytes(200, "text/plain; version=0.0.4; charset=utf-8", text.into_bytes()))
 }
 

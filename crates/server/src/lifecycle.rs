@@ -16,7 +16,7 @@ use crate::{
     context::Cx,
     errors, metadata,
     resource::Resource,
-    tenant::Tenant,
+    tenant::{MAX_OPS, Tenant},
     write::{self, Written, finalizers, meta_text},
 };
 
@@ -34,31 +34,8 @@ fn is_definition(cx: &Cx) -> bool {
     is(cx, "apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
-/// Makes a tenant, or finds it and takes up what was left undone.
-pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Status> {
-    let ready = tenant.keys_of("k1s", "ready", "");
-    let mut is_new = false;
-    if tenant
-        .store()
-        .get(ready.as_bytes(), None)
-        .await
-        .map_err(|error| errors::store(&error))?
-        .entry
-        .is_none()
-    {
-        if !create {
-            return Err(Status::not_found("", "clusters", &tenant.name));
-        }
-        bootstrap(tenant).await?;
-        is_new = true;
-        match tenant.store().create(ready.into(), "1".into()).await {
-            Ok(_) | Err(k1s_store::Error::Conflict(_)) => {}
-            Err(error) => return Err(errors::store(&error)),
-        }
-    }
-    if is_new {
-        return Ok(());
-    }
+/// Takes up what was left undone in a tenant that was there before.
+pub(crate) async fn take_up(tenant: &Arc<Tenant>) -> Result<(), Status> {
     if !tenant.has_controllers() && metadata::is_anything_left(tenant).await? {
         tenant.need_controllers();
     }
@@ -91,7 +68,8 @@ async fn ensure(
     }
 }
 
-async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
+/// Makes what every tenant has; what is there already is left as it is.
+pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
     for name in NAMESPACES {
         ensure(tenant, ("", "v1", "namespaces"), "", json!({"metadata": {"name": name}})).await?;
         fill_namespace(tenant, name).await?;
@@ -178,12 +156,12 @@ async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Sta
         if tenant.get(&key).await?.is_none() {
             txn = txn.put(key, encode_new(tenant, &resource, object)?, Precondition::Any);
         }
-        if txn.ops().len() == k1s_store::limits::MAX_OPS {
-            tenant.store().txn(std::mem::take(&mut txn)).await.map_err(|error| errors::store(&error))?;
+        if txn.ops().len() == MAX_OPS {
+            tenant.txn(std::mem::take(&mut txn)).await.map_err(|error| tenant.refusal(&error))?;
         }
     }
     if !txn.ops().is_empty() {
-        tenant.store().txn(txn).await.map_err(|error| errors::store(&error))?;
+        tenant.txn(txn).await.map_err(|error| tenant.refusal(&error))?;
     }
     Ok(())
 }

@@ -34,7 +34,8 @@ pub struct ServerOptions {
     pub service_account_issuer: String,
     /// The tenant that paths without `/clusters/{name}` belong to.
     pub default_tenant: String,
-    /// Whether a tenant comes into being when it is first asked for (else by [`crate::ApiServer::create_tenant`] only).
+    /// Whether a tenant that is not there also comes into being by a write to `/clusters/{name}/…` of somebody who may create
+    /// tenants, besides `POST /k1s/v1/tenants` and [`crate::ApiServer::create_tenant`]. Reading never makes one.
     pub create_tenants: bool,
     /// Hears when a tenant needs controllers, and when it is gone.
     pub tenant_hook: Option<TenantHook>,

@@ -1,7 +1,6 @@
 //! The server: a tower Service, and the way of a request through it.
 
 use std::{
-    collections::HashMap,
     convert::Infallible,
     fmt,
     future::Future,
@@ -19,7 +18,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use k1s_env::Env;
 use k1s_object::{Status, names, selector::FieldSelector};
 use k1s_store::Store;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -27,17 +26,20 @@ use crate::{
     body::Body,
     catalog::Catalog,
     context::Cx,
-    delete, discovery, errors, health, lifecycle, metadata,
+    delete, discovery,
+    documents::Documents,
+    errors, health, metadata,
     metrics::{Labels, Metrics},
     negotiate::{self, Media, Offer},
     openapi,
-    options::{ServerOptions, TenantEvent},
+    options::ServerOptions,
     read,
+    registry::{Absent, Registry, check_name},
     request::{self, Path, Query, ResourcePath},
     resource::Resource,
     respond, subresource,
-    tenant::{Shared, Tenant},
-    verbs, watch,
+    tenant::{self, Shared, Tenant},
+    tenants, verbs, watch,
     write::Part,
 };
 
@@ -56,9 +58,7 @@ pub struct ApiServer {
 
 struct Inner {
     shared: Arc<Shared>,
-    tenants: RwLock<HashMap<String, Arc<Tenant>>>,
-    /// One tenant at a time comes into being.
-    making: tokio::sync::Mutex<()>,
+    tenants: Arc<Registry>,
 }
 
 impl ApiServer {
@@ -74,12 +74,13 @@ impl ApiServer {
             metrics: Metrics::default(),
             authorizer: Arc::new(auth::Defaults),
             signer: auth::TokenSigner::default(),
+            documents: Documents::default(),
+            probe: health::Probe::default(),
             stop,
         });
-        let inner = Inner { shared, tenants: RwLock::default(), making: tokio::sync::Mutex::new(()) };
-        let server = ApiServer { inner: Arc::new(inner), tenant: None, user: None };
-        server.inner.tenant(&default, true).await?;
-        Ok(server)
+        let tenants = Arc::new(Registry::new(shared.clone()));
+        tenants.make(&default, Absent::IsMadeAnew).await?;
+        Ok(ApiServer { inner: Arc::new(Inner { shared, tenants }), tenant: None, user: None })
     }
 
     /// The same server, where requests without credentials are this user's: for programs in this process.
@@ -90,7 +91,7 @@ impl ApiServer {
 
     /// A handle on one tenant: paths are relative to it. The tenant comes into being if it is not there.
     pub async fn tenant(&self, name: &str) -> Result<ApiServer, Status> {
-        let tenant = self.inner.tenant(name, true).await?;
+        let (tenant, _) = self.inner.tenants.make(name, Absent::IsMadeAnew).await?;
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
@@ -99,33 +100,28 @@ impl ApiServer {
     /// # Errors
     /// 404 if it is not.
     pub async fn find_tenant(&self, name: &str) -> Result<ApiServer, Status> {
-        let tenant = self.inner.tenant(name, false).await?;
+        let tenant = match self.inner.tenants.verified(name).await {
+            Some(tenant) => tenant,
+            None => self.inner.tenants.find(name, true).await?,
+        };
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
     /// Makes a tenant; it is no error if it is there.
     pub async fn create_tenant(&self, name: &str) -> Result<(), Status> {
-        self.inner.tenant(name, true).await.map(|_| ())
+        self.inner.tenants.make(name, Absent::IsMadeAnew).await.map(|_| ())
     }
 
-    /// Deletes a tenant and everything in it. Its watches end.
+    /// Deletes a tenant and everything in it; it is no error if it is not there. Its watches end, and no write that is under
+    /// way leaves anything behind, in this process or another one over the same store.
     pub async fn delete_tenant(&self, name: &str) -> Result<(), Status> {
-        let making = self.inner.making.lock().await;
-        let tenant = self.inner.tenants.write().remove(name);
-        let tenant = tenant.unwrap_or_else(|| Tenant::new(self.inner.shared.clone(), name));
-        if let Some(hook) = &self.inner.shared.options.tenant_hook {
-            hook.tell(TenantEvent::Gone(name));
-        }
-        let deleted = tenant.delete().await;
-        drop(making);
-        deleted
+        check_name(name)?;
+        self.inner.tenants.delete(name).await.map(|_| ())
     }
 
-    /// The tenants of this process.
+    /// The tenants that were used in this process. `GET /k1s/v1/tenants` tells those of the store.
     pub fn tenants(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.inner.tenants.read().keys().cloned().collect();
-        names.sort();
-        names
+        self.inner.tenants.names()
     }
 
     /// Ends all watches and tasks. Requests under way go on to their end.
@@ -211,36 +207,27 @@ impl ApiServer {
                 verb
             }
         };
-        let (name, create) = match tenant_name {
-            Some(name) => (name, shared.options.create_tenants),
-            None => (&*shared.options.default_tenant, true),
+        let selected = selected_name(verb, &query, shared.options.max_selector_bytes);
+        // Tenants are the server's, and no tenant's.
+        let managed = match &parsed {
+            Path::Other(path) if tenant_name.is_none() && self.tenant.is_none() => tenants::parse(path),
+            _ => None,
         };
-        // A tenant that is not there yet comes into being for those who may do what they want to do in it.
-        let found = match &self.tenant {
-            // A handle may outlive its tenant.
-            Some(tenant) if tenant.stop.is_cancelled() && !shared.stop.is_cancelled() => {
-                return Err(Status::not_found("", "clusters", &tenant.name));
-            }
-            Some(tenant) => Some(tenant.clone()),
-            None => match self.inner.tenant(name, false).await {
-                Ok(tenant) => Some(tenant),
-                Err(status) if status.code == 404 => None,
-                Err(status) => return Err(status),
-            },
-        };
-        let selected = selected_name(verb, &query);
-        let wanted = match &parsed {
-            Path::Resource(resource) => attributes(verb, resource, &selected),
-            Path::Other(path) if path == metadata::PATH => {
+        let wanted = match (&parsed, managed) {
+            (_, Some(name)) => tenants::wanted(tenants::verb(&parts.method, name), name),
+            (Path::Resource(resource), _) => attributes(verb, resource, &selected),
+            (Path::Other(path), _) if path == metadata::PATH => {
                 Attributes { verb: "watch", target: metadata::TARGET }
             }
             _ => Attributes { verb, target: Target::Path(path) },
         };
-        let user = self.admit(found.as_ref(), &parts.headers, &wanted).await?;
-        let tenant = match found {
-            Some(tenant) => tenant,
-            None => self.inner.tenant(name, create).await?,
-        };
+        let stores = tenants::stores(&parts.method, &parsed, &query, &shared.catalog);
+        let (tenant, user) = self.enter(tenant_name, &parts.headers, &wanted, stores).await?;
+        if let Some(name) = managed {
+            let _slot = self.slot()?;
+            let body = read_body(&shared.env, body, shared.options.max_body_bytes).await?;
+            return tenants::handle(&self.inner.tenants, shared, &parts.method, name, &query, &body).await;
+        }
         let resource_path = match parsed {
             Path::Resource(path) => path,
             other => {
@@ -340,11 +327,76 @@ impl ApiServer {
                 }
                 metadata::PATH if *method == Method::GET => metadata::handle(tenant, query).await,
                 metadata::PATH => Err(Status::method_not_allowed()),
+                "/" if !matches!(*method, Method::GET | Method::HEAD) => Err(tenants::not_here(&tenant.name)),
                 "/" => discovery::paths(tenant).await,
                 path => health::handle(tenant, path, query).await,
             },
             Path::Resource(_) => Err(Status::no_such_resource()),
         }
+    }
+
+    /// The tenant that a request is for, and who sends it. `stores`: whether it may bring the tenant into being.
+    async fn enter(
+        &self,
+        name: Option<&str>,
+        headers: &http::HeaderMap,
+        wanted: &Attributes<'_>,
+        stores: bool,
+    ) -> Result<(Arc<Tenant>, User), Status> {
+        let (shared, registry) = (&self.inner.shared, &self.inner.tenants);
+        if let Some(tenant) = &self.tenant {
+            // A handle may outlive its tenant, and does not lead to others.
+            if tenant.is_gone() || name.is_some_and(|name| name != tenant.name) {
+                return Err(tenant::not_found(name.unwrap_or(&tenant.name)));
+            }
+            tenant.look();
+            let user = self.admit(Some(tenant), headers, wanted).await?;
+            return Ok((tenant.clone(), user));
+        }
+        let name = name.unwrap_or(&shared.options.default_tenant);
+        if let Some(tenant) = registry.opened(name) {
+            tenant.look();
+            let user = self.admit(Some(&tenant), headers, wanted).await?;
+            return Ok((tenant, user));
+        }
+        check_name(name)?;
+        // Who is certain to be refused, is so before anything is read.
+        let sender = match auth::bearer(headers) {
+            Some(token) => auth::outside(shared, name, token).await?,
+            None => Some(self.sender()),
+        };
+        if let Some(sender) = &sender
+            && !auth::could_allow(&*shared.authorizer, sender, headers, wanted)
+        {
+            self.admit(None, headers, wanted).await?;
+        }
+        let known = sender.is_none_or(|sender| sender.is_in("system:authenticated"));
+        match registry.find(name, known).await {
+            Ok(tenant) => {
+                let user = self.admit(Some(&tenant), headers, wanted).await?;
+                return Ok((tenant, user));
+            }
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+        let user = self.admit(None, headers, wanted).await?;
+        let create = tenants::wanted("create", name);
+        if stores
+            && shared.options.create_tenants
+            && auth::check(&*shared.authorizer, None, &user, &create).await.is_ok()
+        {
+            let (tenant, _) = registry.make(name, Absent::IsMade).await?;
+            return Ok((tenant, user));
+        }
+        // Whether it is there is told to those who may know.
+        auth::check(&*shared.authorizer, None, &user, &tenants::wanted("get", name)).await?;
+        Err(tenant::not_found(name))
+    }
+
+    /// Who sends a request without credentials.
+    fn sender(&self) -> User {
+        let known = self.user.clone().or_else(|| self.inner.shared.options.default_user.clone());
+        known.unwrap_or_else(User::anonymous)
     }
 
     /// Who sends a request, if they are who they say and may do what they want.
@@ -359,10 +411,7 @@ impl ApiServer {
             Some(token) => {
                 auth::authenticate(shared, tenant, token, None).await.map_err(auth::Refusal::status)?.0
             }
-            None => {
-                let known = self.user.clone().or_else(|| shared.options.default_user.clone());
-                known.unwrap_or_else(User::anonymous)
-            }
+            None => self.sender(),
         };
         let user = auth::impersonate(&*shared.authorizer, tenant, sender, headers, wanted).await?;
         auth::check(&*shared.authorizer, tenant, &user, wanted).await?;
@@ -387,29 +436,6 @@ struct Slot(Arc<Shared>);
 impl Drop for Slot {
     fn drop(&mut self) {
         self.0.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Inner {
-    async fn tenant(&self, name: &str, create: bool) -> Result<Arc<Tenant>, Status> {
-        if let Some(tenant) = self.tenants.read().get(name) {
-            return Ok(tenant.clone());
-        }
-        let wrong = k1s_object::names::is_dns1123_label(name);
-        if !wrong.is_empty() {
-            return Err(Status::bad_request(format!(
-                "the tenant's name {name:?} is invalid: {}",
-                wrong.join("; ")
-            )));
-        }
-        let _making = self.making.lock().await;
-        if let Some(tenant) = self.tenants.read().get(name) {
-            return Ok(tenant.clone());
-        }
-        let tenant = Tenant::new(self.shared.clone(), name);
-        lifecycle::open(&tenant, create).await?;
-        self.tenants.write().insert(name.to_owned(), tenant.clone());
-        Ok(tenant)
     }
 }
 
@@ -451,12 +477,14 @@ fn public(value: &serde_json::Value, content_type: &'static str) -> Response<Bod
     response
 }
 
-/// The one object that a list or watch is about, if its field selector says so.
-fn selected_name(verb: &str, query: &Query) -> String {
-    if !matches!(verb, "list" | "watch") {
+/// The one object that a list or watch is about, if its field selector says so. One that is too long to be accepted is not
+/// looked at: nobody knows yet who sent it.
+fn selected_name(verb: &str, query: &Query, longest: usize) -> String {
+    let selector = query.get("fieldSelector");
+    if !matches!(verb, "list" | "watch") || selector.len() > longest {
         return String::new();
     }
-    let selector = FieldSelector::parse(query.get("fieldSelector")).unwrap_or_default();
+    let selector = FieldSelector::parse(selector).unwrap_or_default();
     let name = selector.exact("metadata.name").unwrap_or_default();
     if names::is_path_segment_name(name).is_empty() { name.to_owned() } else { String::new() }
 }

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use crate::{
     admission,
     context::Cx,
-    errors,
     lifecycle::{self, Fate},
     resource::Resource,
     stored::Stored,
@@ -211,7 +210,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     }
     let value = resource.encode(&object)?;
     let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
-    match cx.tenant.store().txn(with(txn, ops)).await {
+    match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
             lifecycle::after_any(cx, &object, Fate::Created);
             Ok(Written::Stored(Stored::new(&value, revision)?))
@@ -224,7 +223,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
             }
             None => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
         },
-        Err(error) => Err(errors::store(&error)),
+        Err(error) => Err(cx.tenant.refusal(&error)),
     }
 }
 
@@ -457,7 +456,7 @@ async fn update_once(
     } else {
         Txn::new().put(key.clone(), value.clone(), expected)
     };
-    match cx.tenant.store().txn(with(txn, ops)).await {
+    match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
             if gone {
                 crate::lifecycle::after_delete(cx, &new);
@@ -472,7 +471,7 @@ async fn update_once(
                 conflict.current.map(|current| Stored::new(&current.value, current.revision)).transpose()?;
             Ok(Attempt::Again(current))
         }
-        Err(error) => Err(errors::store(&error)),
+        Err(error) => Err(cx.tenant.refusal(&error)),
     }
 }
 

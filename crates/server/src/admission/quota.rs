@@ -8,7 +8,7 @@ use k1s_store::{Action, Error, Op, Precondition};
 use serde_json::Value;
 
 use super::{kind, others, refused};
-use crate::{context::Cx, errors, resource::Resource, stored::Stored, tenant::Tenant, write::meta_text};
+use crate::{context::Cx, resource::Resource, stored::Stored, tenant::Tenant, write::meta_text};
 
 /// Whether objects of this kind count at all.
 fn is_counted(cx: &Cx) -> bool {
@@ -130,10 +130,10 @@ async fn count_one(
             return Ok(());
         }
         quota["status"] = status;
-        match tenant.store().update(key.clone(), resource.encode(&quota)?, stored.revision).await {
+        match tenant.update(key.clone(), resource.encode(&quota)?, stored.revision).await {
             Ok(_) => return Ok(()),
             Err(Error::Conflict(_)) => {}
-            Err(error) => return Err(errors::store(&error)),
+            Err(error) => return Err(tenant.refusal(&error)),
         }
     }
 }

@@ -168,6 +168,12 @@ pub(super) fn split_username(username: &str) -> Option<(&str, &str)> {
     right.then_some((namespace, name))
 }
 
+/// Whether a token was signed here for a tenant of this name. What else makes it valid is in the tenant.
+pub(super) async fn is_issued(shared: &Shared, tenant: &str, token: &str) -> Result<bool, Status> {
+    let issuer = issuer(shared, tenant);
+    Ok(matches!(shared.signer.verify(&*shared.store, token, &issuer).await?, Verdict::Good(_)))
+}
+
 /// Whose token this is, and for which of the wanted audiences.
 pub(super) async fn authenticate(
     tenant: &Arc<Tenant>,

@@ -1,8 +1,14 @@
 //! Discovery, OpenAPI, health and metrics.
 
+use futures_util::future::join_all;
+use k1s_env::Env;
+use k1s_server::ServerOptions;
 use serde_json::json;
 
-use crate::common::{self, config_map};
+use crate::{
+    common::{self, Client, config_map},
+    spy::Spy,
+};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -190,4 +196,130 @@ async fn requests_for_what_is_not_there_do_not_make_metrics_grow() {
     let after = size().await;
     // A constant number of new series at most: not one for each name that was made up.
     assert!(after < before + 40, "{before} lines became {after}");
+}
+
+/// How many documents of OpenAPI were built.
+async fn built(client: &Client) -> u64 {
+    let text = client.send("GET", "/metrics", &[], "").await.text();
+    let line = text.lines().find_map(|line| line.strip_prefix("k1s_openapi_documents_built_total "));
+    line.unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn openapi_is_built_once_and_sent_to_those_who_do_not_have_it() {
+    const GNOSTIC: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let server = common::server().await;
+    let client = common::client(&server);
+    let other = common::client(&server.tenant("other").await.unwrap());
+    let paths = [
+        ("/openapi/v3", "*/*"),
+        ("/openapi/v3/api/v1", "application/json"),
+        ("/openapi/v2", "application/json"),
+        ("/openapi/v2", GNOSTIC),
+    ];
+    let send = |client: &Client, (path, accept): (&'static str, &'static str), tag: String| {
+        let client = client.clone();
+        async move { client.send("GET", path, &[("accept", accept), ("if-none-match", &tag)], "").await }
+    };
+    let mut tags = Vec::new();
+    for (number, one) in paths.into_iter().enumerate() {
+        // At the same time, by two tenants whose documents are the same.
+        let clients = [&client, &other, &client, &other, &client, &other];
+        let asked = clients.map(|client| Env::system().spawn("client", send(client, one, String::new())));
+        let answers: Vec<_> = join_all(asked).await.into_iter().map(|answer| answer.unwrap()).collect();
+        let tag = answers[0].header("etag").to_owned();
+        assert!(tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"'), "{one:?}: {tag}");
+        for answer in &answers {
+            assert_eq!((answer.status, answer.header("etag")), (200, &*tag), "{one:?}");
+            assert_eq!((answer.header("vary"), &answer.body), ("Accept", &answers[0].body), "{one:?}");
+        }
+        let known = send(&client, one, format!("\"x\", {tag}")).await;
+        assert_eq!((known.status, known.body.len(), known.header("etag")), (304, 0, &*tag), "{one:?}");
+        assert_eq!(send(&client, one, "\"x\"".into()).await.status, 200, "{one:?}");
+        assert_eq!(built(&client).await, number as u64 + 1, "{one:?}");
+        tags.push(tag);
+    }
+    // A definition makes new documents where it is in them, and for its own tenant alone.
+    client.post(CRDS, common::definition("new.k1s.dev")).await;
+    for (one, tag) in paths.into_iter().zip(&tags) {
+        let status = if one.0 == "/openapi/v3/api/v1" { 304 } else { 200 };
+        assert_eq!(send(&client, one, tag.clone()).await.status, status, "{one:?}");
+        assert_eq!(send(&other, one, tag.clone()).await.status, 304, "{one:?}");
+    }
+    let own = ("/openapi/v3/apis/new.k1s.dev/v1", "*/*");
+    let first = send(&client, own, String::new()).await;
+    assert_eq!((first.status, built(&client).await), (200, 8));
+    assert_eq!(send(&other, own, String::new()).await.status, 404);
+    // The same definition elsewhere makes the same documents, which are there already.
+    other.post(CRDS, common::definition("new.k1s.dev")).await;
+    assert_eq!(send(&other, own, first.header("etag").into()).await.status, 304);
+    for one in paths {
+        let (here, there) = (send(&client, one, String::new()).await, send(&other, one, String::new()).await);
+        assert_eq!(here.body, there.body, "{one:?}");
+    }
+    assert_eq!(built(&client).await, 8);
+    // A change that is not published makes none.
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    assert_eq!(client.call("PATCH", &format!("{CRDS}/things.new.k1s.dev"), label).await.0, 200);
+    assert_eq!(send(&client, own, first.header("etag").into()).await.status, 304);
+    let patch = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties", "value": {"spec": {"type": "string"}}}]);
+    assert_eq!(client.call("PATCH", &format!("{CRDS}/things.new.k1s.dev"), patch).await.0, 200);
+    assert_eq!(send(&client, own, first.header("etag").into()).await.status, 200);
+    assert_eq!(send(&other, own, first.header("etag").into()).await.status, 304);
+    // And it is gone with its definition.
+    assert_eq!(other.call("DELETE", &format!("{CRDS}/things.new.k1s.dev"), json!(null)).await.0, 200);
+    common::eventually("it is not published", || async {
+        send(&other, own, String::new()).await.status == 404
+    })
+    .await;
+    assert_eq!(send(&other, paths[0], tags[0].clone()).await.status, 304);
+}
+
+#[tokio::test]
+async fn objects_are_counted_without_reading_all_of_them_for_every_scrape() {
+    let store = Spy::new();
+    let server = common::bare(&Env::system(), store.clone(), ServerOptions::default()).await;
+    let client = common::client(&server);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let counted = || async {
+        let text = client.send("GET", "/metrics", &[], "").await.text();
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("apiserver_storage_objects{resource=\"configmaps\"} "));
+        line.unwrap().parse::<usize>().unwrap()
+    };
+    let before = counted().await;
+    assert_eq!(store.ranges("/default/"), 1);
+    for number in 1..=20 {
+        client.post(maps, config_map(&format!("map-{number}"))).await;
+        assert_eq!(counted().await, before + number);
+    }
+    client.call("PATCH", &format!("{maps}/map-1"), json!({"data": {"a": "b"}})).await;
+    client.call("DELETE", &format!("{maps}/map-2"), json!(null)).await;
+    assert_eq!(counted().await, before + 19);
+    assert_eq!(store.ranges("/default/"), 1);
+}
+
+#[tokio::test]
+async fn however_many_ask_for_health_the_store_is_asked_once_at_a_time() {
+    let store = Spy::new();
+    let server = k1s_server::ApiServer::new(Env::system(), store.clone(), ServerOptions::default()).await;
+    let client = common::client(&server.unwrap());
+    store.hold(Some(""));
+    let before = store.revisions();
+    let ask = || {
+        let client = client.clone();
+        Env::system().spawn("client", async move { client.send("GET", "/readyz", &[], "").await.status })
+    };
+    let asked: Vec<_> = (0..100).map(|_| ask()).collect();
+    common::eventually("the store is asked", || async { store.waiting() == 1 }).await;
+    for _ in 0..100 {
+        Env::system().yield_now().await;
+    }
+    assert_eq!(store.waiting(), 1);
+    store.hold(None);
+    for answer in join_all(asked).await {
+        assert_eq!(answer.unwrap(), 200);
+    }
+    assert!(store.revisions() <= before + 2);
 }

@@ -11,5 +11,7 @@ mod encodings;
 mod limits;
 mod metadata;
 mod network;
+mod spy;
 mod tenants;
+mod tenants_api;
 mod watches;
