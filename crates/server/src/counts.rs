@@ -23,11 +23,9 @@ use crate::{
     cache::PATIENCE,
     errors,
     metadata::split_key,
+    registry::Page,
     tenant::{self, Tenant},
 };
-
-/// So many objects are read at a time.
-const PAGE: usize = 1000;
 
 /// When nobody has asked for so long, nothing is counted any more.
 const UNUSED: Duration = Duration::from_secs(10 * 60);
@@ -124,9 +122,11 @@ impl Counter {
     }
 
     async fn count(&self) -> k1s_store::Result<()> {
-        let mut range = Range::prefix(self.prefix.clone()).limit(PAGE);
+        let mut range = Range::prefix(self.prefix.clone());
+        let mut size = Page::default();
         let revision = loop {
-            let page = self.store.range(range.clone()).await?;
+            let page = self.store.range(range.clone().limit(size.entries())).await?;
+            size.adapt(&page.entries);
             for entry in &page.entries {
                 self.add(&entry.key);
             }

@@ -4,7 +4,10 @@ use std::{
     collections::HashMap,
     fmt,
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
@@ -17,7 +20,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
-    cache::{Fields, PATIENCE},
+    cache::{Entries, Fields, PATIENCE},
     context::{Cx, FieldValidation},
     documents::Fingerprint,
     input,
@@ -30,8 +33,10 @@ use crate::{
 /// The custom resources that a tenant serves at one moment.
 #[derive(Default)]
 pub(crate) struct Served {
-    /// The revision of the definitions they were made of.
-    revision: Revision,
+    /// The revision up to which these are the definitions.
+    revision: AtomicU64,
+    /// What they were made of.
+    entries: Entries,
     definitions: HashMap<Bytes, Arc<Definition>>,
     /// The same in the order of their names.
     ordered: Vec<Arc<Definition>>,
@@ -45,14 +50,11 @@ impl Served {
         self.resources.iter()
     }
 
-    /// The definitions that serve a group version, in the order of their names.
-    pub(crate) fn definitions_of<'a>(
-        &'a self,
-        group: &'a str,
-        version: &'a str,
-    ) -> impl Iterator<Item = &'a Arc<Definition>> {
-        let serves = move |one: &&Arc<Definition>| one.resources_of(group, version).next().is_some();
-        self.ordered.iter().filter(serves)
+    /// The group versions there are with their definitions, in the order of the definitions' names.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (&str, &str, &Arc<Definition>)> {
+        self.ordered.iter().flat_map(|definition| {
+            definition.resources.iter().map(move |one| (&*one.group, &*one.version, definition))
+        })
     }
 
     /// What all of this is made of; zeros if there is nothing.
@@ -153,10 +155,16 @@ impl Customs {
         let snapshot = tenant.cache(&definitions).at_least(revision, PATIENCE).await?;
         let _one = self.renewing.lock();
         let served = self.served.load_full();
-        if served.revision >= snapshot.revision {
+        let revision = snapshot.revision.get();
+        if served.revision.load(Ordering::Relaxed) >= revision {
             return Ok(served);
         }
-        let mut next = Served { revision: snapshot.revision, ..Served::default() };
+        if served.entries.is_same(&snapshot.entries) {
+            served.revision.store(revision, Ordering::Relaxed);
+            return Ok(served);
+        }
+        let mut next = Served { entries: snapshot.entries.clone(), ..Served::default() };
+        next.revision = AtomicU64::new(revision);
         for entry in snapshot.entries.iter() {
             let known = served.definitions.get(&entry.key);
             let definition = match known.filter(|known| known.revision == entry.stored.revision) {
@@ -174,7 +182,7 @@ impl Customs {
             if next.definitions.get(key).is_none_or(|new| new.identity != old.identity) {
                 // What can be selected on may have changed, and how stored objects are read.
                 tenant.forget_caches(&old.group, &old.plural);
-                old.replaced.send_replace(next.revision.get());
+                old.replaced.send_replace(revision);
             }
         }
         Ok(next)

@@ -1,6 +1,6 @@
 //! Discovery: which groups, versions and resources are served, in the old form and the aggregated one.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use http::{HeaderMap, Response, header};
 use k1s_object::{Status, status::qualified};
@@ -81,35 +81,42 @@ fn groups(tenant: &Tenant, customs: &Served) -> Vec<Group> {
                 .collect(),
         })
         .collect();
-    let mut names: Vec<&str> = customs.resources().map(|resource| &*resource.group).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
-        let mut versions: Vec<&str> = customs
-            .resources()
-            .filter(|resource| resource.group == name)
-            .map(|resource| &*resource.version)
-            .collect();
-        versions.sort_by(|a, b| k1s_schema::versions::compare(b, a));
-        versions.dedup();
-        let versions = versions
-            .into_iter()
-            .map(|version| {
-                let mut list: Vec<Arc<Resource>> = customs
-                    .resources()
-                    .filter(|resource| resource.group == name && resource.version == version)
-                    .cloned()
-                    .collect();
-                list.sort_by(|a, b| a.plural.cmp(&b.plural));
-                (version.to_owned(), list)
-            })
-            .collect();
-        match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.versions.extend::<Vec<_>>(versions),
+    let mut more: BTreeMap<&str, BTreeMap<&str, Vec<Arc<Resource>>>> = BTreeMap::new();
+    for resource in customs.resources() {
+        let versions = more.entry(&resource.group).or_default();
+        versions.entry(&resource.version).or_default().push(resource.clone());
+    }
+    for (name, versions) in more {
+        let mut versions: Vec<(String, Vec<Arc<Resource>>)> =
+            versions.into_iter().map(|(version, list)| (version.to_owned(), list)).collect();
+        versions.sort_by(|(a, _), (b, _)| k1s_schema::versions::compare(b, a));
+        for (_, list) in &mut versions {
+            list.sort_by(|a, b| a.plural.cmp(&b.plural));
+        }
+        let known = catalog.has_group(name).then(|| groups.iter_mut().find(|group| group.name == name));
+        match known.flatten() {
+            Some(group) => group.versions.extend(versions),
             None => groups.push(Group { name: name.to_owned(), versions }),
         }
     }
     groups
+}
+
+/// Whether there is something at a discovery path.
+fn is_there(tenant: &Tenant, customs: &Served, path: &Path) -> bool {
+    let catalog = &tenant.shared.catalog;
+    match path {
+        Path::CoreVersions | Path::Groups => true,
+        Path::Group(name) => {
+            !name.is_empty()
+                && (catalog.has_group(name) || customs.resources().any(|resource| resource.group == *name))
+        }
+        Path::GroupVersion(group, version) => {
+            let custom = |one: &Arc<Resource>| one.group == *group && one.version == *version;
+            catalog.of(group, version).next().is_some() || customs.resources().any(custom)
+        }
+        _ => false,
+    }
 }
 
 /// Answers a discovery path.
@@ -136,11 +143,29 @@ pub(crate) async fn handle(
         }
     };
     let key = Key { of, name: format!("{wanted:?} {path:?}") };
-    if let Some(document) = tenant.shared.documents.find(&key) {
-        return Ok(send(&document, wanted, headers));
-    }
     let served = served.unwrap_or_default();
-    let value = match path {
+    if !is_there(tenant, &served, path) {
+        return match path {
+            Path::GroupVersion(group, _) if tenant.shared.catalog.has_group(group) => {
+                Err(Status::no_such_resource())
+            }
+            _ => Ok(respond::page_not_found()),
+        };
+    }
+    let build = {
+        let (tenant, path) = (tenant.clone(), path.clone());
+        move || {
+            let value = document(&tenant, &served, &path, wanted);
+            let text = if wanted == Wanted::Yaml { k1s_object::to_yaml(&value) } else { value.to_string() };
+            text.into_bytes()
+        }
+    };
+    Ok(send(&documents::built(tenant, key, build).await?, wanted, headers))
+}
+
+/// The document at a discovery path, where there is one.
+fn document(tenant: &Tenant, served: &Served, path: &Path, wanted: Wanted) -> Value {
+    match path {
         Path::CoreVersions if wanted == Wanted::Aggregated => {
             let core = Group {
                 name: String::new(),
@@ -148,33 +173,27 @@ pub(crate) async fn handle(
             };
             aggregated(&[core])
         }
-        Path::Groups if wanted == Wanted::Aggregated => aggregated(&groups(tenant, &served)),
+        Path::Groups if wanted == Wanted::Aggregated => aggregated(&groups(tenant, served)),
         Path::CoreVersions => json!({"kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]}),
         Path::Groups => {
             let groups: Vec<Value> =
-                groups(tenant, &served).iter().map(|group| group_json(group, false)).collect();
+                groups(tenant, served).iter().map(|group| group_json(group, false)).collect();
             json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         }
         Path::Group(name) => {
-            let groups = groups(tenant, &served);
-            match groups.iter().find(|group| group.name == *name) {
-                Some(group) => group_json(group, true),
-                None => return Ok(respond::page_not_found()),
-            }
+            let groups = groups(tenant, served);
+            groups
+                .iter()
+                .find(|group| group.name == *name)
+                .map(|group| group_json(group, true))
+                .unwrap_or_default()
         }
-        Path::GroupVersion(group, version) => match resource_list(tenant, &served, group, version) {
-            Some(list) => list,
-            None if tenant.shared.catalog.has_group(group) => return Err(Status::no_such_resource()),
-            None => return Ok(respond::page_not_found()),
-        },
-        _ => return Ok(respond::page_not_found()),
-    };
-    let body = match wanted {
-        Wanted::Yaml => k1s_object::to_yaml(&value),
-        _ => value.to_string(),
-    };
-    Ok(send(&tenant.shared.documents.keep(key, body.into()), wanted, headers))
+        Path::GroupVersion(group, version) => {
+            resource_list(tenant, served, group, version).unwrap_or_default()
+        }
+        _ => Value::Null,
+    }
 }
 
 fn send(document: &Document, wanted: Wanted, headers: &HeaderMap) -> Response<Body> {

@@ -120,7 +120,7 @@ impl Metrics {
         Gauge(gauge)
     }
 
-    /// Everything counted; `stored` are the objects in the store, by resource, and `documents` the OpenAPI documents that
+    /// Everything counted; `stored` are the objects in the store, by resource, and `documents` the documents of OpenAPI and discovery that
     /// were built.
     pub(crate) fn text(
         &self,
@@ -177,8 +177,13 @@ impl Metrics {
         for (resource, count) in stored {
             let _ = writeln!(out, "apiserver_storage_objects{{resource=\"{}\"}} {count}", escape(resource));
         }
-        head(&mut out, "k1s_openapi_documents_built_total", "counter", "OpenAPI documents that were built.");
-        let _ = writeln!(out, "k1s_openapi_documents_built_total {documents}");
+        head(
+            &mut out,
+            "k1s_documents_built_total",
+            "counter",
+            "Documents of OpenAPI and discovery that were built.",
+        );
+        let _ = writeln!(out, "k1s_documents_built_total {documents}");
         head(&mut out, "k1s_store_revision", "counter", "The store's newest revision.");
         let _ = writeln!(out, "k1s_store_revision {}", store.revision);
         head(&mut out, "k1s_store_keys", "gauge", "Keys in the store, of all tenants.");

@@ -1,6 +1,6 @@
 //! `/openapi/v3` and `/openapi/v2`.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use http::{HeaderMap, HeaderValue, Response, header};
 use k1s_kinds::openapi::{self, Document};
@@ -43,10 +43,10 @@ pub(crate) async fn handle(
         true => Arc::default(),
         false => tenant.customs.current(tenant).await?,
     };
-    let Some(source) = source(&served, name) else { return Ok(respond::nothing(404)) };
-    let shared = tenant.shared.clone();
+    let Some(source) = Source::find(&served, name) else { return Ok(respond::nothing(404)) };
+    let (shared, key) = (tenant.shared.clone(), source.key());
     let build = move || source.build(&shared).to_string().into_bytes();
-    let document = documents::built(tenant, key(&served, name), build).await?;
+    let document = documents::built(tenant, key, build).await?;
     match query.find("hash") {
         Some(known) if *known == *document.hash => {
             let mut response = documents::respond(&document, "application/json", headers);
@@ -70,60 +70,70 @@ fn url(name: &str, hash: &str) -> String {
     format!("/openapi/v3/{name}?hash={hash}")
 }
 
-/// The names of all documents.
-fn names(served: &Served) -> Vec<String> {
-    let mut names = openapi::documents();
-    names.extend(served.resources().map(|one| format!("apis/{}/{}", one.group, one.version)));
-    names.sort();
-    names.dedup();
-    names
+/// All documents by their names.
+fn sources(served: &Served) -> BTreeMap<String, Source> {
+    let mut sources = BTreeMap::new();
+    for (group, version, definition) in served.definitions() {
+        let Source { definitions, .. } =
+            sources.entry(name_of(group, version)).or_insert_with(|| Source::custom(group, version));
+        definitions.push(definition.clone());
+    }
+    sources.extend(openapi::documents().into_iter().map(|name| (name.clone(), Source::built_in(&name))));
+    sources
 }
 
 /// What a document is made of.
-enum Source {
-    BuiltIn(String),
-    Custom { group: String, version: String, definitions: Vec<Arc<Definition>> },
+struct Source {
+    name: String,
+    group: String,
+    version: String,
+    /// None: the document is one of Kubernetes' own, which all tenants share.
+    definitions: Vec<Arc<Definition>>,
 }
 
-fn group_version(name: &str) -> Option<(&str, &str)> {
-    name.strip_prefix("apis/")?.split_once('/').filter(|(_, version)| !version.contains('/'))
+fn name_of(group: &str, version: &str) -> String {
+    format!("apis/{group}/{version}")
 }
 
-/// Whether a document is one of Kubernetes' own, which all tenants share.
+/// Whether a document is one of Kubernetes' own.
 fn is_built_in(name: &str) -> bool {
     openapi::documents().iter().any(|known| known == name)
 }
 
-fn source(served: &Served, name: &str) -> Option<Source> {
-    if is_built_in(name) {
-        return Some(Source::BuiltIn(name.to_owned()));
-    }
-    let (group, version) = group_version(name)?;
-    let definitions: Vec<Arc<Definition>> = served.definitions_of(group, version).cloned().collect();
-    let (group, version) = (group.to_owned(), version.to_owned());
-    (!definitions.is_empty()).then_some(Source::Custom { group, version, definitions })
-}
-
-/// What a document is kept under.
-fn key(served: &Served, name: &str) -> Key {
-    let of = match group_version(name) {
-        Some((group, version)) if !is_built_in(name) => fingerprint(served.definitions_of(group, version)),
-        _ => Default::default(),
-    };
-    Key { of, name: format!("openapi/v3/{name}") }
-}
-
 impl Source {
+    fn built_in(name: &str) -> Source {
+        Source { name: name.to_owned(), ..Source::custom("", "") }
+    }
+
+    fn custom(group: &str, version: &str) -> Source {
+        let (name, group, version) = (name_of(group, version), group.to_owned(), version.to_owned());
+        Source { name, group, version, definitions: Vec::new() }
+    }
+
+    /// The document of this name, if there is one.
+    fn find(served: &Served, name: &str) -> Option<Source> {
+        if is_built_in(name) {
+            return Some(Source::built_in(name));
+        }
+        let (group, version) = name.strip_prefix("apis/")?.split_once('/')?;
+        let mut source = Source::custom(group, version);
+        let wanted = served.definitions().filter(|(g, v, _)| *g == group && *v == version);
+        source.definitions = wanted.map(|(_, _, definition)| definition.clone()).collect();
+        (!source.definitions.is_empty()).then_some(source)
+    }
+
+    /// What it is kept under.
+    fn key(&self) -> Key {
+        Key { of: fingerprint(self.definitions.iter()), name: format!("openapi/v3/{}", self.name) }
+    }
+
     fn build(&self, shared: &Shared) -> Value {
-        match self {
-            Source::BuiltIn(name) => openapi::document(name).unwrap_or_default(),
-            Source::Custom { group, version, definitions } => {
-                let kind = shared.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
-                match kind {
-                    Some(kind) => custom_document(&kind, group, version, definitions),
-                    None => Value::Null,
-                }
-            }
+        if self.definitions.is_empty() {
+            return openapi::document(&self.name).unwrap_or_default();
+        }
+        match shared.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions") {
+            Some(kind) => custom_document(&kind, &self.group, &self.version, &self.definitions),
+            None => Value::Null,
         }
     }
 }
@@ -135,17 +145,14 @@ async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Bod
     let all = Key { of: served.fingerprint(), name: "openapi/v3".to_owned() };
     let build = move || {
         let mut paths = Map::new();
-        for name in names(&served) {
-            let key = key(&served, &name);
-            let hash = match (shared.documents.hash(&key), source(&served, &name)) {
-                (Some(hash), _) => hash,
-                // Its bytes are not kept: few clients want all of them.
-                (None, Some(source)) => {
-                    shared.documents.keep_hash(key, source.build(&shared).to_string().as_bytes())
-                }
-                (None, None) => continue,
-            };
-            paths.insert(name.clone(), json!({"serverRelativeURL": url(&name, &hash)}));
+        for (name, source) in sources(&served) {
+            let key = source.key();
+            // Its bytes are not kept: few clients want all of them.
+            let hash = shared.documents.hash(&key).unwrap_or_else(|| {
+                shared.documents.keep_hash(key, source.build(&shared).to_string().as_bytes())
+            });
+            let at = json!({"serverRelativeURL": url(&name, &hash)});
+            paths.insert(name, at);
         }
         json!({ "paths": paths }).to_string().into_bytes()
     };
@@ -219,8 +226,7 @@ pub(crate) async fn v2(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Resp
     let shared = tenant.shared.clone();
     let key = Key { of: served.fingerprint(), name: format!("openapi/v2/{encoding}") };
     let build = move || {
-        let sources = names(&served).into_iter().filter_map(|name| source(&served, &name));
-        let documents: Vec<Value> = sources.map(|source| source.build(&shared)).collect();
+        let documents: Vec<Value> = sources(&served).values().map(|source| source.build(&shared)).collect();
         let swagger = openapi::v2(&documents);
         if protobuf { openapi::encode_v2(&swagger) } else { swagger.to_string().into_bytes() }
     };

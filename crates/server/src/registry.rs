@@ -8,7 +8,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use k1s_object::Status;
-use k1s_store::{Error, Precondition, Range, Revision, Txn, prefix_end};
+use k1s_store::{Error, KeyValue, Precondition, Range, Revision, Txn, prefix_end};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -316,9 +316,11 @@ impl Registry {
     /// of them touches a tenant that was made anew under the name.
     async fn purge(&self, name: &str, revision: Revision) -> Result<(), Status> {
         let (store, mark) = (&self.shared.store, mark_key(name));
+        let mut page = Page::default();
         loop {
-            let range = Range::prefix(tenant::prefix(name)).limit(MAX_OPS);
+            let range = Range::prefix(tenant::prefix(name)).limit(page.entries().min(MAX_OPS));
             let found = store.range(range).await.map_err(|error| errors::store(&error))?;
+            page.adapt(&found.entries);
             let keys: Vec<Bytes> =
                 found.entries.into_iter().map(|entry| entry.key).filter(|key| *key != mark).collect();
             let done = keys.is_empty();
@@ -377,6 +379,27 @@ impl Registry {
             };
             start = next;
         }
+    }
+}
+
+/// How many entries are read at a time, when all of a tenant is: values can be megabytes, and are in memory together.
+pub(crate) struct Page(usize);
+
+impl Default for Page {
+    fn default() -> Page {
+        Page(16)
+    }
+}
+
+impl Page {
+    pub(crate) fn entries(&self) -> usize {
+        self.0
+    }
+
+    /// Makes the next page larger or smaller than this one.
+    pub(crate) fn adapt(&mut self, read: &[KeyValue]) {
+        let bytes: usize = read.iter().map(|entry| entry.value.len()).sum();
+        self.0 = if bytes > 4 << 20 { (self.0 / 2).max(1) } else { (self.0 * 2).min(1024) };
     }
 }
 

@@ -58,6 +58,7 @@ pub(crate) struct Tenant {
     pub(crate) counts: Counts,
     /// One request at a time has documents of this tenant built.
     pub(crate) building: Arc<tokio::sync::Mutex<()>>,
+    mark_key: Bytes,
     /// The revision of the tenant's mark in the store, which all its writes are conditional on: no server writes to a
     /// tenant that another one has deleted.
     mark: AtomicU64,
@@ -88,6 +89,7 @@ impl Tenant {
             customs: Customs::default(),
             counts: Counts::default(),
             building: Arc::default(),
+            mark_key: mark_key(name),
             mark: AtomicU64::new(mark.get()),
             looked,
             needs_controllers: AtomicBool::new(false),
@@ -195,10 +197,9 @@ impl Tenant {
 
     /// Carries out a transaction, if the tenant is still there. Errors become answers by [`Tenant::refusal`].
     pub(crate) async fn txn(&self, txn: Txn) -> k1s_store::Result<Revision> {
-        let mark = mark_key(&self.name);
         let expected = Precondition::Revision(Revision::new(self.mark.load(Ordering::Acquire)));
-        match self.store().txn(txn.check(mark.clone(), expected)).await {
-            Err(Error::Conflict(conflict)) if conflict.key == mark => {
+        match self.store().txn(txn.check(self.mark_key.clone(), expected)).await {
+            Err(Error::Conflict(conflict)) if conflict.key == self.mark_key => {
                 self.lost();
                 Err(Error::Closed)
             }
@@ -265,9 +266,8 @@ impl Tenant {
     /// Looks whether the tenant is still the one that was opened, and ends it if not.
     pub(crate) async fn verify(&self) -> bool {
         let expected = self.mark.load(Ordering::Acquire);
-        let key = mark_key(&self.name);
         // What cannot be read is no reason to end it.
-        if let Ok(found) = self.store().get(&key, None).await
+        if let Ok(found) = self.store().get(&self.mark_key, None).await
             && found.entry.is_none_or(|mark| mark.revision.get() != expected)
         {
             self.lost();

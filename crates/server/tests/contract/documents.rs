@@ -198,10 +198,10 @@ async fn requests_for_what_is_not_there_do_not_make_metrics_grow() {
     assert!(after < before + 40, "{before} lines became {after}");
 }
 
-/// How many documents of OpenAPI were built.
+/// How many documents of OpenAPI and discovery were built.
 async fn built(client: &Client) -> u64 {
     let text = client.send("GET", "/metrics", &[], "").await.text();
-    let line = text.lines().find_map(|line| line.strip_prefix("k1s_openapi_documents_built_total "));
+    let line = text.lines().find_map(|line| line.strip_prefix("k1s_documents_built_total "));
     line.unwrap().parse().unwrap()
 }
 
@@ -289,7 +289,8 @@ async fn objects_are_counted_without_reading_all_of_them_for_every_scrape() {
         line.unwrap().parse::<usize>().unwrap()
     };
     let before = counted().await;
-    assert_eq!(store.ranges("/default/"), 1);
+    let read = store.ranges("/default/");
+    assert!(read > 0);
     for number in 1..=20 {
         client.post(maps, config_map(&format!("map-{number}"))).await;
         assert_eq!(counted().await, before + number);
@@ -297,7 +298,7 @@ async fn objects_are_counted_without_reading_all_of_them_for_every_scrape() {
     client.call("PATCH", &format!("{maps}/map-1"), json!({"data": {"a": "b"}})).await;
     client.call("DELETE", &format!("{maps}/map-2"), json!(null)).await;
     assert_eq!(counted().await, before + 19);
-    assert_eq!(store.ranges("/default/"), 1);
+    assert_eq!(store.ranges("/default/"), read);
 }
 
 #[tokio::test]
