@@ -25,6 +25,7 @@ use crate::{
     documents::Fingerprint,
     input,
     resource::{Resource, Source, Subresource, api_version},
+    shared_call::SharedCall,
     stored::Stored,
     tenant::Tenant,
     write::meta_text,
@@ -106,6 +107,8 @@ pub(crate) struct Customs {
     served: ArcSwap<Served>,
     /// One at a time brings `served` up to date.
     renewing: Mutex<()>,
+    /// Those who look for what is not served share a look at the store.
+    looking: SharedCall<Result<(), Status>>,
 }
 
 /// Where definitions are served.
@@ -123,7 +126,13 @@ impl Customs {
         if served.resources.iter().any(|resource| resource.group == group) {
             return Ok(served);
         }
-        self.at(tenant, tenant.revision().await?).await
+        self.newest(tenant).await
+    }
+
+    /// What is served as of now: perhaps it was defined a moment ago, here or at another replica.
+    async fn newest(&self, tenant: &Arc<Tenant>) -> Result<Arc<Served>, Status> {
+        self.looking.call(|| async { self.reach(tenant, tenant.revision().await?).await }).await?;
+        self.current(tenant).await
     }
 
     /// Waits until all definitions up to a revision are served.
@@ -143,8 +152,7 @@ impl Customs {
         if found.is_some() {
             return Ok(found);
         }
-        // Perhaps it was defined a moment ago, here or at another replica.
-        Ok(self.at(tenant, tenant.revision().await?).await?.find(group, version, plural))
+        Ok(self.newest(tenant).await?.find(group, version, plural))
     }
 
     async fn at(&self, tenant: &Arc<Tenant>, revision: Revision) -> Result<Arc<Served>, Status> {

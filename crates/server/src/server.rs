@@ -224,8 +224,8 @@ impl ApiServer {
         let stores = tenants::stores(&parts.method, &parsed, &query, &shared.catalog);
         let (tenant, user) = self.enter(tenant_name, &parts.headers, &wanted, stores).await?;
         if let Some(name) = managed {
-            let _slot = self.slot()?;
             let body = read_body(&shared.env, body, shared.options.max_body_bytes).await?;
+            let _slot = self.slot()?;
             return tenants::handle(&self.inner.tenants, shared, &parts.method, name, &query, &body).await;
         }
         let resource_path = match parsed {

@@ -324,3 +324,26 @@ async fn however_many_ask_for_health_the_store_is_asked_once_at_a_time() {
     }
     assert!(store.revisions() <= before + 2);
 }
+
+#[tokio::test]
+async fn however_many_ask_for_what_is_not_served_the_store_is_asked_once_at_a_time() {
+    let store = Spy::new();
+    let mut options = ServerOptions::default();
+    options.default_user = Some(k1s_server::User::new("alice", &[]));
+    let server = k1s_server::ApiServer::new(Env::system(), store.clone(), options).await;
+    let client = common::client(&server.unwrap());
+    assert_eq!(client.send("GET", "/apis", &[], "").await.status, 200);
+    store.hold(Some(""));
+    let before = store.revisions();
+    let ask = |number| {
+        let (client, path) = (client.clone(), format!("/apis/none-{number}.k1s.dev/v1"));
+        Env::system().spawn("client", async move { client.send("GET", &path, &[], "").await.status })
+    };
+    let asked: Vec<_> = (0..100).map(ask).collect();
+    common::eventually("the store is asked", || async { store.waiting() == 1 }).await;
+    store.hold(None);
+    for answer in join_all(asked).await {
+        assert_eq!(answer.unwrap(), 404);
+    }
+    assert!(store.revisions() <= before + 2);
+}
