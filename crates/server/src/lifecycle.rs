@@ -61,9 +61,14 @@ async fn ensure(
         object["metadata"]["namespace"] = namespace.into();
     }
     let cx = Cx::internal(tenant, &resource, namespace, "");
+    let key = tenant.key(&resource, namespace, meta_text(&object, "name"));
     match write::create(&cx, object, false).await {
         Ok(_) => Ok(()),
-        Err(status) if status.reason == "AlreadyExists" => Ok(()),
+        // Another server may be making the same, which takes an address before this one finds the object.
+        Err(status) if status.reason == "AlreadyExists" || tenant.get(&key).await?.is_some() => {
+            tracing::debug!(%status, "it is there already");
+            Ok(())
+        }
         Err(status) => Err(status),
     }
 }

@@ -35,7 +35,8 @@ pub struct ServerOptions {
     /// The tenant that paths without `/clusters/{name}` belong to.
     pub default_tenant: String,
     /// Whether a tenant that is not there also comes into being by a write to `/clusters/{name}/…` of somebody who may create
-    /// tenants, besides `POST /k1s/v1/tenants` and [`crate::ApiServer::create_tenant`]. Reading never makes one.
+    /// tenants, besides `POST /k1s/v1/tenants` and [`crate::ApiServer::create_tenant`]. Reading never makes one. Off by
+    /// default: a client that goes on writing would bring back a tenant that was just deleted.
     pub create_tenants: bool,
     /// Hears when a tenant needs controllers, and when it is gone.
     pub tenant_hook: Option<TenantHook>,
@@ -92,7 +93,7 @@ impl Default for ServerOptions {
             root_ca: String::new(),
             service_account_issuer: "https://kubernetes.default.svc.cluster.local".into(),
             default_tenant: "default".into(),
-            create_tenants: true,
+            create_tenants: false,
             tenant_hook: None,
         }
     }

@@ -285,6 +285,9 @@ impl ApiServer {
             Ok(response) => response,
             Err(status) => respond::status(&status, cx.accepted.media),
         };
+        if response.status() == http::StatusCode::NOT_FOUND {
+            cx.tenant.look(tenant::LOOK_SOON);
+        }
         for warning in cx.warnings.lock().drain(..) {
             let text = format!("299 - {}", k1s_object::field::quote(&warning));
             if let Ok(value) = HeaderValue::from_str(&text) {
@@ -349,13 +352,13 @@ impl ApiServer {
             if tenant.is_gone() || name.is_some_and(|name| name != tenant.name) {
                 return Err(tenant::not_found(name.unwrap_or(&tenant.name)));
             }
-            tenant.look();
+            tenant.look(tenant::LOOK);
             let user = self.admit(Some(tenant), headers, wanted).await?;
             return Ok((tenant.clone(), user));
         }
         let name = name.unwrap_or(&shared.options.default_tenant);
         if let Some(tenant) = registry.opened(name) {
-            tenant.look();
+            tenant.look(tenant::LOOK);
             let user = self.admit(Some(&tenant), headers, wanted).await?;
             return Ok((tenant, user));
         }

@@ -71,7 +71,10 @@ pub(crate) struct Tenant {
 }
 
 /// How often a server looks whether a tenant that is in use was deleted by another server.
-const LOOK: Duration = Duration::from_secs(10);
+pub(crate) const LOOK: Duration = Duration::from_secs(10);
+
+/// The same, where something was not found.
+pub(crate) const LOOK_SOON: Duration = Duration::from_secs(1);
 
 /// Steps that a transaction of a tenant can have: one more looks at its mark.
 pub(crate) const MAX_OPS: usize = k1s_store::limits::MAX_OPS - 1;
@@ -248,13 +251,13 @@ impl Tenant {
         }
     }
 
-    /// From time to time, has a task look whether the tenant is still the one that was opened. A write that finds it
+    /// Has a task look whether the tenant is still the one that was opened, if that is so long ago. A write that finds it
     /// deleted needs no look.
-    pub(crate) fn look(self: &Arc<Self>) {
+    pub(crate) fn look(self: &Arc<Self>, every: Duration) {
         let now = self.env().now();
         {
             let mut looked = self.looked.lock();
-            if now - *looked < LOOK {
+            if now - *looked < every {
                 return;
             }
             *looked = now;

@@ -7,6 +7,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use k1s_env::Env;
 use k1s_store::{
     Error, GetResult, MemoryStore, Range, RangeResult, Result, Revision, Stats, Store, Txn, Watch,
     WatchRequest,
@@ -70,6 +71,8 @@ impl Spy {
     }
 
     async fn wait(&self, key: &[u8]) {
+        // Others come along: a store in memory never waits.
+        Env::system().yield_now().await;
         let mut held = self.held.subscribe();
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let free = |held: &Option<&str>| match held {
@@ -102,6 +105,7 @@ impl Store for Spy {
     }
 
     async fn txn(&self, txn: Txn) -> Result<Revision> {
+        Env::system().yield_now().await;
         if let Some(left) = &mut *self.txns.lock() {
             if *left == 0 {
                 return Err(Error::unavailable("the spy lets nothing through"));

@@ -25,7 +25,9 @@ const CAN_I: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 #[tokio::test]
 async fn they_come_into_being_by_an_administrators_write_and_by_call() {
     let store = Arc::new(MemoryStore::default());
-    let server = common::server_with(&Env::system(), store.clone(), ServerOptions::default()).await;
+    let mut options = ServerOptions::default();
+    options.create_tenants = true;
+    let server = common::server_with(&Env::system(), store.clone(), options).await;
     let client = common::client(&server);
     assert_eq!(server.tenants(), ["default"]);
     // Never by what stores nothing.
@@ -79,9 +81,8 @@ async fn they_come_into_being_by_an_administrators_write_and_by_call() {
 }
 
 #[tokio::test]
-async fn they_come_by_call_alone_where_that_is_wanted() {
-    let mut options = ServerOptions::default();
-    options.create_tenants = false;
+async fn they_come_by_call_alone_unless_it_is_said_otherwise() {
+    let options = ServerOptions::default();
     let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
     let server = common::server_with(&env, store.clone(), options.clone()).await;
     let client = common::client(&server);

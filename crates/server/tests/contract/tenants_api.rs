@@ -300,7 +300,16 @@ async fn a_server_notices_that_another_one_has_deleted_a_tenant() {
     there.post(&format!("/clusters/shared{MAPS}"), config_map("a")).await;
     let watch = there.watch(&format!("/clusters/shared{MAPS}")).await.collect();
     assert_eq!(here.call("DELETE", &format!("{TENANTS}/shared"), json!(null)).await.0, 200);
-    // By reading, soon.
+    // By reading, soon; sooner where something is not found.
+    clock.advance_and_settle(Duration::from_secs(2)).await;
+    assert_eq!(there.call("GET", &format!("/clusters/shared{MAPS}"), json!(null)).await.0, 200);
+    there.call("POST", &format!("/clusters/shared{MAPS}"), config_map("b")).await;
+    clock.settle().await;
+    assert!(watch.ended() && two.tenants() == ["default"]);
+    here.post(TENANTS, named("shared")).await;
+    there.post(&format!("/clusters/shared{MAPS}"), config_map("a")).await;
+    let watch = there.watch(&format!("/clusters/shared{MAPS}")).await.collect();
+    assert_eq!(here.call("DELETE", &format!("{TENANTS}/shared"), json!(null)).await.0, 200);
     clock.advance_and_settle(Duration::from_secs(11)).await;
     there.call("GET", &format!("/clusters/shared{MAPS}"), json!(null)).await;
     clock.settle().await;
@@ -361,11 +370,34 @@ async fn what_was_interrupted_is_brought_to_its_end() {
     let (status, body) = client.call("POST", TENANTS, named("half")).await;
     assert_eq!((status, &body["reason"]), (409, &json!("AlreadyExists")));
     assert!(body["message"].as_str().unwrap().starts_with("object is being deleted: "), "{body}");
-    let (status, _) = client.call("POST", &format!("/clusters/half{MAPS}"), config_map("a")).await;
+    let mut creating = ServerOptions::default();
+    creating.create_tenants = true;
+    let creating = common::client(&common::bare(&Env::system(), store.clone(), creating).await);
+    let (status, _) = creating.call("POST", &format!("/clusters/half{MAPS}"), config_map("a")).await;
     assert_eq!(status, 409);
     assert_eq!(client.call("DELETE", &format!("{TENANTS}/half"), json!(null)).await.0, 200);
     assert_eq!(keys(&*store, "half").await, 0);
     client.post(TENANTS, named("half")).await;
+}
+
+#[tokio::test]
+async fn several_servers_begin_on_an_empty_store() {
+    let store = Spy::new();
+    let servers = join_all((0..4).map(|_| guarded(store.clone()))).await;
+    let clients = servers.iter().map(|(_, client)| client);
+    let made = join_all(clients.clone().map(|client| client.call("POST", TENANTS, named("one")))).await;
+    let mut answers: Vec<u16> = made.into_iter().map(|(status, _)| status).collect();
+    answers.sort_unstable();
+    assert_eq!(answers, [201, 409, 409, 409]);
+    for (number, client) in clients.enumerate() {
+        for tenant in ["default", "one"] {
+            let path = format!("/clusters/{tenant}{MAPS}");
+            client.post(&path, config_map(&format!("map-{number}"))).await;
+            assert_eq!(names(&client.get(&path).await).len(), number + 2);
+            let service = format!("/clusters/{tenant}/api/v1/namespaces/default/services/kubernetes");
+            assert_eq!(client.get(&service).await["spec"]["clusterIP"], "10.0.0.1");
+        }
+    }
 }
 
 #[tokio::test]
