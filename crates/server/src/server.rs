@@ -34,7 +34,7 @@ use crate::{
     openapi,
     options::ServerOptions,
     read,
-    registry::{Absent, Registry, check_name},
+    registry::{Absent, Phase, Registry, check_name},
     request::{self, Path, Query, ResourcePath},
     resource::Resource,
     respond, subresource,
@@ -119,7 +119,19 @@ impl ApiServer {
         self.inner.tenants.delete(name).await.map(|_| ())
     }
 
-    /// The tenants that were used in this process. `GET /k1s/v1/tenants` tells those of the store.
+    /// The tenants in the store that can be used, whoever made them.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn stored_tenants(&self) -> Result<Vec<String>, Status> {
+        let (found, _, _) = self.inner.tenants.list(None, usize::MAX).await?;
+        let active = found.into_iter().filter(|tenant| tenant.mark.phase == Phase::Active);
+        let mut names: Vec<String> = active.map(|tenant| tenant.name).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// The tenants that were used in this process; [`ApiServer::stored_tenants`] are all.
     pub fn tenants(&self) -> Vec<String> {
         self.inner.tenants.names()
     }

@@ -56,7 +56,10 @@ async fn they_are_made_listed_and_deleted() {
         let body = json!({"kind": "Tenant", "apiVersion": "k1s.dev/v1", "metadata": {"name": name}});
         client.post(TENANTS, body).await;
     }
-    let other = common::client(&common::server_with(&env, store.clone(), options).await);
+    let other = common::server_with(&env, store.clone(), options).await;
+    assert_eq!(other.stored_tenants().await.unwrap(), ["default", "one", "one-1", "one0", "zz"]);
+    assert_eq!(other.tenants(), ["default"]);
+    let other = common::client(&other);
     let list = other.get(TENANTS).await;
     assert_eq!((&list["kind"], &list["apiVersion"]), (&json!("TenantList"), &json!("k1s.dev/v1")));
     let mut all = names(&list);
