@@ -365,6 +365,25 @@ impl CustomResource {
         self.version().and_then(|version| version.scale.as_ref())
     }
 
+    /// Refuses what a webhook has to convert: nobody calls it, and an object that is shown as it is would be a wrong answer.
+    pub(crate) fn check_conversion(&self, from: &str, to: &str) -> Result<(), Status> {
+        if !self.needs_webhook(from, to) {
+            return Ok(());
+        }
+        let (group, kind) = (&self.kind.group, &self.kind.kind);
+        let why = "conversion webhooks are not called by this server";
+        Err(Status::new(
+            500,
+            "",
+            format!("conversion webhook for {group}/{from}, Kind={kind} failed: {why} (to {group}/{to})"),
+        ))
+    }
+
+    /// Whether only a webhook can bring an object from one version to another.
+    pub(crate) fn needs_webhook(&self, from: &str, to: &str) -> bool {
+        self.kind.webhook_conversion && from != to
+    }
+
     /// An object that was stored by another schema, as this version shows it: with the defaults of the version it was
     /// stored in, and without the fields that this one does not know.
     pub(crate) fn show(&self, object: &mut Value, stored_version: &str) {

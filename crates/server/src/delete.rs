@@ -114,7 +114,7 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
 
 /// What came of a DELETE.
 pub(crate) enum Deleted {
-    /// It is gone, or (dry run) would be: this is how it was at last.
+    /// It is gone, or (dry run) would be, or it cannot be shown: this is how it was at last.
     Gone(Value),
     /// It is marked, and waits for finalizers or its grace period.
     Marked(Value),
@@ -151,7 +151,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
     let key = cx.key();
     loop {
         let stored = cx.tenant.get(&key).await?.ok_or_else(|| cx.not_found())?;
-        let old = cx.resource.read(&stored)?;
+        let old = cx.resource.read_any(&stored)?;
         check_preconditions(cx, options, &old, &stored)?;
         admission::before_delete(cx, &old).await?;
         let marked = mark(cx, options, &old);
@@ -166,7 +166,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             }
             Some(object) if *object == old || options.dry_run => return Ok(Deleted::Marked(object.clone())),
             Some(object) => {
-                let value = cx.resource.encode(object)?;
+                let value = cx.resource.encode_any(object, &stored)?;
                 cx.tenant.store().update(key.clone(), value, stored.revision).await
             }
         };
@@ -179,7 +179,9 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
                 lifecycle::after_any(cx, &object, Fate::Changed);
-                return Ok(Deleted::Marked(object));
+                // One that nobody can convert cannot be shown.
+                let shown = !cx.resource.cannot_convert(&stored);
+                return Ok(if shown { Deleted::Marked(object) } else { Deleted::Gone(object) });
             }
             (Err(Error::Conflict(_)), _) => {}
             (Err(error), _) => return Err(errors::store(&error)),
@@ -315,13 +317,16 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status>
     let selection = Selection::parse(cx)?;
     let list = read::collect(cx, &selection).await?;
     for stored in &list.items {
-        let object = cx.resource.read(stored)?;
+        let object = cx.resource.read_any(stored)?;
         let one = cx.for_object(meta_text(&object, "namespace"), meta_text(&object, "name"));
         match delete_object(&one, &options).await {
             Ok(_) => {}
             Err(status) if status.code == 404 => {}
             Err(status) => return Err(status),
         }
+    }
+    if list.items.iter().any(|stored| cx.resource.cannot_convert(stored)) {
+        return Ok(respond::success(cx, &json!({})));
     }
     respond::list(cx, list)
 }

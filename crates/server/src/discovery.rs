@@ -115,6 +115,17 @@ async fn groups(tenant: &Arc<Tenant>) -> Result<Vec<Group>, Status> {
     Ok(groups)
 }
 
+/// Whether a discovery path takes no method but GET. Those that the real server's aggregation layer or its custom
+/// resources answer take any.
+pub(crate) fn is_only_read(tenant: &Tenant, path: &Path) -> bool {
+    match path {
+        Path::CoreVersions => true,
+        Path::Group(group) => group == "apiregistration.k8s.io",
+        Path::GroupVersion(group, version) => tenant.shared.catalog.of(group, version).next().is_some(),
+        _ => false,
+    }
+}
+
 /// Answers a discovery path.
 pub(crate) async fn handle(
     tenant: &Arc<Tenant>,
@@ -249,7 +260,7 @@ fn aggregated(groups: &[Group], headers: &HeaderMap) -> Response<Body> {
         .collect();
     let value = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {},
         "items": items});
-    let body = value.to_string();
+    let body = format!("{value}\n");
     let mut hasher = DefaultHasher::new();
     body.hash(&mut hasher);
     let etag = format!("\"{:016X}\"", hasher.finish());
@@ -320,5 +331,5 @@ pub(crate) async fn paths(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status
     paths.extend(others.map(str::to_owned));
     paths.extend(["/.well-known/openid-configuration", "/openid/v1/jwks"].map(str::to_owned));
     paths.sort();
-    Ok(respond::json(200, &json!({ "paths": paths })))
+    Ok(respond::raw_json(200, &json!({ "paths": paths })))
 }

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use http::Response;
-use k1s_object::Status;
+use k1s_object::{
+    Status,
+    selector::{FieldSelector, LabelSelector},
+};
 use k1s_store::Range;
 use serde_json::{Value, json};
 
@@ -137,17 +140,27 @@ pub(crate) fn is_component_status(cx: &Cx) -> bool {
     cx.resource.kind == "ComponentStatus" && cx.resource.group.is_empty()
 }
 
-/// The parts of a control plane that there are here: the store.
+/// The parts of a control plane: the store, the controllers if they run beside the server, and no scheduler. Where the
+/// real server would not reach one, its message says that there is none.
 async fn components(cx: &Cx) -> Vec<Value> {
-    let (status, detail, text) = match run(&cx.tenant, "etcd").await {
-        Ok(()) => ("True", "message", "ok".to_owned()),
-        Err(why) => ("False", "error", why),
+    let component = |name: &str, healthy: bool, message: &str, error: &str| {
+        let mut condition = json!({"type": "Healthy", "status": if healthy { "True" } else { "False" }});
+        for (field, text) in [("message", message), ("error", error)] {
+            if !text.is_empty() {
+                condition[field] = text.into();
+            }
+        }
+        json!({"kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": name}, "conditions": [condition]})
     };
-    let mut condition = json!({"type": "Healthy", "status": status});
-    condition[detail] = text.into();
-    vec![
-        json!({"kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": "etcd-0"}, "conditions": [condition]}),
-    ]
+    let controllers = match cx.tenant.options().tenant_hook {
+        Some(_) => component("controller-manager", true, "ok", ""),
+        None => component("controller-manager", false, "no controllers run beside this server", ""),
+    };
+    let store = match run(&cx.tenant, "etcd").await {
+        Ok(()) => component("etcd-0", true, "ok", ""),
+        Err(why) => component("etcd-0", false, "", &why),
+    };
+    vec![controllers, component("scheduler", false, "this control plane has no scheduler", ""), store]
 }
 
 /// GET of one part.
@@ -160,7 +173,15 @@ pub(crate) async fn component_status(cx: &Cx) -> Result<Response<Body>, Status> 
 
 /// GET of all parts.
 pub(crate) async fn component_statuses(cx: &Cx) -> Result<Response<Body>, Status> {
+    let labels = LabelSelector::parse(cx.query.get("labelSelector")).map_err(Status::bad_request)?;
+    let fields = FieldSelector::parse(cx.query.get("fieldSelector")).map_err(Status::bad_request)?;
     let mut items = components(cx).await;
+    // They have no labels, and no field but their name.
+    items.retain(|item| {
+        let name = item["metadata"]["name"].as_str();
+        let field = |field: &str| if field == "metadata.name" { name } else { None };
+        labels.matches(|_| None) && fields.matches(field)
+    });
     if cx.accepted.form == Form::Table {
         let table = table::build(cx, &json!({}), items.iter(), table::include(cx)?, true);
         return Ok(respond::json(200, &table));

@@ -174,11 +174,37 @@ impl Resource {
             Source::BuiltIn(_) => {}
             Source::Custom(custom) => {
                 if !self.shows_as_stored(stored) {
+                    custom.check_conversion(stored.version(), &self.version)?;
                     custom.show(&mut object, stored.version());
                 }
             }
         }
         Ok(object)
+    }
+
+    /// Whether nobody can convert an object to this version.
+    pub(crate) fn cannot_convert(&self, stored: &Stored) -> bool {
+        match &self.source {
+            Source::BuiltIn(_) => false,
+            Source::Custom(custom) => custom.needs_webhook(stored.version(), &self.version),
+        }
+    }
+
+    /// The object for those who care about its metadata alone: as it is stored, where nobody can convert it. So it can
+    /// always be counted and deleted.
+    pub(crate) fn read_any(&self, stored: &Stored) -> Result<Value, Status> {
+        match self.cannot_convert(stored) {
+            true => stored.to_value(&self.kind, &self.api_version),
+            false => self.read(stored),
+        }
+    }
+
+    /// The bytes for the store of what [`Resource::read_any`] gave.
+    pub(crate) fn encode_any(&self, object: &Value, stored: &Stored) -> Result<bytes::Bytes, Status> {
+        match self.cannot_convert(stored) {
+            true => Stored::encode(object, stored.version(), stored.stamp),
+            false => self.encode(object),
+        }
     }
 
     /// The bytes for the store.
@@ -197,6 +223,7 @@ impl Resource {
                 if custom.is_storage_version() {
                     Stored::encode(object, &self.version, custom.stamp())
                 } else {
+                    custom.check_conversion(&self.version, custom.storage_version())?;
                     let mut object = object.clone();
                     custom.to_storage(&mut object);
                     Stored::encode(&object, custom.storage_version(), custom.storage_stamp())
@@ -292,6 +319,20 @@ impl Resource {
     /// Whether the kind has a `/status`.
     pub(crate) fn has_subresource(&self, name: &str) -> bool {
         self.subresources.iter().any(|sub| sub.name == name)
+    }
+
+    /// Whether objects of the kind, or of a subresource of it, have a form as a table. What is only ever asked, such as a
+    /// review, has none.
+    pub(crate) fn has_table(&self, subresource: &str) -> bool {
+        match (&self.source, subresource) {
+            (Source::Custom(_), _) => true,
+            (_, "") => self.verbs != ["create"],
+            (_, "scale") => true,
+            (_, "status") => {
+                !matches!(&*self.group, "apiextensions.k8s.io" | "apiregistration.k8s.io" | "resource.k8s.io")
+            }
+            _ => false,
+        }
     }
 
     /// Before a create: what the server sets and what a client may not.

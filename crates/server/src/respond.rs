@@ -11,6 +11,7 @@ use crate::{
     body::Body,
     context::Cx,
     negotiate::{Accepted, Form, Media, not_acceptable},
+    pretty,
     resource::{Resource, Source},
     stored::{Stored, write_number},
     table,
@@ -25,9 +26,22 @@ pub(crate) fn bytes(code: u16, content_type: &'static str, body: impl Into<Body>
     response
 }
 
-/// An answer of JSON that is no object of a kind: discovery, versions.
+/// An answer of JSON that is no object of a kind: discovery.
 pub(crate) fn json(code: u16, value: &Value) -> Response<Body> {
-    bytes(code, "application/json", value.to_string().into_bytes())
+    bytes(code, "application/json", json_line(value))
+}
+
+/// An answer of JSON that is indented whoever asks, and ends without a newline: what the real server writes where it
+/// does not negotiate.
+pub(crate) fn raw_json(code: u16, value: &Value) -> Response<Body> {
+    bytes(code, "application/json", pretty::text(value.to_string().as_bytes()))
+}
+
+/// Compact JSON ends with a newline, as Go's encoder writes it.
+fn json_line(value: &Value) -> Vec<u8> {
+    let mut out = value.to_string().into_bytes();
+    out.push(b'\n');
+    out
 }
 
 /// An answer of text.
@@ -49,10 +63,20 @@ pub(crate) fn page_not_found() -> Response<Body> {
     text(404, "404 page not found\n")
 }
 
-/// An error, in the encoding that the client reads.
+/// An error, in the encoding that the client reads; `None` when it reads none that we know.
+pub(crate) fn error(status: &Status, media: Option<Media>) -> Response<Body> {
+    let Some(media) = media else { return with_hints(status, raw_json(status.code, &status.to_json())) };
+    self::status(status, media)
+}
+
+/// An error, in an encoding.
 pub(crate) fn status(status: &Status, media: Media) -> Response<Body> {
     let value = status.to_json();
-    let mut response = bytes(status.code, media.content_type(), encode_status(&value, media));
+    with_hints(status, bytes(status.code, media.content_type(), encode_status(&value, media)))
+}
+
+/// What the headers say of an error.
+fn with_hints(status: &Status, mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some(seconds) =
         status.details.as_ref().map(|details| details.retry_after_seconds).filter(|s| *s > 0)
@@ -64,7 +88,7 @@ pub(crate) fn status(status: &Status, media: Media) -> Response<Body> {
 
 fn encode_status(value: &Value, media: Media) -> Vec<u8> {
     match media {
-        Media::Json => value.to_string().into_bytes(),
+        Media::Json => json_line(value),
         Media::Yaml => k1s_object::to_yaml(value).into_bytes(),
         Media::Protobuf => match k1s_kinds::type_by_name("io.k8s.apimachinery.pkg.apis.meta.v1.Status") {
             Some(ty) => k1s_kinds::protobuf::encode(ty, value, "v1", "Status"),
@@ -84,6 +108,7 @@ pub(crate) fn stored(cx: &Cx, code: u16, stored: &Stored) -> Result<Response<Bod
     if cx.accepted == Accepted::JSON && cx.resource.shows_as_stored(stored) {
         let mut out = Vec::new();
         stored.write(&mut out, &cx.resource.kind, &cx.resource.api_version);
+        out.push(b'\n');
         return Ok(bytes(code, Media::Json.content_type(), out));
     }
     let value = cx.resource.read(stored)?;
@@ -105,11 +130,17 @@ pub(crate) fn object(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>
         ))),
         Form::Table => {
             let include = table::include(cx)?;
-            let revision = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-            let meta = if revision.is_empty() { json!({}) } else { json!({ "resourceVersion": revision }) };
-            let table = table::build(cx, &meta, std::iter::once(value), include, true);
+            let table = table::build(cx, &table_meta(value), std::iter::once(value), include, true);
             Ok(bytes(code, media.content_type(), encode_meta(&table, media)?))
         }
+    }
+}
+
+/// The metadata of a table of one object.
+fn table_meta(value: &Value) -> Value {
+    match value["metadata"]["resourceVersion"].as_str().unwrap_or_default() {
+        "" => json!({}),
+        revision => json!({ "resourceVersion": revision }),
     }
 }
 
@@ -129,7 +160,7 @@ fn go_type(resource: &Resource, list: bool) -> String {
 /// Any object of this resource's kind, or a list of them, in an encoding.
 pub(crate) fn encode(resource: &Resource, value: &Value, media: Media) -> Result<Vec<u8>, Status> {
     match media {
-        Media::Json => Ok(value.to_string().into_bytes()),
+        Media::Json => Ok(json_line(value)),
         Media::Yaml => Ok(k1s_object::to_yaml(value).into_bytes()),
         Media::Protobuf => match &resource.source {
             Source::BuiltIn(built_in) => Ok(k1s_kinds::protobuf::encode(
@@ -148,9 +179,17 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
     let media = cx.accepted.media;
     let kind = value["kind"].as_str().unwrap_or_default();
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
-    let body = match media {
-        Media::Protobuf => {
-            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let body = match (cx.accepted.form, media) {
+        // What only says how it went is the same in every form.
+        (Form::Table, _) if kind != "Status" => {
+            let include = table::include(cx)?;
+            let one = std::iter::once(value);
+            let table = table::build_as(cx, (group, kind), &table_meta(value), one, include, true);
+            encode_meta(&table, media)?
+        }
+        (Form::Partial, _) if kind != "Status" => encode_meta(&partial(cx.accepted, value), media)?,
+        (_, Media::Protobuf) => {
             let ty = k1s_kinds::body(group, version, kind)
                 .ok_or_else(|| not_acceptable(format!("{kind} has no protobuf encoding here")))?;
             k1s_kinds::protobuf::encode(ty, value, api_version, kind)
@@ -163,7 +202,7 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
 /// Tables and metadata in an encoding.
 fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
     match media {
-        Media::Json => Ok(value.to_string().into_bytes()),
+        Media::Json => Ok(json_line(value)),
         Media::Yaml => Ok(k1s_object::to_yaml(value).into_bytes()),
         Media::Protobuf => {
             let kind = value["kind"].as_str().unwrap_or_default();
@@ -225,7 +264,7 @@ pub(crate) fn list(cx: &Cx, list: List) -> Result<Response<Body>, Status> {
                     let _ = serde_json::to_writer(&mut out, &value);
                 }
             }
-            out.extend_from_slice(b"]}");
+            out.extend_from_slice(b"]}\n");
             Ok(bytes(200, media.content_type(), out))
         }
         Form::Object => {
@@ -286,7 +325,7 @@ fn stream_items(resource: Arc<Resource>, items: Vec<Stored>, head: Vec<u8>) -> B
                 return (out, true);
             }
         }
-        out.extend_from_slice(b"]}");
+        out.extend_from_slice(b"]}\n");
         (out, false)
     };
     let (head, more) = piece(head);

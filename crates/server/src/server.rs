@@ -32,7 +32,7 @@ use crate::{
     negotiate::{self, Media, Offer},
     openapi,
     options::{ServerOptions, TenantEvent},
-    read,
+    pretty, read,
     request::{self, Path, Query, ResourcePath},
     resource::Resource,
     respond, subresource,
@@ -171,12 +171,16 @@ impl ApiServer {
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let media = preferred_media(&request);
+        let media = negotiate::error_media(request.headers());
         let head = request.method() == Method::HEAD;
+        let indented = pretty::is_wanted(&request);
         let mut response = match self.route(request, labels).await {
             Ok(response) => response,
-            Err(status) => respond::status(&status, media),
+            Err(status) => respond::error(&status, media),
         };
+        if indented {
+            response = pretty::indent(response);
+        }
         if head {
             *response.body_mut() = Body::empty();
         }
@@ -211,6 +215,9 @@ impl ApiServer {
                 verb
             }
         };
+        if !is_long_running(verb, &parsed) {
+            check_timeout(&query)?;
+        }
         let (name, create) = match tenant_name {
             Some(name) => (name, shared.options.create_tenants),
             None => (&*shared.options.default_tenant, true),
@@ -261,7 +268,8 @@ impl ApiServer {
         label(labels, &resource, &resource_path);
         check_path(&resource, &resource_path)?;
         let action = choose(&resource, &resource_path, &parts.method, verb)?;
-        let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
+        let tables = resource.has_table(&resource_path.subresource);
+        let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, tables };
         let accepted = negotiate::negotiate(&parts.headers, offer)?;
         let body = read_body(&shared.env, body, shared.options.max_body_bytes).await?;
         let cx = Cx {
@@ -286,7 +294,7 @@ impl ApiServer {
         let outcome = match action {
             Action::Get => read::get(&cx).await,
             Action::List => read::list(&cx).await,
-            Action::Watch => return watch::open(cx).await,
+            Action::Watch => return watch::open(cx).await.map(pretty::as_is),
             Action::Create => verbs::create(&cx).await,
             Action::Update(part) => verbs::put(&cx, part).await,
             Action::Patch(part) => verbs::patch(&cx, part).await,
@@ -296,7 +304,7 @@ impl ApiServer {
         };
         let mut response = match outcome {
             Ok(response) => response,
-            Err(status) => respond::status(&status, cx.accepted.media),
+            Err(status) => respond::error(&status, negotiate::error_media(&cx.headers)),
         };
         for warning in cx.warnings.lock().drain(..) {
             let text = format!("299 - {}", k1s_object::field::quote(&warning));
@@ -318,13 +326,17 @@ impl ApiServer {
     ) -> Result<Response<Body>, Status> {
         match path {
             Path::CoreVersions | Path::Groups | Path::Group(_) | Path::GroupVersion(..) => {
-                if matches!(*method, Method::GET | Method::DELETE) {
-                    discovery::handle(tenant, path, headers).await
-                } else {
-                    Err(Status::method_not_allowed())
+                if *method != Method::GET && discovery::is_only_read(tenant, path) {
+                    return Err(Status::method_not_allowed());
                 }
+                discovery::handle(tenant, path, headers).await
             }
             Path::Other(path) => match path.as_str() {
+                "/.well-known/openid-configuration" | "/openid/v1/jwks" | "/version" | metadata::PATH
+                    if *method != Method::GET =>
+                {
+                    Err(Status::method_not_allowed())
+                }
                 "/.well-known/openid-configuration" => {
                     Ok(public(&auth::configuration(tenant), "application/json"))
                 }
@@ -332,14 +344,13 @@ impl ApiServer {
                     let keys = tenant.shared.signer.key_set(&**tenant.store()).await?;
                     Ok(public(&keys, "application/jwk-set+json"))
                 }
-                "/version" => Ok(respond::json(200, &health::version(tenant.options()))),
+                "/version" => Ok(respond::raw_json(200, &health::version(tenant.options()))),
                 "/metrics" => health::metrics(tenant).await,
-                "/openapi/v2" => openapi::v2(tenant, headers).await,
+                "/openapi/v2" => openapi::v2(tenant, headers).await.map(pretty::as_is),
                 path if path.starts_with("/openapi/v3") => {
-                    openapi::handle(tenant, path, query, headers).await
+                    openapi::handle(tenant, path, query, headers).await.map(pretty::as_is)
                 }
-                metadata::PATH if *method == Method::GET => metadata::handle(tenant, query).await,
-                metadata::PATH => Err(Status::method_not_allowed()),
+                metadata::PATH => metadata::handle(tenant, query).await.map(pretty::as_is),
                 "/" => discovery::paths(tenant).await,
                 path => health::handle(tenant, path, query).await,
             },
@@ -433,22 +444,11 @@ fn split_tenant(path: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// What an error is encoded as, before it is known what the answer would have been.
-fn preferred_media<B>(request: &Request<B>) -> Media {
-    let accept =
-        request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    match accept.split([',', ';']).next().map(str::trim) {
-        Some("application/vnd.kubernetes.protobuf") => Media::Protobuf,
-        Some("application/yaml") => Media::Yaml,
-        _ => Media::Json,
-    }
-}
-
 /// What everybody may know for an hour.
 fn public(value: &serde_json::Value, content_type: &'static str) -> Response<Body> {
     let mut response = respond::bytes(200, content_type, value.to_string().into_bytes());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
-    response
+    pretty::as_is(response)
 }
 
 /// The one object that a list or watch is about, if its field selector says so.
@@ -475,6 +475,25 @@ fn attributes<'a>(verb: &'a str, path: &'a ResourcePath, selected: &'a str) -> A
         name: if path.name.is_empty() { selected } else { &path.name },
     };
     Attributes { verb, target }
+}
+
+/// Whether a request takes as long as its client wants. Such requests have no deadline.
+fn is_long_running(verb: &str, path: &Path) -> bool {
+    let streams = |path: &ResourcePath| {
+        matches!(&*path.subresource, "attach" | "exec" | "log" | "portforward" | "proxy")
+    };
+    verb == "watch" || matches!(path, Path::Resource(path) if streams(path))
+}
+
+/// The `timeout` of the query has to be a duration.
+fn check_timeout(query: &Query) -> Result<(), Status> {
+    let text = query.get("timeout");
+    match k1s_object::time::Duration::parse(text) {
+        Err(why) if !text.is_empty() => {
+            Err(Status::bad_request(format!("invalid timeout specified in the request URL - {why}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn path_verb(method: &Method) -> &'static str {

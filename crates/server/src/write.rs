@@ -12,6 +12,7 @@ use crate::{
     lifecycle::{self, Fate},
     resource::Resource,
     stored::Stored,
+    unenforced,
 };
 
 /// Sets the times that are the server's to set.
@@ -153,10 +154,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
         let name = format!("{base}{}", cx.tenant.env().name_suffix());
         metadata_mut(&mut object).insert("name".into(), name.into());
     }
-    let version = meta_text(&object, "resourceVersion");
-    if version.parse::<u64>().is_ok_and(|version| version != 0) {
-        return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
-    }
+    let version = meta_text(&object, "resourceVersion").to_owned();
     let uid = cx.tenant.env().uuid().to_string();
     let now = crate::time::stamp(cx.tenant.env());
     let metadata = metadata_mut(&mut object);
@@ -199,16 +197,23 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     }
     warn(cx, &object, None);
     ops.extend(admission::check_create(cx, &object).await?);
+    if dry_run && !version.is_empty() {
+        // Nothing replaces it in a dry run.
+        metadata_mut(&mut object).insert("resourceVersion".into(), version.as_str().into());
+    }
     resource.finish(&mut object);
     resource.settle(&mut object);
     resource.set_type(&mut object);
     let key = cx.tenant.key(resource, &cx.namespace, &name);
-    if dry_run {
+    let names_version = version.parse::<u64>().is_ok_and(|version| version != 0);
+    if dry_run || names_version {
         return match cx.tenant.get(&key).await? {
             Some(stored) => Err(already_exists(cx, &object, &stored)),
-            None => Ok(Written::Value(object)),
+            None if dry_run => Ok(Written::Value(object)),
+            None => Err(Status::new(500, "", "resourceVersion should not be set on objects to be created")),
         };
     }
+    unenforced::warn(cx, &object);
     let value = resource.encode(&object)?;
     let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.store().txn(with(txn, ops)).await {
@@ -364,7 +369,14 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, boo
             if !update.create {
                 return Err(cx.not_found());
             }
-            let object = (update.change)(&Value::Null)?;
+            let mut object = (update.change)(&Value::Null)?;
+            // An object that is not there has no uid that could be meant.
+            let uid = meta_text(&object, "uid");
+            if update.uid_is_precondition && !uid.is_empty() {
+                return Err(uid_conflict(cx, uid, ""));
+            }
+            revision_number(meta_text(&object, "resourceVersion"))?;
+            metadata_mut(&mut object).shift_remove("resourceVersion");
             return create(cx, object, update.dry_run).await.map(|written| (written, true));
         };
         let old = resource.read(&stored)?;
@@ -448,6 +460,9 @@ async fn update_once(
     if update.dry_run {
         return Ok(Attempt::Done(Written::Value(new)));
     }
+    if update.part == Part::Main {
+        unenforced::warn(cx, &new);
+    }
     let value = resource.encode(&new)?;
     // The last finalizer of a deleted object was removed: so is the object.
     let expected = Precondition::Revision(stored.revision);
@@ -488,15 +503,18 @@ pub(crate) fn is_gone(object: &Value) -> bool {
         && !spec_finalizers
 }
 
+/// The resourceVersion of an object as a number, 0 if it has none.
+fn revision_number(text: &str) -> Result<u64, Status> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    let invalid = |_| format!("strconv.ParseUint: parsing {}: invalid syntax", quote(text));
+    text.parse().map_err(|error| Status::new(500, "", invalid(error)))
+}
+
 /// Compares resourceVersions. `true`: the client named one, so a conflict is theirs to solve.
 fn check_revision(cx: &Cx, update: &Update<'_>, new: &Value, stored: &Stored) -> Result<bool, Status> {
-    let sent = meta_text(new, "resourceVersion");
-    let number = match sent {
-        "" => 0,
-        text => text.parse::<u64>().map_err(|_| {
-            Status::new(500, "", format!("strconv.ParseUint: parsing {}: invalid syntax", quote(text)))
-        })?,
-    };
+    let number = revision_number(meta_text(new, "resourceVersion"))?;
     if number == 0 {
         if !cx.resource.unconditional_update() && update.part != Part::Internal && update.uid_is_precondition
         {

@@ -84,7 +84,7 @@ pub(crate) async fn others(
 ) -> Result<Vec<(Stored, Value)>, Status> {
     let mut objects = Vec::new();
     for stored in mentioning(tenant, resource, namespace, text).await? {
-        let object = resource.read(&stored)?;
+        let object = resource.read_any(&stored)?;
         objects.push((stored, object));
     }
     Ok(objects)

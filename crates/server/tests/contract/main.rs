@@ -11,5 +11,6 @@ mod encodings;
 mod limits;
 mod metadata;
 mod network;
+mod requests;
 mod tenants;
 mod watches;
