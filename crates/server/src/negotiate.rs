@@ -1,6 +1,6 @@
 //! Which form an answer takes, by the `Accept` header.
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use k1s_object::{Status, status::Details};
 
 /// The encoding of an answer.
@@ -131,8 +131,8 @@ pub(crate) fn negotiate(headers: &HeaderMap, offer: Offer) -> Result<Accepted, S
 
 /// What an error is encoded as: in the first encoding that the client names, whatever form it wants objects in.
 /// `None` when it names none that there is.
-pub(crate) fn error_media(headers: &HeaderMap) -> Option<Media> {
-    let header = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+pub(crate) fn error_media(accept: Option<&HeaderValue>) -> Option<Media> {
+    let header = accept.and_then(|value| value.to_str().ok()).unwrap_or_default();
     if header.trim().is_empty() {
         return Some(Media::Json);
     }
@@ -220,11 +220,7 @@ mod tests {
 
     #[test]
     fn errors_come_in_the_first_encoding_that_is_known() {
-        let media = |accept: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::ACCEPT, accept.parse().unwrap());
-            error_media(&headers)
-        };
+        let media = |accept: &str| error_media(Some(&accept.parse().unwrap()));
         assert_eq!(media(""), Some(Media::Json));
         assert_eq!(media("application/vnd.kubernetes.protobuf,application/json"), Some(Media::Protobuf));
         assert_eq!(media("application/json;as=Table;v=v1;g=meta.k8s.io,application/yaml"), Some(Media::Yaml));

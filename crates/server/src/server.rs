@@ -171,12 +171,12 @@ impl ApiServer {
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let media = negotiate::error_media(request.headers());
+        let accept = request.headers().get(header::ACCEPT).cloned();
         let head = request.method() == Method::HEAD;
         let indented = pretty::is_wanted(&request);
         let mut response = match self.route(request, labels).await {
             Ok(response) => response,
-            Err(status) => respond::error(&status, media),
+            Err(status) => respond::error(&status, negotiate::error_media(accept.as_ref())),
         };
         if indented {
             response = pretty::indent(response);
@@ -304,7 +304,7 @@ impl ApiServer {
         };
         let mut response = match outcome {
             Ok(response) => response,
-            Err(status) => respond::error(&status, negotiate::error_media(&cx.headers)),
+            Err(status) => respond::error(&status, negotiate::error_media(cx.headers.get(header::ACCEPT))),
         };
         for warning in cx.warnings.lock().drain(..) {
             let text = format!("299 - {}", k1s_object::field::quote(&warning));
@@ -487,13 +487,10 @@ fn is_long_running(verb: &str, path: &Path) -> bool {
 
 /// The `timeout` of the query has to be a duration.
 fn check_timeout(query: &Query) -> Result<(), Status> {
-    let text = query.get("timeout");
-    match k1s_object::time::Duration::parse(text) {
-        Err(why) if !text.is_empty() => {
-            Err(Status::bad_request(format!("invalid timeout specified in the request URL - {why}")))
-        }
-        _ => Ok(()),
-    }
+    let Some(text) = query.find("timeout").filter(|text| !text.is_empty()) else { return Ok(()) };
+    k1s_object::time::Duration::parse(text)
+        .map(|_| ())
+        .map_err(|why| Status::bad_request(format!("invalid timeout specified in the request URL - {why}")))
 }
 
 fn path_verb(method: &Method) -> &'static str {

@@ -20,6 +20,11 @@ pub(crate) fn warn(cx: &Cx, object: &Value) {
         ("rbac.authorization.k8s.io", _) => {
             cx.warn(format!("RBAC is not enforced by this server: the {kind} has no effect"));
         }
+        ("apiregistration.k8s.io", "APIService") if object["spec"]["service"].is_object() => {
+            cx.warn(
+                "API aggregation is not supported by this server: requests are not forwarded to the service",
+            );
+        }
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(cx, &object["spec"]),
         _ => {}
     }

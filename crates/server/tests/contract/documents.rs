@@ -191,3 +191,41 @@ async fn requests_for_what_is_not_there_do_not_make_metrics_grow() {
     // A constant number of new series at most: not one for each name that was made up.
     assert!(after < before + 40, "{before} lines became {after}");
 }
+
+#[tokio::test]
+async fn kinds_of_the_same_name_in_two_groups_are_told_apart() {
+    let client = common::client(&common::server().await);
+    for (group, text) in [("one.k1s.dev", "The one."), ("two.k1s.dev", "The other.")] {
+        let mut definition = common::definition(group);
+        definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = json!({"type": "object", "description": text, "properties": {"spec": {"type": "object", "properties": {
+                "port": {"x-kubernetes-int-or-string": true}}}}});
+        client.post(CRDS, definition).await;
+    }
+    let swagger = client.send("GET", "/openapi/v2", &[], "").await.json();
+    for (group, name, text) in [
+        ("one.k1s.dev", "dev.k1s.one.v1.Thing", "The one."),
+        ("two.k1s.dev", "dev.k1s.two.v1.Thing", "The other."),
+    ] {
+        let document = client.send("GET", &format!("/openapi/v3/apis/{group}/v1"), &[], "").await.json();
+        let kind = json!({"group": group, "kind": "Thing", "version": "v1"});
+        let list = &document["paths"][format!("/apis/{group}/v1/namespaces/{{namespace}}/things")]["get"];
+        assert_eq!(list["x-kubernetes-group-version-kind"], kind);
+        // As kubectl looks for it.
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        let of_kind = |schema: &&serde_json::Value| {
+            schema["x-kubernetes-group-version-kind"].as_array().is_some_and(|kinds| kinds.contains(&kind))
+        };
+        let found: Vec<_> = schemas.values().filter(of_kind).collect();
+        assert_eq!((found.len(), &found[0]["description"]), (1, &json!(text)));
+        let either = json!([{"type": "integer"}, {"type": "string"}]);
+        assert_eq!(found[0]["properties"]["spec"]["properties"]["port"]["anyOf"], either);
+        let creation =
+            &schemas["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]["properties"]["creationTimestamp"];
+        assert!(creation["description"].as_str().unwrap().starts_with("CreationTimestamp is a timestamp"));
+        let definition = &swagger["definitions"][name];
+        assert_eq!(
+            (&definition["description"], &definition["x-kubernetes-group-version-kind"]),
+            (&json!(text), &json!([kind]))
+        );
+    }
+}

@@ -397,6 +397,13 @@ async fn what_has_no_effect_yet_is_warned_of() {
             ),
             "policies",
         ),
+        (
+            "/apis/apiregistration.k8s.io/v1/apiservices",
+            json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.far.k1s.dev"}, "spec": {
+                "group": "far.k1s.dev", "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 15,
+                "insecureSkipTLSVerify": true, "service": {"namespace": "default", "name": "far"}}}),
+            "aggregation",
+        ),
         (&format!("{rbac}/clusterroles"), of(auth, "ClusterRole", json!({"rules": []})), "RBAC"),
         (&format!("{rbac}/namespaces/default/roles"), of(auth, "Role", json!({"rules": []})), "RBAC"),
         (
