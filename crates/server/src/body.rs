@@ -14,7 +14,8 @@ use http_body::{Frame, SizeHint};
 /// What an answer is made of. Its stream never fails: an error on the way is an event, or the end.
 pub struct Body(Kind);
 
-type Chunks = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+/// A stream of bytes.
+pub(crate) type Chunks = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
 enum Kind {
     Full(Option<Bytes>),

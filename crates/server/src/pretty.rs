@@ -12,7 +12,10 @@ use bytes::Bytes;
 use futures_core::Stream;
 use http::{HeaderMap, Request, Response, header};
 
-use crate::{body::Body, request::Query};
+use crate::{
+    body::{Body, Chunks},
+    request::Query,
+};
 
 /// Marks an answer that is sent as it is, whoever asks: streams of events, and documents for programs.
 #[derive(Debug, Clone, Copy)]
@@ -78,14 +81,14 @@ const PIECE: usize = 64 << 10;
 
 /// A body of compact JSON, read and indented piece by piece.
 struct Indented {
-    from: Option<Pin<Box<dyn Stream<Item = Bytes> + Send>>>,
+    from: Option<Chunks>,
     input: Bytes,
     ready: Option<Bytes>,
     indenter: Indenter,
 }
 
 impl Indented {
-    fn new(from: Option<Pin<Box<dyn Stream<Item = Bytes> + Send>>>, input: Bytes) -> Indented {
+    fn new(from: Option<Chunks>, input: Bytes) -> Indented {
         Indented { from, input, ready: None, indenter: Indenter::default() }
     }
 

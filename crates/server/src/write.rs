@@ -508,8 +508,9 @@ fn revision_number(text: &str) -> Result<u64, Status> {
     if text.is_empty() {
         return Ok(0);
     }
-    let invalid = |_| format!("strconv.ParseUint: parsing {}: invalid syntax", quote(text));
-    text.parse().map_err(|error| Status::new(500, "", invalid(error)))
+    text.parse().map_err(|_| {
+        Status::new(500, "", format!("strconv.ParseUint: parsing {}: invalid syntax", quote(text)))
+    })
 }
 
 /// Compares resourceVersions. `true`: the client named one, so a conflict is theirs to solve.

@@ -324,8 +324,7 @@ async fn what_is_not_supported_is_not_said_to_be() {
     }
 }
 
-fn versions(schemas: [Value; 2], conversion: Value) -> Value {
-    let [first, second] = schemas;
+fn versions([first, second]: [&Value; 2], conversion: &Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "things.two.k1s.dev"},
@@ -365,8 +364,8 @@ async fn what_has_no_effect_yet_is_warned_of() {
     };
     let (adm, auth) = ("admissionregistration", "rbac.authorization");
     for (path, body, word) in [
-        (CRDS, versions([any.clone(), ruled], none.clone()), "x-kubernetes-validations"),
-        (CRDS, versions([any.clone(), any.clone()], webhook()), "conversion webhooks"),
+        (CRDS, versions([&any, &ruled], &none), "x-kubernetes-validations"),
+        (CRDS, versions([&any, &any], &webhook()), "conversion webhooks"),
         (
             &*format!("{admission}/validatingwebhookconfigurations"),
             of(adm, "ValidatingWebhookConfiguration", json!({"webhooks": hook})),
@@ -433,7 +432,7 @@ async fn what_has_no_effect_yet_is_warned_of() {
         })
         .await;
     }
-    let quiet = post(&client, CRDS, &versions([any.clone(), any], none)).await;
+    let quiet = post(&client, CRDS, &versions([&any, &any], &none)).await;
     assert_eq!((quiet.status, warnings(&quiet)), (201, vec![]));
 }
 
@@ -441,7 +440,7 @@ async fn what_has_no_effect_yet_is_warned_of() {
 async fn objects_that_a_webhook_would_convert_are_not_shown_as_another_version() {
     let client = client().await;
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    client.post(CRDS, versions([any.clone(), any], webhook())).await;
+    client.post(CRDS, versions([&any, &any], &webhook())).await;
     let path = |version: &str| format!("/apis/two.k1s.dev/{version}/namespaces/default/things");
     let thing = |version: &str, name: &str| {
         json!({"apiVersion": format!("two.k1s.dev/{version}"), "kind": "Thing", "metadata": {"name": name,
