@@ -190,6 +190,20 @@ impl Store for EtcdStore {
         Ok(stats)
     }
 
+    async fn health(&self) -> Result<()> {
+        let shared = self.shared();
+        shared.check_open()?;
+        let status: proto::StatusResponse =
+            shared.requests.read(proto::STATUS, &proto::StatusRequest {}).await.map_err(Failure::of_read)?;
+        match &status.errors[..] {
+            [] => Ok(()),
+            errors if errors.iter().any(|error| error.contains("NOSPACE")) => {
+                Err(Error::Full { reason: errors.join("; ") })
+            }
+            errors => Err(Error::unavailable(errors.join("; "))),
+        }
+    }
+
     async fn close(&self) -> Result<()> {
         let shared = self.shared();
         shared.mark_closed();
