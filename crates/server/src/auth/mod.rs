@@ -1,6 +1,7 @@
 //! Who sends a request, and whether they may.
 
 mod authorizer;
+mod csv;
 mod impersonate;
 mod jwt;
 mod service_accounts;
