@@ -35,8 +35,11 @@ pub(crate) fn version(options: &ServerOptions) -> Value {
     })
 }
 
-/// The checks, by name. Whether the store answers decides readiness.
-const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+/// The checks, by name, of an endpoint. A store that cannot write makes a server that is not ready; to end it, as somebody may whom
+/// `/livez` tells, would mend nothing.
+fn checks(endpoint: &str) -> &'static [&'static str] {
+    if endpoint == "readyz" { &["ping", "log", "etcd", "store"] } else { &["ping", "log", "etcd"] }
+}
 
 /// The health endpoints; everything else is not found.
 pub(crate) async fn handle(
@@ -49,8 +52,9 @@ pub(crate) async fn handle(
     if !matches!(endpoint, "healthz" | "livez" | "readyz") {
         return Ok(respond::page_not_found());
     }
+    let checks = checks(endpoint);
     if let Some(check) = check {
-        if !CHECKS.contains(&check) {
+        if !checks.contains(&check) {
             return Ok(respond::page_not_found());
         }
         return Ok(match run(tenant, check).await {
@@ -65,7 +69,7 @@ pub(crate) async fn handle(
     let excluded: Vec<&str> = query.all("exclude").collect();
     let mut report = String::new();
     let mut failed = false;
-    for check in CHECKS {
+    for &check in checks {
         if excluded.contains(&check) {
             report.push_str(&format!("[+]{check} excluded: ok\n"));
             continue;
@@ -78,7 +82,7 @@ pub(crate) async fn handle(
             }
         }
     }
-    let unknown: Vec<&&str> = excluded.iter().filter(|name| !CHECKS.contains(name)).collect();
+    let unknown: Vec<&&str> = excluded.iter().filter(|name| !checks.contains(name)).collect();
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|name| format!("{name:?}")).collect();
         report.push_str(&format!(
@@ -105,6 +109,7 @@ async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
             .await
             .map(|_| ())
             .map_err(|error| format!("the store does not answer: {error}")),
+        "store" => tenant.store().health().await.map_err(|error| error.to_string()),
         _ => Ok(()),
     }
 }

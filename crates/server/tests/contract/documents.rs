@@ -191,3 +191,25 @@ async fn requests_for_what_is_not_there_do_not_make_metrics_grow() {
     // A constant number of new series at most: not one for each name that was made up.
     assert!(after < before + 40, "{before} lines became {after}");
 }
+
+#[tokio::test]
+async fn a_store_that_cannot_write_makes_a_server_that_is_alive_and_not_ready() {
+    use k1s_store_disk::{DiskOptions, DiskStore};
+    let dir = tempfile::tempdir().unwrap();
+    let (env, folder) = (k1s_env::Env::system(), dir.path().join("data"));
+    let store = DiskStore::open(env.clone(), &folder, DiskOptions::default()).unwrap();
+    let store = std::sync::Arc::new(store);
+    let client =
+        common::client(&common::server_with(&env, store, k1s_server::ServerOptions::default()).await);
+    assert!(client.send("GET", "/readyz?verbose", &[], "").await.text().contains("[+]store ok\n"));
+    assert_eq!(client.send("GET", "/livez/store", &[], "").await.status, 404);
+    std::fs::rename(&folder, dir.path().join("elsewhere")).unwrap();
+    let answer = client.send("GET", "/readyz", &[], "").await;
+    assert_eq!(answer.status, 500);
+    let text = answer.text();
+    assert!(text.contains("[-]store failed: ") && text.contains("removed, moved or replaced"), "{text}");
+    assert_eq!(client.send("GET", "/readyz/store", &[], "").await.status, 500);
+    assert_eq!(client.send("GET", "/livez", &[], "").await.status, 200);
+    // What is there can still be read.
+    assert_eq!(client.send("GET", "/api/v1/namespaces/default", &[], "").await.status, 200);
+}
