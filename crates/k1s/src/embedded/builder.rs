@@ -125,7 +125,8 @@ impl RuntimeBuilder {
 
     /// Keeps the generated certificates and the administrator's token in this folder, whatever the store: `ca.crt`, `ca.key`,
     /// `apiserver.crt`, `apiserver.key` and `admin.token`. What is there is used; what is not is made. Runtimes that share an
-    /// authority may have copies of `ca.crt` and `ca.key`.
+    /// authority may have copies of `ca.crt` and `ca.key`. `apiserver.crt` and `apiserver.key` by another authority are used, and
+    /// never replaced.
     pub fn cert_dir(mut self, folder: impl Into<PathBuf>) -> RuntimeBuilder {
         self.cert_dir = Some(folder.into());
         self
