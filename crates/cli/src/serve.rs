@@ -44,7 +44,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
     pub(crate) http: bool,
     /// Where the generated certificates and the admin token are kept: `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key`,
-    /// `admin.token`. What is there is used, what is not is made. [default: `pki` in the data folder]
+    /// `admin.token`. What is there is used, what is not is made; `apiserver.crt` and `apiserver.key` by another authority are
+    /// never replaced. [default: `pki` in the data folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) cert_dir: Option<PathBuf>,
     /// The server's certificate, as PEM, with those that lead to its authority. Without it, one is generated.
@@ -56,7 +57,7 @@ pub(crate) struct Options {
     /// More names and addresses that the generated certificate is for.
     #[arg(long, value_name = "NAME")]
     pub(crate) tls_san: Vec<String>,
-    /// More users: lines of `token,user,uid,"group1,group2"`.
+    /// More users: a CSV file with lines of `token,user,uid,"group1,group2"`, as kube-apiserver takes it.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_auth_file: Option<PathBuf>,
     /// Leaves the dependents of deleted objects alone, as a bare kube-apiserver (an envtest) does.

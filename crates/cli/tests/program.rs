@@ -155,3 +155,44 @@ fn what_other_machines_could_reach_has_to_be_asked_for() {
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(why.contains("--allow-remote"), "{why}");
 }
+
+#[test]
+fn a_damaged_store_is_refused_checked_and_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--port", "0", "--data-dir", "data", "--kubeconfig", "config"];
+    let run = |arguments: &[&str]| {
+        let output = k1s(folder.path(), arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        (output.status.code().unwrap(), text.concat())
+    };
+    let mut running = Running::start(folder.path(), &serve);
+    running.read_until("Ctrl-C stops it.");
+    let (code, text) = run(&["store", "check", "data"]);
+    assert!(code == 2 && text.contains("is in use by"), "{code}: {text}");
+    running.end(Signal::TERM);
+    let (code, text) = run(&["store", "check", "data"]);
+    assert!(code == 0 && text.contains("The store in data is sound: "), "{code}: {text}");
+
+    let segment = folder.path().join("data/store/log/000000000001.log");
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[400] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+    let refused = k1s(folder.path(), &serve).output().unwrap();
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(why.contains("`k1s store check data`") && why.contains("`k1s store repair data`"), "{why}");
+    for name in ["data", "data/store"] {
+        let (code, text) = run(&["store", "check", name]);
+        assert!(code == 1 && text.contains("This would be lost by a repair:\n  key \""), "{code}: {text}");
+    }
+    let (code, text) = run(&["store", "repair", "data"]);
+    assert!(code == 1 && text.contains("This was lost:\n  key \""), "{code}: {text}");
+    assert!(fs::read(folder.path().join("data/store.damaged-1/log/000000000001.log")).unwrap() == bytes);
+    let (code, text) = run(&["store", "repair", "data"]);
+    assert!(code == 0 && text.contains("is sound"), "{code}: {text}");
+    let mut running = Running::start(folder.path(), &serve);
+    running.read_until("Ctrl-C stops it.");
+    running.end(Signal::TERM);
+
+    let (code, text) = run(&["store", "check", "nowhere"]);
+    assert!(code == 2 && text.contains("nowhere: there is no such folder"), "{code}: {text}");
+}

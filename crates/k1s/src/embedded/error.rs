@@ -1,6 +1,10 @@
 //! Why a runtime does not start, or did not stop as it should.
 
-use std::{io, net::SocketAddr, path::PathBuf};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use k1s_env::{StillRunning, TaskError};
 use k1s_server::Status;
@@ -19,7 +23,19 @@ pub enum StartError {
         /// Who has it, as far as they said.
         holder: String,
     },
-    /// The folder cannot be used: damaged, of a newer version, not accessible.
+    /// The store in the folder is damaged. Nothing was changed.
+    #[error(
+        "{error}; nothing was changed: `k1s store check {place}` tells what is damaged and what would be lost, `k1s store repair {place}` \
+         makes a good store of the rest and keeps the damaged one",
+        place = .folder.display()
+    )]
+    Damaged {
+        /// The data folder.
+        folder: PathBuf,
+        /// What was found first.
+        error: OpenError,
+    },
+    /// The folder cannot be used: of a newer version, not accessible, read-only.
     #[error(transparent)]
     Disk(OpenError),
     /// etcd does not answer, or not as it should.
@@ -65,16 +81,15 @@ pub enum StartError {
     Task(#[from] TaskError),
 }
 
-impl From<OpenError> for StartError {
-    fn from(error: OpenError) -> StartError {
+impl StartError {
+    pub(super) fn disk(folder: &Path, error: OpenError) -> StartError {
         match error {
             OpenError::Locked { folder, holder } => StartError::FolderInUse { folder, holder },
+            OpenError::Damaged { .. } => StartError::Damaged { folder: folder.to_owned(), error },
             other => StartError::Disk(other),
         }
     }
-}
 
-impl StartError {
     pub(super) fn listen(address: SocketAddr, error: io::Error) -> StartError {
         match error.kind() {
             io::ErrorKind::AddrInUse => StartError::PortInUse { address },
