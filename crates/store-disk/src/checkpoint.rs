@@ -150,9 +150,15 @@ impl Checkpoint {
     }
 
     /// Which records of a segment it says are dead, if it knows that segment.
-    pub(crate) fn dead_of(&self, id: u64, header: Option<(u64, Revision)>) -> Option<&Bits> {
+    pub(crate) fn dead_of(&self, id: u64, header: (u64, Revision)) -> Option<&Bits> {
         let of = self.dead.iter().find(|of| of.id == id)?;
-        header.is_none_or(|header| header == (of.from, of.cleaned)).then_some(&of.dead)
+        (header == (of.from, of.cleaned)).then_some(&of.dead)
+    }
+
+    /// The same of a segment whose header is damaged, if it has as many records as the one that this knows.
+    pub(crate) fn dead_among(&self, id: u64, records: usize) -> Option<&Bits> {
+        let of = self.dead.iter().find(|of| of.id == id)?;
+        (of.records as usize == records).then_some(&of.dead)
     }
 
     /// The first of the segments that one stands for, if it knows that.

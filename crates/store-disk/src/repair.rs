@@ -206,8 +206,9 @@ pub fn repair_folder(
         return Ok(Repaired::Finished { store });
     }
     suitable(&folder)?;
-    let (report, Some(survey)) = examine(&folder, progress)? else {
-        return Ok(Repaired::Sound(examine(&folder, &mut |_| {})?.0));
+    let (report, survey) = match examine(&folder, progress)? {
+        (report, Some(survey)) => (report, survey),
+        (report, None) => return Ok(Repaired::Sound(report)),
     };
     let Some(output) = output else {
         make(&beside, &survey, progress)?;

@@ -39,15 +39,15 @@ impl Reserve {
         self.left
     }
 
-    /// Fills it up, as far as there is room.
+    /// Fills it up. If there is no room for all of it, it takes up none: somebody may need that.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         if self.left == self.wanted {
             return Ok(());
         }
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.path)?;
-        let filled = self.write(&file);
-        self.left = file.metadata()?.len();
-        filled
+        self.write(&file).inspect_err(|_| drop(file.set_len(self.left)))?;
+        self.left = self.wanted;
+        Ok(())
     }
 
     fn write(&self, file: &fs::File) -> io::Result<()> {

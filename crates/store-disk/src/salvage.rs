@@ -118,6 +118,8 @@ struct Surveyor {
     keys: BTreeMap<Bytes, Known>,
     /// Writes of revisions that are missing, and whose they were is not known.
     unknown: Vec<(Revision, Revision)>,
+    /// The revision after the last that was found.
+    reached: Revision,
 }
 
 /// Reads a store, whatever is damaged in it.
@@ -142,8 +144,14 @@ pub(crate) fn survey(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Res
         Err(OpenError::Damaged { path, reason }) => problems.push(format!("{}: {reason}", path.display())),
         Err(error) => return Err(error),
     }
-    let surveyor =
-        Surveyor { acknowledged, checkpoint, problems, keys: BTreeMap::new(), unknown: Vec::new() };
+    let surveyor = Surveyor {
+        acknowledged,
+        checkpoint,
+        problems,
+        keys: BTreeMap::new(),
+        unknown: Vec::new(),
+        reached: Revision::FIRST,
+    };
     surveyor.run(folder, progress)
 }
 
@@ -205,9 +213,13 @@ impl Surveyor {
     /// Takes in what is in one segment.
     fn segment(&mut self, file: usize, scan: &Scan, next: Option<&Scan>, later: &[Scan]) {
         let origin = scan.origin();
-        let dead = self.checkpoint.as_ref().map(|checkpoint| {
+        let dead = self.checkpoint.as_ref().and_then(|checkpoint| match origin {
             // What the checkpoint does not know has come, or has been cleaned, since.
-            checkpoint.dead_of(scan.id, origin).cloned().unwrap_or_default()
+            Some(origin) => Some(checkpoint.dead_of(scan.id, origin).cloned().unwrap_or_default()),
+            None => {
+                let records = scan.listed.as_ref().map_or(scan.records.len(), Vec::len);
+                checkpoint.dead_among(scan.id, records).cloned()
+            }
         });
         // A record of a deletion may have been left out of a later segment, while what it deleted is here.
         let cleaned = origin.map_or(Revision::FIRST, |(_, cleaned)| cleaned);
@@ -248,10 +260,14 @@ impl Surveyor {
                 }
                 if next.is_none() {
                     let last = listed.last().map(|(_, head)| head.pointer.revision.next());
-                    self.until_acknowledged(last.unwrap_or(first_of(scan)));
+                    self.until_acknowledged(last.unwrap_or(self.first_of(scan)));
                 }
             }
             None => self.gaps(scan, next, &mut events),
+        }
+        let listed = scan.listed.as_ref().and_then(|listed| listed.last()).map(|(_, head)| head.pointer);
+        if let Some(last) = listed.max(scan.records.last().map(|last| last.pointer)) {
+            self.reached = last.revision.next();
         }
         events.sort_by_key(|(pointer, ..)| *pointer);
         for (pointer, key, event) in events {
@@ -270,7 +286,7 @@ impl Surveyor {
     fn gaps(&mut self, scan: &Scan, next: Option<&Scan>, events: &mut Vec<(Pointer, Bytes, Event)>) {
         // Up to here, records may have been left out.
         let cleaned = scan.origin().map(|(_, cleaned)| cleaned);
-        let mut expected = Pointer::new(first_of(scan), 0);
+        let mut expected = Pointer::new(self.first_of(scan), 0);
         for whole in &scan.records {
             if whole.pointer > expected {
                 self.gap(scan, expected, whole.pointer, cleaned, events);
@@ -341,6 +357,12 @@ impl Surveyor {
         if let Some(acknowledged) = self.acknowledged.filter(|acknowledged| *acknowledged >= first) {
             self.unknown.push((first, acknowledged));
         }
+    }
+
+    /// The first revision that a segment can have.
+    fn first_of(&self, scan: &Scan) -> Revision {
+        // An empty store is at the first revision: no record has that.
+        scan.begin().unwrap_or(self.reached).max(Revision::new(2))
     }
 
     fn finish(mut self, chain: &[Scan]) -> Survey {
@@ -416,10 +438,4 @@ enum Event {
     Value { place: Place, size: u32, in_doubt: bool },
     Deleted,
     Lost,
-}
-
-/// The first revision that a segment can have.
-fn first_of(scan: &Scan) -> Revision {
-    // An empty store is at the first revision: no record has that.
-    scan.begin().unwrap_or(Revision::FIRST).max(Revision::new(2))
 }

@@ -87,7 +87,9 @@ pub(crate) fn ids(folder: &Path) -> io::Result<Vec<u64>> {
     let mut ids = Vec::new();
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
-        ids.extend(name.to_str().and_then(|name| name.strip_suffix(".log")?.parse::<u64>().ok()));
+        let id = name.to_str().and_then(|name| name.strip_suffix(".log")?.parse::<u64>().ok());
+        // They are numbered from 1.
+        ids.extend(id.filter(|id| *id > 0));
     }
     ids.sort_unstable();
     Ok(ids)
