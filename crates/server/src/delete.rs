@@ -154,13 +154,27 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
         let old = cx.resource.read(&stored)?;
         check_preconditions(cx, options, &old, &stored)?;
         admission::before_delete(cx, &old).await?;
-        let marked = mark(cx, options, &old);
+        let (object, is_gone) = mark(cx, options, &old);
+        if is_gone && options.dry_run {
+            return Ok(Deleted::Gone(old));
+        }
+        let (mut old, mut revision) = (old, stored.revision);
+        // Who watches a pod sees that its time is over before it is gone. A server that is killed in between leaves it like
+        // that, and the next DELETE ends it.
+        if is_gone && is_pod(cx) && object != old {
+            let value = cx.resource.encode(&object)?;
+            revision = match cx.tenant.store().update(key.clone(), value, revision).await {
+                Ok(revision) => revision,
+                Err(Error::Conflict(_)) => continue,
+                Err(error) => return Err(errors::store(&error)),
+            };
+            old = object.clone();
+            metadata_mut(&mut old).insert("resourceVersion".into(), revision.to_string().into());
+        }
+        let marked = (!is_gone).then_some(object);
         let outcome = match &marked {
             None => {
-                if options.dry_run {
-                    return Ok(Deleted::Gone(old));
-                }
-                let txn = Txn::new().delete(key.clone(), Precondition::Revision(stored.revision));
+                let txn = Txn::new().delete(key.clone(), Precondition::Revision(revision));
                 let txn = admission::release(cx, &old).await?.into_iter().fold(txn, Txn::op);
                 cx.tenant.store().txn(txn).await
             }
@@ -174,7 +188,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             (Ok(_), None) => {
                 lifecycle::after_delete(cx, &old);
                 lifecycle::after_any(cx, &old, Fate::Deleted);
-                return Ok(Deleted::Gone(gone_view(cx, old)));
+                return Ok(Deleted::Gone(old));
             }
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
@@ -187,19 +201,8 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
     }
 }
 
-/// A pod that goes at once is shown with a grace period that has run out.
-fn gone_view(cx: &Cx, mut object: Value) -> Value {
-    if cx.resource.kind == "Pod" && cx.resource.group.is_empty() {
-        let now = crate::time::stamp(cx.tenant.env());
-        let metadata = metadata_mut(&mut object);
-        if !metadata.contains_key("deletionTimestamp") {
-            metadata.insert("deletionTimestamp".into(), now.into());
-            let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or(0) + 1;
-            metadata.insert("generation".into(), generation.into());
-        }
-        metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
-    }
-    object
+fn is_pod(cx: &Cx) -> bool {
+    cx.resource.kind == "Pod" && cx.resource.group.is_empty()
 }
 
 fn check_preconditions(cx: &Cx, options: &Options, old: &Value, stored: &Stored) -> Result<(), Status> {
@@ -221,8 +224,8 @@ fn check_preconditions(cx: &Cx, options: &Options, old: &Value, stored: &Stored)
     Ok(())
 }
 
-/// The object with its marks of deletion, if it has to wait for something; `None` if it can go at once.
-fn mark(cx: &Cx, options: &Options, old: &Value) -> Option<Value> {
+/// The object with its marks of deletion, and whether it can go at once.
+fn mark(cx: &Cx, options: &Options, old: &Value) -> (Value, bool) {
     let mut object = old.clone();
     let wait = grace(cx, options, old);
     let finalizers_now = wanted_finalizers(cx, options, old);
@@ -239,23 +242,30 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> Option<Value> {
     // A grace period can be shortened, never made longer.
     let wait = if marked_before { old_grace.map_or(wait, |old| old.min(wait)) } else { wait };
     if !marked_before || old_grace.is_some_and(|old| wait < old) {
-        let at = now.checked_add(jiff::SignedDuration::from_secs(wait)).unwrap_or(now);
+        // Shortened, it counts from when the object was first deleted.
+        let ends: Option<jiff::Timestamp> = meta_text(old, "deletionTimestamp").parse().ok();
+        let (from, wait_from) = match ends.zip(old_grace).filter(|_| marked_before) {
+            Some((ends, old_grace)) => (ends, wait.saturating_sub(old_grace)),
+            None => (now, wait),
+        };
+        let at = from.checked_add(jiff::SignedDuration::from_secs(wait_from)).unwrap_or(now);
         metadata.insert("deletionTimestamp".into(), crate::time::format(at).into());
         if !matches!(&*cx.resource.kind, "Namespace" | "CustomResourceDefinition") {
             metadata.insert("deletionGracePeriodSeconds".into(), wait.into());
         }
         let counts = cx.resource.has_generation() && cx.resource.kind != "CustomResourceDefinition";
-        if !marked_before && counts && (wait > 0 || !finalizers_now.is_empty()) {
+        if !marked_before && counts && (wait > 0 || !finalizers_now.is_empty() || is_pod(cx)) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
             metadata.insert("generation".into(), generation.into());
         }
     }
-    (!is_gone(&object)).then_some(object)
+    let gone = is_gone(&object);
+    (object, gone)
 }
 
 /// How long an object has to end by itself: pods on a node have some time, everything else goes at once.
 fn grace(cx: &Cx, options: &Options, old: &Value) -> i64 {
-    if cx.resource.kind != "Pod" || !cx.resource.group.is_empty() {
+    if !is_pod(cx) {
         return 0;
     }
     let phase = old["status"]["phase"].as_str().unwrap_or_default();
