@@ -4,14 +4,15 @@ use std::{
     fs, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use clap::Args;
 use k1s::{
-    Runtime, RuntimeBuilder, StartError, StopError,
+    Election, Runtime, RuntimeBuilder, StartError, StopError,
     controllers::ControllersOptions,
     env::Env,
-    runtime::shutdown_on_signals,
+    runtime::{leader::LeaderElectionOptions, shutdown_on_signals},
     server::{ServerOptions, TlsFiles, Tokens},
     write_kubeconfig,
 };
@@ -59,6 +60,16 @@ pub(crate) struct Options {
     /// More users: lines of `token,user,uid,"group1,group2"`.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_auth_file: Option<PathBuf>,
+    /// With --etcd: for how long other servers leave it to this one to run the controllers after it was last heard of. One that
+    /// is stopped hands over at once.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
+    pub(crate) leader_elect_lease_duration: Duration,
+    /// With --etcd: for how long this server runs the controllers without a successful renewal of its lease.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub(crate) leader_elect_renew_deadline: Duration,
+    /// With --etcd: the time between two attempts to get the lease, or to renew it.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
+    pub(crate) leader_elect_retry_period: Duration,
     /// Leaves the dependents of deleted objects alone, as a bare kube-apiserver (an envtest) does.
     #[arg(long)]
     pub(crate) disable_garbage_collection: bool,
@@ -113,6 +124,12 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         .env(env)
         .listen(SocketAddr::new(options.bind, options.port))
         .server_options(server_options(&options)?)
+        .election(Election::IfSharedWith(LeaderElectionOptions {
+            lease_duration: options.leader_elect_lease_duration,
+            renew_deadline: options.leader_elect_renew_deadline,
+            retry_period: options.leader_elect_retry_period,
+            ..LeaderElectionOptions::default()
+        }))
         .controllers(ControllersOptions {
             garbage_collection: !options.disable_garbage_collection,
             ..ControllersOptions::default()
@@ -174,6 +191,21 @@ fn server_options(options: &Options) -> Result<ServerOptions, Error> {
             Tokens::parse(&read(path)?).map_err(|reason| Error::Tokens { path: path.clone(), reason })?;
     }
     Ok(server)
+}
+
+/// `15s`, `500ms`, `2m`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let milliseconds = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(format!("{text:?} is no duration; write a number and its unit: 500ms, 15s, 2m")),
+    };
+    let number: u32 = number.parse().map_err(|error| format!("{text:?} is no duration: {error}"))?;
+    Ok(Duration::from_millis(u64::from(number) * milliseconds))
 }
 
 fn read(path: &Path) -> Result<String, Error> {

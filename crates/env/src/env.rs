@@ -27,12 +27,12 @@ use crate::virtual_clock::{Timeline, VirtualClock};
 #[derive(Clone)]
 pub struct Env {
     inner: Arc<Inner>,
+    registry: Arc<Registry>,
 }
 
 struct Inner {
     clock: Clock,
     random: Random,
-    registry: Arc<Registry>,
     /// Only a simulation asks whether its tasks have settled, so only there do they pay for it.
     activity: Option<Arc<Activity>>,
 }
@@ -56,7 +56,15 @@ impl Env {
     }
 
     fn new(clock: Clock, random: Random, activity: Option<Arc<Activity>>) -> Env {
-        Env { inner: Arc::new(Inner { clock, random, registry: Arc::default(), activity }) }
+        Env { inner: Arc::new(Inner { clock, random, activity }), registry: Arc::default() }
+    }
+
+    /// A part of this environment: the same clock and the same random numbers, with a count of its own of the tasks that are
+    /// started by it. They are tasks of this environment, too. For something that has to know that all its tasks have
+    /// ended, whatever else runs.
+    #[must_use]
+    pub fn scope(&self) -> Env {
+        Env { inner: Arc::clone(&self.inner), registry: self.registry.child() }
     }
 
     /// Now, on the monotonic clock.
@@ -150,7 +158,7 @@ impl Env {
         F::Output: Send + 'static,
     {
         let name = name.into();
-        let counted = self.inner.registry.count(name.clone(), Kind::Task);
+        let counted = self.registry.count(name.clone(), Kind::Task);
         task::spawn(name, counted, self.inner.activity.as_ref(), f)
     }
 
@@ -165,7 +173,7 @@ impl Env {
         T: Send + 'static,
     {
         let name = name.into();
-        let counted = self.inner.registry.count(name.clone(), Kind::Blocking);
+        let counted = self.registry.count(name.clone(), Kind::Blocking);
         task::spawn_blocking(name, counted, self.inner.activity.as_ref(), f)
     }
 
@@ -180,19 +188,19 @@ impl Env {
         T: Send + 'static,
     {
         let name = name.into();
-        let counted = self.inner.registry.count(name.clone(), Kind::Thread);
+        let counted = self.registry.count(name.clone(), Kind::Thread);
         task::spawn_thread(&name, counted, f)
     }
 
     /// What was started by this environment and has not ended, sorted by name; empty if nothing is left.
     pub fn tasks(&self) -> Vec<TaskInfo> {
-        self.inner.registry.infos()
+        self.registry.infos()
     }
 
     /// Waits until nothing runs that this environment started. It ends at the first moment at which
     /// that is so; in a task of the same environment, it never does.
     pub async fn tasks_ended(&self) {
-        self.inner.registry.ended().await;
+        self.registry.ended().await;
     }
 }
 
@@ -208,6 +216,6 @@ impl fmt::Debug for Env {
             Clock::System => "system",
             Clock::Virtual(_) => "simulated",
         };
-        f.debug_struct("Env").field("kind", &kind).field("running", &self.inner.registry.running()).finish()
+        f.debug_struct("Env").field("kind", &kind).field("running", &self.registry.running()).finish()
     }
 }

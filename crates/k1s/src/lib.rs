@@ -48,10 +48,12 @@ pub use k8s_openapi;
 pub use kube;
 
 mod control_plane;
+mod election;
 mod embedded;
 pub mod manifests;
 
-pub use control_plane::ControlPlane;
+pub use control_plane::{ControlPlane, ControlPlaneError, ControlPlaneOptions};
+pub use election::Election;
 pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError, write_kubeconfig};
 
 #[cfg(doctest)]

@@ -27,6 +27,7 @@
 //! ```
 
 mod admission;
+mod advertise;
 mod auth;
 mod body;
 mod cache;
@@ -64,7 +65,7 @@ mod write;
 pub use auth::{Tokens, User};
 pub use body::Body;
 pub use k1s_object::Status;
-pub use options::{ServerOptions, TenantEvent, TenantHook};
+pub use options::{CONTROLLERS_LEASE, ServerOptions, TenantEvent, TenantHook};
 pub use pki::{Authority, PkiError, TlsFiles, certificate};
 pub use serve::{Listener, ServedCertificate, serve};
 pub use server::ApiServer;

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     admission::{self, mentioning},
+    advertise,
     context::Cx,
     errors, metadata,
     resource::Resource,
@@ -55,6 +56,9 @@ pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Statu
             Ok(_) | Err(k1s_store::Error::Conflict(_)) => {}
             Err(error) => return Err(errors::store(&error)),
         }
+    }
+    if let Err(error) = advertise::reconcile(tenant).await {
+        tracing::warn!(tenant = %tenant.name, %error, "the Service kubernetes does not lead to this server");
     }
     if is_new {
         return Ok(());
@@ -100,7 +104,8 @@ async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
     let service = json!({
         "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
         "spec": {"clusterIP": std::net::Ipv4Addr::from(first).to_string(),
-            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}], "type": "ClusterIP"},
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": advertise::target_port(tenant)}],
+            "type": "ClusterIP"},
     });
     ensure(tenant, ("", "v1", "services"), "default", service).await?;
     ensure_all(tenant, bootstrap_objects(tenant)).await
@@ -251,15 +256,17 @@ pub(crate) fn after_any(cx: &Cx, object: &Value, fate: Fate) {
     if tenant.has_controllers() {
         return;
     }
-    let metadata = &object["metadata"];
-    let deleting = fate != Fate::Deleted && metadata["deletionTimestamp"].is_string();
-    let filled = |field: &str| metadata[field].as_array().is_some_and(|list| !list.is_empty());
+    let meta = &object["metadata"];
+    let deleting = fate != Fate::Deleted && meta["deletionTimestamp"].is_string();
+    let filled = |field: &str| meta[field].as_array().is_some_and(|list| !list.is_empty());
     let waits = |name: &Value| name == "foregroundDeletion" || name == "orphan";
     let owned = filled("ownerReferences") || deleting && finalizers(object).iter().any(waits);
-    let name = metadata["name"].as_str().unwrap_or_default();
+    let name = meta["name"].as_str().unwrap_or_default();
+    let namespace = || meta["namespace"].as_str().unwrap_or_default();
     let needed = match (&*cx.resource.kind, cx.resource.storage_group()) {
-        ("Namespace", "") | ("CustomResourceDefinition", "apiextensions.k8s.io") => deleting || owned,
-        ("Event", "") | ("Lease", "coordination.k8s.io") => true,
+        (_, group) if metadata::is_finished_by_controllers(group, &cx.resource.plural) => deleting || owned,
+        ("Event", "") => true,
+        ("Lease", "coordination.k8s.io") => !metadata::is_controllers_lease(namespace(), name),
         ("ServiceAccount", "") => fate == Fate::Deleted && name == "default" || owned,
         ("ConfigMap", "") => fate != Fate::Created && name == "kube-root-ca.crt" || owned,
         _ => owned,

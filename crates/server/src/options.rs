@@ -1,6 +1,11 @@
 //! How a server is set up: every number has its default here.
 
-use std::{fmt, net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::auth::{Tokens, User};
 
@@ -26,6 +31,8 @@ pub struct ServerOptions {
     pub future_revision_patience: Duration,
     /// The first address of the services' cluster IPs: a range of 65,536 addresses.
     pub service_network: Ipv4Addr,
+    /// Where clients find this server: the Service `default/kubernetes` of each tenant leads there. `None`: nowhere.
+    pub advertise_address: Option<SocketAddr>,
     /// What `/version` says.
     pub git_version: String,
     /// The certificate authority that `kube-root-ca.crt` holds, as PEM.
@@ -40,13 +47,18 @@ pub struct ServerOptions {
     pub tenant_hook: Option<TenantHook>,
 }
 
+/// The namespace and name of the Lease, in the default tenant, by which servers over one store agree whose controllers run.
+/// That it is renewed is no reason to start controllers.
+pub const CONTROLLERS_LEASE: (&str, &str) = ("kube-system", "k1s-controllers");
+
 /// What a [`TenantHook`] hears.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TenantEvent<'a> {
-    /// There is something in this tenant that controllers have to take care of: an object with owners, a namespace or a
-    /// definition that is being deleted, an Event or a Lease, a default object of a namespace that was changed or
-    /// deleted. Told once per tenant, until it is gone.
+    /// There is something in this tenant that controllers have to take care of: an object with owners, a namespace, a
+    /// definition or something protected from deletion while it is in use (PersistentVolumeClaims, PersistentVolumes,
+    /// VolumeAttributesClasses) that is being deleted, an Event or a Lease, a default object of a namespace that was changed
+    /// or deleted. Told once per tenant, until it is gone.
     Needed(&'a str),
     /// This tenant was deleted.
     Gone(&'a str),
@@ -87,6 +99,7 @@ impl Default for ServerOptions {
             bookmark_interval: Duration::from_secs(60),
             future_revision_patience: Duration::from_secs(3),
             service_network: Ipv4Addr::new(10, 0, 0, 0),
+            advertise_address: None,
             git_version: "v1.37.0+k1s".into(),
             root_ca: String::new(),
             service_account_issuer: "https://kubernetes.default.svc.cluster.local".into(),

@@ -138,6 +138,11 @@ impl ApiServer {
         &self.inner.shared.stop
     }
 
+    /// What everything is kept in.
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.shared.store
+    }
+
     /// The server's environment.
     pub(crate) fn env(&self) -> &Env {
         &self.inner.shared.env

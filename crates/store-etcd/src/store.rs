@@ -78,6 +78,10 @@ impl EtcdStore {
 
 #[async_trait]
 impl Store for EtcdStore {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     async fn revision(&self) -> Result<Revision> {
         let shared = self.shared();
         shared.check_open()?;

@@ -46,6 +46,12 @@ pub trait Store: Send + Sync + 'static {
     /// [`Error::Closed`](crate::Error::Closed). Closing twice is fine.
     async fn close(&self) -> Result<()>;
 
+    /// Whether other processes may use the same data at the same time. What only one of them may do is then a matter of an
+    /// election.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Gives `key` its first value.
     async fn create(&self, key: Bytes, value: Bytes) -> Result<Revision> {
         self.txn(Txn::new().put(key, value, Precondition::Absent)).await

@@ -3,9 +3,12 @@
 use std::{io, net::SocketAddr, path::PathBuf};
 
 use k1s_env::{StillRunning, TaskError};
+use k1s_runtime::leader::InvalidOptions;
 use k1s_server::Status;
 use k1s_store_disk::OpenError;
 use k1s_store_etcd::ConnectError;
+
+use crate::ControlPlaneError;
 
 /// Why a [`Runtime`](crate::Runtime) does not start.
 #[derive(Debug, thiserror::Error)]
@@ -60,9 +63,21 @@ pub enum StartError {
     /// The server does not start: the tenant's name is none, or the store fails.
     #[error("the API server does not start: {0}")]
     Server(#[from] Status),
+    /// The election of whose controllers run is not described as it must be.
+    #[error("the election of whose controllers run: {0}")]
+    Election(#[from] InvalidOptions),
     /// A task of the start did not come to its end.
     #[error(transparent)]
     Task(#[from] TaskError),
+}
+
+impl From<ControlPlaneError> for StartError {
+    fn from(error: ControlPlaneError) -> StartError {
+        match error {
+            ControlPlaneError::Server(status) => StartError::Server(status),
+            ControlPlaneError::Election(error) => StartError::Election(error),
+        }
+    }
 }
 
 impl From<OpenError> for StartError {
@@ -96,4 +111,7 @@ pub enum StopError {
     /// The listener failed.
     #[error("the listener failed: {0}")]
     Listener(String),
+    /// Tasks of the runtime go on.
+    #[error("tasks have not ended: {}", .0.join(", "))]
+    Tasks(Vec<String>),
 }

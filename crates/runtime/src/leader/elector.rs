@@ -1,8 +1,10 @@
 //! A candidate: waits for its turn.
 
+use std::sync::Arc;
+
 use k1s_env::{Env, Instant};
 use kube::Client;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -19,6 +21,8 @@ pub struct LeaderElector {
     identity: String,
     metrics: LeaderMetrics,
     leader: watch::Sender<Option<String>>,
+    rival: watch::Sender<Option<String>>,
+    wake: Arc<Notify>,
     seen: Option<Observation>,
     /// Until when another one may be in office, by what was last seen of it.
     others_until: Option<Instant>,
@@ -53,6 +57,8 @@ impl LeaderElector {
             identity,
             metrics: LeaderMetrics::default(),
             leader: watch::Sender::new(None),
+            rival: watch::Sender::new(None),
+            wake: Arc::default(),
             seen: None,
             others_until: None,
             uncertain: Vec::new(),
@@ -77,6 +83,20 @@ impl LeaderElector {
     #[must_use]
     pub fn leader(&self) -> watch::Receiver<Option<String>> {
         self.leader.subscribe()
+    }
+
+    /// Another candidate that renewed the Lease while this one looked on: it is alive. That a Lease has a holder says less, it
+    /// may be one that was killed.
+    #[must_use]
+    pub fn rival(&self) -> watch::Receiver<Option<String>> {
+        self.rival.subscribe()
+    }
+
+    /// Notified, it looks at the Lease at once and not only after the retry period: for who hears by a watch that the Lease was
+    /// given back.
+    #[must_use]
+    pub fn wake(&self) -> Arc<Notify> {
+        Arc::clone(&self.wake)
     }
 
     /// Waits to be elected. `None` if `cancel` came first; then it holds nothing.
@@ -137,6 +157,7 @@ impl LeaderElector {
         let next = until.map_or(next, |until| next.min(until));
         tokio::select! {
             () = env.sleep_until(next) => {}
+            () = self.wake.notified() => {}
             () = cancel.cancelled() => {}
         }
     }
@@ -166,7 +187,14 @@ impl LeaderElector {
             .as_ref()
             .and_then(|lease| self.uncertain.iter().find(|term| term.is_shown_by(lease)).cloned());
         if let (Some(lease), None) = (&found, &begun) {
-            Observation::update(&mut self.seen, lease, now);
+            let renewed = Observation::update(&mut self.seen, lease, now);
+            if let Some(holder) = holder(lease).filter(|_| renewed) {
+                self.rival.send_if_modified(|rival| {
+                    let changed = rival.as_deref() != Some(holder);
+                    *rival = Some(holder.to_owned());
+                    changed
+                });
+            }
             self.others_until = self.seen.as_ref().and_then(|seen| seen.held_until(options.lease_duration));
         }
         // Also if the Lease is gone, or if it is our own by a request that came late: its holder may not know yet.

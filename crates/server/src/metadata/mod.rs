@@ -16,6 +16,7 @@
 
 mod follow;
 mod select;
+mod unfinished;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -23,8 +24,8 @@ use http::Response;
 use k1s_object::Status;
 use k1s_store::{Range, Revision};
 
-use self::select::Selection;
-pub(crate) use self::select::{split_key, waits};
+pub(crate) use self::select::{is_controllers_lease, is_finished_by_controllers, split_key, waits};
+use self::{select::Selection, unfinished::Tally};
 use crate::{
     auth::Target, body::Body, errors, request::Query, resource::Resource, respond, stored::Stored,
     tenant::Tenant,
@@ -99,6 +100,7 @@ async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Sta
 pub(crate) async fn is_anything_left(tenant: &Arc<Tenant>) -> Result<bool, Status> {
     let prefix = crate::tenant::prefix(&tenant.name);
     let mut range = Range::prefix(prefix.clone()).limit(PAGE);
+    let mut tally = Tally::default();
     loop {
         let page = tenant.store().range(range.clone()).await.map_err(|error| errors::store(&error))?;
         for entry in &page.entries {
@@ -106,8 +108,9 @@ pub(crate) async fn is_anything_left(tenant: &Arc<Tenant>) -> Result<bool, Statu
             if waits(&key, &entry.value) {
                 return Ok(true);
             }
+            tally.count(&key);
         }
-        let Some(last) = page.entries.last().filter(|_| page.more) else { return Ok(false) };
+        let Some(last) = page.entries.last().filter(|_| page.more) else { return Ok(!tally.is_complete()) };
         range = range.start([&*last.key, b"\0"].concat()).at(page.revision);
     }
 }
