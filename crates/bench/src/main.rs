@@ -5,6 +5,7 @@
 //! A ratio says how many times better than the peer: above 1 is better, whatever the unit.
 
 mod crash;
+mod failover;
 mod report;
 mod runtime;
 mod server;
@@ -35,6 +36,8 @@ enum Suite {
     Soak(soak::Options),
     /// Kills a process that writes to a disk store, over and over, and looks for what was lost
     Crash(crash::Options),
+    /// Two servers on one etcd, killed in turns while namespaces and owners are deleted: everything is collected, each once
+    Failover(failover::Options),
     /// One backend at one size, in a process of its own (used by `store`)
     #[command(hide = true)]
     StorePart(store::PartOptions),
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
             Suite::Runtime(options) => runtime::run(options).await,
             Suite::Soak(options) => soak::run(options).await,
             Suite::Crash(options) => crash::run(options).await,
+            Suite::Failover(options) => failover::run(options).await,
             Suite::StorePart(options) => store::run_part(options).await,
             Suite::Operator(options) => runtime::run_operator(options).await,
             Suite::CachePart(options) => runtime::run_cache(options).await,

@@ -273,3 +273,26 @@ async fn nothing_to_wait_for_is_over_at_once() {
 fn a_task_needs_a_runtime() {
     drop(Env::system().spawn("homeless", async {}));
 }
+
+#[tokio::test]
+async fn a_scope_counts_its_own_tasks_and_its_environment_counts_them_too() {
+    let env = Env::system();
+    let (one, other) = (env.scope(), env.scope());
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let inside = one.spawn("inside", async move { drop(ended.await) });
+    let (release, released) = tokio::sync::oneshot::channel::<()>();
+    let outside = env.spawn("outside", async move { drop(released.await) });
+    let names = |env: &Env| env.tasks().iter().map(|task| task.name.to_string()).collect::<Vec<_>>();
+    assert_eq!(
+        (names(&env), names(&one), names(&other)),
+        (vec!["inside".to_owned(), "outside".to_owned()], vec!["inside".to_owned()], vec![])
+    );
+    other.tasks_ended().await;
+    drop(end);
+    one.tasks_ended().await;
+    inside.await.unwrap();
+    assert_eq!(names(&env), ["outside"]);
+    drop(release);
+    outside.await.unwrap();
+    env.tasks_ended().await;
+}

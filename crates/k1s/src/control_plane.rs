@@ -103,12 +103,11 @@ impl ControlPlane {
         }
         // What was there before anybody could ask for something: what happens from here on is told by the hook.
         let before = store.revision().await.map_err(|error| Status::internal(error.to_string()))?;
-        let default_tenant = server.default_tenant.clone();
         let server = ApiServer::new(env.clone(), store, server).await?;
         let stop = CancellationToken::new();
         let task = match election {
             Some(election) => {
-                let inside = server.find_tenant(&default_tenant).await?.as_user(User::admin());
+                let inside = server.tenant(election::TENANT).await?.as_user(User::admin());
                 let client = kube::Client::new(inside, "default");
                 let (server, controllers) = (server.clone(), Arc::clone(&controllers));
                 let candidate =

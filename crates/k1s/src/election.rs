@@ -32,7 +32,7 @@ use crate::control_plane::{find, tell};
 
 /// Whether the controllers of a control plane run always, or only while it is the leader.
 ///
-/// The leader is who holds a Lease in the default tenant, [`CONTROLLERS_LEASE`]. It is given back when a control plane is
+/// The leader is who holds a Lease in the tenant `default`, [`CONTROLLERS_LEASE`]. It is given back when a control plane is
 /// stopped, and another one takes over at once; the Lease of one that was killed runs out. A leader looks through the store
 /// for tenants in which something was left undone, and hears of what the others are asked to do.
 ///
@@ -73,13 +73,16 @@ impl Election {
     }
 }
 
+/// The tenant of the Lease. Not what a server takes for its default tenant: those over one store may differ in that.
+pub(crate) const TENANT: &str = "default";
+
 /// How long is waited after a failure to follow the store.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// A control plane that stands for election.
 pub(crate) struct Candidate {
     pub(crate) env: Env,
-    /// Of the default tenant.
+    /// Of the tenant with the Lease.
     pub(crate) client: kube::Client,
     pub(crate) server: ApiServer,
     pub(crate) controllers: Arc<TenantControllers>,

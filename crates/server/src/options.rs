@@ -47,7 +47,7 @@ pub struct ServerOptions {
     pub tenant_hook: Option<TenantHook>,
 }
 
-/// The namespace and name of the Lease, in the default tenant, by which servers over one store agree whose controllers run.
+/// The namespace and name of the Lease, in the tenant `default`, by which servers over one store agree whose controllers run.
 /// That it is renewed is no reason to start controllers.
 pub const CONTROLLERS_LEASE: (&str, &str) = ("kube-system", "k1s-controllers");
 
