@@ -194,7 +194,7 @@ impl Protection {
     ) -> Result<bool, BoxError> {
         let Some(objects) = self.objects("", plural).await? else { return Ok(false) };
         let found = objects.live().pages(options.limit(PAGE)).collect().await?;
-        Ok(found.iter().any(|one| uses(one)))
+        Ok(found.iter().any(uses))
     }
 }
 
