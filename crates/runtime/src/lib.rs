@@ -62,6 +62,8 @@ pub mod kind;
 pub mod leader;
 pub mod manager;
 pub mod metrics;
+mod owners;
+mod panics;
 pub mod predicate;
 pub mod queue;
 pub mod reconcile;
@@ -76,7 +78,7 @@ pub use controller::{Controller, ControllerOptions};
 pub use event::Event;
 pub use handler::Handler;
 pub use key::{ObjectKey, Request};
-pub use kind::{Form, Kind, Object, kind, metadata};
+pub use kind::{Form, GroupKind, Kind, Object, kind, metadata};
 pub use manager::{
     Connect, IdleOptions, Manager, ManagerError, ManagerOptions, runnable, shutdown_on_signals,
 };

@@ -14,7 +14,7 @@ use parking_lot::RwLock;
 use super::{
     ApplyOptions, CreateOptions, DeleteAllOfOptions, DeleteOptions, Deleted, Error, FieldValidation,
     Interceptor, KindClient, ListOptions, ObjectRef, Patch, PatchOptions, Reader, RestMapper, RestMetrics,
-    SubResourceClient, UpdateOptions, transport::Transport,
+    SubResourceClient, UpdateOptions, telemetry::Telemetry, transport::Transport,
 };
 use crate::{Kind, Object, ObjectKey, cache::Cache};
 
@@ -25,7 +25,8 @@ pub struct ClientOptions {
     pub env: Env,
     /// Where requests are counted.
     pub metrics: Option<RestMetrics>,
-    /// The server's name in metrics: `kube::Client` does not tell it.
+    /// The server's name in metrics. By default the address that its answers come from, since `kube::Client` does not tell
+    /// the name; `in-process` for a server without one.
     pub host: Arc<str>,
     /// Where calls of the server are tracked, as component `client`. When it accepts no more work, calls fail.
     pub tracker: Option<WorkTracker>,
@@ -92,7 +93,8 @@ impl Client {
     pub fn new(client: kube::Client, options: ClientOptions) -> Client {
         let ClientOptions { env, metrics, host, tracker, retries } = options;
         let tracked = tracker.map(|tracker| tracker.component("client"));
-        let transport = Arc::new(Transport { client, env, metrics, host, tracked, retries });
+        let telemetry = Arc::new(Telemetry::new(metrics, host));
+        let transport = Arc::new(Transport { client, env, telemetry, tracked, retries });
         let mapper = RestMapper::new(Arc::clone(&transport));
         let shared = Shared { transport, mapper, kinds: RwLock::default() };
         Client { shared: Arc::new(shared), settings: Arc::default() }
@@ -145,6 +147,10 @@ impl Client {
     #[must_use]
     pub fn intercept(&self, interceptor: impl Interceptor) -> Client {
         self.with(|settings| settings.interceptors.push(Arc::new(interceptor)))
+    }
+
+    pub(crate) fn telemetry(&self) -> Arc<Telemetry> {
+        Arc::clone(&self.shared.transport.telemetry)
     }
 
     /// Where time comes from.

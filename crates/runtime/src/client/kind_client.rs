@@ -1,12 +1,12 @@
 //! The verbs for one kind.
 
-use std::{any::TypeId, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 use http::Method;
 use kube::{
     api::ApiResource,
-    core::{ClusterResourceScope, GroupVersionKind, NamespaceResourceScope, Status, response::StatusDetails},
+    core::{Status, response::StatusDetails},
     discovery::Scope,
 };
 use serde::Serialize;
@@ -20,7 +20,7 @@ use super::{
     transport::{JSON, METADATA, Outgoing},
     written::has_ended,
 };
-use crate::{Form, Kind, Object, ObjectKey};
+use crate::{Form, Kind, Object, ObjectKey, kind::static_scope};
 
 /// The verbs of a [`Client`] for objects of one kind: typed, dynamic, or metadata alone. Cheap to clone.
 pub struct KindClient<K: Object> {
@@ -103,9 +103,7 @@ impl<K: Object> KindClient<K> {
         if let Some(scope) = static_scope::<K>() {
             return Ok(scope == Scope::Namespaced);
         }
-        let ApiResource { group, version, kind, .. } = self.resource();
-        let gvk = GroupVersionKind::gvk(group, version, kind);
-        Ok(self.client.rest_mapper().mapping(&gvk).await?.is_namespaced())
+        self.client.rest_mapper().is_namespaced(&self.kind.group_version_kind()).await
     }
 
     /// Reads an object. As the cache has it, if there is one.
@@ -534,18 +532,6 @@ pub(super) fn checked<'a>(call: &Call<'_>, segment: Option<&'a str>) -> Result<O
     match segment.filter(bad) {
         Some(text) => Err(Error::invalid(call.target(), format!("{text:?} cannot be part of a path"))),
         None => Ok(segment),
-    }
-}
-
-/// The scope that a type knows.
-pub(super) fn static_scope<K: Object>() -> Option<Scope> {
-    let scope = TypeId::of::<K::Scope>();
-    if scope == TypeId::of::<NamespaceResourceScope>() {
-        Some(Scope::Namespaced)
-    } else if scope == TypeId::of::<ClusterResourceScope>() {
-        Some(Scope::Cluster)
-    } else {
-        None
     }
 }
 

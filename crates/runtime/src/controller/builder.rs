@@ -7,8 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Controller, ControllerOptions, Counts, Inner, Sources};
 use crate::{
-    Kind, Manager, Object, ObjectKey, Reconciler,
+    Manager, Object, ObjectKey, Reconciler,
     handler::Handler,
+    owners::OwnerKind,
     predicate::MetaPredicate,
     queue::{Key, Queue, QueueOptions},
     source::{self, Source, Watch},
@@ -49,14 +50,6 @@ struct Primary {
 
 /// A source, or one that can be made when the primary kind is known.
 type Pending<R> = Box<dyn FnOnce(Option<&OwnerKind>) -> Result<Box<dyn Source<R>>, BuildError> + Send>;
-
-/// A kind as the owner of others.
-#[derive(Clone)]
-struct OwnerKind {
-    group: String,
-    kind: String,
-    cluster: bool,
-}
 
 /// Why a controller cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -146,7 +139,7 @@ impl<R: Key> Builder<R> {
         }
         let name = match (name, &owner) {
             (Some(name), _) => name,
-            (None, Some(owner)) => owner.kind.to_lowercase(),
+            (None, Some(owner)) => owner.kind().to_lowercase(),
             (None, None) => return Err(BuildError::NoName),
         };
         let sources = sources
@@ -211,20 +204,10 @@ impl<R: Key + From<ObjectKey>> Builder<R> {
         let watch = watch.into();
         self.sources.push(Box::new(move |owner| {
             let owner = owner.ok_or_else(|| BuildError::OwnsWithoutFor(watch.kind.to_string()))?;
-            let handler = Handler::owner_of(&owner.group, &owner.kind, owner.cluster, watch.every_owner);
+            let handler = Handler::owner_of(owner.clone(), watch.every_owner);
             Ok(Box::new(source::kind(watch, handler)))
         }));
         self
-    }
-}
-
-impl OwnerKind {
-    fn of<K: Object>(kind: &Kind<K>) -> OwnerKind {
-        OwnerKind {
-            group: kind.resource().group.clone(),
-            kind: kind.resource().kind.clone(),
-            cluster: kind.is_cluster_scoped(),
-        }
     }
 }
 

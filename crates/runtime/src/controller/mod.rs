@@ -29,6 +29,7 @@ pub use self::{
 use crate::{
     Action, BoxError, Context, Manager, Reconciler, Request,
     cache::{Cache, Problem},
+    panics::catch,
     predicate::MetaPredicate,
     queue::{Key, Queue, QueueState},
     source::{CatchUp, Source, SourceContext, Started},
@@ -252,7 +253,9 @@ impl<R: Key> Inner<R> {
             stop: stop.clone(),
             tasks: Arc::clone(&tasks),
         };
-        let Started { synced, problem, catch_up, guard } = source.start(context).map_err(|error| {
+        let started = catch(|| source.start(context))
+            .unwrap_or_else(|message| Err(format!("panic: {message} [recovered]").into()));
+        let Started { synced, problem, catch_up, guard } = started.map_err(|error| {
             ControllerError::Source { controller: Arc::clone(&self.name), source_name: name.clone(), error }
         })?;
         let running = Running { name, stop, synced: false, problem, catch_up, tasks, _guard: guard };

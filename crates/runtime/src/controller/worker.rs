@@ -1,7 +1,6 @@
 //! Takes requests from the queue and reconciles them.
 
 use std::{
-    any::Any,
     panic::AssertUnwindSafe,
     pin::pin,
     sync::{Arc, atomic::Ordering},
@@ -15,6 +14,7 @@ use tracing::Instrument as _;
 use super::{ControllerError, Inner};
 use crate::{
     Action, BoxError, Context, TerminalError,
+    panics::message,
     queue::{AddOptions, Cause, CauseEvent, Item, Key},
     reconcile::Requeue,
 };
@@ -41,7 +41,12 @@ pub(super) async fn run<R: Key>(
         let (controller, failed) = (Arc::clone(controller), failed.clone());
         let name = format!("controller {}", controller.name);
         workers.push(controller.env.clone().spawn(name, async move {
-            let result = work(&controller).await;
+            // A reconciler's panic is caught in each run; this is one of a rate limiter.
+            let ended = AssertUnwindSafe(work(&controller)).catch_unwind().await;
+            let result = ended.unwrap_or_else(|panic| {
+                let message = format!("panic: {} [recovered]", message(&*panic));
+                Err(ControllerError::Panic { controller: Arc::clone(&controller.name), message })
+            });
             if result.is_err() {
                 failed.cancel();
             }
@@ -214,14 +219,4 @@ fn finish<R: Key>(
     }
     guard.fail();
     Ok(())
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    if let Some(text) = panic.downcast_ref::<&str>() {
-        (*text).to_owned()
-    } else if let Some(text) = panic.downcast_ref::<String>() {
-        text.clone()
-    } else {
-        "something that is not text".to_owned()
-    }
 }

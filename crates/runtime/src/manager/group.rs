@@ -1,13 +1,15 @@
 //! Runnables that are started and stopped together.
 
-use std::{sync::Arc, time::Duration};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use futures_util::FutureExt as _;
 use k1s_env::{Env, Task};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{ManagerError, Runnable};
+use crate::panics::message;
 
 /// A group of runnables. One that is added while the group runs is started at once.
 pub(super) struct Group {
@@ -56,7 +58,11 @@ impl Group {
         let (name, stop, failures) = (runnable.name(), self.stop.clone(), self.failures.clone());
         let known = name.clone();
         let task = self.env.spawn(format!("{}: {name}", self.name), async move {
-            if let Err(error) = runnable.run(stop).await {
+            // One that panics has failed: a manager that goes on without it would look well.
+            let ended = AssertUnwindSafe(runnable.run(stop)).catch_unwind().await;
+            let ended =
+                ended.unwrap_or_else(|panic| Err(format!("panic: {} [recovered]", message(&*panic)).into()));
+            if let Err(error) = ended {
                 let _ = failures.send(ManagerError::Runnable { name, error });
             }
         });

@@ -205,15 +205,16 @@ impl Manager {
         let metrics = options.metrics.clone();
         let mut cache_options = options.cache.clone();
         cache_options.namespaces = cache_options.namespaces.or_else(|| options.namespaces.clone());
-        let requests = RestMetrics::new(&metrics);
-        let cache = Cache::with_metrics(&env, kube.clone(), cache_options, &metrics, Some(requests.clone()));
         let client_options = ClientOptions {
             env: env.clone(),
-            metrics: Some(requests),
+            metrics: Some(RestMetrics::new(&metrics)),
             tracker: Some(work.clone()),
             ..ClientOptions::default()
         };
-        let client = Client::new(kube.clone(), client_options).with_cache(cache.clone());
+        let client = Client::new(kube.clone(), client_options);
+        let (telemetry, mapper) = (client.telemetry(), client.rest_mapper().clone());
+        let cache = Cache::assemble(&env, kube.clone(), cache_options, &metrics, telemetry, mapper);
+        let client = client.with_cache(cache.clone());
         let events = EventBroadcaster::start(kube.clone(), env.clone(), &work, options.events.clone());
         let webhooks = WebhookServer::new(
             &env,
@@ -254,7 +255,8 @@ impl Manager {
         Ok(manager)
     }
 
-    /// Readiness is when every kind that is watched is complete; otherwise it says which one is not, and why.
+    /// Readiness is when every kind that is watched is complete, and no event was lost to a panic; otherwise it says which
+    /// one is not, and why.
     fn add_own_checks(&self) {
         self.inner.healthz.add("ping", || async { Ok(()) });
         let weak = Arc::downgrade(&self.inner);
@@ -272,6 +274,13 @@ impl Manager {
                             describe(waiting)
                         ));
                     }
+                }
+                let panics = inner.cache.panics();
+                let more = panics.len().saturating_sub(SHOWN_PANICS);
+                let shown = panics.into_iter().take(SHOWN_PANICS);
+                behind.extend(shown.map(|(source, problem)| describe((source, Some(problem)))));
+                if more > 0 {
+                    behind.push(format!("{more} more panics"));
                 }
                 if behind.is_empty() { Ok(()) } else { Err(behind.join("; ")) }
             }
@@ -433,6 +442,9 @@ impl Manager {
         self.inner.started.load(Ordering::Acquire)
     }
 }
+
+/// So many panics are told by readiness; there may be one for each object.
+const SHOWN_PANICS: usize = 5;
 
 /// A kind that is not complete, and why.
 fn describe((name, problem): (String, Option<crate::cache::Problem>)) -> String {
