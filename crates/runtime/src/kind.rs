@@ -13,6 +13,23 @@ use serde::{Serialize, de::DeserializeOwned};
 
 /// An object that the runtime can read, write and watch: the types of `k8s-openapi`, of `#[derive(CustomResource)]`,
 /// `DynamicObject`, `PartialObjectMeta`. Implemented for all of them.
+///
+/// Reads give an `Arc`, which is no object itself:
+///
+/// ```compile_fail,E0277
+/// # async fn example(client: k1s_runtime::Client, key: k1s_runtime::ObjectKey) -> Result<(), k1s_runtime::BoxError> {
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// let map = client.get::<ConfigMap>(&key).await?;
+/// client.update(&map).await?; // `&*map`; and `let mut map = (*map).clone()` before it is changed
+/// # Ok(())
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an object of Kubernetes",
+    label = "not an object",
+    note = "reads give an `Arc` that is shared with the cache: `&*object` is the object in it; to change it, clone it first: `let mut object = (*object).clone()`",
+    note = "objects are the types of `k8s-openapi`, those of `#[derive(CustomResource)]`, `DynamicObject` and `PartialObjectMeta`; a type of your own has to implement `kube::Resource`, `Clone`, `Debug`, `Serialize` and `DeserializeOwned`"
+)]
 pub trait Object:
     Resource<DynamicType: Clone + Eq + Hash + fmt::Debug, Scope: 'static>
     + Clone
@@ -25,6 +42,7 @@ pub trait Object:
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<K> Object for K where
     K: Resource<DynamicType: Clone + Eq + Hash + fmt::Debug, Scope: 'static>
         + Clone

@@ -29,6 +29,12 @@ use crate::{BoxError, Request, queue::Causes};
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reconciler of `{R}`",
+    label = "not a reconciler",
+    note = "implement `Reconciler` for a type, or give a function or closure `Fn({R}, Context)` that returns a `Send` future of `Result<Action, E>`",
+    note = "a closure is called many times: it clones what it captures in each call, or is given it by `reconcile::with_state`"
+)]
 pub trait Reconciler<R = Request>: Send + Sync + 'static {
     /// Any error: those of libraries, an enum of one's own, `anyhow::Error`, a `String`.
     type Error: Into<BoxError> + Send;
@@ -42,7 +48,9 @@ pub trait Reconciler<R = Request>: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Action, Self::Error>> + Send;
 }
 
-impl<F, Fut, R, E> Reconciler<R> for F
+// The compiler shows the first lines to those whose closure is none: hence the comment in them.
+#[rustfmt::skip]
+impl<F, Fut, R, E> Reconciler<R> for F // A closure that captures (a client): clone it in each call, or `reconcile::with_state`.
 where
     F: Fn(R, Context) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, E>> + Send,
@@ -52,6 +60,70 @@ where
 
     fn reconcile(&self, request: R, context: Context) -> impl Future<Output = Result<Action, E>> + Send {
         self(request, context)
+    }
+}
+
+/// A reconciler from a function and what that needs: each run is given a clone of it. Made by [`with_state`].
+#[derive(Debug, Clone)]
+pub struct WithState<S, F> {
+    state: S,
+    reconcile: F,
+}
+
+/// A reconciler from a function and what that needs, a client for example: each run is given a clone of it.
+///
+/// ```
+/// use k1s_runtime::{Action, BoxError, Client, Context, Controller, Manager, Request, kind, reconcile};
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// # fn example(manager: &Manager) -> Result<(), BoxError> {
+/// Controller::managed_by(manager).for_(kind::<ConfigMap>()).complete(reconcile::with_state(
+///     manager.client(),
+///     async |client: Client, request: Request, _: Context| {
+///         let Some(map) = client.get_opt::<ConfigMap>(&request).await? else { return Ok(Action::done()) };
+///         tracing::info!(%request, keys = map.data.iter().flatten().count(), "looked at");
+///         Ok::<_, BoxError>(Action::done())
+///     },
+/// ))?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A closure that takes the client with it can be called once only, and is no reconciler:
+///
+/// ```compile_fail,E0525
+/// # use k1s_runtime::{Action, BoxError, Context, Controller, Manager, Request, kind};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # fn example(manager: &Manager) -> Result<(), BoxError> {
+/// let client = manager.client();
+/// Controller::managed_by(manager).for_(kind::<ConfigMap>()).complete(
+///     move |request: Request, _: Context| async move {
+///         client.get::<ConfigMap>(&request).await?;
+///         Ok::<_, BoxError>(Action::done())
+///     },
+/// )?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn with_state<S, R, F, Fut, E>(state: S, reconcile: F) -> WithState<S, F>
+where
+    F: Fn(S, R, Context) -> Fut,
+    Fut: Future<Output = Result<Action, E>>,
+{
+    WithState { state, reconcile }
+}
+
+impl<S, F, Fut, R, E> Reconciler<R> for WithState<S, F>
+where
+    S: Clone + Send + Sync + 'static,
+    F: Fn(S, R, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Action, E>> + Send,
+    E: Into<BoxError> + Send,
+{
+    type Error = E;
+
+    fn reconcile(&self, request: R, context: Context) -> impl Future<Output = Result<Action, E>> + Send {
+        (self.reconcile)(self.state.clone(), request, context)
     }
 }
 

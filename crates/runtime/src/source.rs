@@ -22,6 +22,11 @@ use crate::{
 pub const CHANNEL_BUFFER: usize = 1024;
 
 /// Something that queues requests.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a source of `{R}`",
+    label = "not a source",
+    note = "kinds of the cluster are watched by `watches(kind, handler)`; functions `source::kind`, `source::channel`, `source::stream` and `source::func` make other sources"
+)]
 pub trait Source<R: Key = Request>: Send + 'static {
     /// What it is called in logs and in readiness.
     fn name(&self) -> String;
