@@ -74,7 +74,7 @@ pub mod webhook;
 
 pub use cache::{Cache, CacheOptions, InformerOptions};
 pub use client::Client;
-pub use controller::{Controller, ControllerOptions};
+pub use controller::{Controller, ControllerDefaults, ControllerOptions};
 pub use event::Event;
 pub use handler::Handler;
 pub use key::{ObjectKey, Request};

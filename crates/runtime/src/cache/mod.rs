@@ -342,6 +342,12 @@ impl Cache {
         }
     }
 
+    /// Whether it holds all objects of a kind, in the namespaces that it watches: none are left out by labels or fields.
+    pub(crate) fn selects_all<K: Object>(&self, kind: &Kind<K>) -> bool {
+        let options = self.shared.core.settings.informer_options(kind);
+        options.labels.is_none() && options.fields.is_none()
+    }
+
     // Informers.
 
     fn existing<K: Object>(&self, kind: &Kind<K>) -> Option<Arc<Informer<K>>> {

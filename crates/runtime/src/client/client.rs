@@ -16,7 +16,7 @@ use super::{
     Interceptor, KindClient, ListOptions, ObjectRef, Patch, PatchOptions, Reader, RestMapper, RestMetrics,
     SubResourceClient, UpdateOptions, telemetry::Telemetry, transport::Transport,
 };
-use crate::{Kind, Object, ObjectKey, cache::Cache};
+use crate::{GroupKind, Kind, Object, ObjectKey, cache::Cache};
 
 /// What a client is made with.
 #[derive(Debug, Clone)]
@@ -80,6 +80,8 @@ pub(super) struct Shared {
 #[derive(Clone, Default)]
 pub(super) struct Settings {
     pub(super) cache: Option<Cache>,
+    /// Kinds that are read from the server, though there is a cache.
+    pub(super) uncached: Vec<GroupKind>,
     pub(super) namespace: Option<Arc<str>>,
     pub(super) dry_run: bool,
     pub(super) field_manager: Option<Arc<str>>,
@@ -116,6 +118,12 @@ impl Client {
     #[must_use]
     pub fn without_cache(&self) -> Client {
         self.with(|settings| settings.cache = None)
+    }
+
+    /// Reads of these kinds ask the server, those of others the cache. Calls add up.
+    #[must_use]
+    pub fn read_past_cache(&self, kinds: impl IntoIterator<Item = GroupKind>) -> Client {
+        self.with(|settings| settings.uncached.extend(kinds))
     }
 
     /// Works in one namespace: it is filled in where none is given, and another one is refused. Objects of the cluster

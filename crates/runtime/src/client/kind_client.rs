@@ -20,7 +20,7 @@ use super::{
     transport::{JSON, METADATA, Outgoing},
     written::has_ended,
 };
-use crate::{Form, Kind, Object, ObjectKey, kind::static_scope};
+use crate::{Form, Kind, Object, ObjectKey, cache::Cache, kind::static_scope};
 
 /// The verbs of a [`Client`] for objects of one kind: typed, dynamic, or metadata alone. Cheap to clone.
 pub struct KindClient<K: Object> {
@@ -106,12 +106,18 @@ impl<K: Object> KindClient<K> {
         self.client.rest_mapper().is_namespaced(&self.kind.group_version_kind()).await
     }
 
+    /// The cache that this kind is read from.
+    pub(crate) fn cache(&self) -> Option<&Cache> {
+        let settings = &self.client.settings;
+        settings.cache.as_ref().filter(|_| !settings.uncached.iter().any(|kind| kind.is(self.resource())))
+    }
+
     /// Reads an object. As the cache has it, if there is one.
     ///
     /// # Errors
     /// If there is none (see [`Error::is_not_found`]), or it cannot be read.
     pub async fn get(&self, key: &ObjectKey) -> Result<Arc<K>, Error> {
-        let Some(cache) = &self.client.settings.cache else {
+        let Some(cache) = self.cache() else {
             return self.live().get(key).await.map(Arc::new);
         };
         let namespace = self.namespace(Verb::Get, key.namespace(), Some(key.name())).await?;
@@ -148,7 +154,7 @@ impl<K: Object> KindClient<K> {
     /// # Errors
     /// If they cannot be read.
     pub async fn list(&self, options: ListOptions) -> Result<Vec<Arc<K>>, Error> {
-        let Some(cache) = &self.client.settings.cache else {
+        let Some(cache) = self.cache() else {
             let list = self.live().list(options).await?;
             return Ok(list.items.into_iter().map(Arc::new).collect());
         };

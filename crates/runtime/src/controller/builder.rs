@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::{Controller, ControllerOptions, Counts, Inner, Sources};
+use super::{Controller, ControllerOptions, Counts, Inner, Sources, options::Settings};
 use crate::{
     Manager, Object, ObjectKey, Reconciler,
     handler::Handler,
@@ -157,6 +157,8 @@ impl<R: Key> Builder<R> {
                 fairness: options.fairness,
             },
         );
+        let kind = owner.as_ref().map(OwnerKind::group_kind);
+        let options = Settings::of(&options, manager.controller_defaults(), kind.as_ref());
         let metrics = manager.controller_metrics().controller(&name, options.max_concurrent_reconciles.get());
         let (reconciles, events) = super::components(manager.work(), &name);
         let inner = Arc::new(Inner {

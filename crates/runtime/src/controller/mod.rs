@@ -21,11 +21,11 @@ use k1s_env::{Component, Env, Task, WorkTracker};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use self::metrics::OfController;
 pub use self::{
     builder::{BuildError, Builder},
-    options::ControllerOptions,
+    options::{ControllerDefaults, ControllerOptions},
 };
+use self::{metrics::OfController, options::Settings};
 use crate::{
     Action, BoxError, Context, Manager, Reconciler, Request,
     cache::{Cache, Problem},
@@ -52,7 +52,7 @@ pub(crate) struct Inner<R: Key> {
     pub(crate) env: Env,
     pub(crate) queue: Queue<R>,
     cache: Cache,
-    options: ControllerOptions<R>,
+    options: Settings,
     reconciler: Box<dyn DynReconciler<R>>,
     filters: Vec<MetaPredicate>,
     metrics: OfController,

@@ -46,7 +46,7 @@ impl LeaderElector {
         env: Env,
         options: LeaderElectionOptions,
     ) -> Result<LeaderElector, InvalidOptions> {
-        options.validate()?;
+        let options = options.in_namespace()?;
         let identity = options.identity.clone().unwrap_or_else(|| identity::unique_identity(&env));
         Ok(LeaderElector {
             lock: LeaseLock::new(client, env, options),

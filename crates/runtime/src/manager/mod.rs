@@ -28,7 +28,7 @@ use self::group::Group;
 pub use self::{
     companion::Companion,
     idle::{IdleOptions, IdleReport, NotIdle},
-    options::ManagerOptions,
+    options::{ManagerOptions, MetricsServing},
     runnable::{FnRunnable, Runnable, runnable},
     signals::{Signals, shutdown_on_signals},
 };
@@ -36,7 +36,7 @@ use crate::{
     BoxError, Kind, Metrics, Object,
     cache::Cache,
     client::{Client, ClientOptions, Reader, RestMapper, RestMetrics},
-    controller::{AnyController, ControllerStats, metrics::ControllerMetrics},
+    controller::{AnyController, ControllerDefaults, ControllerStats, metrics::ControllerMetrics},
     endpoint::Checks,
     leader::{InvalidOptions, LeaderMetrics},
     queue::QueueMetrics,
@@ -45,6 +45,11 @@ use crate::{
 };
 
 /// What a manager can be made for: a `kube::Client`, or a runtime that has one.
+#[diagnostic::on_unimplemented(
+    message = "a manager cannot be made for `{Self}`",
+    label = "neither a `kube::Client` nor a runtime",
+    note = "give a `kube::Client`, or the `Runtime` of `k1s`; the client of a manager is `Client::kube`"
+)]
 pub trait Connect {
     /// The client.
     fn client(&self) -> kube::Client;
@@ -214,7 +219,7 @@ impl Manager {
         let client = Client::new(kube.clone(), client_options);
         let (telemetry, mapper) = (client.telemetry(), client.rest_mapper().clone());
         let cache = Cache::assemble(&env, kube.clone(), cache_options, &metrics, telemetry, mapper);
-        let client = client.with_cache(cache.clone());
+        let client = client.with_cache(cache.clone()).read_past_cache(options.uncached.iter().cloned());
         let events = EventBroadcaster::start(kube.clone(), env.clone(), &work, options.events.clone());
         let webhooks = WebhookServer::new(
             &env,
@@ -409,6 +414,10 @@ impl Manager {
     pub fn stats(&self) -> BTreeMap<String, ControllerStats> {
         let controllers = self.inner.controllers.lock();
         controllers.iter().map(|(name, controller)| (name.to_string(), controller.stats())).collect()
+    }
+
+    pub(crate) fn controller_defaults(&self) -> &ControllerDefaults {
+        &self.inner.options.controller
     }
 
     pub(crate) fn queue_metrics(&self) -> &QueueMetrics {

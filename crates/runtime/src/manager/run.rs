@@ -15,8 +15,8 @@ use crate::{
     BoxError,
     controller::AnyController,
     debug::{self, DebugPages},
-    endpoint::{Endpoint, Routes},
-    leader::{LeaderElectionOptions, LeaderElector, Leadership},
+    endpoint::{AccessReview, Certificates, Endpoint, Routes},
+    leader::{LeaderElector, Leadership},
 };
 
 /// A manager that runs: what has to be stopped.
@@ -25,10 +25,14 @@ pub(super) struct Running {
     servers: Vec<(&'static str, Task<Result<(), BoxError>>)>,
     stop_servers: CancellationToken,
     stop_webhooks: CancellationToken,
-    election: Option<Election>,
+    runnables: Option<Runnables>,
 }
 
-struct Election {
+/// What starts the runnables.
+struct Runnables {
+    /// Starts none, if caches are still waited for.
+    no_more: CancellationToken,
+    /// Ends the leadership.
     stop: CancellationToken,
     task: Task<Option<Leadership>>,
     lost: CancellationToken,
@@ -37,7 +41,8 @@ struct Election {
 impl Manager {
     /// Runs until `stop` is cancelled, a runnable fails, or leadership is lost; then stops in good order.
     ///
-    /// Start: HTTP servers, webhooks, caches, runnables that need no leader, then those that do, once this replica leads.
+    /// Start: HTTP servers, webhooks, caches (until what is watched by now is complete, or cannot be), runnables that need no
+    /// leader, then those that do, once this replica leads.
     /// Stop: the other way round; reconciles in flight are waited for.
     ///
     /// # Errors
@@ -62,34 +67,36 @@ impl Manager {
             servers: Vec::new(),
             stop_servers: CancellationToken::new(),
             stop_webhooks: CancellationToken::new(),
-            election: None,
+            runnables: None,
         };
         if let Err(error) = self.launch_servers(&mut running).await {
             running.stop_servers.cancel();
             running.stop_webhooks.cancel();
             return Err(error);
         }
-        inner.others.start();
-        match &inner.options.leader_election {
-            None => {
-                inner.is_leader.cancel();
-                inner.elected.start();
-            }
-            Some(options) => running.election = Some(self.stand_for_election(options.clone())?),
-        }
+        running.runnables = Some(self.launch_runnables()?);
         Ok(running)
     }
 
     async fn launch_servers(&self, running: &mut Running) -> Result<(), ManagerError> {
         let inner = &self.inner;
         let health = Routes::new().checks("/healthz", &inner.healthz).checks("/readyz", &inner.readyz);
-        let metrics = Routes::new().metrics("/metrics", &inner.options.metrics);
         let address = self
-            .launch_endpoint(running, &inner.options.health_probe_address, "health probes", health)
+            .launch_endpoint(running, &inner.options.health_probe_address, "health probes", health, None)
             .await?;
         inner.addresses.lock().health = address;
-        let address =
-            self.launch_endpoint(running, &inner.options.metrics_address, "metrics", metrics).await?;
+        let (metrics, serving) = (&inner.options.metrics_address, &inner.options.metrics_serving);
+        let mut routes = Routes::new().metrics("/metrics", &inner.options.metrics);
+        if let Some(review) = &serving.access_review {
+            if !serving.secure {
+                tracing::warn!("metrics: tokens are asked for and not encrypted; set metrics_serving.secure");
+            }
+            routes = routes.protected(AccessReview::new(&inner.env, inner.kube.clone(), review.clone()));
+        }
+        let certificates = serving.certificates();
+        let certificates =
+            certificates.map_err(|error| ManagerError::Server { what: "metrics", error: error.into() })?;
+        let address = self.launch_endpoint(running, metrics, "metrics", routes, certificates).await?;
         inner.addresses.lock().metrics = address;
         let (weak, stop) = (Arc::downgrade(inner), running.stop_servers.clone());
         let state = move || {
@@ -97,7 +104,7 @@ impl Manager {
         };
         let pages = Routes::new().debug(DebugPages::new(&inner.env, state, stop));
         let address =
-            self.launch_endpoint(running, &inner.options.pprof_bind_address, "pprof", pages).await?;
+            self.launch_endpoint(running, &inner.options.pprof_bind_address, "pprof", pages, None).await?;
         if let (Some(_), Some(why)) = (address, debug::missing()) {
             tracing::warn!("{}/profile will not answer: {why}", debug::ROOT);
         }
@@ -129,13 +136,17 @@ impl Manager {
         address: &str,
         what: &'static str,
         routes: Routes,
+        certificates: Option<Certificates>,
     ) -> Result<Option<SocketAddr>, ManagerError> {
         let env = self.env().clone();
         let bound = Endpoint::bind(address, what).await;
-        let Some(endpoint) = bound.map_err(|error| ManagerError::Server { what, error: error.into() })?
+        let Some(mut endpoint) = bound.map_err(|error| ManagerError::Server { what, error: error.into() })?
         else {
             return Ok(None);
         };
+        if let Some(certificates) = certificates {
+            endpoint = endpoint.with_tls(certificates);
+        }
         let address = endpoint.address();
         let serve = endpoint.serve(env.clone(), routes, running.stop_servers.clone());
         let task = env.spawn(what, async move {
@@ -146,27 +157,50 @@ impl Manager {
         Ok(Some(address))
     }
 
-    fn stand_for_election(&self, options: LeaderElectionOptions) -> Result<Election, ManagerError> {
+    /// Starts the runnables when the caches are complete, and those that need a leader when this replica leads.
+    fn launch_runnables(&self) -> Result<Runnables, ManagerError> {
         let inner = &self.inner;
-        let elector = LeaderElector::new(inner.kube.clone(), inner.env.clone(), options)?
-            .with_metrics(&inner.leader_metrics);
-        let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
-        let (stopped, tell, weak) = (stop.clone(), lost.clone(), Arc::downgrade(inner));
-        let task = inner.env.spawn("election", async move {
-            let leadership = elector.acquire(&stopped).await?;
+        let elector = match &inner.options.leader_election {
+            None => None,
+            Some(options) => Some(
+                LeaderElector::new(inner.kube.clone(), inner.env.clone(), options.clone())?
+                    .with_metrics(&inner.leader_metrics),
+            ),
+        };
+        let (no_more, stop, lost) =
+            (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
+        let tokens = (no_more.clone(), stop.clone(), lost.clone());
+        let (cache, weak) = (inner.cache.clone(), Arc::downgrade(inner));
+        let task = inner.env.spawn("runnables", async move {
+            let (no_more, stop, lost) = tokens;
+            let problems = no_more.run_until_cancelled(cache.readable()).await?;
+            drop(cache);
+            for (kind, problem) in problems {
+                // It may take somebody's doing, perhaps that of a runnable.
+                tracing::warn!(%kind, %problem, "starting without this kind in the cache");
+            }
+            let inner = weak.upgrade().filter(|_| !no_more.is_cancelled())?;
+            inner.others.start();
+            let Some(elector) = elector else {
+                inner.is_leader.cancel();
+                inner.elected.start();
+                return None;
+            };
+            drop(inner);
+            let leadership = elector.acquire(&stop).await?;
             if let Some(inner) = weak.upgrade() {
                 inner.is_leader.cancel();
                 inner.elected.start();
             }
             tokio::select! {
-                () = stopped.cancelled() => Some(leadership),
+                () = stop.cancelled() => Some(leadership),
                 _ = leadership.lost() => {
-                    tell.cancel();
+                    lost.cancel();
                     None
                 }
             }
         });
-        Ok(Election { stop, task, lost })
+        Ok(Runnables { no_more, stop, task, lost })
     }
 
     /// Stops everything in good order.
@@ -184,6 +218,9 @@ impl Manager {
         let deadline = limit.map(|limit| inner.env.now() + limit);
         let left = || deadline.map(|at: Instant| at - inner.env.now());
 
+        if let Some(runnables) = &running.runnables {
+            runnables.no_more.cancel();
+        }
         tracing::info!("Phase 1: Stopping acceptance of new reconcile requests");
         let controllers = self.all_controllers();
         for controller in &controllers {
@@ -243,9 +280,9 @@ impl Manager {
                 }
             }
         }
-        if let Some(election) = running.election.take() {
-            election.stop.cancel();
-            if let Ok(Some(leadership)) = election.task.await
+        if let Some(runnables) = running.runnables.take() {
+            runnables.stop.cancel();
+            if let Ok(Some(leadership)) = runnables.task.await
                 && let Err(error) = leadership.release().await
             {
                 tracing::warn!(%error, "the lease will run out by itself");
@@ -281,8 +318,8 @@ impl Running {
     /// Waits for what ends a manager by itself.
     pub(super) async fn ended(&mut self) -> ManagerError {
         let lost = async {
-            match &self.election {
-                Some(election) => election.lost.cancelled().await,
+            match &self.runnables {
+                Some(runnables) => runnables.lost.cancelled().await,
                 None => std::future::pending().await,
             }
         };

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use k1s_runtime::{
-    Cache, CacheOptions, Kind, ObjectKey,
+    Cache, CacheOptions, GroupKind, InformerOptions, Kind, Manager, ObjectKey,
     cache::{CacheError, Problem},
     client::{Error, ListOptions},
     kind, metadata,
+    util::{OperationResult, create_or_patch, create_or_update},
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::{
@@ -150,4 +151,44 @@ async fn problem_of(world: &World, cache: &Cache, kind: &Kind<Secret>) -> Proble
         }
     };
     within(world, "the problem", wait).await
+}
+
+#[tokio::test]
+async fn create_or_update_finds_what_the_cache_does_not_hold() {
+    let world = World::new().await;
+    make_namespaces(&world, &["a", "b"]).await;
+    let labels = k1s_object::selector::LabelSelector::parse("mine=yes").unwrap();
+    let options = InformerOptions { labels: Some(labels), ..Default::default() };
+    let (cache, client) = cached(&world, limited(&["a"]).by_object(&kind::<ConfigMap>(), options));
+    // Of another namespace; and of this one, without the label.
+    for namespace in ["b", "a"] {
+        let mut done = Vec::new();
+        for value in ["1", "1", "2"] {
+            let set = |map: &mut ConfigMap| map.data = Some([("k".to_owned(), value.to_owned())].into());
+            let made = create_or_update(&client, config_map_in(namespace, "x"), set).await.unwrap();
+            assert_eq!(made.0.data.unwrap()["k"], value);
+            done.push(made.1);
+        }
+        assert_eq!(done, [OperationResult::Created, OperationResult::Unchanged, OperationResult::Updated]);
+        let set = |map: &mut ConfigMap| map.data = Some([("k".to_owned(), "3".to_owned())].into());
+        let made = create_or_patch(&client, config_map_in(namespace, "x"), set).await.unwrap();
+        assert_eq!(made.1, OperationResult::Updated);
+    }
+    cache.stop().await;
+}
+
+#[tokio::test]
+async fn some_kinds_can_be_read_past_the_cache() {
+    let world = World::new().await;
+    let mut options = world.options();
+    options.uncached = vec![GroupKind::of::<Secret>(), "Widget.test.k1s.dev".into()];
+    let manager = Manager::new(world.kube.clone(), options).unwrap();
+    let client = manager.client();
+    assert_eq!(client.list::<Secret>(ListOptions::default()).await.unwrap(), []);
+    assert_eq!(client.kind(metadata::<Secret>()).list(ListOptions::default()).await.unwrap().len(), 0);
+    assert!(client.get_opt::<Secret>(&ObjectKey::namespaced("default", "s")).await.unwrap().is_none());
+    assert!(manager.cache().informer_states().is_empty(), "nobody watches secrets");
+    client.list::<ConfigMap>(ListOptions::default()).await.unwrap();
+    assert_eq!(manager.cache().informer_states().len(), 1);
+    manager.cache().stop().await;
 }
