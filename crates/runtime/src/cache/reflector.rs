@@ -72,6 +72,12 @@ pub(super) async fn is_namespaced<K: Object>(informer: &Informer<K>) -> bool {
             Err(error) if error.is_no_match() => {
                 Problem::NotServed { resource: full_name(informer.kind().resource()) }
             }
+            Err(error) if error.is_forbidden() || error.is_unauthorized() => Problem::Forbidden {
+                verb: "get",
+                resource: format!("the discovery of {}", full_name(informer.kind().resource())),
+                namespace: None,
+                message: error.to_string(),
+            },
             Err(error) => Problem::Failed { message: error.to_string() },
         };
         backoff.sleep(informer, 0, Some(problem)).await;
