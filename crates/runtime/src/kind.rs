@@ -55,6 +55,18 @@ impl<K> Object for K where
 {
 }
 
+/// An object whose type knows its kind: all but dynamic ones. Implemented for all of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an object of Kubernetes whose type knows its kind",
+    label = "not such an object",
+    note = "reads give an `Arc` that is shared with the cache: `&*object` is the object in it; to change it, clone it first: `let mut object = (*object).clone()`",
+    note = "for a `DynamicObject`, whose kind is known at run time only, there is `client.kind(kind)`"
+)]
+pub trait TypedObject: Object<DynamicType: Default> {}
+
+#[diagnostic::do_not_recommend]
+impl<K> TypedObject for K where K: Object<DynamicType: Default> {}
+
 /// In which form objects are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Form {

@@ -78,7 +78,7 @@ pub use controller::{Controller, ControllerDefaults, ControllerOptions};
 pub use event::Event;
 pub use handler::Handler;
 pub use key::{ObjectKey, Request};
-pub use kind::{Form, GroupKind, Kind, Object, kind, metadata};
+pub use kind::{Form, GroupKind, Kind, Object, TypedObject, kind, metadata};
 pub use manager::{
     Connect, IdleOptions, Manager, ManagerError, ManagerOptions, runnable, shutdown_on_signals,
 };

@@ -48,9 +48,7 @@ pub trait Reconciler<R = Request>: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Action, Self::Error>> + Send;
 }
 
-// The compiler shows the first lines to those whose closure is none: hence the comment in them.
-#[rustfmt::skip]
-impl<F, Fut, R, E> Reconciler<R> for F // A closure that captures (a client): clone it in each call, or `reconcile::with_state`.
+impl<F, Fut, R, E> Reconciler<R> for F
 where
     F: Fn(R, Context) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<Action, E>> + Send,

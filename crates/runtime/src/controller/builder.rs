@@ -120,7 +120,11 @@ impl<R: Key> Builder<R> {
     ///
     /// # Errors
     /// If something is missing, or the name is taken.
-    pub fn complete(self, reconciler: impl Reconciler<R>) -> Result<(), BuildError> {
+    pub fn complete(
+        self,
+        // The compiler shows the next line to those whose closure is no reconciler.
+        reconciler: impl Reconciler<R>, // It runs many times. Captures a client? `reconcile::with_state`, or clone it in each call.
+    ) -> Result<(), BuildError> {
         self.build(reconciler).map(drop)
     }
 
@@ -128,7 +132,10 @@ impl<R: Key> Builder<R> {
     ///
     /// # Errors
     /// If something is missing, or the name is taken.
-    pub fn build(self, reconciler: impl Reconciler<R>) -> Result<Controller<R>, BuildError> {
+    pub fn build(
+        self,
+        reconciler: impl Reconciler<R>, // It runs many times. Captures a client? `reconcile::with_state`, or clone it in each call.
+    ) -> Result<Controller<R>, BuildError> {
         let Builder { manager, name, primary, sources, filters, options } = self;
         if let [_, second, ..] = &*primary {
             return Err(BuildError::ForTwice(second.name.clone()));

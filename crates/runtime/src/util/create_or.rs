@@ -6,7 +6,7 @@ use k1s_object::patch::merge;
 use serde_json::{Map, Value};
 
 use crate::{
-    BoxError, Object, ObjectKey,
+    BoxError, Object, ObjectKey, TypedObject,
     client::{Client, Error, KindClient, Patch},
 };
 
@@ -90,7 +90,7 @@ impl<E: Into<BoxError>> Mutation for Result<(), E> {
 /// # Errors
 /// Of `mutate`, also if it changed the name or the namespace; of reading and writing. A conflict
 /// ([`Error::is_conflict`]) means that somebody else was faster: try again later.
-pub async fn create_or_update<K: Object<DynamicType: Default>, M: Mutation>(
+pub async fn create_or_update<K: TypedObject, M: Mutation>(
     client: &Client,
     skeleton: K,
     mutate: impl FnOnce(&mut K) -> M,
@@ -105,7 +105,7 @@ pub async fn create_or_update<K: Object<DynamicType: Default>, M: Mutation>(
 ///
 /// # Errors
 /// Of `mutate`, also if it changed the name or the namespace; of reading and writing.
-pub async fn create_or_patch<K: Object<DynamicType: Default>, M: Mutation>(
+pub async fn create_or_patch<K: TypedObject, M: Mutation>(
     client: &Client,
     skeleton: K,
     mutate: impl FnOnce(&mut K) -> M,
