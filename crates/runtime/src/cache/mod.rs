@@ -23,6 +23,7 @@ use std::{
     },
 };
 
+use bytes::Bytes;
 use k1s_env::{Env, Task};
 use kube::api::ApiResource;
 use parking_lot::{Mutex, RwLock};
@@ -471,6 +472,15 @@ impl Cache {
     /// Takes in what the server has answered to a write, so that the next read shows it.
     pub fn observe_write(&self, resource: &ApiResource, written: &Written) {
         self.shared.writes.fetch_add(1, Ordering::Relaxed);
+        self.observe(resource, written);
+    }
+
+    /// Takes in an object that the server was asked for: like a write of ours, its events are still to come.
+    pub(crate) fn observe_read(&self, resource: &ApiResource, raw: &Bytes) {
+        self.observe(resource, &Written::Stored(raw.clone()));
+    }
+
+    fn observe(&self, resource: &ApiResource, written: &Written) {
         let by_resource = self.shared.by_resource.read();
         let Some(informers) = by_resource.get(resource) else { return };
         for informer in informers {

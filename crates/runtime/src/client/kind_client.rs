@@ -149,6 +149,16 @@ impl<K: Object> KindClient<K> {
         super::ignore_not_found(self.get(key).await)
     }
 
+    /// Asks the server for an object, past the cache, which is told the answer: the next read of it shows no less.
+    pub(crate) async fn get_past_cache(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Error> {
+        let found = super::ignore_not_found(self.live().get_with_answer(key).await)?;
+        let Some((object, answer)) = found else { return Ok(None) };
+        if let Some(cache) = self.client.settings.cache.as_ref().filter(|_| !self.is_metadata()) {
+            cache.observe_read(self.resource(), &answer);
+        }
+        Ok(Some(Arc::new(object)))
+    }
+
     /// Reads many objects. As the cache has them, if there is one.
     ///
     /// # Errors

@@ -85,6 +85,11 @@ impl<K: Object> KindReader<K> {
     /// # Errors
     /// If there is none (see [`Error::is_not_found`]), or it cannot be read.
     pub async fn get(&self, key: &ObjectKey) -> Result<K, Error> {
+        self.get_with_answer(key).await.map(|(object, _)| object)
+    }
+
+    /// The object, and the JSON that it was decoded from.
+    pub(super) async fn get_with_answer(&self, key: &ObjectKey) -> Result<(K, bytes::Bytes), Error> {
         let inner = &self.inner;
         let namespace = inner.namespace(Verb::Get, key.namespace(), Some(key.name())).await?;
         let mut call = Call::new(Verb::Get, inner.resource(), namespace);
@@ -92,7 +97,7 @@ impl<K: Object> KindReader<K> {
         let accept = if inner.is_metadata() { METADATA } else { JSON };
         let outgoing = Outgoing::get(inner.path(&call, true)?, accept);
         let answer = inner.client.call(&call, &outgoing).await?;
-        decode::object(&call, &answer)
+        Ok((decode::object(&call, &answer)?, answer))
     }
 
     /// Reads an object, if there is one.

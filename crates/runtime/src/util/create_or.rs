@@ -185,7 +185,7 @@ impl<K: Object> KindClient<K> {
         if held {
             return Ok(None);
         }
-        Ok(self.live().get_opt(&key).await?.map(Arc::new))
+        self.get_past_cache(&key).await
     }
 
     async fn create_mutated<M: Mutation>(
