@@ -139,6 +139,18 @@ async fn a_missing_permission_is_named_with_its_namespace() {
     cache.stop().await;
 }
 
+#[tokio::test]
+async fn a_kind_whose_scope_must_not_be_known_fails_reads() {
+    let world = World::new().await;
+    world.faults.refuse(|request| (request.uri().path() == "/api").then_some(403));
+    let (cache, client) = cached(&world, limited(&["a"]));
+    let maps = client.kind(dynamic("ConfigMap"));
+    let error = within(&world, "the read", maps.list(ListOptions::default())).await.unwrap_err();
+    assert!(error.is_forbidden(), "{error}");
+    assert!(error.to_string().contains("not allowed to get the discovery of configmaps (v1)"), "{error}");
+    cache.stop().await;
+}
+
 async fn problem_of(world: &World, cache: &Cache, kind: &Kind<Secret>) -> Problem {
     let informer = cache.informer(kind).unwrap();
     let mut changes = cache.changes();

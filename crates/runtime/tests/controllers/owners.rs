@@ -1,8 +1,8 @@
 //! Owners of kinds that are known at run time only: where they live is asked of the server.
 
-use k1s_runtime::{Controller, Handler, Kind, Request, kind};
+use k1s_runtime::{Controller, Handler, Kind, Manager, Request, kind};
 use k8s_openapi::{
-    api::core::v1::ConfigMap,
+    api::core::v1::{ConfigMap, Namespace},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     apimachinery::pkg::apis::meta::v1::OwnerReference,
 };
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::{
     Seen,
-    common::{World, config_map, idle, start},
+    common::{HANG, World, config_map, idle, start},
 };
 
 fn definition(kind: &str, scope: &str) -> CustomResourceDefinition {
@@ -76,5 +76,42 @@ async fn dynamic_owners_are_queued_where_they_live() {
     live.create(&child("late", "Global")).await.unwrap();
     idle(&manager).await;
     assert_eq!((seen.take(), by_hand.take()), (vec!["w".to_owned()], vec!["w".to_owned()]));
+    running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_manager_of_one_namespace_has_controllers_for_kinds_of_the_cluster() {
+    let world = World::new().await;
+    let (live, seen) = (world.live(), Seen::default());
+    let mut options = world.options();
+    options.namespaces = Some(vec!["default".into()]);
+    let manager = Manager::new(world.kube.clone(), options).unwrap();
+    live.create(&definition("Global", "Cluster")).await.unwrap();
+    let global = |name: &str| {
+        let mut global = DynamicObject::new(name, dynamic("Global").resource());
+        global.metadata.namespace = None;
+        global
+    };
+    let globals = live.kind(dynamic("Global"));
+    // A definition is served a moment after it is stored.
+    let served = async {
+        while globals.create(&global("w")).await.is_err() {
+            world.env.yield_now().await;
+        }
+    };
+    world.env.timeout(HANG, served).await.unwrap();
+    Controller::managed_by(&manager)
+        .for_(dynamic("Global"))
+        .owns(kind::<ConfigMap>())
+        .complete(seen.reconciler())
+        .unwrap();
+    Controller::managed_by(&manager).for_(kind::<Namespace>()).complete(seen.reconciler()).unwrap();
+    let running = start(&manager);
+    idle(&manager).await;
+    let queued = seen.take();
+    assert!(queued.contains(&"w".to_owned()) && queued.contains(&"kube-system".to_owned()), "{queued:?}");
+    live.create(&child("of-global", "Global")).await.unwrap();
+    idle(&manager).await;
+    assert_eq!(seen.take(), ["w"]);
     running.end().await.unwrap();
 }
