@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -12,11 +13,12 @@ use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
-use crate::activity::Activity;
+use crate::activity::{Activity, Busy};
 use crate::clock::{Clock, Elapsed, Sleep};
 use crate::instant::Instant;
 use crate::random::Random;
 use crate::registry::{Kind, Registry, TaskInfo};
+use crate::stall::{self, Stall};
 use crate::task::{self, Task};
 use crate::virtual_clock::{Timeline, VirtualClock};
 
@@ -59,6 +61,11 @@ impl Env {
         Env { inner: Arc::new(Inner { clock, random, registry: Arc::default(), activity }) }
     }
 
+    /// Whether this is a simulation: its clock stands still until somebody moves it.
+    pub fn is_simulated(&self) -> bool {
+        self.inner.activity.is_some()
+    }
+
     /// Now, on the monotonic clock.
     pub fn now(&self) -> Instant {
         self.inner.clock.now()
@@ -84,13 +91,44 @@ impl Env {
     ///
     /// `f` is asked first: one that is ready wins over a time that is up.
     pub async fn timeout<F: Future>(&self, d: Duration, f: F) -> Result<F::Output, Elapsed> {
-        let mut f = pin!(f);
-        let mut sleep = self.sleep(d);
-        poll_fn(|cx| match f.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Ok(output)),
-            Poll::Pending => Pin::new(&mut sleep).poll(cx).map(|()| Err(Elapsed { after: d })),
-        })
-        .await
+        timeout(self.inner.clock.clone(), d, f).await
+    }
+
+    /// Like [`timeout`](Self::timeout), but by the system's clock, also in a simulation: for bounds that have to hold when
+    /// nobody moves the simulated clock.
+    pub async fn timeout_in_real_time<F: Future>(&self, d: Duration, f: F) -> Result<F::Output, Elapsed> {
+        timeout(Clock::System, d, f).await
+    }
+
+    /// Runs `f`, and watches whether anything moves: `stalled` is called when, in a simulation, nothing has for `after` in
+    /// real time. Then all that can still happen is that somebody moves the clock, or something from outside
+    /// of the environment: a socket, a timer of tokio. Told to [`Break`](ControlFlow::Break), this ends.
+    ///
+    /// Nothing moves if the clock stands still, every task waits ([`VirtualClock::settle`]), `f` is not woken, and
+    /// `progress` gives the same as before. Outside of a simulation this only runs `f`.
+    ///
+    /// # Errors
+    /// If `stalled` said so; `f` is dropped then.
+    pub async fn watch_stalls<F: Future, P: PartialEq>(
+        &self,
+        after: Duration,
+        progress: impl Fn() -> P,
+        stalled: impl FnMut(Stall) -> ControlFlow<()>,
+        f: F,
+    ) -> Result<F::Output, Stall> {
+        match (&self.inner.clock, &self.inner.activity) {
+            (Clock::Virtual(timeline), Some(activity)) => {
+                stall::watch(timeline, activity, after, progress, stalled, f).await
+            }
+            _ => Ok(f.await),
+        }
+    }
+
+    /// Counts as something that has to be done until it is dropped: a simulation does not take itself for settled
+    /// before. For work that is handed to a thread, which [`VirtualClock::settle`] would not know: it goes there along
+    /// with the work, and is dropped when those who wait for it were told. It costs nothing outside of a simulation.
+    pub fn outside_work(&self) -> OutsideWork {
+        OutsideWork { _busy: self.inner.activity.as_ref().map(Busy::new) }
     }
 
     /// Lets other tasks that are ready run first.
@@ -194,6 +232,24 @@ impl Env {
     pub async fn tasks_ended(&self) {
         self.inner.registry.ended().await;
     }
+}
+
+async fn timeout<F: Future>(clock: Clock, d: Duration, f: F) -> Result<F::Output, Elapsed> {
+    let mut f = pin!(f);
+    let mut sleep = clock.sleep_until(clock.now() + d);
+    poll_fn(|cx| match f.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Ok(output)),
+        Poll::Pending => Pin::new(&mut sleep).poll(cx).map(|()| Err(Elapsed { after: d })),
+    })
+    .await
+}
+
+/// Something that has to be done, though no task of the environment is about to; from
+/// [`Env::outside_work`].
+#[derive(Debug)]
+#[must_use = "it counts until it is dropped"]
+pub struct OutsideWork {
+    _busy: Option<Busy>,
 }
 
 impl Default for Env {

@@ -42,6 +42,7 @@ mod env;
 mod instant;
 mod random;
 mod registry;
+mod stall;
 mod task;
 mod virtual_clock;
 mod waiters;
@@ -49,9 +50,10 @@ mod waiters;
 pub mod work;
 
 pub use clock::{Elapsed, Sleep};
-pub use env::Env;
+pub use env::{Env, OutsideWork};
 pub use instant::Instant;
 pub use registry::TaskInfo;
+pub use stall::Stall;
 pub use task::{Task, TaskError};
 pub use virtual_clock::VirtualClock;
 pub use work::{

@@ -50,6 +50,7 @@
 //! randomness come from [`k1s_env::Env`], so a test can own them. There is nothing global to a process: two managers never
 //! meet, not in metrics, not in names.
 
+mod announce;
 pub mod cache;
 pub mod client;
 pub mod controller;

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use k1s_env::Instant;
+use k1s_env::{Env, Instant};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::{BoxError, Request, queue::Causes};
@@ -138,28 +138,27 @@ pub struct Context {
 }
 
 #[derive(Debug)]
-struct Inner {
-    id: uuid::Uuid,
-    controller: Arc<str>,
-    attempt: u32,
-    priority: i32,
-    causes: Causes,
-    deadline: Option<Instant>,
-    cancelled: CancellationToken,
+pub(crate) struct Inner {
+    pub(crate) env: Env,
+    pub(crate) id: uuid::Uuid,
+    pub(crate) controller: Arc<str>,
+    pub(crate) attempt: u32,
+    pub(crate) priority: i32,
+    pub(crate) causes: Causes,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancelled: CancellationToken,
 }
 
 impl Context {
-    pub(crate) fn new(
-        id: uuid::Uuid,
-        controller: &Arc<str>,
-        attempt: u32,
-        priority: i32,
-        causes: Causes,
-        deadline: Option<Instant>,
-        cancelled: CancellationToken,
-    ) -> Context {
-        let controller = Arc::clone(controller);
-        Context { inner: Arc::new(Inner { id, controller, attempt, priority, causes, deadline, cancelled }) }
+    pub(crate) fn new(inner: Inner) -> Context {
+        Context { inner: Arc::new(inner) }
+    }
+
+    /// The clock to sleep by, and where tasks, ids and random numbers come from. A reconciler that sleeps with
+    /// `tokio::time::sleep` instead does so in real time, also in a test whose clock is simulated.
+    #[must_use]
+    pub fn env(&self) -> &Env {
+        &self.inner.env
     }
 
     /// A number of this run, in the logs as `reconcile_id`.

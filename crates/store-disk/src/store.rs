@@ -180,7 +180,9 @@ impl Store for DiskStore {
             Ok(())
         })?;
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Write(Write { txn, reply, permit }))?;
+        // It goes with the write: also if nobody waits for the answer any more, it is under way.
+        let under_way = self.shared.env.outside_work();
+        self.send(Command::Write(Write { txn, reply, permit, under_way }))?;
         self.answer(answer).await
     }
 
@@ -191,6 +193,7 @@ impl Store for DiskStore {
 
     async fn compact(&self, revision: Revision) -> Result<()> {
         let (reply, answer) = oneshot::channel();
+        let _under_way = self.shared.env.outside_work();
         self.send(Command::Compact(revision, reply))?;
         self.answer(answer).await
     }
@@ -212,6 +215,7 @@ impl Store for DiskStore {
 
     async fn close(&self) -> Result<()> {
         let (reply, answer) = oneshot::channel();
+        let _under_way = self.shared.env.outside_work();
         let closed = match self.send(Command::Close(reply)) {
             Ok(()) => self.answer(answer).await,
             Err(error) => Err(error),

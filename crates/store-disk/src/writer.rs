@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use k1s_env::{Env, Instant};
+use k1s_env::{Env, Instant, OutsideWork};
 use k1s_store::{Change, Error, Result, Revision, Txn};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -67,6 +67,9 @@ pub(crate) struct Write {
     pub(crate) reply: oneshot::Sender<Result<Revision>>,
     /// Its place in the queue, free again when the write is answered.
     pub(crate) permit: OwnedSemaphorePermit,
+    /// A simulated clock waits for it. The last field: dropped when the write is answered.
+    #[expect(dead_code, reason = "it counts as long as it is there")]
+    pub(crate) under_way: OutsideWork,
 }
 
 pub(crate) struct Writer {

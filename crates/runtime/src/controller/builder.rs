@@ -175,6 +175,7 @@ impl<R: Key> Builder<R> {
             filters,
             metrics,
             counts: Counts::default(),
+            overtaken: Mutex::default(),
             reconciles,
             events,
             give_up: CancellationToken::new(),

@@ -2,22 +2,30 @@
 
 use std::{
     any::Any,
+    ops::ControlFlow,
     panic::AssertUnwindSafe,
     pin::pin,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use futures_util::FutureExt as _;
-use k1s_env::{Description, WorkGuard};
+use k1s_env::{Description, Stall, WorkGuard};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::{ControllerError, Inner};
+use super::{ControllerError, Inner, NOT_TOKIOS_CLOCK};
 use crate::{
     Action, BoxError, Context, TerminalError,
     queue::{AddOptions, Cause, CauseEvent, Item, Key},
-    reconcile::Requeue,
+    reconcile::{self, Requeue},
 };
+
+/// After so long in real time in which nothing moves, a reconcile under a simulated clock is reported.
+const STALLED_AFTER: Duration = Duration::from_secs(2);
+
+/// So many keys are remembered that a simulated clock has overtaken.
+const OVERTAKEN: usize = 10;
 
 /// How a reconcile ended.
 enum Outcome {
@@ -98,15 +106,16 @@ async fn reconcile<R: Key>(
     let id = env.uuid();
     let deadline = controller.options.reconciliation_timeout.map(|limit| began + limit);
     let causes = item.take_causes();
-    let context = Context::new(
+    let context = Context::new(reconcile::Inner {
+        env: env.clone(),
         id,
-        &controller.name,
-        item.attempt(),
-        item.priority(),
+        controller: Arc::clone(&controller.name),
+        attempt: item.attempt(),
+        priority: item.priority(),
         causes,
         deadline,
-        cancelled.clone(),
-    );
+        cancelled: cancelled.clone(),
+    });
     let span = tracing::info_span!(
         "reconcile",
         controller = %controller.name,
@@ -117,6 +126,8 @@ async fn reconcile<R: Key>(
     let outcome = {
         let run =
             AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
+        let stalled = |stall| controller.stalled(item.key(), stall);
+        let run = env.watch_stalls(STALLED_AFTER, || (), stalled, run);
         let mut run = pin!(run.instrument(span.clone()));
         let too_late = async {
             match deadline {
@@ -128,8 +139,9 @@ async fn reconcile<R: Key>(
             // A run that has ended has ended, however late it was.
             biased;
             ended = &mut run => match ended {
-                Ok(result) => Outcome::Finished(result),
-                Err(panic) => Outcome::Panicked(message(&*panic)),
+                Ok(Ok(result)) => Outcome::Finished(result),
+                Ok(Err(panic)) => Outcome::Panicked(message(&*panic)),
+                Err(stall) => Outcome::Finished(Err(stall.into())),
             },
             () = too_late => {
                 // Before it is dropped: what it started elsewhere may listen.
@@ -145,6 +157,27 @@ async fn reconcile<R: Key>(
     let _entered = span.enter();
     finish(controller, &item, guard, outcome)?;
     Ok(item)
+}
+
+impl<R: Key> Inner<R> {
+    /// A run does not go on by the clock of the simulation, or was overtaken by it. The run goes on all the same.
+    fn stalled(&self, key: &R, stall: Stall) -> ControlFlow<()> {
+        match stall {
+            Stall::Overtaken { .. } => {
+                tracing::warn!(controller = %self.name, object = ?key, "{stall}; {NOT_TOKIOS_CLOCK}");
+                let mut overtaken = self.overtaken.lock();
+                if overtaken.len() < OVERTAKEN {
+                    overtaken.insert(format!("{key:?}"));
+                }
+            }
+            _ => tracing::warn!(
+                controller = %self.name,
+                object = ?key,
+                "a reconcile is in flight: {stall}; move the clock if it waits for that. {NOT_TOKIOS_CLOCK}",
+            ),
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 fn finish<R: Key>(

@@ -1,5 +1,7 @@
 //! A candidate: waits for its turn.
 
+use std::time::Duration;
+
 use k1s_env::{Env, Instant};
 use kube::Client;
 use tokio::sync::watch;
@@ -28,6 +30,10 @@ pub struct LeaderElector {
 
 /// What is kept of those: more than can be under way, and a bound for a server that never answers.
 const UNCERTAIN: usize = 16;
+
+/// A candidate that waits says so after this time, and then less and less often.
+const SAID_AFTER: Duration = Duration::from_secs(10);
+const SAID_AT_LEAST_EVERY: Duration = Duration::from_secs(600);
 
 /// What came of one attempt.
 enum Attempt {
@@ -84,7 +90,21 @@ impl LeaderElector {
     /// Failures on the way, of the network or for want of permission, are logged, and it goes on.
     pub async fn acquire(mut self, cancel: &CancellationToken) -> Option<Leadership> {
         tracing::info!(lease = %self.lock.name(), identity = %self.identity, "attempting to acquire leader lease");
+        let began = self.lock.env.now();
+        let (mut pause, mut next) = (SAID_AFTER, began + SAID_AFTER);
         while !cancel.is_cancelled() {
+            let now = self.lock.env.now();
+            if now >= next {
+                pause = (pause * 2).min(SAID_AT_LEAST_EVERY);
+                next = now + pause;
+                let leader = self.leader.borrow().clone();
+                tracing::info!(
+                    lease = %self.lock.name(),
+                    leader,
+                    waited = ?(now - began),
+                    "still waiting to become the leader"
+                );
+            }
             match self.attempt(cancel).await {
                 Attempt::Won { lease, term, sent } => {
                     tracing::info!(lease = %self.lock.name(), identity = %self.identity, "became the leader");

@@ -10,14 +10,18 @@ use k1s_env::{Instant, Task};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Inner, Manager, ManagerError, Runnable, state::describe_state};
+use super::{Inner, Manager, ManagerError, Runnable, group::at_most, state::describe_state};
 use crate::{
     BoxError,
+    announce::announced,
     controller::AnyController,
     debug::{self, DebugPages},
     endpoint::{Endpoint, Routes},
     leader::{LeaderElectionOptions, LeaderElector, Leadership},
 };
+
+/// Under a simulated clock that nobody moves, a shutdown waits for so long in real time.
+const STALLED_AFTER: Duration = Duration::from_secs(10);
 
 /// A manager that runs: what has to be stopped.
 pub(super) struct Running {
@@ -48,7 +52,7 @@ impl Manager {
             () = stop.cancelled() => Ok(()),
             error = running.ended() => Err(error),
         };
-        self.shut_down(running, ended).await
+        self.shut_down(running, ended, STALLED_AFTER).await
     }
 
     pub(super) async fn launch(&self) -> Result<Running, ManagerError> {
@@ -169,11 +173,12 @@ impl Manager {
         Ok(Election { stop, task, lost })
     }
 
-    /// Stops everything in good order.
+    /// Stops everything in good order. Under a simulated clock, it does not wait for what has not moved for so long.
     pub(super) async fn shut_down(
         &self,
         mut running: Running,
         ended: Result<(), ManagerError>,
+        stalled_after: Duration,
     ) -> Result<(), ManagerError> {
         let inner = &self.inner;
         inner.stopping.store(true, Ordering::Release);
@@ -189,7 +194,7 @@ impl Manager {
         for controller in &controllers {
             controller.stop_accepting();
         }
-        let mut stuck = inner.others.stop(left()).await;
+        let mut stuck = inner.others.stop(left(), stalled_after).await;
 
         for controller in &controllers {
             let in_flight = controller.reconciles().stats().in_flight;
@@ -202,13 +207,17 @@ impl Manager {
                 remaining = ?left(),
                 "Phase 2: Waiting for active reconciliation to complete"
             );
-            match left() {
-                None => controller.reconciles().wait_idle_forever().await,
-                Some(left) => {
-                    if let Err(still) = controller.reconciles().wait_idle(left).await {
-                        stuck.extend(still.work.iter().map(ToString::to_string));
-                    }
-                }
+            let reconciles = controller.reconciles();
+            let done = announced(&inner.env, reconciles.wait_idle_forever(), |waited| {
+                let work: Vec<String> = reconciles.running().iter().map(ToString::to_string).collect();
+                tracing::info!(?waited, remaining = ?left(), "Still waiting for {}", work.join(", "));
+            });
+            let ended = match left() {
+                None => Some(done.await),
+                Some(left) => at_most(&inner.env, left, stalled_after, done).await,
+            };
+            if ended.is_none() {
+                stuck.extend(reconciles.running().iter().map(ToString::to_string));
             }
         }
         if stuck.is_empty() {
@@ -223,7 +232,7 @@ impl Manager {
         }
         // Reconciles are over by now, so this is quick, unless a runnable does not listen.
         let patience = left().map(|left| left.max(Duration::from_millis(100)));
-        for name in inner.elected.stop(patience).await {
+        for name in inner.elected.stop(patience, stalled_after).await {
             if !is_named(&stuck, &name) {
                 stuck.push(name);
             }
@@ -234,10 +243,10 @@ impl Manager {
         let mut result = ended;
         for (what, mut task) in running.servers.drain(..) {
             let patience = left().map_or(Duration::MAX, |left| left.max(Duration::from_millis(100)));
-            match inner.env.timeout(patience, &mut task).await {
-                Ok(Ok(Err(error))) => result = result.and(Err(ManagerError::Server { what, error })),
-                Ok(_) => {}
-                Err(_) => {
+            match at_most(&inner.env, patience, stalled_after, &mut task).await {
+                Some(Ok(Err(error))) => result = result.and(Err(ManagerError::Server { what, error })),
+                Some(_) => {}
+                None => {
                     task.abort();
                     stuck.push(format!("requests to {what}"));
                 }
