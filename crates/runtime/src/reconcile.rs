@@ -29,6 +29,14 @@ use crate::{BoxError, Request, queue::Causes};
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no reconciler of `{R}`",
+    label = "not a reconciler",
+    note = "a reconciler is a type that implements `Reconciler`, or a closure \
+            `move |request: Request, context: Context| async move {{ Ok::<_, BoxError>(Action::done()) }}`",
+    note = "a closure is called many times: what its `async move` takes has to be cloned inside of the closure first, as in \
+            `let client = client.clone();`"
+)]
 pub trait Reconciler<R = Request>: Send + Sync + 'static {
     /// Any error: those of libraries, an enum of one's own, `anyhow::Error`, a `String`.
     type Error: Into<BoxError> + Send;

@@ -86,7 +86,7 @@ async fn checks_are_told_as_kubernetes_tells_them() {
 
     let answer = served.get("/readyz").await;
     assert_eq!(answer.status, 500);
-    assert_eq!(answer.body, "[-]cache failed: reason withheld\n[+]webhook ok\nhealthz check failed\n");
+    assert_eq!(answer.body, "[-]cache failed: widgets are not synced\n[+]webhook ok\nhealthz check failed\n");
     let answer = served.get("/readyz/cache").await;
     assert_eq!((answer.status, &*answer.body), (500, "internal server error: widgets are not synced\n"));
     assert_eq!(served.get("/readyz/webhook").await.body, "ok");
@@ -116,7 +116,8 @@ async fn a_check_that_panics_has_failed() {
     let answer = served.get("/healthz").await;
     assert_eq!(answer.status, 500);
     assert!(
-        answer.body.contains("[-]bad failed") && answer.body.contains("[-]worse failed"),
+        answer.body.contains("[-]bad failed: the check panicked\n")
+            && answer.body.contains("[-]worse failed: the check panicked\n"),
         "{}",
         answer.body
     );

@@ -92,7 +92,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Time, tasks and randomness. Those of the system, if it is not said.
+    /// Time, tasks and randomness. Those of the system, if it is not said. A simulated one works in memory and on disk; etcd is
+    /// refused, since it is outside of the simulation.
     pub fn env(mut self, env: Env) -> RuntimeBuilder {
         self.env = Some(env);
         self

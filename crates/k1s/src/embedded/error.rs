@@ -30,6 +30,15 @@ pub enum StartError {
         /// Why it cannot be used.
         error: ConnectError,
     },
+    /// A simulated clock does not know when there is nothing left to wait for.
+    #[error(
+        "{what} cannot be used under a simulated clock: it would move on while requests are under way; use memory or disk, \
+         or Env::system()"
+    )]
+    Simulated {
+        /// What is outside of the simulation.
+        what: &'static str,
+    },
     /// Somebody else listens there.
     #[error(
         "cannot listen at {address}: another program does; choose another port, or 0 for any that is free"

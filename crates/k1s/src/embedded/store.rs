@@ -35,6 +35,7 @@ impl StoreChoice {
                 let open = move || DiskStore::open(owner, &folder, options);
                 Ok(Arc::new(env.spawn_blocking("opening the store", open).await??))
             }
+            StoreChoice::Etcd(_) if env.is_simulated() => Err(StartError::Simulated { what: "etcd" }),
             StoreChoice::Etcd(options) => {
                 let endpoints = options.endpoints.join(", ");
                 let connected = EtcdStore::connect(env.clone(), options).await;

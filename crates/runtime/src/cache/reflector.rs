@@ -103,7 +103,8 @@ struct Backoff {
 impl Backoff {
     async fn sleep<K: Object>(&mut self, informer: &Informer<K>, part: usize, problem: Option<Problem>) {
         if let Some(problem) = problem {
-            if self.failures == 0 || problem.is_lasting() {
+            // What may pass by itself is said again too, less and less often: nobody waits without a word.
+            if self.failures == 0 || self.failures.is_power_of_two() || problem.is_lasting() {
                 tracing::warn!(kind = %informer.kind(), %problem, "cannot watch");
             }
             informer.report(part, Some(problem));

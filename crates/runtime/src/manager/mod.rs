@@ -45,6 +45,10 @@ use crate::{
 };
 
 /// What a manager can be made for: a `kube::Client`, or a runtime that has one.
+#[diagnostic::on_unimplemented(
+    message = "no manager can be made for `{Self}`",
+    note = "a manager is made for a `kube::Client`, or for a reference to a runtime: `Manager::new(&runtime, options)`"
+)]
 pub trait Connect {
     /// The client.
     fn client(&self) -> kube::Client;
