@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::clock::Clock;
+use crate::real_time::RealTime;
 use crate::waiters::{Released, Waiters};
 
 /// How many tasks of a simulation could move on by themselves: woken, being polled, or a blocking closure
@@ -17,6 +18,8 @@ use crate::waiters::{Released, Waiters};
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     state: Mutex<State>,
+    /// For those who do not want to wait for ever for a clock that stands still.
+    pub(crate) real_time: Arc<RealTime>,
 }
 
 #[derive(Debug, Default)]

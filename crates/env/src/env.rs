@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::ops::ControlFlow;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread::JoinHandle;
@@ -91,13 +91,16 @@ impl Env {
     ///
     /// `f` is asked first: one that is ready wins over a time that is up.
     pub async fn timeout<F: Future>(&self, d: Duration, f: F) -> Result<F::Output, Elapsed> {
-        timeout(self.inner.clock.clone(), d, f).await
+        timeout(self.sleep(d), d, f).await
     }
 
     /// Like [`timeout`](Self::timeout), but by the system's clock, also in a simulation: for bounds that have to hold when
     /// nobody moves the simulated clock.
     pub async fn timeout_in_real_time<F: Future>(&self, d: Duration, f: F) -> Result<F::Output, Elapsed> {
-        timeout(Clock::System, d, f).await
+        match &self.inner.activity {
+            Some(activity) => timeout(activity.real_time.sleep(d), d, f).await,
+            None => self.timeout(d, f).await,
+        }
     }
 
     /// Runs `f`, and watches whether anything moves: `stalled` is called when, in a simulation, nothing has for `after` in
@@ -234,12 +237,15 @@ impl Env {
     }
 }
 
-async fn timeout<F: Future>(clock: Clock, d: Duration, f: F) -> Result<F::Output, Elapsed> {
-    let mut f = pin!(f);
-    let mut sleep = clock.sleep_until(clock.now() + d);
+async fn timeout<F: Future>(
+    sleep: impl Future<Output = ()>,
+    d: Duration,
+    f: F,
+) -> Result<F::Output, Elapsed> {
+    let (mut f, mut sleep) = (pin!(f), pin!(sleep));
     poll_fn(|cx| match f.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Ok(output)),
-        Poll::Pending => Pin::new(&mut sleep).poll(cx).map(|()| Err(Elapsed { after: d })),
+        Poll::Pending => sleep.as_mut().poll(cx).map(|()| Err(Elapsed { after: d })),
     })
     .await
 }

@@ -41,6 +41,7 @@ mod clock;
 mod env;
 mod instant;
 mod random;
+mod real_time;
 mod registry;
 mod stall;
 mod task;

@@ -10,7 +10,6 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::activity::Activity;
-use crate::clock::Clock;
 use crate::virtual_clock::Timeline;
 
 /// A simulation in which something does not go on; see [`Env::watch_stalls`](crate::Env::watch_stalls).
@@ -49,7 +48,7 @@ pub(crate) async fn watch<F: Future, P: PartialEq>(
     let mark = || (timeline.now(), wakes.count(), progress());
     let still = async |period| loop {
         let before = mark();
-        Clock::System.sleep_until(Clock::System.now() + period).await;
+        activity.real_time.sleep(period).await;
         // A closure that computes for long is no stall.
         activity.settled().await;
         if mark() == before {

@@ -418,3 +418,13 @@ async fn a_bound_in_real_time_holds_while_the_clock_stands_still() {
     let elapsed = env.timeout_in_real_time(Duration::from_millis(1), env.sleep(SECOND)).await;
     assert_eq!(elapsed.unwrap_err().after, Duration::from_millis(1));
 }
+
+#[test]
+fn stalls_are_noticed_without_the_timers_of_a_runtime() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (env, _clock) = Env::simulated(0);
+    let after = Duration::from_millis(10);
+    let stalled = |_| ControlFlow::Break(());
+    let waited = runtime.block_on(env.watch_stalls(after, || 0, stalled, env.sleep(SECOND)));
+    assert_eq!(waited, Err(Stall::Still { after }));
+}

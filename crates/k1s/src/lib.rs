@@ -53,6 +53,7 @@ pub use k8s_openapi;
 pub use kube;
 #[cfg(feature = "derive")]
 pub use kube::CustomResource;
+#[cfg(feature = "derive")]
 pub use schemars;
 pub use serde;
 pub use serde_json;

@@ -32,14 +32,16 @@ mod tests {
     #[tokio::test]
     async fn a_long_wait_is_told_again_and_again_less_and_less_often() {
         let (env, clock) = Env::simulated(1);
-        let mut told = Vec::new();
-        let waiting =
-            announced(&env, env.sleep(Duration::from_secs(1300)), |so_far| told.push(so_far.as_secs()));
-        tokio::join!(waiting, async {
-            while clock.advance_to_next() {
-                env.yield_now().await;
+        let waiting = env.spawn("waiting", {
+            let env = env.clone();
+            async move {
+                let mut told = Vec::new();
+                announced(&env, env.sleep(Duration::from_secs(1300)), |so_far| told.push(so_far.as_secs()))
+                    .await;
+                told
             }
         });
-        assert_eq!(told, [5, 15, 35, 75, 155, 315, 615, 915, 1215]);
+        clock.advance_and_settle(Duration::from_secs(1300)).await;
+        assert_eq!(waiting.await, Ok(vec![5, 15, 35, 75, 155, 315, 615, 915, 1215]));
     }
 }
