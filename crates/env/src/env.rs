@@ -5,7 +5,7 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::ops::ControlFlow;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::thread::JoinHandle;
@@ -91,16 +91,24 @@ impl Env {
     ///
     /// `f` is asked first: one that is ready wins over a time that is up.
     pub async fn timeout<F: Future>(&self, d: Duration, f: F) -> Result<F::Output, Elapsed> {
-        timeout(self.sleep(d), d, f).await
+        let (mut f, mut sleep) = (pin!(f), self.sleep(d));
+        poll_fn(|cx| match f.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => Pin::new(&mut sleep).poll(cx).map(|()| Err(Elapsed { after: d })),
+        })
+        .await
     }
 
     /// Like [`timeout`](Self::timeout), but by the system's clock, also in a simulation: for bounds that have to hold when
     /// nobody moves the simulated clock.
     pub async fn timeout_in_real_time<F: Future>(&self, d: Duration, f: F) -> Result<F::Output, Elapsed> {
-        match &self.inner.activity {
-            Some(activity) => timeout(activity.real_time.sleep(d), d, f).await,
-            None => self.timeout(d, f).await,
-        }
+        let Some(activity) = &self.inner.activity else { return self.timeout(d, f).await };
+        let (mut f, mut sleep) = (Box::pin(f), activity.real_time.sleep(d));
+        poll_fn(|cx| match f.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => Pin::new(&mut sleep).poll(cx).map(|()| Err(Elapsed { after: d })),
+        })
+        .await
     }
 
     /// Runs `f`, and watches whether anything moves: `stalled` is called when, in a simulation, nothing has for `after` in
@@ -121,7 +129,7 @@ impl Env {
     ) -> Result<F::Output, Stall> {
         match (&self.inner.clock, &self.inner.activity) {
             (Clock::Virtual(timeline), Some(activity)) => {
-                stall::watch(timeline, activity, after, progress, stalled, f).await
+                stall::watch(timeline, activity, after, progress, stalled, Box::pin(f)).await
             }
             _ => Ok(f.await),
         }
@@ -235,19 +243,6 @@ impl Env {
     pub async fn tasks_ended(&self) {
         self.inner.registry.ended().await;
     }
-}
-
-async fn timeout<F: Future>(
-    sleep: impl Future<Output = ()>,
-    d: Duration,
-    f: F,
-) -> Result<F::Output, Elapsed> {
-    let (mut f, mut sleep) = (pin!(f), pin!(sleep));
-    poll_fn(|cx| match f.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Ok(output)),
-        Poll::Pending => sleep.as_mut().poll(cx).map(|()| Err(Elapsed { after: d })),
-    })
-    .await
 }
 
 /// Something that has to be done, though no task of the environment is about to; from

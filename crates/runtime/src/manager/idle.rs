@@ -198,7 +198,8 @@ impl Manager {
             Stall::Still { .. } => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        let idle = env.watch_stalls(stalled_after, || self.marks(), stalled, self.idle());
+        // In a box: what waits is wrapped several times, and each time it would be copied.
+        let idle = env.watch_stalls(stalled_after, || self.marks(), stalled, Box::pin(self.idle()));
         let idle = announced(env, env.timeout(deadline, idle), |waited| {
             tracing::info!(?waited, busy = %self.busy().join("; "), "not idle yet");
         });
