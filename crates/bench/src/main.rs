@@ -5,6 +5,8 @@
 //! A ratio says how many times better than the peer: above 1 is better, whatever the unit.
 
 mod crash;
+mod failover;
+mod hostile;
 mod report;
 mod runtime;
 mod server;
@@ -29,12 +31,16 @@ enum Suite {
     Store(store::Options),
     /// The API server as its clients see it: requests, lists, watches, memory per object, definition and tenant
     Server(server::Options),
+    /// What a well-behaved client notices of attackers, and what they make the server hold
+    Hostile(hostile::Options),
     /// Operators of k1s-runtime, kube-rs and Go's controller-runtime beside each other; caches and the queue alone
     Runtime(runtime::Options),
     /// An operator under steady churn, for minutes: its memory, its tasks, and whether it converges
     Soak(soak::Options),
     /// Kills a process that writes to a disk store, over and over, and looks for what was lost
     Crash(crash::Options),
+    /// Two servers on one etcd, killed in turns while namespaces and owners are deleted: everything is collected, each once
+    Failover(failover::Options),
     /// One backend at one size, in a process of its own (used by `store`)
     #[command(hide = true)]
     StorePart(store::PartOptions),
@@ -59,9 +65,11 @@ fn main() -> ExitCode {
         match suite {
             Suite::Store(options) => store::run(options).await,
             Suite::Server(options) => server::run(options).await,
+            Suite::Hostile(options) => hostile::run(options).await,
             Suite::Runtime(options) => runtime::run(options).await,
             Suite::Soak(options) => soak::run(options).await,
             Suite::Crash(options) => crash::run(options).await,
+            Suite::Failover(options) => failover::run(options).await,
             Suite::StorePart(options) => store::run_part(options).await,
             Suite::Operator(options) => runtime::run_operator(options).await,
             Suite::CachePart(options) => runtime::run_cache(options).await,

@@ -33,6 +33,8 @@ pub(crate) enum Unit {
     TimesTheJson,
     #[serde(rename = "x smallest")]
     TimesTheSmallest,
+    #[serde(rename = "%")]
+    Percent,
 }
 
 impl Unit {
@@ -47,6 +49,7 @@ impl Unit {
             Self::MegabytesPerSecond => "MB/s",
             Self::TimesTheJson => "x JSON",
             Self::TimesTheSmallest => "x smallest",
+            Self::Percent => "%",
         }
     }
 

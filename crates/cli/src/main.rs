@@ -1,10 +1,13 @@
-//! The `k1s` program: `k1s serve` is a control plane for kubectl and everybody else, `k1s demo` one with an operator.
+//! The `k1s` program: `k1s serve` is a control plane for kubectl and everybody else, `k1s demo` one with an operator, `k1s store`
+//! looks after a data folder.
 //!
 //! It is a package of its own so that the facade `k1s`, which programs depend on, brings neither a command line nor examples.
 
+mod process;
 mod serve;
+mod store;
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -26,6 +29,9 @@ struct Cli {
 enum Command {
     /// Serves Kubernetes' API until Ctrl-C.
     Serve(Box<serve::Options>),
+    /// Checks and repairs a data folder that no server has open.
+    #[command(subcommand)]
+    Store(store::Command),
     /// Starts a control plane with an operator and an Application to play with.
     Demo(application::demo::DemoOptions),
 }
@@ -53,10 +59,13 @@ fn main() -> ExitCode {
     };
     let done = match cli.command {
         Command::Serve(options) => runtime.block_on(serve::run(*options)).map_err(|error| error.to_string()),
+        Command::Store(command) => return store::run(&command),
         Command::Demo(options) => {
             runtime.block_on(application::demo::run(options)).map_err(|error| error.to_string())
         }
     };
+    // Nobody waits for the answer to a request that is still being worked on.
+    runtime.shutdown_timeout(Duration::from_secs(1));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain(&error),

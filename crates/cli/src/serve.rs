@@ -4,17 +4,20 @@ use std::{
     fs, io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use clap::Args;
 use k1s::{
-    Runtime, RuntimeBuilder, StartError, StopError,
+    Election, Runtime, RuntimeBuilder, StartError, StopError,
     controllers::ControllersOptions,
     env::Env,
-    runtime::shutdown_on_signals,
+    runtime::leader::LeaderElectionOptions,
     server::{ServerOptions, TlsFiles, Tokens},
     write_kubeconfig,
 };
+
+use crate::process::{Stop, raise_open_files};
 
 /// What `k1s serve` can be told.
 #[derive(Debug, Clone, Args)]
@@ -44,7 +47,8 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["tls_cert", "tls_key"])]
     pub(crate) http: bool,
     /// Where the generated certificates and the admin token are kept: `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key`,
-    /// `admin.token`. What is there is used, what is not is made. [default: `pki` in the data folder]
+    /// `admin.token`. What is there is used, what is not is made; `apiserver.crt` and `apiserver.key` by another authority are
+    /// never replaced. [default: `pki` in the data folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) cert_dir: Option<PathBuf>,
     /// The server's certificate, as PEM, with those that lead to its authority. Without it, one is generated.
@@ -56,9 +60,19 @@ pub(crate) struct Options {
     /// More names and addresses that the generated certificate is for.
     #[arg(long, value_name = "NAME")]
     pub(crate) tls_san: Vec<String>,
-    /// More users: lines of `token,user,uid,"group1,group2"`.
+    /// More users: a CSV file with lines of `token,user,uid,"group1,group2"`, as kube-apiserver takes it.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_auth_file: Option<PathBuf>,
+    /// With --etcd: for how long other servers leave it to this one to run the controllers after it was last heard of. One that
+    /// is stopped hands over at once.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
+    pub(crate) leader_elect_lease_duration: Duration,
+    /// With --etcd: for how long this server runs the controllers without a successful renewal of its lease.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub(crate) leader_elect_renew_deadline: Duration,
+    /// With --etcd: the time between two attempts to get the lease, or to renew it.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
+    pub(crate) leader_elect_retry_period: Duration,
     /// Leaves the dependents of deleted objects alone, as a bare kube-apiserver (an envtest) does.
     #[arg(long)]
     pub(crate) disable_garbage_collection: bool,
@@ -89,6 +103,9 @@ pub(crate) enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// Nobody could stop it in good order.
+    #[error("signals cannot be listened to: {0}")]
+    Signals(io::Error),
     /// It does not start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -103,8 +120,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         return Err(Error::Remote(options.bind));
     }
     let env = Env::system();
+    raise_open_files();
     // From here on a signal ends it in good order.
-    let stop = shutdown_on_signals(&env);
+    let stop = Stop::on_signals(&env, || say("stopped")).map_err(Error::Signals)?;
     let (mut builder, kept) = store(&options);
     if let Some(folder) = &options.cert_dir {
         builder = builder.cert_dir(folder);
@@ -113,6 +131,12 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         .env(env)
         .listen(SocketAddr::new(options.bind, options.port))
         .server_options(server_options(&options)?)
+        .election(Election::IfSharedWith(LeaderElectionOptions {
+            lease_duration: options.leader_elect_lease_duration,
+            renew_deadline: options.leader_elect_renew_deadline,
+            retry_period: options.leader_elect_retry_period,
+            ..LeaderElectionOptions::default()
+        }))
         .controllers(ControllersOptions {
             garbage_collection: !options.disable_garbage_collection,
             ..ControllersOptions::default()
@@ -123,7 +147,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Error> {
         write_kubeconfig(path, kubeconfig).map_err(|error| Error::File { path: path.clone(), error })?;
         say(&welcome(url, &kept, path));
     }
-    stop.cancelled().await;
+    stop.asked().await;
     tracing::info!("stopping");
     runtime.stop().await?;
     say("stopped");
@@ -174,6 +198,21 @@ fn server_options(options: &Options) -> Result<ServerOptions, Error> {
             Tokens::parse(&read(path)?).map_err(|reason| Error::Tokens { path: path.clone(), reason })?;
     }
     Ok(server)
+}
+
+/// `15s`, `500ms`, `2m`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(at);
+    let milliseconds = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(format!("{text:?} is no duration; write a number and its unit: 500ms, 15s, 2m")),
+    };
+    let number: u32 = number.parse().map_err(|error| format!("{text:?} is no duration: {error}"))?;
+    Ok(Duration::from_millis(u64::from(number) * milliseconds))
 }
 
 fn read(path: &Path) -> Result<String, Error> {

@@ -4,7 +4,8 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader, Lines},
+    io::{BufRead as _, BufReader, Lines, Read as _, Write as _},
+    net::TcpStream,
     os::unix::fs::PermissionsExt as _,
     path::Path,
     process::{Child, ChildStdout, Command, Output, Stdio},
@@ -100,6 +101,40 @@ fn serve_says_where_and_stops_at_sigterm() {
 }
 
 #[test]
+fn serve_takes_all_files_it_may_have_and_a_second_signal_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["serve", "--http", "--port", "0", "--kubeconfig", "config"];
+    let mut serve = Running::start(folder.path(), &arguments);
+    let url = serve.read_until("k1s serves Kubernetes' API at http://127.0.0.1:");
+    serve.read_until("Ctrl-C stops it.");
+    let child = serve.child.take().unwrap();
+    let limits = fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let files: Vec<&str> = files.split_whitespace().collect();
+    assert_eq!(files[0], files[1], "{limits}");
+
+    // A request whose body does not come keeps the server from ending for a while.
+    let kubeconfig = fs::read_to_string(folder.path().join("config")).unwrap();
+    let token = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token: ")).unwrap();
+    let address = url.rsplit_once("http://").unwrap().1.trim();
+    let mut slow = TcpStream::connect(address).unwrap();
+    let head = "POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\nexpect: 100-continue";
+    write!(slow, "{head}\r\nauthorization: Bearer {}\r\n\r\n", token.trim_matches('"')).unwrap();
+    // It asks for the body: the request is under way.
+    let mut answer = [0; 12];
+    slow.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 100");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    while TcpStream::connect(address).is_ok() {
+        std::thread::yield_now();
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    serve.read_until("stopped");
+    let ended = child.wait_with_output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+}
+
+#[test]
 fn serve_is_the_same_to_its_clients_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = |folder: &Path| fs::read_to_string(folder.join("config")).unwrap();
@@ -154,4 +189,45 @@ fn what_other_machines_could_reach_has_to_be_asked_for() {
     assert!(!refused.status.success());
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(why.contains("--allow-remote"), "{why}");
+}
+
+#[test]
+fn a_damaged_store_is_refused_checked_and_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = ["serve", "--port", "0", "--data-dir", "data", "--kubeconfig", "config"];
+    let run = |arguments: &[&str]| {
+        let output = k1s(folder.path(), arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        (output.status.code().unwrap(), text.concat())
+    };
+    let mut running = Running::start(folder.path(), &serve);
+    running.read_until("Ctrl-C stops it.");
+    let (code, text) = run(&["store", "check", "data"]);
+    assert!(code == 2 && text.contains("is in use by"), "{code}: {text}");
+    running.end(Signal::TERM);
+    let (code, text) = run(&["store", "check", "data"]);
+    assert!(code == 0 && text.contains("The store in data is sound: "), "{code}: {text}");
+
+    let segment = folder.path().join("data/store/log/000000000001.log");
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[400] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+    let refused = k1s(folder.path(), &serve).output().unwrap();
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(why.contains("`k1s store check data`") && why.contains("`k1s store repair data`"), "{why}");
+    for name in ["data", "data/store"] {
+        let (code, text) = run(&["store", "check", name]);
+        assert!(code == 1 && text.contains("This would be lost by a repair:\n  key \""), "{code}: {text}");
+    }
+    let (code, text) = run(&["store", "repair", "data"]);
+    assert!(code == 1 && text.contains("This was lost:\n  key \""), "{code}: {text}");
+    assert!(fs::read(folder.path().join("data/store.damaged-1/log/000000000001.log")).unwrap() == bytes);
+    let (code, text) = run(&["store", "repair", "data"]);
+    assert!(code == 0 && text.contains("is sound"), "{code}: {text}");
+    let mut running = Running::start(folder.path(), &serve);
+    running.read_until("Ctrl-C stops it.");
+    running.end(Signal::TERM);
+
+    let (code, text) = run(&["store", "check", "nowhere"]);
+    assert!(code == 2 && text.contains("nowhere: there is no such folder"), "{code}: {text}");
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
 use k1s_runtime::{
     Action, BoxError, ObjectKey,
     client::{DeleteOptions, Deleted, ListOptions, PropagationPolicy},
@@ -26,6 +26,37 @@ const PAGE: u32 = 500;
 pub(crate) struct Found {
     served: Arc<Served>,
     meta: Meta,
+}
+
+impl Found {
+    pub(crate) fn is_pod(&self) -> bool {
+        self.served.api.group.is_empty() && self.served.api.plural == "pods"
+    }
+}
+
+/// What came of an attempt to delete objects.
+#[derive(Debug, Default)]
+pub(crate) struct Cleared {
+    /// What is left waits for finalizers, or for its time.
+    pub(crate) remains: Vec<Remains>,
+    /// What could not be deleted, and why.
+    pub(crate) failed: Vec<BoxError>,
+}
+
+impl Cleared {
+    /// What is left, if nothing failed.
+    pub(crate) fn remains(self) -> Result<Vec<Remains>, BoxError> {
+        match self.failed.into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(self.remains),
+        }
+    }
+
+    /// The failure that says that a kind was taken away meanwhile, if there is one.
+    pub(crate) fn take_moved(&mut self) -> Option<BoxError> {
+        let place = self.failed.iter().position(|error| error.is::<Moved>())?;
+        Some(self.failed.swap_remove(place))
+    }
 }
 
 /// An object that was deleted, and is still there.
@@ -121,17 +152,21 @@ async fn listed(feed: &Feed, served: Arc<Served>, options: ListOptions) -> Resul
         .collect())
 }
 
-/// Deletes these objects; what is left waits for finalizers, or for its time.
-pub(crate) async fn clear(feed: &Feed, found: Vec<Found>) -> Result<Vec<Remains>, BoxError> {
+/// Deletes these objects. One that cannot be deleted does not keep the others.
+pub(crate) async fn clear(feed: &Feed, found: Vec<Found>) -> Cleared {
     // Nobody ends pods on a k1s server: there is nothing to wait for.
     let grace_period = (feed.is_k1s() == Some(true)).then_some(0);
-    let remains = stream::iter(found)
+    let mut outcomes = stream::iter(found)
         .map(|one| async move { clear_one(feed, one, grace_period).await })
-        .buffer_unordered(CONCURRENCY)
-        .try_filter_map(|remains| async move { Ok(remains) })
-        .try_collect()
-        .await?;
-    Ok(remains)
+        .buffer_unordered(CONCURRENCY);
+    let mut cleared = Cleared::default();
+    while let Some(outcome) = outcomes.next().await {
+        match outcome {
+            Ok(remains) => cleared.remains.extend(remains),
+            Err(error) => cleared.failed.push(error),
+        }
+    }
+    cleared
 }
 
 async fn clear_one(
@@ -139,9 +174,11 @@ async fn clear_one(
     found: Found,
     grace_period: Option<u32>,
 ) -> Result<Option<Remains>, BoxError> {
+    // One that ends by itself, where nobody ends it.
+    let is_waiting_pod = found.is_pod() && grace_period.is_some();
     let Found { served, meta } = found;
     let resource = Resource::new(&served.api.group, &served.api.plural).dotted();
-    if meta.is_deleting() {
+    if meta.is_deleting() && !is_waiting_pod {
         let finalizers = meta.finalizers.iter().map(ToString::to_string).collect();
         return Ok(Some(Remains { resource, finalizers }));
     }

@@ -95,7 +95,7 @@ impl Definitions {
                 let begun = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress");
                 version = self.set_condition(request, &definition, &version, begun).await?;
                 let found = contents::of_kind(&self.feed, &resource, served).await?;
-                if !contents::clear(&self.feed, found).await?.is_empty() {
+                if !contents::clear(&self.feed, found).await.remains()?.is_empty() {
                     let every_end_is_heard = self.feed.is_k1s() == Some(true);
                     return Ok(Action::requeue_after(Duration::from_secs(if every_end_is_heard {
                         60

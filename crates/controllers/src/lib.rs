@@ -4,6 +4,7 @@
 //! - garbage collection: dependents of deleted objects, by every propagation policy
 //! - namespaces that are being deleted: emptied, then let go
 //! - custom resource definitions that are being deleted: the same
+//! - PersistentVolumeClaims, PersistentVolumes and VolumeAttributesClasses that are being deleted: let go when not in use
 //! - the default ServiceAccount and the root CA ConfigMap of each namespace
 //! - the expiry of Events, and of Leases if asked for
 //!
@@ -31,6 +32,7 @@ mod gc;
 mod kinds;
 mod meta;
 mod namespaces;
+mod protection;
 mod tenants;
 
 use std::{sync::Arc, time::Duration};
@@ -38,7 +40,7 @@ use std::{sync::Arc, time::Duration};
 use k1s_runtime::{Connect, Manager, ManagerError, ManagerOptions, controller::BuildError};
 use tokio_util::sync::CancellationToken;
 
-pub use tenants::{TenantControllers, TenantSignal};
+pub use tenants::{Standby, TenantControllers, TenantSignal};
 
 /// Which controllers run, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +51,9 @@ pub struct ControllersOptions {
     pub namespaces: bool,
     /// Whether the objects of definitions that are being deleted are deleted, and the definitions let go. On by default.
     pub definitions: bool,
+    /// Whether PersistentVolumeClaims, PersistentVolumes and VolumeAttributesClasses that are being deleted are let go as soon as
+    /// they are not in use: the server protects them with a finalizer until then. On by default.
+    pub volume_protection: bool,
     /// Whether each namespace has its service account `default`, whoever deletes it. On by default.
     pub default_objects: bool,
     /// The certificate authority, as PEM, that the ConfigMap `kube-root-ca.crt` of each namespace holds. By default there
@@ -67,6 +72,7 @@ impl Default for ControllersOptions {
             garbage_collection: true,
             namespaces: true,
             definitions: true,
+            volume_protection: true,
             default_objects: true,
             root_ca: None,
             event_ttl: Some(Duration::from_secs(3600)),
@@ -83,6 +89,7 @@ impl ControllersOptions {
             garbage_collection: false,
             namespaces: false,
             definitions: false,
+            volume_protection: false,
             default_objects: false,
             root_ca: None,
             event_ttl: None,
@@ -117,6 +124,9 @@ pub fn add_to_manager(manager: &Manager, options: &ControllersOptions) -> Result
     }
     if options.definitions {
         definitions::add(manager, &feed)?;
+    }
+    if options.volume_protection {
+        protection::add(manager, &feed)?;
     }
     if options.default_objects {
         defaults::add(manager, &feed, options.root_ca.clone())?;

@@ -1,4 +1,5 @@
-//! Namespaces that are being deleted: emptied, and let go when nothing is left.
+//! Namespaces that are being deleted: emptied, and let go when nothing is left. Pods go first, and everything else when they
+//! are gone: what a pod may still use while it ends (network policies, secrets) is there until then.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -17,12 +18,14 @@ use k8s_openapi::{
 use parking_lot::Mutex;
 
 use crate::{
-    contents::{self, Remains},
+    contents::{self, Cleared, Found},
     feed::{Feed, Interest, Signal},
 };
 
 /// What holds a namespace until it is empty.
 const FINALIZER: &str = "kubernetes";
+/// So many different errors are told.
+const MAX_ERRORS: usize = 10;
 
 /// Adds the controller.
 pub(crate) fn add(manager: &Manager, feed: &Feed) -> Result<(), BuildError> {
@@ -76,9 +79,18 @@ impl Namespaces {
         if namespace.metadata.deletion_timestamp.is_none() || !held(&namespace) {
             return Ok(Action::done());
         }
-        let found = contents::in_namespace(&self.feed, request.name()).await?;
-        let remains = contents::clear(&self.feed, found).await?;
-        if remains.is_empty() {
+        let cleared = match contents::in_namespace(&self.feed, request.name()).await {
+            Ok(found) => self.empty(found).await,
+            Err(error) => Err(error),
+        };
+        let (mut cleared, undiscovered) = match cleared {
+            Ok(cleared) => (cleared, None),
+            Err(error) => (Cleared::default(), Some(error)),
+        };
+        if let Some(moved) = cleared.take_moved() {
+            return Err(moved);
+        }
+        if cleared.remains.is_empty() && cleared.failed.is_empty() && undiscovered.is_none() {
             if let Some(finalizers) = namespace.spec.as_mut().and_then(|spec| spec.finalizers.as_mut()) {
                 finalizers.retain(|one| one != FINALIZER);
             }
@@ -88,14 +100,30 @@ impl Namespaces {
         }
         let status = namespace.status.get_or_insert_default();
         let now = Timestamp::try_from(self.feed.env().wall())?;
-        let conditions = conditions(&remains, status.conditions.as_deref().unwrap_or_default(), now);
+        let before = status.conditions.as_deref().unwrap_or_default();
+        let conditions = conditions(&cleared, undiscovered.as_ref(), before, now);
         if status.conditions.as_ref() != Some(&conditions) {
             status.conditions = Some(conditions);
             settled(client.status::<Namespace>().update(&namespace).await.map(drop))?;
         }
+        if let Some(error) = undiscovered.or_else(|| cleared.failed.into_iter().next()) {
+            return Err(error);
+        }
         // The end of what is left is heard of; this is for ends that are not.
         let every_end_is_heard = self.feed.is_k1s() == Some(true);
         Ok(Action::requeue_after(Duration::from_secs(if every_end_is_heard { 60 } else { 5 })))
+    }
+}
+
+impl Namespaces {
+    /// Deletes the pods and, if none is left, everything else.
+    async fn empty(&self, found: Vec<Found>) -> Result<Cleared, BoxError> {
+        let (pods, others) = found.into_iter().partition(Found::is_pod);
+        let cleared = contents::clear(&self.feed, pods).await;
+        if !cleared.remains.is_empty() || !cleared.failed.is_empty() {
+            return Ok(cleared);
+        }
+        Ok(contents::clear(&self.feed, others).await)
     }
 }
 
@@ -109,7 +137,13 @@ fn settled(outcome: Result<(), k1s_runtime::client::Error>) -> Result<(), BoxErr
 }
 
 /// The conditions that tell why a namespace is still there.
-fn conditions(remains: &[Remains], before: &[NamespaceCondition], now: Timestamp) -> Vec<NamespaceCondition> {
+fn conditions(
+    cleared: &Cleared,
+    undiscovered: Option<&BoxError>,
+    before: &[NamespaceCondition],
+    now: Timestamp,
+) -> Vec<NamespaceCondition> {
+    let remains = &cleared.remains;
     fn count<'a>(names: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, usize> {
         let mut counts = BTreeMap::new();
         for name in names {
@@ -126,27 +160,41 @@ fn conditions(remains: &[Remains], before: &[NamespaceCondition], now: Timestamp
     let waiting = !finalizers.is_empty();
     let fine = |name, reason, message: &str| (name, false, reason, message.to_owned());
     let all = [
-        fine(
-            "NamespaceDeletionDiscoveryFailure",
-            "ResourcesDiscovered",
-            "All resources successfully discovered",
-        ),
+        match undiscovered {
+            Some(error) => ("NamespaceDeletionDiscoveryFailure", true, "DiscoveryFailed", error.to_string()),
+            None => fine(
+                "NamespaceDeletionDiscoveryFailure",
+                "ResourcesDiscovered",
+                "All resources successfully discovered",
+            ),
+        },
         fine(
             "NamespaceDeletionGroupVersionParsingFailure",
             "ParsedGroupVersions",
             "All legacy kube types successfully parsed",
         ),
-        fine(
-            "NamespaceDeletionContentFailure",
-            "ContentDeleted",
-            "All content successfully deleted, may be waiting on finalization",
-        ),
-        (
-            "NamespaceContentRemaining",
-            true,
-            "SomeResourcesRemain",
-            format!("Some resources are remaining: {}", join(&resources, "has")),
-        ),
+        match cleared.failed.is_empty() {
+            true => fine(
+                "NamespaceDeletionContentFailure",
+                "ContentDeleted",
+                "All content successfully deleted, may be waiting on finalization",
+            ),
+            false => (
+                "NamespaceDeletionContentFailure",
+                true,
+                "ContentDeletionFailed",
+                format!("Failed to delete all resource types, {}", together(&cleared.failed)),
+            ),
+        },
+        match remains.is_empty() {
+            true => fine("NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"),
+            false => (
+                "NamespaceContentRemaining",
+                true,
+                "SomeResourcesRemain",
+                format!("Some resources are remaining: {}", join(&resources, "has")),
+            ),
+        },
         match waiting {
             true => (
                 "NamespaceFinalizersRemaining",
@@ -179,9 +227,19 @@ fn conditions(remains: &[Remains], before: &[NamespaceCondition], now: Timestamp
     all.into_iter().map(make).collect()
 }
 
+/// How many failures there are, and what they say.
+fn together(failed: &[BoxError]) -> String {
+    let mut texts: Vec<String> = failed.iter().map(ToString::to_string).collect();
+    texts.sort();
+    texts.dedup();
+    texts.truncate(MAX_ERRORS);
+    format!("{} remaining: {}", failed.len(), texts.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contents::Remains;
 
     #[test]
     fn conditions_count_what_is_left_and_keep_the_time_of_their_last_change() {
@@ -192,7 +250,8 @@ mod tests {
             },
         );
         let at = |second| Timestamp::from_second(second).unwrap();
-        let first = conditions(&remains, &[], at(1));
+        let cleared = |remains: &[Remains]| Cleared { remains: remains.to_vec(), ..Cleared::default() };
+        let first = conditions(&cleared(&remains), None, &[], at(1));
         let text =
             |conditions: &[NamespaceCondition], place: usize| conditions[place].message.clone().unwrap();
         assert_eq!(
@@ -203,11 +262,26 @@ mod tests {
             text(&first, 4),
             "Some content in the namespace has finalizers remaining: a/b in 1 resource instances, c in 2 resource instances"
         );
-        let second = conditions(&remains[2..], &first, at(2));
+        let second = conditions(&cleared(&remains[2..]), None, &first, at(2));
         let since = |conditions: &[NamespaceCondition], place: usize| {
             conditions[place].last_transition_time.as_ref().unwrap().0.as_second()
         };
         assert_eq!((since(&second, 3), since(&second, 4)), (1, 2));
         assert_eq!(second[4].reason.as_deref(), Some("ContentHasNoFinalizers"));
+    }
+
+    #[test]
+    fn conditions_say_what_failed() {
+        let cleared = Cleared { remains: Vec::new(), failed: vec!["no".into(), "no".into(), "never".into()] };
+        let at = Timestamp::from_second(1).unwrap();
+        let conditions = conditions(&cleared, Some(&"unknown".into()), &[], at);
+        let shown: Vec<(&str, &str, &str)> = conditions
+            .iter()
+            .map(|one| (&*one.status, one.reason.as_deref().unwrap(), one.message.as_deref().unwrap()))
+            .collect();
+        assert_eq!(shown[0], ("True", "DiscoveryFailed", "unknown"));
+        let failed = "Failed to delete all resource types, 3 remaining: never, no";
+        assert_eq!(shown[2], ("True", "ContentDeletionFailed", failed));
+        assert_eq!(shown[3], ("False", "ContentRemoved", "All content successfully removed"));
     }
 }

@@ -1,7 +1,7 @@
 //! The controllers of many control planes, each from when it first needs them.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     future::Future,
     pin::Pin,
@@ -38,6 +38,19 @@ pub struct TenantSignal {
     inner: Weak<Inner>,
 }
 
+/// Who runs the controllers of tenants while these here are not connected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standby {
+    /// Perhaps nobody: who waits for the work of controllers waits until they are connected.
+    Nobody {
+        /// What keeps them from it, if something does.
+        problem: Option<String>,
+    },
+    /// Another process: nobody here waits for them.
+    Elsewhere,
+}
+
 struct Inner {
     env: Env,
     options: ControllersOptions,
@@ -45,11 +58,11 @@ struct Inner {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     door: Option<Arc<Door>>,
-    /// Needed before there was a door.
-    waiting: Vec<String>,
+    standby: Standby,
+    /// Needed while there is no door.
+    waiting: HashSet<String>,
     running: HashMap<String, Running>,
     /// What is known of the controllers of those that run or that somebody has asked for.
     companions: HashMap<String, watch::Sender<Companion>>,
@@ -66,7 +79,15 @@ impl TenantControllers {
     /// Controllers that run as told, as soon as they are [connected](Self::connect).
     #[must_use]
     pub fn new(env: &Env, options: ControllersOptions) -> TenantControllers {
-        let (stop, state) = (CancellationToken::new(), Mutex::default());
+        let state = State {
+            door: None,
+            standby: Standby::Nobody { problem: None },
+            waiting: HashSet::new(),
+            running: HashMap::new(),
+            companions: HashMap::new(),
+            ending: Vec::new(),
+        };
+        let (stop, state) = (CancellationToken::new(), Mutex::new(state));
         TenantControllers { inner: Arc::new(Inner { env: env.clone(), options, stop, state }) }
     }
 
@@ -92,6 +113,35 @@ impl TenantControllers {
         }
     }
 
+    /// Stops all of them in good order, and waits until they have ended. Those that are needed start again when they are
+    /// [connected](Self::connect) again.
+    pub async fn disconnect(&self) {
+        let tasks: Vec<Task<()>> = {
+            let mut state = self.inner.state.lock();
+            state.door = None;
+            let mut tasks = std::mem::take(&mut state.ending);
+            for (tenant, Running { stop, task }) in std::mem::take(&mut state.running) {
+                stop.cancel();
+                tasks.push(task);
+                state.waiting.insert(tenant);
+            }
+            state.tell_standby();
+            tasks
+        };
+        for task in tasks {
+            let _ = task.await;
+        }
+    }
+
+    /// Who runs controllers as long as these are not connected. Nobody, if it is not said.
+    pub fn standby(&self, standby: Standby) {
+        let mut state = self.inner.state.lock();
+        state.standby = standby;
+        if state.door.is_none() {
+            state.tell_standby();
+        }
+    }
+
     /// The tenants whose controllers run.
     #[must_use]
     pub fn running(&self) -> Vec<String> {
@@ -106,6 +156,12 @@ impl TenantControllers {
     #[must_use]
     pub fn companion(&self, tenant: &str) -> watch::Receiver<Companion> {
         self.inner.state.lock().companion(tenant).subscribe()
+    }
+
+    /// Tells all of them to stop, and waits for nobody. No more are started.
+    pub fn end(&self) {
+        self.inner.stop.cancel();
+        self.inner.state.lock().nobody_runs();
     }
 
     /// Stops all of them in good order, and waits until they have ended. No more are started.
@@ -146,6 +202,22 @@ impl State {
         self.companions.entry(tenant.to_owned()).or_default()
     }
 
+    /// What is waited for of a tenant that needs controllers, and has none here.
+    fn absent(&self) -> Companion {
+        match &self.standby {
+            Standby::Nobody { problem } => Companion::Starting { problem: problem.clone() },
+            Standby::Elsewhere => Companion::Absent,
+        }
+    }
+
+    fn tell_standby(&mut self) {
+        let news = self.absent();
+        for tenant in std::mem::take(&mut self.waiting) {
+            self.companion(&tenant).send_replace(news.clone());
+            self.waiting.insert(tenant);
+        }
+    }
+
     /// Nobody is waited for any more.
     fn nobody_runs(&mut self) {
         for (_, companion) in self.companions.drain() {
@@ -162,11 +234,12 @@ impl Inner {
             return;
         }
         let companion = state.companion(tenant).clone();
-        companion.send_replace(Companion::Starting { problem: None });
         let Some(door) = state.door.clone() else {
-            state.waiting.push(tenant.to_owned());
+            companion.send_replace(state.absent());
+            state.waiting.insert(tenant.to_owned());
             return;
         };
+        companion.send_replace(Companion::Starting { problem: None });
         let stop = self.stop.child_token();
         let news = News { companion, stop: stop.clone() };
         let work =
@@ -177,7 +250,7 @@ impl Inner {
 
     fn gone(&self, tenant: &str) {
         let mut state = self.state.lock();
-        state.waiting.retain(|waiting| waiting != tenant);
+        state.waiting.remove(tenant);
         state.ending.retain(|task| !task.is_finished());
         if let Some(Running { stop, task }) = state.running.remove(tenant) {
             stop.cancel();
@@ -194,8 +267,7 @@ impl Inner {
 
 impl Drop for TenantControllers {
     fn drop(&mut self) {
-        self.inner.stop.cancel();
-        self.inner.state.lock().nobody_runs();
+        self.end();
     }
 }
 

@@ -108,6 +108,144 @@ async fn what_was_being_deleted_before_the_controllers_began_is_finished() {
     }
 }
 
+fn pod(name: &str, spec: &Value) -> Value {
+    let mut pod = json!({"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    for (field, value) in spec.as_object().unwrap() {
+        pod["spec"][field] = value.clone();
+    }
+    pod
+}
+
+#[tokio::test]
+async fn the_pods_of_a_namespace_go_before_everything_else() {
+    for view in VIEWS {
+        let api = Api::new(view).await;
+        api.create(NAMESPACES, "n", &[]).await;
+        let (pods, maps) = ("/api/v1/namespaces/n/pods", "/api/v1/namespaces/n/configmaps");
+        let mut held = pod("p", &json!({}));
+        held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+        api.create_with(pods, held).await;
+        api.create_with(pods, pod("free", &json!({}))).await;
+        api.create(maps, "c", &[]).await;
+        api.delete(&format!("{NAMESPACES}/n"), "Background").await;
+        api.becomes(NAMESPACES, "n", |item| {
+            condition(item, "NamespaceContentRemaining")["message"]
+                == "Some resources are remaining: pods. has 1 resource instances"
+        })
+        .await;
+        let namespace = api.get(&format!("{NAMESPACES}/n")).await;
+        assert_eq!(condition(&namespace, "NamespaceFinalizersRemaining")["reason"], "SomeFinalizersRemain");
+        assert_eq!(condition(&namespace, "NamespaceDeletionContentFailure")["status"], "False");
+        api.gone(pods, "free").await;
+        let map = api.get(&format!("{maps}/c")).await;
+        assert!(
+            map["metadata"]["uid"].is_string() && map["metadata"]["deletionTimestamp"].is_null(),
+            "{map}"
+        );
+        let_go(&api, &format!("{pods}/p")).await;
+        api.gone(NAMESPACES, "n").await;
+    }
+}
+
+#[tokio::test]
+async fn a_pod_that_nobody_ends_does_not_keep_its_namespace() {
+    let api = Api::new(View::K1s).await;
+    api.create(NAMESPACES, "n", &[]).await;
+    let pods = "/api/v1/namespaces/n/pods";
+    api.create_with(pods, pod("p", &json!({"nodeName": "somewhere"}))).await;
+    api.delete(&format!("{pods}/p"), "Background").await;
+    assert!(api.get(&format!("{pods}/p")).await["metadata"]["deletionTimestamp"].is_string());
+    api.delete(&format!("{NAMESPACES}/n"), "Background").await;
+    api.gone(NAMESPACES, "n").await;
+}
+
+const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+const VOLUMES: &str = "/api/v1/persistentvolumes";
+const CLASSES: &str = "/apis/storage.k8s.io/v1/volumeattributesclasses";
+
+fn claim(name: &str, class: &str) -> Value {
+    let resources = json!({"requests": {"storage": "1Gi"}});
+    let mut claim = json!({"metadata": {"name": name},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}});
+    if !class.is_empty() {
+        claim["spec"]["volumeAttributesClassName"] = class.into();
+    }
+    claim
+}
+
+#[tokio::test]
+async fn a_claim_goes_when_no_pod_uses_it() {
+    for view in VIEWS {
+        let api = Api::new(view).await;
+        let pods = "/api/v1/namespaces/default/pods";
+        for name in ["used", "free"] {
+            api.create_with(CLAIMS, claim(name, "")).await;
+        }
+        let of = |claim: &str| json!([{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]);
+        api.create_with(pods, pod("user", &json!({"nodeName": "n", "volumes": of("used")}))).await;
+        api.create_with(pods, pod("nowhere", &json!({"volumes": of("free")}))).await;
+        for name in ["used", "free"] {
+            api.delete(&format!("{CLAIMS}/{name}"), "Background").await;
+        }
+        api.gone(CLAIMS, "free").await;
+        let used = api.get(&format!("{CLAIMS}/used")).await;
+        assert_eq!(used["metadata"]["finalizers"], json!(["kubernetes.io/pvc-protection"]), "{view:?}");
+        let (code, answer) =
+            api.send(Method::DELETE, &format!("{pods}/user?gracePeriodSeconds=0"), Value::Null).await;
+        assert_eq!(code, 200, "{answer}");
+        api.gone(CLAIMS, "used").await;
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_with_a_claim_goes() {
+    for view in VIEWS {
+        let api = Api::new(view).await;
+        api.create(NAMESPACES, "n", &[]).await;
+        api.create_with("/api/v1/namespaces/n/persistentvolumeclaims", claim("c", "")).await;
+        api.delete(&format!("{NAMESPACES}/n"), "Background").await;
+        api.gone(NAMESPACES, "n").await;
+    }
+}
+
+#[tokio::test]
+async fn a_volume_goes_when_it_is_not_bound_and_a_class_when_nothing_has_it() {
+    for view in VIEWS {
+        let api = Api::new(view).await;
+        for name in ["bound", "free"] {
+            let spec = json!({"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                "hostPath": {"path": "/x"}, "persistentVolumeReclaimPolicy": "Retain"});
+            api.create_with(VOLUMES, json!({"metadata": {"name": name}, "spec": spec})).await;
+        }
+        let set_phase = |phase: &str| json!({"status": {"phase": phase}});
+        api.patch(&format!("{VOLUMES}/bound/status"), set_phase("Bound")).await;
+        for name in ["gold", "silver"] {
+            api.create_with(
+                CLASSES,
+                json!({"metadata": {"name": name}, "driverName": "d.example.com",
+                "parameters": {"a": "b"}}),
+            )
+            .await;
+        }
+        api.create_with(CLAIMS, claim("c", "gold")).await;
+        for path in [VOLUMES, CLASSES] {
+            let names = if path == VOLUMES { ["bound", "free"] } else { ["gold", "silver"] };
+            for name in names {
+                api.delete(&format!("{path}/{name}"), "Background").await;
+            }
+        }
+        api.gone(VOLUMES, "free").await;
+        api.gone(CLASSES, "silver").await;
+        let kept = |object: &Value| object["metadata"]["finalizers"].is_array();
+        assert!(kept(&api.get(&format!("{VOLUMES}/bound")).await), "{view:?}");
+        assert!(kept(&api.get(&format!("{CLASSES}/gold")).await), "{view:?}");
+        api.patch(&format!("{VOLUMES}/bound/status"), set_phase("Released")).await;
+        api.delete(&format!("{CLAIMS}/c"), "Background").await;
+        api.gone(VOLUMES, "bound").await;
+        api.gone(CLASSES, "gold").await;
+    }
+}
+
 #[tokio::test]
 async fn a_definition_waits_until_its_last_object_is_gone() {
     for view in VIEWS {

@@ -2,9 +2,15 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 
+use crate::clock::Clock;
+use crate::real_time::RealTime;
 use crate::waiters::{Released, Waiters};
 
 /// How many tasks of a simulation could move on by themselves: woken, being polled, or a blocking closure
@@ -12,17 +18,23 @@ use crate::waiters::{Released, Waiters};
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     state: Mutex<State>,
+    /// For those who do not want to wait for ever for a clock that stands still.
+    pub(crate) real_time: Arc<RealTime>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     busy: usize,
+    /// How often something has become busy: as long as it does not move, nothing has.
+    entered: u64,
     waiters: Waiters,
 }
 
 impl Activity {
     fn enter(&self) {
-        self.state.lock().busy += 1;
+        let mut state = self.state.lock();
+        state.busy += 1;
+        state.entered += 1;
     }
 
     fn leave(&self) {
@@ -33,9 +45,15 @@ impl Activity {
         released.wake();
     }
 
+    /// The count of those that became busy, if nothing is busy now.
+    pub(crate) fn quiet(&self) -> Option<u64> {
+        let state = self.state.lock();
+        (state.busy == 0).then_some(state.entered)
+    }
+
     /// Waits for a moment at which nothing is busy. It may be awaited in a task that is itself counted
     /// here: that task is busy while it asks, and no more once it waits.
-    pub(crate) async fn settled(&self) {
+    async fn not_busy(&self) {
         let told = {
             let mut state = self.state.lock();
             if state.busy == 0 {
@@ -45,9 +63,84 @@ impl Activity {
         };
         let _ = told.await;
     }
+
+    /// Waits for a moment at which nothing is busy, nor about to be: tasks of others on the same runtime
+    /// have had their turn as well. Two tasks of this environment may well talk to each other through one that
+    /// is not (every `kube::Client` has such a task), and are not done while that one is about to run.
+    pub(crate) async fn settled(self: &Arc<Self>) {
+        if Handle::try_current().is_err() {
+            return self.not_busy().await;
+        }
+        // In a task of its own that is not counted: what waits here may be a task that is, and would look busy
+        // whenever it gives others a turn.
+        let (tell, told) = oneshot::channel();
+        let activity = Arc::clone(self);
+        #[expect(clippy::disallowed_methods, reason = "this is the door to the runtime's tasks")]
+        let watcher = tokio::spawn(async move {
+            activity.not_busy_after_others().await;
+            let _ = tell.send(());
+        });
+        let _abort = AbortOnDrop(watcher.abort_handle());
+        let _ = told.await;
+    }
+
+    async fn not_busy_after_others(&self) {
+        loop {
+            self.not_busy().await;
+            let Some(before) = self.quiet() else { continue };
+            let mut turns = 0;
+            let until = Clock::System.now() + PATIENCE;
+            // On one thread, a turn given away is a turn for each task that is ready. With more threads, those have
+            // to come to rest; tasks of others that never do are not waited for without end.
+            while turns < TURNS || (other_threads_work() && Clock::System.now() < until) {
+                turns += 1;
+                if turns > TURNS {
+                    std::thread::yield_now(); // there may be more threads than processors
+                }
+                #[expect(clippy::disallowed_methods, reason = "the task is not one of the environment's")]
+                tokio::task::yield_now().await;
+                if self.quiet() != Some(before) {
+                    break;
+                }
+            }
+            if self.quiet() == Some(before) {
+                return;
+            }
+        }
+    }
 }
 
-/// Busy until it is dropped: a blocking closure.
+/// So many tasks of others in a row may be between two tasks of the environment.
+const TURNS: usize = 3;
+
+/// For so long other threads may work on tasks that are none of the environment's.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether other threads of the runtime have something to do.
+#[cfg(target_has_atomic = "64")]
+fn other_threads_work() -> bool {
+    let metrics = Handle::current().metrics();
+    let workers = metrics.num_workers();
+    // An odd count is a thread that is parked. One is not: it runs this.
+    let active =
+        (0..workers).filter(|worker| metrics.worker_park_unpark_count(*worker).is_multiple_of(2)).count();
+    workers > 1 && (active > 1 || metrics.global_queue_depth() > 0)
+}
+
+#[cfg(not(target_has_atomic = "64"))]
+fn other_threads_work() -> bool {
+    false
+}
+
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Busy until it is dropped: a blocking closure, or work that was handed to a thread.
 #[derive(Debug)]
 pub(crate) struct Busy {
     activity: Arc<Activity>,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
@@ -12,12 +13,13 @@ use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
-use crate::activity::Activity;
+use crate::activity::{Activity, Busy};
 use crate::clock::{Clock, Elapsed, Sleep};
 use crate::instant::Instant;
 use crate::random::Random;
 use crate::registry::{Kind, Registry, TaskInfo};
-use crate::task::{self, Task};
+use crate::stall::{self, Stall};
+use crate::task::{self, Task, TaskError};
 use crate::virtual_clock::{Timeline, VirtualClock};
 
 /// Time, ids, randomness and tasks.
@@ -27,12 +29,12 @@ use crate::virtual_clock::{Timeline, VirtualClock};
 #[derive(Clone)]
 pub struct Env {
     inner: Arc<Inner>,
+    registry: Arc<Registry>,
 }
 
 struct Inner {
     clock: Clock,
     random: Random,
-    registry: Arc<Registry>,
     /// Only a simulation asks whether its tasks have settled, so only there do they pay for it.
     activity: Option<Arc<Activity>>,
 }
@@ -56,7 +58,20 @@ impl Env {
     }
 
     fn new(clock: Clock, random: Random, activity: Option<Arc<Activity>>) -> Env {
-        Env { inner: Arc::new(Inner { clock, random, registry: Arc::default(), activity }) }
+        Env { inner: Arc::new(Inner { clock, random, activity }), registry: Arc::default() }
+    }
+
+    /// A part of this environment: the same clock and the same random numbers, with a count of its own of the tasks that are
+    /// started by it. They are tasks of this environment, too. For something that has to know that all its tasks have
+    /// ended, whatever else runs.
+    #[must_use]
+    pub fn scope(&self) -> Env {
+        Env { inner: Arc::clone(&self.inner), registry: self.registry.child() }
+    }
+
+    /// Whether this is a simulation: its clock stands still until somebody moves it.
+    pub fn is_simulated(&self) -> bool {
+        self.inner.activity.is_some()
     }
 
     /// Now, on the monotonic clock.
@@ -84,13 +99,55 @@ impl Env {
     ///
     /// `f` is asked first: one that is ready wins over a time that is up.
     pub async fn timeout<F: Future>(&self, d: Duration, f: F) -> Result<F::Output, Elapsed> {
-        let mut f = pin!(f);
-        let mut sleep = self.sleep(d);
+        let (mut f, mut sleep) = (pin!(f), self.sleep(d));
         poll_fn(|cx| match f.as_mut().poll(cx) {
             Poll::Ready(output) => Poll::Ready(Ok(output)),
             Poll::Pending => Pin::new(&mut sleep).poll(cx).map(|()| Err(Elapsed { after: d })),
         })
         .await
+    }
+
+    /// Like [`timeout`](Self::timeout), but by the system's clock, also in a simulation: for bounds that have to hold when
+    /// nobody moves the simulated clock.
+    pub async fn timeout_in_real_time<F: Future>(&self, d: Duration, f: F) -> Result<F::Output, Elapsed> {
+        let Some(activity) = &self.inner.activity else { return self.timeout(d, f).await };
+        let (mut f, mut sleep) = (Box::pin(f), activity.real_time.sleep(d));
+        poll_fn(|cx| match f.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => Pin::new(&mut sleep).poll(cx).map(|()| Err(Elapsed { after: d })),
+        })
+        .await
+    }
+
+    /// Runs `f`, and watches whether anything moves: `stalled` is called when, in a simulation, nothing has for `after` in
+    /// real time. Then all that can still happen is that somebody moves the clock, or something from outside
+    /// of the environment: a socket, a timer of tokio. Told to [`Break`](ControlFlow::Break), this ends.
+    ///
+    /// Nothing moves if the clock stands still, every task waits ([`VirtualClock::settle`]), `f` is not woken, and
+    /// `progress` gives the same as before. Outside of a simulation this only runs `f`.
+    ///
+    /// # Errors
+    /// If `stalled` said so; `f` is dropped then.
+    pub async fn watch_stalls<F: Future, P: PartialEq>(
+        &self,
+        after: Duration,
+        progress: impl Fn() -> P,
+        stalled: impl FnMut(Stall) -> ControlFlow<()>,
+        f: F,
+    ) -> Result<F::Output, Stall> {
+        match (&self.inner.clock, &self.inner.activity) {
+            (Clock::Virtual(timeline), Some(activity)) => {
+                stall::watch(timeline, activity, after, progress, stalled, Box::pin(f)).await
+            }
+            _ => Ok(f.await),
+        }
+    }
+
+    /// Counts as something that has to be done until it is dropped: a simulation does not take itself for settled
+    /// before. For work that is handed to a thread, which [`VirtualClock::settle`] would not know: it goes there along
+    /// with the work, and is dropped when those who wait for it were told. It costs nothing outside of a simulation.
+    pub fn outside_work(&self) -> OutsideWork {
+        OutsideWork { _busy: self.inner.activity.as_ref().map(Busy::new) }
     }
 
     /// Lets other tasks that are ready run first.
@@ -150,7 +207,7 @@ impl Env {
         F::Output: Send + 'static,
     {
         let name = name.into();
-        let counted = self.inner.registry.count(name.clone(), Kind::Task);
+        let counted = self.registry.count(name.clone(), Kind::Task);
         task::spawn(name, counted, self.inner.activity.as_ref(), f)
     }
 
@@ -165,8 +222,35 @@ impl Env {
         T: Send + 'static,
     {
         let name = name.into();
-        let counted = self.inner.registry.count(name.clone(), Kind::Blocking);
+        let counted = self.registry.count(name.clone(), Kind::Blocking);
         task::spawn_blocking(name, counted, self.inner.activity.as_ref(), f)
+    }
+
+    /// Drives a future to its end on one of the runtime's threads for blocking work: for what computes for long
+    /// between its awaits, and would keep other tasks waiting on a thread that it shares with them. It goes on
+    /// when the caller stops waiting.
+    ///
+    /// In a simulation the caller drives it: there, nothing runs beside the tasks whose order is fixed.
+    ///
+    /// # Errors
+    /// If it panicked, or the runtime was shut down.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub async fn drive_apart<F>(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        f: F,
+    ) -> Result<F::Output, TaskError>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        if self.inner.activity.is_some() {
+            return Ok(f.await);
+        }
+        let runtime = tokio::runtime::Handle::current();
+        self.spawn_blocking(name, move || runtime.block_on(f)).await
     }
 
     /// Starts a thread of that name. It is counted until `f` has returned or panicked; what is left of the
@@ -180,20 +264,28 @@ impl Env {
         T: Send + 'static,
     {
         let name = name.into();
-        let counted = self.inner.registry.count(name.clone(), Kind::Thread);
+        let counted = self.registry.count(name.clone(), Kind::Thread);
         task::spawn_thread(&name, counted, f)
     }
 
     /// What was started by this environment and has not ended, sorted by name; empty if nothing is left.
     pub fn tasks(&self) -> Vec<TaskInfo> {
-        self.inner.registry.infos()
+        self.registry.infos()
     }
 
     /// Waits until nothing runs that this environment started. It ends at the first moment at which
     /// that is so; in a task of the same environment, it never does.
     pub async fn tasks_ended(&self) {
-        self.inner.registry.ended().await;
+        self.registry.ended().await;
     }
+}
+
+/// Something that has to be done, though no task of the environment is about to; from
+/// [`Env::outside_work`].
+#[derive(Debug)]
+#[must_use = "it counts until it is dropped"]
+pub struct OutsideWork {
+    _busy: Option<Busy>,
 }
 
 impl Default for Env {
@@ -208,6 +300,6 @@ impl fmt::Debug for Env {
             Clock::System => "system",
             Clock::Virtual(_) => "simulated",
         };
-        f.debug_struct("Env").field("kind", &kind).field("running", &self.inner.registry.running()).finish()
+        f.debug_struct("Env").field("kind", &kind).field("running", &self.registry.running()).finish()
     }
 }

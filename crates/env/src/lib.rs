@@ -41,7 +41,9 @@ mod clock;
 mod env;
 mod instant;
 mod random;
+mod real_time;
 mod registry;
+mod stall;
 mod task;
 mod virtual_clock;
 mod waiters;
@@ -49,9 +51,10 @@ mod waiters;
 pub mod work;
 
 pub use clock::{Elapsed, Sleep};
-pub use env::Env;
+pub use env::{Env, OutsideWork};
 pub use instant::Instant;
 pub use registry::TaskInfo;
+pub use stall::Stall;
 pub use task::{Task, TaskError};
 pub use virtual_clock::VirtualClock;
 pub use work::{

@@ -43,6 +43,8 @@ pub(crate) enum Kind {
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     state: Mutex<State>,
+    /// Counts what is counted here, too.
+    parent: Option<Arc<Registry>>,
 }
 
 #[derive(Debug, Default)]
@@ -75,8 +77,14 @@ impl Counts {
 }
 
 impl Registry {
+    /// One whose counts are also this one's.
+    pub(crate) fn child(self: &Arc<Self>) -> Arc<Registry> {
+        Arc::new(Registry { state: Mutex::default(), parent: Some(Arc::clone(self)) })
+    }
+
     /// Counts one more, until the returned value is dropped.
     pub(crate) fn count(self: &Arc<Self>, name: Name, kind: Kind) -> Counted {
+        let parent = self.parent.as_ref().map(|parent| Box::new(parent.count(name.clone(), kind)));
         let mut state = self.state.lock();
         state.running += 1;
         match state.by_name.get_mut(&name) {
@@ -84,7 +92,7 @@ impl Registry {
             None => *state.by_name.entry(name.clone()).or_default().of(kind) += 1,
         }
         drop(state);
-        Counted { registry: Arc::clone(self), name, kind }
+        Counted { registry: Arc::clone(self), name, kind, _parent: parent }
     }
 
     pub(crate) fn running(&self) -> usize {
@@ -121,6 +129,8 @@ pub(crate) struct Counted {
     registry: Arc<Registry>,
     name: Name,
     kind: Kind,
+    /// Dropped after this one was taken off the count.
+    _parent: Option<Box<Counted>>,
 }
 
 impl Drop for Counted {

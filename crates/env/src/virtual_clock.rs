@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
-use crate::activity::Activity;
+use crate::activity::{Activity, Busy};
 use crate::instant::Instant;
 
 /// What a simulation's wall clock shows at first: 2025-01-01T00:00:00Z. A fixed date, because the real
@@ -45,7 +45,7 @@ impl VirtualClock {
     /// Moves the clock on by `d` and wakes every sleeper whose deadline it passes.
     pub fn advance(&self, d: Duration) {
         let target = self.now() + d;
-        while self.timeline.step(Some(target)) {}
+        while self.step(Some(target)) {}
     }
 
     /// Moves the clock on by `d`; at each deadline on the way, waits until no task has anything left to do
@@ -56,9 +56,15 @@ impl VirtualClock {
     pub async fn advance_and_settle(&self, d: Duration) {
         let target = self.now() + d;
         self.settle().await;
-        while self.timeline.step(Some(target)) {
+        while self.step(Some(target)) {
             self.settle().await;
         }
+    }
+
+    fn step(&self, target: Option<Instant>) -> bool {
+        // Who wakes others is busy: so a wake by the clock can be told from one that comes from outside.
+        let _busy = Busy::new(&self.activity);
+        self.timeline.step(target)
     }
 
     /// Waits until every task of the environment waits for something, and no blocking closure is left:
@@ -66,10 +72,11 @@ impl VirtualClock {
     ///
     /// It knows what was started with [`Env::spawn`](crate::Env::spawn) and
     /// [`Env::spawn_blocking`](crate::Env::spawn_blocking), and it is a fact about those, not a guess: a
-    /// task counts from the moment it is woken until it waits again. It does not know threads
-    /// ([`Env::spawn_thread`](crate::Env::spawn_thread)), sockets, timers of the runtime, its `yield_now`
-    /// (there is [`Env::yield_now`](crate::Env::yield_now)), or futures that are polled outside of the
-    /// environment's tasks: a task that waits for one of these counts as waiting.
+    /// task counts from the moment it is woken until it waits again. Of threads
+    /// ([`Env::spawn_thread`](crate::Env::spawn_thread)) it knows what they were given with an
+    /// [`OutsideWork`](crate::OutsideWork). Other tasks of the same tokio runtime get a turn, so that two tasks of the
+    /// environment can talk through one of them. It does not know sockets and timers of the runtime
+    /// (`tokio::time::sleep`): a task that waits for one of these counts as waiting.
     ///
     /// It may be awaited in a task of the same environment, which counts as waiting meanwhile.
     pub async fn settle(&self) {
@@ -84,7 +91,7 @@ impl VirtualClock {
     /// Moves the clock to the earliest deadline and wakes who sleeps for it; `false`, and nothing happens,
     /// if nobody sleeps.
     pub fn advance_to_next(&self) -> bool {
-        self.timeline.step(None)
+        self.step(None)
     }
 
     /// How many sleep now. A sleep counts from when it is made until its moment or its drop.

@@ -1,11 +1,12 @@
 //! Simulated tasks: whether all have done what they could, and time that waits for it.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::Duration;
 
-use k1s_env::{Env, Task};
+use k1s_env::{Env, OutsideWork, Stall, Task};
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -263,4 +264,167 @@ fn a_runtime_that_is_dropped_leaves_nothing_to_settle() {
     runtime.block_on(clock.settle());
     assert_eq!(clock.sleepers(), 0);
     assert_eq!(env.tasks(), []);
+}
+
+#[tokio::test]
+async fn settling_waits_for_what_was_handed_to_a_thread() {
+    let (env, clock) = Env::simulated(0);
+    let began = clock.now();
+    let (give, work) = std_mpsc::channel::<(OutsideWork, oneshot::Sender<u32>)>();
+    let (go, gone) = std_mpsc::channel::<()>();
+    let thread = env
+        .spawn_thread("writer", move || {
+            while let Ok((work, answer)) = work.recv() {
+                gone.recv().unwrap();
+                answer.send(1).unwrap();
+                drop(work);
+            }
+        })
+        .unwrap();
+    let asking = env.spawn("asking", {
+        let (env, give) = (env.clone(), give.clone());
+        async move {
+            for _ in 0..3 {
+                let (answer, answered) = oneshot::channel();
+                give.send((env.outside_work(), answer)).unwrap();
+                answered.await.unwrap();
+                env.sleep(SECOND).await;
+            }
+        }
+    });
+    drop(give);
+    let moving = Env::system().spawn("moving", {
+        let clock = clock.clone();
+        async move { clock.advance_and_settle(10 * SECOND).await }
+    });
+    for seconds in 0..3 {
+        env.yield_now().await;
+        assert!(!moving.is_finished());
+        assert!(clock.now() <= began + seconds * SECOND, "time passes while a thread works");
+        go.send(()).unwrap();
+    }
+    moving.await.unwrap();
+    assert!(asking.is_finished());
+    thread.join().unwrap();
+    // It costs nothing where nobody asks.
+    drop(Env::system().outside_work());
+}
+
+/// A task that is not of the environment, and hands everything back.
+fn echo() -> mpsc::UnboundedSender<(u32, oneshot::Sender<u32>)> {
+    let (ask, mut asked) = mpsc::unbounded_channel::<(u32, oneshot::Sender<u32>)>();
+    drop(Env::system().spawn("echo", async move {
+        while let Some((number, answer)) = asked.recv().await {
+            let _ = answer.send(number);
+        }
+    }));
+    ask
+}
+
+async fn settles_over_an_echo(rounds: u32) {
+    let (env, clock) = Env::simulated(0);
+    let ask = echo();
+    for _ in 0..rounds {
+        let ask = ask.clone();
+        let asking = env.spawn("asking", async move {
+            for number in 0..20 {
+                let (answer, answered) = oneshot::channel();
+                assert!(ask.send((number, answer)).is_ok());
+                assert_eq!(answered.await, Ok(number));
+            }
+        });
+        clock.settle().await;
+        assert!(asking.is_finished());
+    }
+}
+
+#[tokio::test]
+async fn settling_waits_for_tasks_that_talk_through_one_of_somebody_else() {
+    settles_over_an_echo(100).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn settling_waits_for_tasks_that_talk_through_one_of_somebody_else_on_many_threads_too() {
+    settles_over_an_echo(200).await;
+}
+
+#[tokio::test]
+async fn who_waits_for_a_clock_that_nobody_moves_can_know() {
+    let (env, clock) = Env::simulated(0);
+    let after = Duration::from_millis(10);
+    let waited = env.watch_stalls(after, || 0, |_| ControlFlow::Break(()), env.sleep(SECOND)).await;
+    assert_eq!(waited, Err(Stall::Still { after }));
+
+    // Told to go on, it says so again, less and less often, and ends when the clock moves.
+    let (mut reports, mut now) = (Vec::new(), clock.now());
+    let stalled = |stall| {
+        reports.push(stall);
+        if reports.len() == 3 {
+            clock.advance(SECOND);
+            now = clock.now();
+        }
+        ControlFlow::Continue(())
+    };
+    env.watch_stalls(after, || 0, stalled, env.sleep(SECOND)).await.unwrap();
+    assert_eq!(reports, [1, 2, 4].map(|times| Stall::Still { after: times * after }));
+    assert_eq!(env.now(), now);
+
+    // On the system's clock, time passes.
+    let system = Env::system();
+    let stalled = |_| ControlFlow::Break(());
+    system.watch_stalls(Duration::ZERO, || 0, stalled, system.sleep(after)).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_is_overtaken_by_the_clock_while_it_waits_for_something_outside_is_told() {
+    let (env, clock) = Env::simulated(0);
+    let reports = Arc::<Mutex<Vec<Stall>>>::default();
+    let watched = |f: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
+        let (task, reports) = (env.clone(), reports.clone());
+        env.spawn("watched", async move {
+            let stalled = |stall| {
+                reports.lock().push(stall);
+                ControlFlow::Continue(())
+            };
+            task.watch_stalls(Duration::from_secs(600), || 0, stalled, f).await.unwrap();
+        })
+    };
+    // By its own clock, or through another task: nobody is overtaken.
+    let (tell, told) = oneshot::channel::<()>();
+    let asleep = watched(Box::pin(env.sleep(60 * SECOND)));
+    let beside = watched(Box::pin(async { told.await.unwrap() }));
+    let telling = env.spawn("telling", {
+        let env = env.clone();
+        async move {
+            env.sleep(60 * SECOND).await;
+            tell.send(()).unwrap();
+        }
+    });
+    clock.advance_and_settle(60 * SECOND).await;
+    assert!(asleep.is_finished() && beside.is_finished() && telling.is_finished());
+    assert_eq!(*reports.lock(), []);
+    // By something else.
+    let (tell, told) = oneshot::channel::<()>();
+    let outside = watched(Box::pin(async { told.await.unwrap() }));
+    clock.advance_and_settle(60 * SECOND).await;
+    tell.send(()).unwrap();
+    outside.await.unwrap();
+    assert_eq!(*reports.lock(), [Stall::Overtaken { missed: 60 * SECOND }]);
+}
+
+#[tokio::test]
+async fn a_bound_in_real_time_holds_while_the_clock_stands_still() {
+    let (env, _clock) = Env::simulated(0);
+    let elapsed = env.timeout_in_real_time(Duration::from_millis(1), env.sleep(SECOND)).await;
+    assert_eq!(elapsed.unwrap_err().after, Duration::from_millis(1));
+}
+
+#[test]
+fn stalls_are_noticed_without_the_timers_of_a_runtime() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (env, _clock) = Env::simulated(0);
+    let after = Duration::from_millis(10);
+    let stalled = |_| ControlFlow::Break(());
+    let waited = runtime.block_on(env.watch_stalls(after, || 0, stalled, env.sleep(SECOND)));
+    assert_eq!(waited, Err(Stall::Still { after }));
 }

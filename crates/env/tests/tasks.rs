@@ -273,3 +273,67 @@ async fn nothing_to_wait_for_is_over_at_once() {
 fn a_task_needs_a_runtime() {
     drop(Env::system().spawn("homeless", async {}));
 }
+
+/// On one thread: a future that keeps it busy would keep all others waiting.
+#[tokio::test]
+async fn what_is_driven_apart_keeps_nobody_waiting() {
+    let env = Env::system();
+    let (go, wait) = std::sync::mpsc::channel::<u32>();
+    let (tell, mut told) = tokio::sync::mpsc::channel(1);
+    let busy = env.spawn("caller", {
+        let env = env.clone();
+        async move {
+            let work = async move {
+                tell.send(()).await.unwrap();
+                // Blocks its thread, and awaits what another task does.
+                wait.recv().unwrap() + 1
+            };
+            env.drive_apart("busy", work).await
+        }
+    });
+    told.recv().await.unwrap();
+    assert_eq!(env.tasks().iter().map(|task| task.blocking).sum::<usize>(), 1);
+    go.send(41).unwrap();
+    assert_eq!(busy.await.unwrap(), Ok(42));
+    let error = env.drive_apart("shaky", async { panic!("no") }).await;
+    let error: TaskError = error.map(|(): ()| ()).unwrap_err();
+    assert_eq!(error.to_string(), "task shaky panicked: no");
+}
+
+#[tokio::test]
+async fn a_simulation_drives_it_itself() {
+    let (env, clock) = Env::simulated(1);
+    let task = env.spawn("caller", {
+        let env = env.clone();
+        async move {
+            let inner = env.clone();
+            env.drive_apart("sleepy", async move { inner.sleep(std::time::Duration::from_secs(9)).await })
+                .await
+        }
+    });
+    clock.advance_and_settle(std::time::Duration::from_secs(9)).await;
+    assert!(task.is_finished());
+}
+
+#[tokio::test]
+async fn a_scope_counts_its_own_tasks_and_its_environment_counts_them_too() {
+    let env = Env::system();
+    let (one, other) = (env.scope(), env.scope());
+    let (end, ended) = tokio::sync::oneshot::channel::<()>();
+    let inside = one.spawn("inside", async move { drop(ended.await) });
+    let (release, released) = tokio::sync::oneshot::channel::<()>();
+    let outside = env.spawn("outside", async move { drop(released.await) });
+    let names = |env: &Env| env.tasks().iter().map(|task| task.name.to_string()).collect::<Vec<_>>();
+    assert_eq!(
+        (names(&env), names(&one), names(&other)),
+        (vec!["inside".to_owned(), "outside".to_owned()], vec!["inside".to_owned()], vec![])
+    );
+    other.tasks_ended().await;
+    drop(end);
+    one.tasks_ended().await;
+    inside.await.unwrap();
+    assert_eq!(names(&env), ["outside"]);
+    drop(release);
+    outside.await.unwrap();
+    env.tasks_ended().await;
+}

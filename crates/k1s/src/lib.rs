@@ -44,16 +44,35 @@ pub use k1s_server as server;
 pub use k1s_store as store;
 pub use k1s_store_disk as store_disk;
 pub use k1s_store_etcd as store_etcd;
+
+// What the API of this crate is made of, in the versions that fit. A program that uses these needs no others of its own;
+// docs/controllers.md shows how a kind is derived then.
+pub use async_trait::async_trait;
+pub use bytes;
 pub use k8s_openapi;
 pub use kube;
+#[cfg(feature = "derive")]
+pub use kube::CustomResource;
+#[cfg(feature = "derive")]
+pub use schemars;
+pub use serde;
+pub use serde_json;
+pub use tokio;
+pub use tokio_util::sync::CancellationToken;
 
 mod control_plane;
+mod election;
 mod embedded;
 pub mod manifests;
 
-pub use control_plane::ControlPlane;
+pub use control_plane::{ControlPlane, ControlPlaneError, ControlPlaneOptions};
+pub use election::Election;
 pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError, write_kubeconfig};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/controllers.md")]
 mod guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+mod readme {}

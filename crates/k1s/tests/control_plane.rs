@@ -1,24 +1,35 @@
-//! A server with its controllers: started where they are needed, and stopped as one.
+//! A server with its controllers: started where they are needed, and stopped as one. Of several over one store, those of one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::StreamExt as _;
 use k1s::{
-    ControlPlane, Runtime,
+    ControlPlane, ControlPlaneOptions, Election, Runtime,
     controllers::ControllersOptions,
     env::Env,
     k8s_openapi::{
-        api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount},
+        api::{
+            coordination::v1::Lease,
+            core::v1::{ConfigMap, Namespace, Secret, ServiceAccount},
+        },
         apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
     },
     kube::{
         self, Api,
-        api::{DeleteParams, ListParams, WatchParams},
+        api::{DeleteParams, ListParams, Patch, PatchParams, WatchEvent, WatchParams},
     },
-    server::{ApiServer, ServerOptions, User},
+    runtime::{
+        Connect, IdleOptions, Manager, ManagerOptions, leader::LeaderElectionOptions, manager::Companion,
+    },
+    server::{ApiServer, CONTROLLERS_LEASE, ServerOptions, User},
     store::{MemoryStore, Store},
+    store_etcd::{EtcdStore, testing::EtcdServer},
 };
 
 async fn plane(env: &Env, store: &Arc<MemoryStore>, controllers: ControllersOptions) -> ControlPlane {
@@ -135,6 +146,266 @@ async fn what_is_left_in_a_store_is_done_after_the_next_start() {
     let client = client(second.server(), "default").await;
     collected(&client).await;
     second.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_left_in_tenants_that_nobody_asks_for_is_found_at_the_start() {
+    let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
+    let first = plane(&env, &store, ControllersOptions::none()).await;
+    let (left, gone) = (client(first.server(), "left").await, client(first.server(), "no-account").await);
+    client(first.server(), "idle").await;
+    half_deleted(&left).await;
+    // Nothing is there that tells of it.
+    let accounts = Api::<ServiceAccount>::default_namespaced(gone.clone());
+    accounts.delete("default", &DeleteParams::default()).await.unwrap();
+    let second = plane(&env, &store, ControllersOptions::default()).await;
+    finished(&left).await;
+    eventually(&accounts, "default", true).await;
+    assert_eq!(second.tenants_with_controllers(), ["left", "no-account"]);
+    assert_eq!(second.server().tenants(), ["default", "left", "no-account"], "others are not opened");
+    second.stop().await;
+    first.stop().await;
+}
+
+/// An owner that is gone and its dependent, and a namespace on its way out.
+async fn half_deleted(client: &kube::Client) {
+    family(client).await;
+    delete_owner(client).await;
+    let namespaces = Api::<Namespace>::all(client.clone());
+    let namespace = Namespace { metadata: named("doomed"), ..Namespace::default() };
+    namespaces.create(&Default::default(), &namespace).await.unwrap();
+    namespaces.delete("doomed", &DeleteParams::default()).await.unwrap();
+}
+
+/// Waits until that has come to its end.
+async fn finished(client: &kube::Client) {
+    collected(client).await;
+    eventually(&Api::<Namespace>::all(client.clone()), "doomed", false).await;
+}
+
+fn times(lease: u64, retry: u64) -> LeaderElectionOptions {
+    LeaderElectionOptions {
+        lease_duration: Duration::from_millis(lease),
+        renew_deadline: Duration::from_millis(lease / 2),
+        retry_period: Duration::from_millis(retry),
+        ..LeaderElectionOptions::default()
+    }
+}
+
+async fn candidate(env: &Env, store: &Arc<dyn Store>, times: LeaderElectionOptions) -> ControlPlane {
+    let options = ControlPlaneOptions { election: Election::Always(times), ..ControlPlaneOptions::default() };
+    ControlPlane::start_with(env, Arc::clone(store), options).await.unwrap()
+}
+
+/// Somebody who does not tidy up: to others it looks as if it had been killed.
+fn careless(times: LeaderElectionOptions) -> LeaderElectionOptions {
+    LeaderElectionOptions { release_on_cancel: false, ..times }
+}
+
+#[tokio::test]
+async fn of_several_over_one_store_one_does_the_work_and_another_takes_over_when_it_is_killed() {
+    let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
+    // Somebody else who writes: the candidates hear of it by the store alone.
+    let writer = plane(&env, &store, ControllersOptions::none()).await;
+    let store: Arc<dyn Store> = store;
+    let first = candidate(&env, &store, careless(times(1000, 100))).await;
+    let (a, b) = (client(writer.server(), "a").await, client(writer.server(), "b").await);
+    half_deleted(&a).await;
+    finished(&a).await;
+    let second = candidate(&env, &store, times(1000, 100)).await;
+    half_deleted(&b).await;
+    finished(&b).await;
+    assert_eq!(first.tenants_with_controllers(), ["a", "b"]);
+    assert_eq!(second.tenants_with_controllers(), [""; 0], "another one leads");
+
+    let c = client(writer.server(), "c").await;
+    family(&c).await;
+    drop(first);
+    half_deleted(&a).await;
+    delete_owner(&c).await;
+    finished(&a).await;
+    collected(&c).await;
+    assert_eq!(second.tenants_with_controllers(), ["a", "c"], "in b nothing is left to do");
+    second.stop().await;
+    writer.stop().await;
+}
+
+#[tokio::test]
+async fn who_is_stopped_hands_over_at_once() {
+    let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
+    let writer = plane(&env, &store, ControllersOptions::none()).await;
+    let store: Arc<dyn Store> = store;
+    // Nobody would look at the Lease again while this test runs.
+    let hours = || times(4 * 3_600_000, 3_600_000);
+    let first = candidate(&env, &store, hours()).await;
+    let client = client(writer.server(), "default").await;
+    half_deleted(&client).await;
+    finished(&client).await;
+    let second = candidate(&env, &store, hours()).await;
+    first.stop().await;
+    half_deleted(&client).await;
+    finished(&client).await;
+    assert_eq!(second.tenants_with_controllers(), ["default"]);
+    second.stop().await;
+    let (namespace, name) = CONTROLLERS_LEASE;
+    let lease = Api::<Lease>::namespaced(client, namespace).get(name).await.unwrap();
+    assert_eq!(lease.spec.unwrap().holder_identity.as_deref(), Some(""), "it was given back");
+    writer.stop().await;
+}
+
+#[tokio::test]
+async fn a_lease_of_the_controllers_is_no_work_for_them() {
+    let (env, store) = (Env::system(), Arc::new(MemoryStore::default()) as Arc<dyn Store>);
+    let plane = candidate(&env, &store, times(1000, 100)).await;
+    let client = client(plane.server(), "default").await;
+    let (namespace, name) = CONTROLLERS_LEASE;
+    eventually(&Api::<Lease>::namespaced(client.clone(), namespace), name, true).await;
+    assert_eq!(plane.tenants_with_controllers(), [""; 0]);
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn who_does_not_lead_does_not_wait_for_the_controllers_of_who_does() {
+    let (env, store) = (Env::system(), Arc::new(MemoryStore::default()) as Arc<dyn Store>);
+    let leader = candidate(&env, &store, times(2000, 50)).await;
+    let inside = client(leader.server(), "default").await;
+    half_deleted(&inside).await;
+    finished(&inside).await;
+    let start = Runtime::builder().env(env.clone()).store(Arc::clone(&store));
+    let runtime = start.election(Election::Always(times(2000, 50))).start().await.unwrap();
+    family(&runtime.client()).await;
+    let manager = Manager::new(&runtime, ManagerOptions::local()).unwrap();
+    let report = manager.run_until_idle(IdleOptions::within(Duration::from_secs(60))).await.unwrap();
+    assert!(report.control_plane.is_empty(), "{report}");
+    delete_owner(&runtime.client()).await;
+    collected(&runtime.client()).await;
+    leader.stop().await;
+    // From here on it leads, and its controllers count.
+    half_deleted(&runtime.client()).await;
+    let manager = Manager::new(&runtime, ManagerOptions::local()).unwrap();
+    let mut beside = Connect::companion(&&runtime).unwrap();
+    beside.wait_for(|companion| matches!(companion, Companion::Running(_))).await.unwrap();
+    let report = manager.run_until_idle(IdleOptions::within(Duration::from_secs(60))).await.unwrap();
+    assert!(is_collected(&runtime.client()).await);
+    assert!(report.control_plane.contains_key("garbage-collector"), "{report}");
+    runtime.stop().await.unwrap();
+}
+
+/// How often each uid was told to be deleted, until all of these were.
+async fn deletions(client: kube::Client, from: String, wanted: BTreeSet<String>) -> BTreeMap<String, usize> {
+    let secrets = Api::<Secret>::all(client);
+    let mut seen = BTreeMap::new();
+    let (mut events, mut last) = (secrets.watch(&WatchParams::default(), &from).await.unwrap().boxed(), from);
+    while !wanted.iter().all(|uid| seen.contains_key(uid)) {
+        match events.next().await {
+            Some(Ok(WatchEvent::Deleted(secret))) => {
+                last = secret.metadata.resource_version.unwrap();
+                *seen.entry(secret.metadata.uid.unwrap()).or_default() += 1;
+            }
+            Some(Ok(WatchEvent::Added(other) | WatchEvent::Modified(other))) => {
+                last = other.metadata.resource_version.unwrap();
+            }
+            Some(Ok(_)) => {}
+            _ => events = secrets.watch(&WatchParams::default(), &last).await.unwrap().boxed(),
+        }
+    }
+    seen
+}
+
+#[tokio::test]
+async fn on_etcd_leaders_are_killed_in_turns_and_everything_is_deleted_once() {
+    let env = Env::system();
+    let Some(etcd) = EtcdServer::start(&env).await.unwrap() else { return };
+    let connect =
+        async || Arc::new(EtcdStore::connect(env.clone(), etcd.options()).await.unwrap()) as Arc<dyn Store>;
+    let writer =
+        ControlPlane::start(&env, connect().await, ServerOptions::default(), ControllersOptions::none());
+    let writer = writer.await.unwrap();
+    let client = client(writer.server(), "t").await;
+    let secrets = Api::<Secret>::all(client.clone());
+    let from = secrets.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+    let mut wanted = BTreeSet::new();
+    let mut planes = vec![candidate(&env, &connect().await, careless(times(1000, 100))).await];
+    for round in 0..3 {
+        planes.push(candidate(&env, &connect().await, careless(times(1000, 100))).await);
+        let space = format!("n{round}");
+        let namespaces = Api::<Namespace>::all(client.clone());
+        let namespace = Namespace { metadata: named(&space), ..Namespace::default() };
+        namespaces.create(&Default::default(), &namespace).await.unwrap();
+        let inside = Api::<Secret>::namespaced(client.clone(), &space);
+        for number in 0..20 {
+            let secret = Secret { metadata: named(&format!("s{number}")), ..Secret::default() };
+            wanted.insert(inside.create(&Default::default(), &secret).await.unwrap().metadata.uid.unwrap());
+        }
+        let owner = secrets_family(&client, round).await;
+        wanted.extend(owner);
+        namespaces.delete(&space, &DeleteParams::default()).await.unwrap();
+        let maps = Api::<ConfigMap>::default_namespaced(client.clone());
+        maps.delete(&format!("owner{round}"), &DeleteParams::background()).await.unwrap();
+        // The one that leads, in the middle of it.
+        drop(planes.remove(0));
+        eventually(&namespaces, &space, false).await;
+    }
+    let told = env.timeout(Duration::from_secs(60), deletions(client.clone(), from, wanted.clone()));
+    let told = told.await.unwrap();
+    assert!(told.values().all(|count| *count == 1), "{told:?}");
+    assert_eq!(told.keys().cloned().collect::<BTreeSet<_>>(), wanted);
+    for plane in planes {
+        plane.stop().await;
+    }
+    writer.stop().await;
+}
+
+/// An owner in the default namespace, and the uids of its dependents.
+async fn secrets_family(client: &kube::Client, round: usize) -> Vec<String> {
+    let name = format!("owner{round}");
+    let owner = ConfigMap { metadata: named(&name), ..ConfigMap::default() };
+    let maps = Api::<ConfigMap>::default_namespaced(client.clone());
+    let uid = maps.create(&Default::default(), &owner).await.unwrap().metadata.uid.unwrap();
+    let reference = OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "ConfigMap".to_owned(),
+        name,
+        uid,
+        ..OwnerReference::default()
+    };
+    let mut uids = Vec::new();
+    for number in 0..20 {
+        let metadata = ObjectMeta {
+            owner_references: Some(vec![reference.clone()]),
+            ..named(&format!("dependent{round}-{number}"))
+        };
+        let dependent = Secret { metadata, ..Secret::default() };
+        let secrets = Api::<Secret>::default_namespaced(client.clone());
+        uids.push(secrets.create(&Default::default(), &dependent).await.unwrap().metadata.uid.unwrap());
+    }
+    uids
+}
+
+#[tokio::test]
+async fn a_namespace_whose_deletion_a_restart_has_interrupted_goes_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = || Runtime::builder().disk(folder.path());
+    let runtime = start().start().await.unwrap();
+    let namespaces = Api::<Namespace>::all(runtime.client());
+    let namespace = Namespace { metadata: named("n"), ..Namespace::default() };
+    namespaces.create(&Default::default(), &namespace).await.unwrap();
+    let metadata = ObjectMeta { finalizers: Some(vec!["example.com/hold".to_owned()]), ..named("held") };
+    let held = ConfigMap { metadata, ..ConfigMap::default() };
+    let maps = Api::<ConfigMap>::namespaced(runtime.client(), "n");
+    maps.create(&Default::default(), &held).await.unwrap();
+    namespaces.delete("n", &DeleteParams::default()).await.unwrap();
+    runtime.stop().await.unwrap();
+    // The last that held it goes while no controller runs.
+    let runtime = start().controllers(ControllersOptions::none()).start().await.unwrap();
+    let maps = Api::<ConfigMap>::namespaced(runtime.client(), "n");
+    let nothing = serde_json::json!({"metadata": {"finalizers": null}});
+    maps.patch("held", &PatchParams::default(), &Patch::Merge(nothing)).await.unwrap();
+    assert!(Api::<Namespace>::all(runtime.client()).get_opt("n").await.unwrap().is_some());
+    runtime.stop().await.unwrap();
+    let runtime = start().start().await.unwrap();
+    eventually(&Api::<Namespace>::all(runtime.client()), "n", false).await;
+    runtime.stop().await.unwrap();
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ use k1s::{
     },
 };
 use serde_json::json;
+use std::time::Duration;
 
 async fn simulated() -> (Runtime, VirtualClock) {
     let (env, clock) = Env::simulated(11);
@@ -203,4 +204,67 @@ async fn where_there_is_nothing_for_the_controllers_to_do_none_are_waited_for() 
     assert!(report.control_plane.is_empty(), "{report}");
     assert_eq!(left(&runtime).await.len(), 6);
     runtime.stop().await.unwrap();
+}
+
+/// Six objects that are looked at every minute of an hour, and each time something is written: an hour that takes no time.
+async fn an_hour_of_requeues(runtime: Runtime, clock: VirtualClock) {
+    for name in 0..6 {
+        let text = format!("{{apiVersion: v1, kind: Secret, metadata: {{name: s{name}}}}}");
+        runtime.apply(&text).await.unwrap();
+    }
+    let manager = Manager::new(&runtime, ManagerOptions::local()).unwrap();
+    let (client, plain) = (manager.client(), runtime.client());
+    Controller::managed_by(&manager)
+        .for_(kind::<Secret>())
+        .complete(move |key: Request, context: Context| {
+            let (client, plain) = (client.clone(), plain.clone());
+            async move {
+                let seen = json!({"metadata": {"name": context.id().to_string(), "namespace": "default"}});
+                client.create::<ConfigMap>(&serde_json::from_value(seen).unwrap()).await?;
+                // Past the runtime's own client, too.
+                Api::<Secret>::default_namespaced(plain).get(key.name()).await.unwrap();
+                Ok::<_, k1s::runtime::client::Error>(Action::requeue_after(Duration::from_secs(60)))
+            }
+        })
+        .unwrap();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let (started, told) = (manager.clone(), stop.clone());
+    let running = runtime.env().spawn("manager", async move { started.start(told).await });
+    manager.wait_until_idle(IdleOptions::default()).await.unwrap();
+    let before = manager.stats()["secret"].reconciles;
+    clock.advance_and_settle(Duration::from_secs(3600)).await;
+    let after = manager.wait_until_idle(IdleOptions::default()).await.unwrap();
+    assert_eq!(after.errors(), 0, "{after}");
+    assert_eq!(after.reconciles() - before, 360, "{after}");
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_hour_of_requeues_takes_place_as_a_whole_in_memory() {
+    let (runtime, clock) = simulated().await;
+    an_hour_of_requeues(runtime, clock).await;
+}
+
+#[tokio::test]
+async fn an_hour_of_requeues_takes_place_as_a_whole_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let (env, clock) = Env::simulated(11);
+    an_hour_of_requeues(Runtime::builder().env(env).disk(folder.path()).start().await.unwrap(), clock).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_hour_of_requeues_takes_place_as_a_whole_on_disk_with_many_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (env, clock) = Env::simulated(11);
+    an_hour_of_requeues(Runtime::builder().env(env).disk(folder.path()).start().await.unwrap(), clock).await;
+}
+
+#[tokio::test]
+async fn what_a_simulated_clock_cannot_know_is_refused() {
+    let (env, _clock) = Env::simulated(12);
+    let started = Runtime::builder().env(env).etcd(["http://127.0.0.1:1"]).start().await;
+    let error = started.map(drop).unwrap_err().to_string();
+    assert!(error.contains("etcd") && error.contains("simulated"), "{error}");
 }

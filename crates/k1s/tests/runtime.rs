@@ -11,15 +11,24 @@ use std::{
 };
 
 use k1s::{
-    Runtime, StartError, StopError,
+    Runtime, RuntimeBuilder, StartError, StopError,
     env::Env,
-    k8s_openapi::api::core::v1::{ConfigMap, Namespace},
+    k8s_openapi::{
+        api::{
+            core::v1::{ConfigMap, Endpoints, Namespace, Service},
+            discovery::v1::EndpointSlice,
+        },
+        apimachinery::pkg::util::intstr::IntOrString,
+    },
     kube::{
         self, Api, Config, CustomResource,
         api::PostParams,
         config::{KubeConfigOptions, Kubeconfig},
     },
-    runtime::{Action, BoxError, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, kind},
+    runtime::{
+        Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Request,
+        client::ClientOptions, kind,
+    },
     store_etcd::testing::EtcdServer,
 };
 use schemars::JsonSchema;
@@ -140,6 +149,33 @@ async fn a_client_of_the_kubeconfig_comes_over_https_to_the_same_tenant() {
         "{refused}"
     );
     drop(client);
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_service_kubernetes_leads_to_where_it_listens() {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let runtime = Runtime::builder().disk(folder.path()).listen(ANY_PORT).start().await.unwrap();
+        let port = i32::from(runtime.address().unwrap().port());
+        for client in [runtime.client(), runtime.tenant_client("other").await.unwrap()] {
+            let service = Api::<Service>::default_namespaced(client.clone()).get("kubernetes").await.unwrap();
+            let leads = service.spec.unwrap().ports.unwrap().remove(0);
+            assert_eq!((leads.port, leads.target_port), (443, Some(IntOrString::Int(port))));
+            let endpoints = Api::<Endpoints>::default_namespaced(client.clone());
+            let subset = endpoints.get("kubernetes").await.unwrap().subsets.unwrap().remove(0);
+            assert_eq!(subset.addresses.unwrap()[0].ip, "127.0.0.1");
+            assert_eq!(subset.ports.unwrap()[0].port, port);
+            let slice = Api::<EndpointSlice>::default_namespaced(client).get("kubernetes").await.unwrap();
+            assert_eq!(slice.metadata.labels.unwrap()["kubernetes.io/service-name"], "kubernetes");
+            assert_eq!(slice.endpoints.unwrap()[0].addresses, ["127.0.0.1"]);
+            assert_eq!(slice.ports.unwrap()[0].port, Some(port));
+        }
+        runtime.stop().await.unwrap();
+    }
+    let runtime = Runtime::builder().memory().start().await.unwrap();
+    let endpoints = Api::<Endpoints>::default_namespaced(runtime.client());
+    assert!(endpoints.get_opt("kubernetes").await.unwrap().is_none(), "it listens nowhere");
     runtime.stop().await.unwrap();
 }
 
@@ -270,15 +306,25 @@ async fn requests_that_do_not_end_in_time_are_named() {
     assert!(writing.await.unwrap(), "the store is closed");
 }
 
-#[tokio::test]
-async fn no_task_is_left_when_it_has_stopped() {
-    let env = Env::system();
-    let folder = tempfile::tempdir().unwrap();
-    let runtime =
-        Runtime::builder().env(env.clone()).disk(folder.path()).listen(ANY_PORT).start().await.unwrap();
+/// Does all that starts tasks, stops, and looks at once.
+async fn leaves_no_task(env: &Env, builder: RuntimeBuilder) {
+    let runtime = builder.env(env.clone()).listen(ANY_PORT).start().await.unwrap();
     runtime.install::<Widget>().await.unwrap();
     let client = over_https(&runtime).await;
     create(&client).await;
+    // Controllers, quotas and aggregated roles, in two tenants.
+    for tenant in [runtime.client(), runtime.tenant_client("other").await.unwrap()] {
+        let text = "\
+{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: default}, spec: {hard: {configmaps: 10}}}
+---
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}, aggregationRule: {clusterRoleSelectors: [{}]}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: doomed}}
+";
+        let options = ClientOptions { env: env.clone(), ..ClientOptions::default() };
+        k1s::manifests::apply(&Client::new(tenant.clone(), options), text).await.unwrap();
+        Api::<Namespace>::all(tenant).delete("doomed", &Default::default()).await.unwrap();
+    }
     // Watches, here and over HTTPS, that nobody ends.
     let mut watches = Vec::new();
     for client in [runtime.client(), client] {
@@ -287,9 +333,17 @@ async fn no_task_is_left_when_it_has_stopped() {
     }
     assert!(!env.tasks().is_empty());
     runtime.stop().await.unwrap();
-    env.timeout(Duration::from_secs(10), env.tasks_ended())
-        .await
-        .unwrap_or_else(|_| panic!("{:?}", env.tasks()));
+    assert!(env.tasks().is_empty(), "{:?}", env.tasks());
+}
+
+#[tokio::test]
+async fn no_task_is_left_when_it_has_stopped() {
+    let env = Env::system();
+    let folder = tempfile::tempdir().unwrap();
+    leaves_no_task(&env, Runtime::builder().memory()).await;
+    leaves_no_task(&env, Runtime::builder().disk(folder.path())).await;
+    let Some(etcd) = EtcdServer::start(&env).await.unwrap() else { return };
+    leaves_no_task(&env, Runtime::builder().etcd([etcd.endpoint()])).await;
 }
 
 #[tokio::test]

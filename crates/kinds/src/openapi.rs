@@ -1,8 +1,10 @@
 //! `OpenAPI` v3 documents, one per group version, built from the table; custom resources use the same builder.
 //!
 //! `kubectl explain` reads the schemas; `kubectl apply` finds a kind's merge keys there, and in the PATCH
-//! operations whether the server validates fields. There are no descriptions: the table holds facts only.
+//! operations whether the server validates fields. The table holds facts only, so there are no descriptions but those of
+//! metadata.
 
+mod descriptions;
 mod gnostic;
 mod paths;
 mod schemas;

@@ -342,10 +342,52 @@ fn v2_leaves_open_what_it_cannot_say() {
         json!({
             "port": {"x-kubernetes-int-or-string": true},
             "maybe": {},
-            "any": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+            "any": {"x-kubernetes-preserve-unknown-fields": true},
             "many": {"type": "array", "items": {"type": "string"}},
         })
     );
+}
+
+#[test]
+fn v2_says_nothing_of_a_kind_that_takes_any_field() {
+    let kinds = json!([{"group": "k1s.dev", "kind": "X", "version": "v1"}]);
+    let any = json!({"x-kubernetes-preserve-unknown-fields": true, "type": "array", "oneOf": [{"required": ["a"]}]});
+    let document = json!({"components": {"schemas": {
+        "X": {"type": "object", "description": "An X.", "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {"metadata": {"type": "object"}}, "x-kubernetes-group-version-kind": kinds},
+        "Y": {"type": "object", "required": ["maybe", "sure"], "properties": {
+            "maybe": {"type": "string", "nullable": true}, "sure": {"type": "string"}, "any": any,
+            "untyped": {"x-kubernetes-preserve-unknown-fields": true, "oneOf": [{"required": ["a"]}]},
+            "inner": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-embedded-resource": true,
+                "required": ["a", "kind", "apiVersion"], "properties": {"a": {}}},
+        }},
+    }}});
+    let definitions = v2([&document])["definitions"].clone();
+    assert_eq!(definitions["X"], json!({"type": "object", "x-kubernetes-group-version-kind": kinds}));
+    assert_eq!(definitions["Y"]["required"], json!(["sure"]));
+    let properties = &definitions["Y"]["properties"];
+    assert_eq!(properties["any"], json!({"x-kubernetes-preserve-unknown-fields": true}));
+    assert_eq!(properties["untyped"], json!({"x-kubernetes-preserve-unknown-fields": true}));
+    assert_eq!(
+        properties["inner"],
+        json!({"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-embedded-resource": true, "required": ["a"]})
+    );
+}
+
+#[test]
+fn metadata_is_described() {
+    let document = document("api/v1").unwrap();
+    for (name, fields) in
+        [("ObjectMeta", 15), ("OwnerReference", 6), ("ManagedFieldsEntry", 7), ("ListMeta", 5)]
+    {
+        let schema =
+            &document["components"]["schemas"][format!("io.k8s.apimachinery.pkg.apis.meta.v1.{name}")];
+        let properties = schema["properties"].as_object().unwrap();
+        assert_eq!(properties.len(), fields, "{name}");
+        for (field, property) in properties {
+            assert!(property["description"].is_string(), "{name}.{field}: {property}");
+        }
+    }
 }
 
 #[test]

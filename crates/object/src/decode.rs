@@ -9,8 +9,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::field::quote;
 
-/// How deep a document may be nested. Go allows 10000 levels; no object that means anything has 512.
-pub const MAX_DEPTH: usize = 512;
+pub use crate::depth::MAX_DEPTH;
 
 /// How many duplicates are remembered: Go reports no more either.
 const MAX_DUPLICATES: usize = 100;
@@ -26,6 +25,15 @@ pub struct Error {
 impl Error {
     pub(crate) fn new(message: impl Into<String>) -> Error {
         Error { message: message.into() }
+    }
+
+    fn too_deep() -> Error {
+        Error::new(format!("exceeded max depth of {MAX_DEPTH}"))
+    }
+
+    /// Whether the document was nested more deeply than [`MAX_DEPTH`].
+    pub fn is_too_deep(&self) -> bool {
+        *self == Error::too_deep()
     }
 }
 
@@ -198,7 +206,7 @@ impl Reader<'_> {
 
     fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Error>) -> Result<Value, Error> {
         if self.depth >= MAX_DEPTH {
-            return Err(Error::new("exceeded max depth"));
+            return Err(Error::too_deep());
         }
         self.depth += 1;
         self.at += 1;
@@ -286,8 +294,11 @@ impl Reader<'_> {
     }
 
     fn duplicate(&mut self, key: &str, position: usize, first_of_object: usize, at: usize) {
+        if self.duplicates.len() >= MAX_DUPLICATES {
+            return;
+        }
         let known = self.duplicates.iter().skip(first_of_object).any(|duplicate| duplicate.path == key);
-        if !known && self.duplicates.len() < MAX_DUPLICATES {
+        if !known {
             let at = at.min(self.duplicates.len());
             self.duplicates.insert(at, Duplicate { path: key.to_owned(), position });
         }

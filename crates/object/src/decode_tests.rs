@@ -75,8 +75,8 @@ fn duplicate_keys_are_told_in_document_order() {
 fn nesting_has_an_end() {
     let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     assert!(json(deep(MAX_DEPTH).as_bytes()).is_ok());
-    assert_eq!(error(&deep(MAX_DEPTH + 1)), "exceeded max depth");
-    assert_eq!(error(&"[".repeat(1_000_000)), "exceeded max depth");
+    assert_eq!(error(&deep(MAX_DEPTH + 1)), "exceeded max depth of 120");
+    assert_eq!(error(&"[".repeat(1_000_000)), "exceeded max depth of 120");
 }
 
 #[test]

@@ -28,9 +28,15 @@
 //! );
 //! ```
 
+mod errors;
+mod steps;
+
 use std::{cell::RefCell, fmt, fmt::Write as _};
 
 use serde_json::{Map, Value};
+
+use self::steps::{Segment, Steps};
+pub use self::{errors::Errors, steps::MAX_LOOKS};
 
 /// What is wrong with a field; the words and the `reason` of a cause follow from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +61,8 @@ pub enum ErrorKind {
     Internal,
     /// `Invalid value`, with the reason `FieldValueTypeInvalid`
     TypeInvalid,
+    /// Not an error of its own: how many more there are than those that are told.
+    Omitted,
 }
 
 impl ErrorKind {
@@ -70,6 +78,7 @@ impl ErrorKind {
             ErrorKind::TooLong => "Too long",
             ErrorKind::TooMany => "Too many",
             ErrorKind::Internal => "Internal error",
+            ErrorKind::Omitted => "",
         }
     }
 
@@ -86,6 +95,7 @@ impl ErrorKind {
             ErrorKind::TooMany => "FieldValueTooMany",
             ErrorKind::Internal => "InternalError",
             ErrorKind::TypeInvalid => "FieldValueTypeInvalid",
+            ErrorKind::Omitted => "",
         }
     }
 }
@@ -100,6 +110,20 @@ pub enum Shown {
     /// These very characters.
     Verbatim(String),
 }
+
+/// How many errors are told of one object; of others only the number is. Kubernetes has no such limit, but the most
+/// that strict decoding reports are 100.
+pub const MAX_ERRORS: usize = 500;
+
+/// How many bytes the errors that are told may take together. One that goes beyond it is the last.
+pub const MAX_ERROR_BYTES: usize = 256 << 10;
+
+/// How much of a value an error shows.
+const MAX_SHOWN_BYTES: usize = 64 << 10;
+
+/// How many supported values an error lists, and how many bytes of them.
+const MAX_SUPPORTED: usize = 100;
+const MAX_SUPPORTED_BYTES: usize = 4 << 10;
 
 /// One thing wrong with one field.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,6 +182,10 @@ impl FieldError {
         let mut detail = String::new();
         for (i, one) in supported.iter().enumerate() {
             detail.push_str(if i == 0 { "supported values: " } else { ", " });
+            if i >= MAX_SUPPORTED || detail.len() > MAX_SUPPORTED_BYTES {
+                let _ = write!(detail, "and {} more", supported.len() - i);
+                break;
+            }
             let _ = write!(detail, "{:?}", one.as_ref());
         }
         FieldError::new(ErrorKind::NotSupported, field, Shown::Json(value.into()), detail)
@@ -183,22 +211,65 @@ impl FieldError {
         )
     }
 
+    /// Says how many errors were found besides those that are told.
+    pub fn omitted(count: usize) -> FieldError {
+        let plural = if count == 1 { "" } else { "s" };
+        let detail = format!("and {count} more error{plural}");
+        FieldError::new(ErrorKind::Omitted, "", Shown::Json(count.into()), detail)
+    }
+
+    /// About how many bytes the error takes.
+    fn size(&self) -> usize {
+        let value = match &self.value {
+            Shown::Nothing => 0,
+            Shown::Json(value) => size(value),
+            Shown::Verbatim(text) => text.len(),
+        };
+        self.field.len() + self.detail.len() + value
+    }
+
     /// The message of the cause: everything but the field.
     pub fn body(&self) -> String {
+        if self.kind == ErrorKind::Omitted {
+            return self.detail.clone();
+        }
         let mut text = String::from(self.kind.words());
         match &self.value {
             Shown::Nothing => {}
             Shown::Json(value) => {
-                let _ = write!(text, ": {}", shown(value));
+                text.push_str(": ");
+                push_cut(&mut text, &shown(value));
             }
             Shown::Verbatim(value) => {
-                let _ = write!(text, ": {value}");
+                text.push_str(": ");
+                push_cut(&mut text, value);
             }
         }
         if !self.detail.is_empty() {
             let _ = write!(text, ": {}", self.detail);
         }
         text
+    }
+}
+
+/// Appends the beginning of a value.
+fn push_cut(out: &mut String, value: &str) {
+    match value.get(..value.floor_char_boundary(MAX_SHOWN_BYTES)) {
+        Some(beginning) if beginning.len() < value.len() => {
+            out.push_str(beginning);
+            out.push_str("...");
+        }
+        _ => out.push_str(value),
+    }
+}
+
+/// About how many bytes a value takes as JSON.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| 1 + size(item)).sum::<usize>(),
+        Value::Object(map) => 2 + map.iter().map(|(key, value)| 4 + key.len() + size(value)).sum::<usize>(),
+        _ => 8,
     }
 }
 
@@ -237,25 +308,20 @@ pub fn quote(text: &str) -> String {
 
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == ErrorKind::Omitted {
+            return f.write_str(&self.detail);
+        }
         write!(f, "{}: {}", self.field, self.body())
     }
 }
 
 impl std::error::Error for FieldError {}
 
-#[derive(Debug, Clone, Copy)]
-enum Segment<'v> {
-    Root,
-    Field(&'v str),
-    Key(&'v str),
-    Index(usize),
-}
-
 /// The errors found while looking through documents, and the positions looked at.
 #[derive(Debug, Default)]
 pub struct Check<'v> {
-    steps: RefCell<Vec<(u32, Segment<'v>)>>,
-    errors: RefCell<Vec<FieldError>>,
+    steps: RefCell<Steps<'v>>,
+    errors: RefCell<Errors>,
 }
 
 impl<'v> Check<'v> {
@@ -266,13 +332,17 @@ impl<'v> Check<'v> {
 
     /// The document itself: its path is empty.
     pub fn root(&self, value: &'v Value) -> At<'_, 'v> {
-        self.step(0, Segment::Root, Some(value))
+        At { check: self, step: 0, way: Segment::Root, last: Segment::Root, value: Some(value) }
     }
 
     /// A position that stands for `value`, under a path of its own, such as `metadata`.
     pub fn at(&self, path: &'v str, value: Option<&'v Value>) -> At<'_, 'v> {
-        let root = self.step(0, Segment::Root, None);
-        self.step(root.step, Segment::Field(path), value)
+        At { check: self, step: 0, way: Segment::Root, last: Segment::Field(path), value }
+    }
+
+    /// Whether more was looked at than should be needed: lists have no items from then on.
+    fn is_exhausted(&self) -> bool {
+        self.steps.borrow().looks > MAX_LOOKS
     }
 
     /// Adds an error made elsewhere.
@@ -280,9 +350,33 @@ impl<'v> Check<'v> {
         self.errors.borrow_mut().push(error);
     }
 
+    /// Adds an error, which is made only if it is told.
+    pub fn push_with(&self, make: impl FnOnce() -> FieldError) {
+        if self.is_full() {
+            self.errors.borrow_mut().omit(1);
+        } else {
+            // Making it may look at positions of this check.
+            let error = make();
+            self.push(error);
+        }
+    }
+
+    /// Adds errors that were collected elsewhere.
+    pub fn append(&self, errors: Errors) {
+        let Errors { told, omitted, .. } = errors;
+        let mut all = self.errors.borrow_mut();
+        all.extend(told);
+        all.omit(omitted);
+    }
+
+    /// Whether further errors are only counted: what is expensive to say need not be made.
+    pub fn is_full(&self) -> bool {
+        self.errors.borrow().is_full()
+    }
+
     /// Whether nothing is wrong so far.
     pub fn is_ok(&self) -> bool {
-        self.errors.borrow().is_empty()
+        self.errors.borrow().is_empty() && !self.is_exhausted()
     }
 
     /// How many errors there are so far.
@@ -290,48 +384,30 @@ impl<'v> Check<'v> {
         self.errors.borrow().len()
     }
 
-    /// The errors so far; the check goes on without them.
+    /// The errors so far; the check goes on without them. If there are more than are told, the last one says how
+    /// many.
     pub fn take(&self) -> Vec<FieldError> {
-        self.errors.take()
-    }
-
-    fn step(&self, parent: u32, segment: Segment<'v>, value: Option<&'v Value>) -> At<'_, 'v> {
-        let mut steps = self.steps.borrow_mut();
-        let step = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-        steps.push((parent, segment));
-        At { check: self, step, value }
+        let mut errors = self.errors.take().into_vec();
+        if self.is_exhausted() {
+            let detail = format!(
+                "the object has too many items that depend on each other: more than {MAX_LOOKS} steps are needed \
+                 to check it"
+            );
+            errors.insert(0, FieldError::forbidden("<nil>", detail));
+        }
+        errors
     }
 
     fn path(&self, step: u32) -> String {
         let steps = self.steps.borrow();
         let mut segments = Vec::new();
         let mut at = step;
-        loop {
-            let (parent, segment) = steps[at as usize];
-            if matches!(segment, Segment::Root) {
-                break;
-            }
+        while let Some((parent, segment)) = steps.get(at) {
             segments.push(segment);
             at = parent;
         }
         let mut path = String::new();
-        for segment in segments.iter().rev() {
-            match segment {
-                Segment::Root => {}
-                Segment::Field(name) => {
-                    if !path.is_empty() {
-                        path.push('.');
-                    }
-                    path.push_str(name);
-                }
-                Segment::Key(key) => {
-                    let _ = write!(path, "[{key}]");
-                }
-                Segment::Index(index) => {
-                    let _ = write!(path, "[{index}]");
-                }
-            }
-        }
+        segments.iter().rev().for_each(|segment| segment.write(&mut path));
         path
     }
 }
@@ -340,27 +416,41 @@ impl<'v> Check<'v> {
 #[derive(Debug, Clone, Copy)]
 pub struct At<'c, 'v> {
     check: &'c Check<'v>,
+    /// Where the last two segments begin, so that looking at a field of an item leaves no trace.
     step: u32,
+    way: Segment<'v>,
+    last: Segment<'v>,
     value: Option<&'v Value>,
 }
 
 impl<'c, 'v> At<'c, 'v> {
+    /// A position below this one.
+    fn child(self, segment: Segment<'v>, value: Option<&'v Value>) -> At<'c, 'v> {
+        let mut steps = self.check.steps.borrow_mut();
+        steps.looks += 1;
+        let step = match self.way {
+            Segment::Root => self.step,
+            way => steps.find_or_add(self.step, way),
+        };
+        At { check: self.check, step, way: self.last, last: segment, value }
+    }
+
     /// A field of an object: `spec` to `spec.replicas`.
     pub fn get(self, name: &'v str) -> At<'c, 'v> {
         let value = self.value.and_then(|value| value.get(name));
-        self.check.step(self.step, Segment::Field(name), value)
+        self.child(Segment::Field(name), value)
     }
 
     /// An entry of a map: `labels` to `labels[app]`.
     pub fn key(self, key: &'v str) -> At<'c, 'v> {
         let value = self.value.and_then(|value| value.get(key));
-        self.check.step(self.step, Segment::Key(key), value)
+        self.child(Segment::Key(key), value)
     }
 
     /// An item of a list.
     pub fn index(self, index: usize) -> At<'c, 'v> {
         let value = self.value.and_then(|value| value.get(index));
-        self.check.step(self.step, Segment::Index(index), value)
+        self.child(Segment::Index(index), value)
     }
 
     /// The same path with another value, such as the one before an update.
@@ -374,14 +464,14 @@ impl<'c, 'v> At<'c, 'v> {
         items
             .iter()
             .enumerate()
-            .map(move |(i, item)| self.check.step(self.step, Segment::Index(i), Some(item)))
+            .take_while(move |_| !self.check.is_exhausted())
+            .map(move |(i, item)| self.child(Segment::Index(i), Some(item)))
     }
 
     /// The entries of a map, as `map[key]`.
     pub fn entries(self) -> impl Iterator<Item = (&'v str, At<'c, 'v>)> {
-        self.map().into_iter().flatten().map(move |(key, value)| {
-            (key.as_str(), self.check.step(self.step, Segment::Key(key), Some(value)))
-        })
+        let entries = self.map().into_iter().flatten().take_while(move |_| !self.check.is_exhausted());
+        entries.map(move |(key, value)| (key.as_str(), self.child(Segment::Key(key), Some(value))))
     }
 
     /// How many items or entries there are.
@@ -445,7 +535,10 @@ impl<'c, 'v> At<'c, 'v> {
 
     /// The path as messages show it.
     pub fn path(self) -> String {
-        self.check.path(self.step)
+        let mut path = self.check.path(self.step);
+        self.way.write(&mut path);
+        self.last.write(&mut path);
+        path
     }
 
     /// Where the errors go.
@@ -459,62 +552,62 @@ impl<'c, 'v> At<'c, 'v> {
 
     /// `Invalid value`, showing the value here (a missing string is shown as `""` by [`At::invalid_text`]).
     pub fn invalid(self, detail: impl Into<String>) {
-        self.check.push(FieldError::invalid(self.path(), self.json(), detail));
+        self.check.push_with(|| FieldError::invalid(self.path(), self.json(), detail));
     }
 
     /// `Invalid value`, showing the text here, `""` when missing.
     pub fn invalid_text(self, detail: impl Into<String>) {
-        self.check.push(FieldError::invalid(self.path(), self.text(), detail));
+        self.check.push_with(|| FieldError::invalid(self.path(), self.text(), detail));
     }
 
     /// `Invalid value`, showing `value`.
     pub fn invalid_as(self, value: impl Into<Value>, detail: impl Into<String>) {
-        self.check.push(FieldError::invalid(self.path(), value, detail));
+        self.check.push_with(|| FieldError::invalid(self.path(), value, detail));
     }
 
     /// `Invalid value`, showing these very characters.
     pub fn invalid_verbatim(self, value: impl Into<String>, detail: impl Into<String>) {
-        self.check.push(FieldError::new(
-            ErrorKind::Invalid,
-            self.path(),
-            Shown::Verbatim(value.into()),
-            detail,
-        ));
+        self.check.push_with(|| {
+            FieldError::new(ErrorKind::Invalid, self.path(), Shown::Verbatim(value.into()), detail)
+        });
     }
 
     /// `Required value`.
     pub fn required(self, detail: impl Into<String>) {
-        self.check.push(FieldError::required(self.path(), detail));
+        self.check.push_with(|| FieldError::required(self.path(), detail));
     }
 
     /// `Forbidden`.
     pub fn forbidden(self, detail: impl Into<String>) {
-        self.check.push(FieldError::forbidden(self.path(), detail));
+        self.check.push_with(|| FieldError::forbidden(self.path(), detail));
     }
 
     /// `Duplicate value`, showing the value here.
     pub fn duplicate(self) {
-        self.check.push(FieldError::duplicate(self.path(), self.json()));
+        self.check.push_with(|| FieldError::duplicate(self.path(), self.json()));
     }
 
     /// `Unsupported value`, showing the text here, with what is supported in the order given.
     pub fn not_supported<S: AsRef<str>>(self, supported: &[S]) {
-        let value = if self.is_set() { self.json() } else { Value::from("") };
-        self.check.push(FieldError::not_supported(self.path(), value, supported));
+        self.check.push_with(|| {
+            let value = if self.is_set() { self.json() } else { Value::from("") };
+            FieldError::not_supported(self.path(), value, supported)
+        });
     }
 
     /// `Not found`, showing the value here.
     pub fn not_found(self) {
-        self.check.push(FieldError::new(ErrorKind::NotFound, self.path(), Shown::Json(self.json()), ""));
+        self.check
+            .push_with(|| FieldError::new(ErrorKind::NotFound, self.path(), Shown::Json(self.json()), ""));
     }
 
     /// `Too long`.
     pub fn too_long(self, limit: usize) {
-        self.check.push(FieldError::too_long(self.path(), limit));
+        self.check.push_with(|| FieldError::too_long(self.path(), limit));
     }
 
     /// `Too many`, counting the items here.
     pub fn too_many(self, limit: usize) {
-        self.check.push(FieldError::too_many(self.path(), self.len(), limit));
+        self.check.push_with(|| FieldError::too_many(self.path(), self.len(), limit));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`columns`], [`jsonpath`]: the tables of custom resources.
 //! - [`decode`], [`yaml`]: request bodies to JSON values.
+//! - [`depth`]: how deeply objects may be nested.
 //! - [`field`]: field errors and the way through a document that remembers where it is.
 //! - [`meta`]: the rules of `metadata`.
 //! - [`names`], [`ip`]: the formats of names, keys, values and addresses.
@@ -13,6 +14,7 @@
 
 pub mod columns;
 pub mod decode;
+pub mod depth;
 pub mod field;
 pub mod ip;
 pub mod jsonpath;

@@ -205,6 +205,7 @@ pub fn validate_owner_references(at: At<'_, '_>) {
             let this = format!("{}/{}", kind.text(), name.text());
             match &controller {
                 None => controller = Some(this),
+                Some(_) if at.check().is_full() => at.check().push(FieldError::omitted(1)),
                 Some(first) => {
                     let all: Vec<Value> = at.items().map(shown_owner_reference).collect();
                     at.invalid_as(

@@ -1,10 +1,10 @@
 //! `Status`: what the API answers when it does not answer with an object.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use serde_json::{Map, Value, json};
 
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError, MAX_ERRORS};
 
 /// One of several causes of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -163,6 +163,8 @@ impl Status {
     /// 422: what is wrong with which fields. `kind` is the kind's name, not the resource.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Status {
         let mut details = Details::of(group, kind, name);
+        let capped = capped(errors);
+        let errors = capped.as_deref().unwrap_or(errors);
         details.causes = errors
             .iter()
             .map(|error| Cause {
@@ -216,15 +218,22 @@ pub fn qualified(group: &str, name: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
 }
 
+/// The errors that are told, if those are not all of them.
+fn capped(errors: &[FieldError]) -> Option<Vec<FieldError>> {
+    if errors.len() <= MAX_ERRORS + 1 {
+        return None;
+    }
+    let mut told = Errors::new();
+    told.extend(errors.iter().take(MAX_ERRORS).cloned());
+    told.omit(errors.len() - MAX_ERRORS);
+    Some(told.into_vec())
+}
+
 /// Several errors in one line: one alone stands for itself, more go into brackets, equal ones once.
 fn together(errors: &[FieldError]) -> String {
-    let mut texts: Vec<String> = Vec::with_capacity(errors.len());
-    for error in errors {
-        let text = error.to_string();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
+    let mut seen = HashSet::with_capacity(errors.len());
+    let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    texts.retain(|text| seen.insert(text.clone()));
     match texts.len() {
         0 => String::new(),
         1 => texts.remove(0),

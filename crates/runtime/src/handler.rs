@@ -1,14 +1,16 @@
 //! What an event means for a controller: which requests it queues.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{fmt, future::Future, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 
 use crate::{
     Event, Kind, Object, ObjectKey, Request,
+    owners::{OwnerKind, Owners},
+    panics::message,
     queue::{AddOptions, Cause, CauseEvent, Key, LOW_PRIORITY, Queue},
-    source::SourceContext,
+    source::{Reports, SourceContext},
 };
 
 /// Turns events of a kind into requests.
@@ -60,7 +62,7 @@ impl<'a, R: Key> Enqueue<'a, R> {
         self.queue.add_with(AddOptions { priority: Some(priority), ..self.options() }, request);
     }
 
-    fn options(&self) -> AddOptions {
+    pub(crate) fn options(&self) -> AddOptions {
         AddOptions {
             priority: Some(self.priority),
             causes: self.cause.clone().into(),
@@ -71,11 +73,50 @@ impl<'a, R: Key> Enqueue<'a, R> {
 
 impl<K: Object, R: Key> Handler<K, R> {
     /// A handler of one's own. It is called while the cache is told of a change, and must not wait.
+    ///
+    /// A panic is caught, counted and reported: the manager is not ready until the handler gets through with an event of the
+    /// same object. What it would have queued is not queued.
     pub fn new(handle: impl Fn(&Event<K>, &Enqueue<'_, R>) + Send + Sync + 'static) -> Handler<K, R> {
         Handler { make: Box::new(move |_| Box::new(handle)) }
     }
 
-    /// Queues what a function makes of an event; of an update it sees the old and the new state.
+    /// Queues what a function makes of an object. Of an update it is asked twice, with the object as it was and as it is, so
+    /// that whom the object concerned before hears of it, too. Go's `EnqueueRequestsFromMapFunc`.
+    pub fn map_object<I>(map: impl Fn(&K) -> I + Send + Sync + 'static) -> Handler<K, R>
+    where
+        I: IntoIterator<Item = R>,
+    {
+        Handler::map(move |event: &Event<K>| {
+            let mut requests = Vec::new();
+            for object in event.old().into_iter().chain([event.object()]) {
+                extend(&mut requests, map(object));
+            }
+            requests
+        })
+    }
+
+    /// Like [`map_object`](Self::map_object), with a function that may wait; see [`map_async`](Self::map_async).
+    pub fn map_object_async<Fut, I>(map: impl Fn(Arc<K>) -> Fut + Send + Sync + 'static) -> Handler<K, R>
+    where
+        Fut: Future<Output = I> + Send + 'static,
+        I: IntoIterator<Item = R> + Send,
+        I::IntoIter: Send,
+    {
+        let map = Arc::new(map);
+        Handler::map_async(move |event: Event<K>| {
+            let map = Arc::clone(&map);
+            async move {
+                let mut requests = Vec::new();
+                for object in event.old().into_iter().chain([event.object()]) {
+                    extend(&mut requests, map(Arc::clone(object)).await);
+                }
+                requests
+            }
+        })
+    }
+
+    /// Queues what a function makes of an event. Of an update it sees the old and the new state, and has to look at both;
+    /// [`map_object`](Self::map_object) does that by itself.
     pub fn map<I>(map: impl Fn(&Event<K>) -> I + Send + Sync + 'static) -> Handler<K, R>
     where
         I: IntoIterator<Item = R>,
@@ -102,11 +143,20 @@ impl<K: Object, R: Key> Handler<K, R> {
                 let (queue, stop) = (context.queue().clone(), context.stopped().clone());
                 let kind: Arc<str> = context.kind_name().into();
                 let work = context.work().clone();
+                let (panics, site) = (context.cache().panic_log().clone(), context.site("mapper"));
+                let reports = Reports { panics: panics.clone(), sites: vec![site.clone()] };
                 context.spawn("mapper", async move {
+                    let _reports = reports;
                     while let Some(Some((event, work))) = stop.run_until_cancelled(events.recv()).await {
                         let enqueue = Enqueue::new(&queue, &kind, &event);
-                        for request in map(event.clone()).await {
-                            enqueue.add(request);
+                        let mapped = AssertUnwindSafe(async {
+                            for request in map(event.clone()).await {
+                                enqueue.add(request);
+                            }
+                        });
+                        match mapped.catch_unwind().await {
+                            Ok(()) => panics.passed(&site, || event.key()),
+                            Err(panic) => panics.caught(&site, Some(event.key()), &message(&*panic)),
                         }
                         drop(work);
                     }
@@ -145,50 +195,35 @@ impl<K: Object, R: Key + From<ObjectKey>> Handler<K, R> {
     }
 
     fn owners<O: Object>(owner: &Kind<O>, every: bool) -> Handler<K, R> {
-        let resource = owner.resource();
-        Handler::owner_of(&resource.group, &resource.kind, owner.is_cluster_scoped(), every)
+        Handler::owner_of(OwnerKind::of(owner), every)
     }
 
-    pub(crate) fn owner_of(group: &str, kind: &str, cluster: bool, every: bool) -> Handler<K, R> {
-        let owner = Owner { group: group.to_owned(), kind: kind.to_owned(), cluster, every };
-        Handler::new(move |event: &Event<K>, queue| {
-            if let Some(old) = event.old() {
-                let new = event.object().meta();
-                // What did not change is queued once.
-                for key in owner.keys(old.meta()).filter(|key| !owner.keys(new).any(|other| other == *key)) {
-                    queue.add(key.into());
-                }
-            }
-            for key in owner.keys(event.object().meta()) {
-                queue.add(key.into());
-            }
-        })
+    pub(crate) fn owner_of(owner: OwnerKind, every: bool) -> Handler<K, R> {
+        Handler {
+            make: Box::new(move |context| {
+                let owners = Owners::new(owner, every, context);
+                Box::new(move |event: &Event<K>, enqueue| {
+                    let old = event.old().map(|old| owners.of(old.meta())).unwrap_or_default();
+                    let new = owners.of(event.object().meta());
+                    // What did not change is queued once.
+                    for owner in old.into_iter().filter(|owner| !new.contains(owner)) {
+                        owners.queue(owner, enqueue);
+                    }
+                    for owner in &new {
+                        owners.queue(*owner, enqueue);
+                    }
+                })
+            }),
+        }
     }
 }
 
-/// The owners that are looked for.
-struct Owner {
-    group: String,
-    kind: String,
-    cluster: bool,
-    every: bool,
-}
-
-impl Owner {
-    fn is(&self, reference: &OwnerReference) -> bool {
-        let group = reference.api_version.split_once('/').map_or("", |(group, _)| group);
-        reference.kind == self.kind
-            && group == self.group
-            && (self.every || reference.controller == Some(true))
-    }
-
-    fn keys<'a>(&'a self, meta: &'a ObjectMeta) -> impl Iterator<Item = ObjectKey> + 'a {
-        let namespace = if self.cluster { None } else { meta.namespace.as_deref() };
-        meta.owner_references
-            .iter()
-            .flatten()
-            .filter(|reference| self.is(reference))
-            .map(move |reference| ObjectKey::new(namespace, &reference.name))
+/// What is there already stays once. In order: a simulation is to see the same each time.
+fn extend<R: Key>(requests: &mut Vec<R>, more: impl IntoIterator<Item = R>) {
+    for request in more {
+        if !requests.contains(&request) {
+            requests.push(request);
+        }
     }
 }
 

@@ -1,16 +1,35 @@
 //! Which kind of object is meant, and in which form: typed, dynamic, or its metadata alone.
 
-use std::{any::TypeId, fmt, hash::Hash};
+use std::{any::TypeId, convert::Infallible, fmt, hash::Hash, str::FromStr};
 
-use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::{
     Resource,
     api::{ApiResource, PartialObjectMeta},
+    core::GroupVersionKind,
+    discovery::Scope,
 };
 use serde::{Serialize, de::DeserializeOwned};
 
 /// An object that the runtime can read, write and watch: the types of `k8s-openapi`, of `#[derive(CustomResource)]`,
 /// `DynamicObject`, `PartialObjectMeta`. Implemented for all of them.
+///
+/// Reads give an `Arc`, which is no object itself:
+///
+/// ```compile_fail,E0277
+/// # async fn example(client: k1s_runtime::Client, key: k1s_runtime::ObjectKey) -> Result<(), k1s_runtime::BoxError> {
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// let map = client.get::<ConfigMap>(&key).await?;
+/// client.update(&map).await?; // `&*map`; and `let mut map = (*map).clone()` before it is changed
+/// # Ok(())
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an object of Kubernetes",
+    label = "not an object",
+    note = "reads give an `Arc` that is shared with the cache: `&*object` is the object in it; to change it, clone it first: `let mut object = (*object).clone()`",
+    note = "objects are the types of `k8s-openapi`, those of `#[derive(CustomResource)]`, `DynamicObject` and `PartialObjectMeta`; a type of your own has to implement `kube::Resource`, `Clone`, `Debug`, `Serialize` and `DeserializeOwned`"
+)]
 pub trait Object:
     Resource<DynamicType: Clone + Eq + Hash + fmt::Debug, Scope: 'static>
     + Clone
@@ -23,6 +42,7 @@ pub trait Object:
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<K> Object for K where
     K: Resource<DynamicType: Clone + Eq + Hash + fmt::Debug, Scope: 'static>
         + Clone
@@ -34,6 +54,18 @@ impl<K> Object for K where
         + 'static
 {
 }
+
+/// An object whose type knows its kind: all but dynamic ones. Implemented for all of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an object of Kubernetes whose type knows its kind",
+    label = "not such an object",
+    note = "reads give an `Arc` that is shared with the cache: `&*object` is the object in it; to change it, clone it first: `let mut object = (*object).clone()`",
+    note = "for a `DynamicObject`, whose kind is known at run time only, there is `client.kind(kind)`"
+)]
+pub trait TypedObject: Object<DynamicType: Default> {}
+
+#[diagnostic::do_not_recommend]
+impl<K> TypedObject for K where K: Object<DynamicType: Default> {}
 
 /// In which form objects are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,10 +152,84 @@ impl<K: Resource> Kind<K> {
         TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>()
     }
 
+    pub(crate) fn group_version_kind(&self) -> GroupVersionKind {
+        let ApiResource { group, version, kind, .. } = &self.resource;
+        GroupVersionKind::gvk(group, version, kind)
+    }
+
+    /// Group and kind, of whatever version.
+    #[must_use]
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind { group: self.resource.group.clone(), kind: self.resource.kind.clone() }
+    }
+
     /// The path of the collection: of a namespace, or of the whole cluster.
     #[must_use]
     pub fn path(&self, namespace: Option<&str>) -> String {
         K::url_path(&self.dynamic_type, namespace)
+    }
+}
+
+/// The scope that a type knows. Kinds that are known at run time only have to be looked up in discovery.
+pub(crate) fn static_scope<K: Resource<Scope: 'static>>() -> Option<Scope> {
+    let scope = TypeId::of::<K::Scope>();
+    if scope == TypeId::of::<NamespaceResourceScope>() {
+        Some(Scope::Namespaced)
+    } else if scope == TypeId::of::<ClusterResourceScope>() {
+        Some(Scope::Cluster)
+    } else {
+        None
+    }
+}
+
+/// A group and a kind, of whatever version. Written `Deployment.apps`, `Pod`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKind {
+    /// The API group; empty for the core group.
+    pub group: String,
+    /// The kind.
+    pub kind: String,
+}
+
+impl GroupKind {
+    /// The group and kind of a type.
+    #[must_use]
+    pub fn of<K: Object<DynamicType: Default>>() -> GroupKind {
+        kind::<K>().group_kind()
+    }
+
+    /// Whether a resource is of this kind.
+    #[must_use]
+    pub fn is(&self, resource: &ApiResource) -> bool {
+        self.group == resource.group && self.kind == resource.kind
+    }
+}
+
+impl FromStr for GroupKind {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<GroupKind, Infallible> {
+        let (kind, group) = text.split_once('.').unwrap_or((text, ""));
+        Ok(GroupKind { group: group.to_owned(), kind: kind.to_owned() })
+    }
+}
+
+impl From<&str> for GroupKind {
+    fn from(text: &str) -> GroupKind {
+        match text.parse() {
+            Ok(kind) => kind,
+            Err(never) => match never {},
+        }
+    }
+}
+
+impl fmt::Display for GroupKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        if !self.group.is_empty() {
+            write!(f, ".{}", self.group)?;
+        }
+        Ok(())
     }
 }
 

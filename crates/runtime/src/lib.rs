@@ -50,6 +50,7 @@
 //! randomness come from [`k1s_env::Env`], so a test can own them. There is nothing global to a process: two managers never
 //! meet, not in metrics, not in names.
 
+mod announce;
 pub mod cache;
 pub mod client;
 pub mod controller;
@@ -62,6 +63,8 @@ pub mod kind;
 pub mod leader;
 pub mod manager;
 pub mod metrics;
+mod owners;
+mod panics;
 pub mod predicate;
 pub mod queue;
 pub mod reconcile;
@@ -72,11 +75,11 @@ pub mod webhook;
 
 pub use cache::{Cache, CacheOptions, InformerOptions};
 pub use client::Client;
-pub use controller::{Controller, ControllerOptions};
+pub use controller::{Controller, ControllerDefaults, ControllerOptions};
 pub use event::Event;
 pub use handler::Handler;
 pub use key::{ObjectKey, Request};
-pub use kind::{Form, Kind, Object, kind, metadata};
+pub use kind::{Form, GroupKind, Kind, Object, TypedObject, kind, metadata};
 pub use manager::{
     Connect, IdleOptions, Manager, ManagerError, ManagerOptions, runnable, shutdown_on_signals,
 };

@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use k1s_env::Instant;
+use k1s_env::{Env, Instant};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::{BoxError, Request, queue::Causes};
@@ -29,6 +29,12 @@ use crate::{BoxError, Request, queue::Causes};
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reconciler of `{R}`",
+    label = "not a reconciler",
+    note = "implement `Reconciler` for a type, or give a function or closure `Fn({R}, Context)` that returns a `Send` future of `Result<Action, E>`",
+    note = "a closure is called many times: it clones what it captures in each call, or is given it by `reconcile::with_state`"
+)]
 pub trait Reconciler<R = Request>: Send + Sync + 'static {
     /// Any error: those of libraries, an enum of one's own, `anyhow::Error`, a `String`.
     type Error: Into<BoxError> + Send;
@@ -52,6 +58,70 @@ where
 
     fn reconcile(&self, request: R, context: Context) -> impl Future<Output = Result<Action, E>> + Send {
         self(request, context)
+    }
+}
+
+/// A reconciler from a function and what that needs: each run is given a clone of it. Made by [`with_state`].
+#[derive(Debug, Clone)]
+pub struct WithState<S, F> {
+    state: S,
+    reconcile: F,
+}
+
+/// A reconciler from a function and what that needs, a client for example: each run is given a clone of it.
+///
+/// ```
+/// use k1s_runtime::{Action, BoxError, Client, Context, Controller, Manager, Request, kind, reconcile};
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// # fn example(manager: &Manager) -> Result<(), BoxError> {
+/// Controller::managed_by(manager).for_(kind::<ConfigMap>()).complete(reconcile::with_state(
+///     manager.client(),
+///     async |client: Client, request: Request, _: Context| {
+///         let Some(map) = client.get_opt::<ConfigMap>(&request).await? else { return Ok(Action::done()) };
+///         tracing::info!(%request, keys = map.data.iter().flatten().count(), "looked at");
+///         Ok::<_, BoxError>(Action::done())
+///     },
+/// ))?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A closure that takes the client with it can be called once only, and is no reconciler:
+///
+/// ```compile_fail,E0525
+/// # use k1s_runtime::{Action, BoxError, Context, Controller, Manager, Request, kind};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # fn example(manager: &Manager) -> Result<(), BoxError> {
+/// let client = manager.client();
+/// Controller::managed_by(manager).for_(kind::<ConfigMap>()).complete(
+///     move |request: Request, _: Context| async move {
+///         client.get::<ConfigMap>(&request).await?;
+///         Ok::<_, BoxError>(Action::done())
+///     },
+/// )?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn with_state<S, R, F, Fut, E>(state: S, reconcile: F) -> WithState<S, F>
+where
+    F: Fn(S, R, Context) -> Fut,
+    Fut: Future<Output = Result<Action, E>>,
+{
+    WithState { state, reconcile }
+}
+
+impl<S, F, Fut, R, E> Reconciler<R> for WithState<S, F>
+where
+    S: Clone + Send + Sync + 'static,
+    F: Fn(S, R, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Action, E>> + Send,
+    E: Into<BoxError> + Send,
+{
+    type Error = E;
+
+    fn reconcile(&self, request: R, context: Context) -> impl Future<Output = Result<Action, E>> + Send {
+        (self.reconcile)(self.state.clone(), request, context)
     }
 }
 
@@ -138,28 +208,27 @@ pub struct Context {
 }
 
 #[derive(Debug)]
-struct Inner {
-    id: uuid::Uuid,
-    controller: Arc<str>,
-    attempt: u32,
-    priority: i32,
-    causes: Causes,
-    deadline: Option<Instant>,
-    cancelled: CancellationToken,
+pub(crate) struct Inner {
+    pub(crate) env: Env,
+    pub(crate) id: uuid::Uuid,
+    pub(crate) controller: Arc<str>,
+    pub(crate) attempt: u32,
+    pub(crate) priority: i32,
+    pub(crate) causes: Causes,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) cancelled: CancellationToken,
 }
 
 impl Context {
-    pub(crate) fn new(
-        id: uuid::Uuid,
-        controller: &Arc<str>,
-        attempt: u32,
-        priority: i32,
-        causes: Causes,
-        deadline: Option<Instant>,
-        cancelled: CancellationToken,
-    ) -> Context {
-        let controller = Arc::clone(controller);
-        Context { inner: Arc::new(Inner { id, controller, attempt, priority, causes, deadline, cancelled }) }
+    pub(crate) fn new(inner: Inner) -> Context {
+        Context { inner: Arc::new(inner) }
+    }
+
+    /// The clock to sleep by, and where tasks, ids and random numbers come from. A reconciler that sleeps with
+    /// `tokio::time::sleep` instead does so in real time, also in a test whose clock is simulated.
+    #[must_use]
+    pub fn env(&self) -> &Env {
+        &self.inner.env
     }
 
     /// A number of this run, in the logs as `reconcile_id`.

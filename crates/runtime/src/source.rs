@@ -1,9 +1,9 @@
 //! Where a controller's events come from: kinds of the cluster, channels, streams, anything.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{fmt, future::Future, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
 use futures_core::Stream;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use k1s_env::{Component, Env, Task};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
@@ -13,6 +13,7 @@ use crate::{
     BoxError, Event, Kind, Object, Request,
     cache::{Cache, CacheError, Problem},
     handler::{Enqueue, Handler},
+    panics::{Panics, Site, catch, message},
     predicate::{MetaEvent, MetaPredicate, Predicate},
     queue::{AddOptions, Cause, CauseEvent, Key, Queue},
 };
@@ -21,6 +22,11 @@ use crate::{
 pub const CHANNEL_BUFFER: usize = 1024;
 
 /// Something that queues requests.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a source of `{R}`",
+    label = "not a source",
+    note = "kinds of the cluster are watched by `watches(kind, handler)`; functions `source::kind`, `source::channel`, `source::stream` and `source::func` make other sources"
+)]
 pub trait Source<R: Key = Request>: Send + 'static {
     /// What it is called in logs and in readiness.
     fn name(&self) -> String;
@@ -46,6 +52,11 @@ pub struct SourceContext<R: Key = Request> {
 }
 
 impl<R: Key> SourceContext<R> {
+    /// Code of this source, for reports of its panics.
+    pub(crate) fn site(&self, code: &'static str) -> Site {
+        self.cache.panic_log().of_controller(code, &self.controller, &self.kind)
+    }
+
     /// The cache of the controller's manager.
     #[must_use]
     pub fn cache(&self) -> &Cache {
@@ -76,12 +87,20 @@ impl<R: Key> SourceContext<R> {
         &self.kind
     }
 
-    /// Runs something until the source is stopped.
+    /// Runs something until the source is stopped. If it panics it has ended; that is counted, logged and makes the manager
+    /// not ready ([`Problem::Panicked`]).
     pub fn spawn(&self, what: &str, future: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         let name = format!("{} {what} {}", self.controller, self.kind);
+        let (panics, site) = (self.cache.panic_log().clone(), self.site("source"));
         let task = self.env.spawn(name, async move {
-            stop.run_until_cancelled(future).await;
+            let run = AssertUnwindSafe(stop.run_until_cancelled(future)).catch_unwind();
+            let ended = run.await;
+            if let Err(panic) = ended {
+                panics.caught(&site, None, &message(&*panic));
+                stop.cancelled().await;
+                panics.forget(&site, |_| true);
+            }
         });
         self.tasks.lock().push(task);
     }
@@ -213,32 +232,66 @@ impl<K: Object, R: Key> Source<R> for KindSource<K, R> {
     fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
         let KindSource { watch, handler } = *self;
         let informer = context.cache.informer(&watch.kind).map_err(|error: CacheError| Box::new(error))?;
-        let handle = dispatcher(&context, watch.predicates, handler);
+        let (handle, reports) = dispatcher(&context, watch.predicates, handler);
         let registration = informer.add_handler(Box::new(handle));
         let waits = Arc::clone(&informer);
         Ok(Started {
             synced: Box::pin(async move { waits.synced().await }),
             problem: Box::new(move || informer.problem()),
-            guard: Box::new(registration),
+            guard: Box::new((registration, reports)),
             ..Started::at_once()
         })
     }
 }
 
-/// Filters events, and hands them to a handler.
+/// Filters events, and hands them to a handler. What it reports of panics is forgotten with the second value.
+///
+/// A predicate that panics accepts: one reconcile too many does no harm, one too few may. What a handler that panics would
+/// have queued nobody knows; that is reported.
 fn dispatcher<K: Object, R: Key>(
     context: &SourceContext<R>,
     predicates: Vec<Predicate<K>>,
     handler: Handler<K, R>,
-) -> impl Fn(&Event<K>) + Send + Sync + 'static {
+) -> (impl Fn(&Event<K>) + Send + Sync + 'static, Reports) {
     let handle = handler.make(context);
     let (queue, filters) = (context.queue.clone(), context.filters.clone());
     let kind: Arc<str> = context.kind.as_str().into();
-    move |event| {
-        let wanted = filters.iter().all(|filter| filter.accepts(&MetaEvent::of(event)))
-            && predicates.iter().all(|predicate| predicate.accepts(event));
+    let panics = context.cache.panic_log().clone();
+    let (filtering, handling) = (context.site("predicate"), context.site("handler"));
+    let reports = Reports { panics: panics.clone(), sites: vec![filtering.clone(), handling.clone()] };
+    let dispatch = move |event: &Event<K>| {
+        let mut panicked = false;
+        let mut accepts = |ask: &dyn Fn() -> bool| {
+            catch(ask).unwrap_or_else(|message| {
+                panics.caught(&filtering, Some(event.key()), &message);
+                panicked = true;
+                true
+            })
+        };
+        let wanted = filters.iter().all(|filter| accepts(&|| filter.accepts(&MetaEvent::of(event))))
+            && predicates.iter().all(|predicate| accepts(&|| predicate.accepts(event)));
+        if !panicked {
+            panics.passed(&filtering, || event.key());
+        }
         if wanted {
-            handle(event, &Enqueue::new(&queue, &kind, event));
+            // It was reported; there is nothing else to do about it here.
+            let _ =
+                panics.run(&handling, || event.key(), || handle(event, &Enqueue::new(&queue, &kind, event)));
+        }
+    };
+    (dispatch, reports)
+}
+
+/// Forgets what was reported of a source, when that is not used any more.
+pub(crate) struct Reports {
+    pub(crate) panics: Panics,
+    pub(crate) sites: Vec<Site>,
+}
+
+impl Drop for Reports {
+    fn drop(&mut self) {
+        for site in &self.sites {
+            self.panics.forget(site, |_| true);
         }
     }
 }
@@ -312,7 +365,7 @@ impl<K: Object, R: Key> Source<R> for ChannelSource<K, R> {
 
     fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
         let ChannelSource { mut sent, sender, predicates, handler } = *self;
-        let handle = dispatcher(&context, predicates, handler);
+        let (handle, reports) = dispatcher(&context, predicates, handler);
         let ended = CancellationToken::new();
         let ends = ended.clone().drop_guard();
         context.spawn("events", async move {
@@ -339,7 +392,7 @@ impl<K: Object, R: Key> Source<R> for ChannelSource<K, R> {
                 }
             })
         };
-        Ok(Started { catch_up: Box::new(catch_up), ..Started::at_once() })
+        Ok(Started { catch_up: Box::new(catch_up), guard: Box::new(reports), ..Started::at_once() })
     }
 }
 

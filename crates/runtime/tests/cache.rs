@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "cache/limits.rs"]
+mod limits;
+#[path = "cache/panics.rs"]
+mod panics;
 
 use std::{
     collections::BTreeMap,
@@ -212,6 +216,7 @@ async fn watches_that_are_cut_and_histories_that_are_gone_lose_nothing() {
         .map(|map| (ObjectKey::of(&**map).to_string(), map.resource_version().unwrap()))
         .collect();
     assert_eq!(cached, there);
+    assert_eq!(cache.panics(), [], "the handler's assertions held");
     cache.stop().await;
 }
 

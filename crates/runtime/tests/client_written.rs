@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
 use k1s_env::Env;
 use k1s_runtime::{
     ObjectKey,
-    cache::{Cache, CacheOptions},
+    cache::{Cache, CacheOptions, InformerOptions},
     client::{Client, ClientOptions, ListOptions, Patch},
     kind, metadata,
     util::{OperationResult, add_finalizer, create_or_update, remove_finalizer},
@@ -27,6 +27,10 @@ use tower::Service as _;
 
 /// A client whose cache is complete at first, and deaf from then on: its watches never say anything.
 async fn client() -> (Client, Cache) {
+    client_with(CacheOptions::default()).await
+}
+
+async fn client_with(cache_options: CacheOptions) -> (Client, Cache) {
     let (env, _clock) = Env::simulated(7);
     let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
     let server = ApiServer::new(env.clone(), store, ServerOptions::default()).await.unwrap();
@@ -51,7 +55,7 @@ async fn client() -> (Client, Cache) {
             }
         })
     };
-    let cache = Cache::new(&env, kube::Client::new(deaf, "default"), CacheOptions::default());
+    let cache = Cache::new(&env, kube::Client::new(deaf, "default"), cache_options);
     let options = ClientOptions { env, ..ClientOptions::default() };
     let client = Client::new(kube::Client::new(server, "default"), options).with_cache(cache.clone());
     (client, cache)
@@ -99,6 +103,22 @@ async fn live_reads_see_what_the_cache_does_not() {
     assert!(client.live().get_opt::<ConfigMap>(&key("a")).await.unwrap().is_some());
     let error = create_or_update(&client, config_map("a"), |_| {}).await.unwrap_err();
     assert!(error.is_already_exists(), "as in Go, what the cache does not know is created");
+}
+
+/// What it finds past a cache that selects, the cache shows from then on.
+#[tokio::test]
+async fn what_create_or_update_finds_on_the_server_is_read_again() {
+    let labels = k1s_object::selector::LabelSelector::parse("app=x").unwrap();
+    let options = CacheOptions::default()
+        .by_object(&kind::<ConfigMap>(), InformerOptions { labels: Some(labels), ..Default::default() });
+    let (client, _) = client_with(options).await;
+    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
+    let other = Client::new(client.kube().clone(), ClientOptions::default());
+    let stored = other.create(&config_map("a")).await.unwrap();
+    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none(), "this cache is deaf");
+    let (found, done) = create_or_update(&client, config_map("a"), |_| {}).await.unwrap();
+    assert_eq!((&found, done), (&stored, OperationResult::Unchanged));
+    assert_eq!(*client.get::<ConfigMap>(&key("a")).await.unwrap(), stored);
 }
 
 #[tokio::test]

@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "controllers/owners.rs"]
+mod owners;
+#[path = "controllers/panics.rs"]
+mod panics;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

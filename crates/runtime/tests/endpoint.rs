@@ -7,7 +7,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use k1s_env::{Env, Task};
 use k1s_runtime::{
     Metrics,
-    endpoint::{Checks, Endpoint, Routes},
+    endpoint::{AccessReview, AccessReviewOptions, Certificates, Checks, Endpoint, Routes},
 };
 use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
 use tokio::{
@@ -86,7 +86,7 @@ async fn checks_are_told_as_kubernetes_tells_them() {
 
     let answer = served.get("/readyz").await;
     assert_eq!(answer.status, 500);
-    assert_eq!(answer.body, "[-]cache failed: reason withheld\n[+]webhook ok\nhealthz check failed\n");
+    assert_eq!(answer.body, "[-]cache failed: widgets are not synced\n[+]webhook ok\nhealthz check failed\n");
     let answer = served.get("/readyz/cache").await;
     assert_eq!((answer.status, &*answer.body), (500, "internal server error: widgets are not synced\n"));
     assert_eq!(served.get("/readyz/webhook").await.body, "ok");
@@ -116,7 +116,8 @@ async fn a_check_that_panics_has_failed() {
     let answer = served.get("/healthz").await;
     assert_eq!(answer.status, 500);
     assert!(
-        answer.body.contains("[-]bad failed") && answer.body.contains("[-]worse failed"),
+        answer.body.contains("[-]bad failed: the check panicked\n")
+            && answer.body.contains("[-]worse failed: the check panicked\n"),
         "{}",
         answer.body
     );
@@ -228,4 +229,125 @@ async fn a_port_in_use_and_an_address_that_is_none_are_told_plainly() {
     assert!(error.starts_with("metrics: \"8080\" is no address to listen at: it has no port"), "{error}");
     let error = Endpoint::bind("192.0.2.1:0", "metrics").await.unwrap_err().to_string();
     assert!(error.starts_with("metrics: cannot listen at \"192.0.2.1:0\": "), "{error}");
+}
+
+/// An API server that knows some tokens, and what was asked of it.
+fn reviews(asked: &Arc<parking_lot::Mutex<Vec<serde_json::Value>>>) -> kube::Client {
+    use http_body_util::BodyExt as _;
+    let asked = asked.clone();
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let asked = asked.clone();
+        async move {
+            let path = request.uri().path().to_owned();
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            let mut review: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            asked.lock().push(review["spec"].clone());
+            let spec = review["spec"].clone();
+            review["status"] = match &*path {
+                "/apis/authentication.k8s.io/v1/tokenreviews" => match spec["token"].as_str().unwrap() {
+                    "broken" => {
+                        return Ok(http::Response::builder().status(500).body("no".to_owned()).unwrap());
+                    }
+                    name @ ("prometheus" | "nobody") => serde_json::json!({
+                        "authenticated": true, "user": {"username": name, "groups": ["system:authenticated"]},
+                    }),
+                    _ => serde_json::json!({"authenticated": false, "error": "invalid bearer token"}),
+                },
+                "/apis/authorization.k8s.io/v1/subjectaccessreviews" => {
+                    serde_json::json!({"allowed": spec["user"] == "prometheus"})
+                }
+                other => panic!("{other}"),
+            };
+            let answer = http::Response::builder().status(201).body(review.to_string()).unwrap();
+            Ok::<_, std::convert::Infallible>(answer)
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test]
+async fn metrics_can_be_for_those_whom_the_api_server_lets() {
+    let (env, clock) = Env::simulated(1);
+    let asked = Arc::default();
+    let review = AccessReview::new(&env, reviews(&asked), AccessReviewOptions::default());
+    let served = Served::start(Routes::new().metrics("/metrics", &Metrics::new()).protected(review)).await;
+    let get = async |token: &str| {
+        let answer = served.send("GET", "/metrics", &format!("authorization: Bearer {token}\r\n")).await;
+        (answer.status, answer.body)
+    };
+    let told = |status: u16, text: &str| (status, text.to_owned());
+    let answer = served.get("/metrics").await;
+    assert_eq!((answer.status, answer.body), told(401, "Unauthorized\n"));
+    assert!(asked.lock().is_empty(), "there is nothing to ask about");
+    assert_eq!(get("wrong").await, told(401, "Unauthorized\n"));
+    assert_eq!(get("nobody").await, told(403, "Authorization denied for user nobody\n"));
+    assert_eq!(get("broken").await, told(500, "Authentication failed\n"));
+    assert_eq!(get("prometheus").await.0, 200);
+    let spec = asked.lock().last().cloned().unwrap();
+    assert_eq!(
+        spec,
+        serde_json::json!({
+            "user": "prometheus", "groups": ["system:authenticated"],
+            "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
+        })
+    );
+    // What is known is not asked again, for a while.
+    let before = asked.lock().len();
+    for token in ["wrong", "nobody", "prometheus"] {
+        get(token).await;
+    }
+    assert_eq!(asked.lock().len(), before);
+    clock.advance(Duration::from_secs(61));
+    assert_eq!((get("nobody").await.0, get("prometheus").await.0), (403, 200));
+    assert_eq!(asked.lock().len(), before + 3, "whose tokens they are, and whether nobody may");
+}
+
+#[tokio::test]
+async fn an_endpoint_can_speak_tls() {
+    use tokio_rustls::rustls::{ClientConfig, RootCertStore, pki_types};
+    let dir = tempfile::tempdir().unwrap();
+    let env = Env::system();
+    let options = k1s_runtime::webhook::certs::DevCertificateOptions::new(dir.path(), ["localhost"]);
+    let authority = k1s_runtime::webhook::certs::DevCertificate::open(&env, options).unwrap();
+    let files = k1s_runtime::webhook::tls::CertFiles {
+        certificate: dir.path().join("tls.crt"),
+        key: dir.path().join("tls.key"),
+        client_ca: None,
+    };
+    let mut roots = RootCertStore::empty();
+    let certificate = <pki_types::CertificateDer<'_> as pki_types::pem::PemObject>::from_pem_slice(
+        authority.ca_bundle().as_bytes(),
+    );
+    roots.add(certificate.unwrap()).unwrap();
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    for (certificates, trusted) in [
+        (Certificates::files(files).unwrap(), true),
+        (Certificates::self_signed(["localhost"]).unwrap(), false),
+    ] {
+        let endpoint = Endpoint::bind("127.0.0.1:0", "test").await.unwrap().unwrap().with_tls(certificates);
+        let (address, cancel) = (endpoint.address(), CancellationToken::new());
+        let routes = Routes::new().checks("/healthz", &Checks::new());
+        let task = env.spawn("endpoint", endpoint.serve(env.clone(), routes, cancel.clone()));
+        let stream = TcpStream::connect(address).await.unwrap();
+        let name = pki_types::ServerName::try_from("localhost").unwrap();
+        match connector.connect(name, stream).await {
+            Ok(mut stream) => {
+                assert!(trusted);
+                let request = b"GET /healthz HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
+                stream.write_all(request).await.unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).await.unwrap();
+                assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+            }
+            Err(error) => assert!(!trusted, "{error}"),
+        }
+        cancel.cancel();
+        task.await.unwrap();
+    }
 }

@@ -9,11 +9,14 @@ use std::{sync::Arc, time::Duration};
 use common::{Running, World, config_map, start};
 use k1s_env::{Env, Task};
 use k1s_runtime::{
-    Action, BoxError, Connect, Context, Controller, Handler, IdleOptions, Manager, ObjectKey, Request,
+    Action, BoxError, Connect, Context, Controller, Handler, IdleOptions, Kind, Manager, ObjectKey, Request,
+    leader::LeaderElectionOptions,
     manager::{Companion, IdleReport, NotIdle},
     source::{self, Source, SourceContext, Started},
 };
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
 fn key(name: &str) -> ObjectKey {
@@ -101,7 +104,7 @@ async fn what_is_beside_keeps_a_manager_from_being_idle_and_is_named_at_the_dead
     let error = waiting.await.unwrap().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "not idle after 60s: the control plane's garbage-collector: 1 queued; \
+        "not idle after 60s: the control plane's garbage-collector: 1 queued (default/b); \
          in flight: reconcile/garbage-collector default/a (60.0s)"
     );
     let waiting = wait(&manager);
@@ -250,4 +253,203 @@ async fn events_that_a_program_has_sent_are_waited_for() {
     }
     running.end().await.unwrap();
     assert!(sender.send(config_map("late", &[])).await.is_err());
+}
+
+/// Nothing moves by then that would have to.
+const STALLED: Duration = Duration::from_millis(100);
+
+fn soon() -> IdleOptions {
+    IdleOptions { stalled_after: STALLED, ..IdleOptions::default() }
+}
+
+/// A manager whose only controller, `one`, has these keys to do.
+fn with_keys<F, Fut>(world: &World, keys: &[&str], reconcile: F) -> Manager
+where
+    F: Fn(Request, Context) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<Action, BoxError>> + Send,
+{
+    let manager = world.manager();
+    let controller =
+        Controller::managed_by(&manager).named("one").watches_raw_source(nothing()).build(reconcile).unwrap();
+    for name in keys {
+        controller.queue().add(key(name));
+    }
+    manager
+}
+
+#[tokio::test]
+async fn retries_that_wait_for_a_clock_that_nobody_moves_are_named_with_their_time() {
+    let (world, clock) = World::simulated(6).await;
+    let fails = |request: Request, context: Context| async move {
+        match request.name() {
+            "later" => Ok(Action::requeue_after(Duration::from_secs(60))),
+            "late" if context.attempt() > 2 => Ok(Action::done()),
+            "late" => Err(BoxError::from("not yet")),
+            _ => Ok(Action::done()),
+        }
+    };
+    let manager = with_keys(&world, &["fine", "late", "later"], fails);
+    let running = start(&manager);
+    let error = manager.wait_until_idle(soon()).await.unwrap_err();
+    assert!(error.stalled);
+    let text = error.to_string();
+    assert!(
+        text.starts_with(
+            "not idle, and nothing has moved for 100ms in real time under a simulated clock: \
+             controller one: 1 to be tried again after errors (default/late in 5ms); \
+             not waited for: controller one: 1 to be looked at again (default/later in 60s). Move the clock"
+        ),
+        "{text}"
+    );
+    clock.advance_and_settle(Duration::from_secs(1)).await;
+    assert_eq!(manager.wait_until_idle(soon()).await.unwrap().reconciles(), 5);
+    running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_until_idle_ends_under_a_clock_that_nobody_moves() {
+    let (world, _clock) = World::simulated(7).await;
+    let sleeps = |_: Request, context: Context| async move {
+        context.env().sleep(Duration::from_secs(1)).await;
+        Ok(Action::done())
+    };
+    let error = with_keys(&world, &["a"], sleeps).run_until_idle(soon()).await.unwrap_err().to_string();
+    assert!(error.contains("in flight: reconcile/one default/a (0ms)"), "{error}");
+}
+
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "it is what must not be done")]
+async fn a_reconciler_that_sleeps_by_another_clock_is_named() {
+    let (world, clock) = World::simulated(8).await;
+    let (go, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (began, ended) = (go.clone(), done.clone());
+    let sleeps = move |request: Request, _: Context| {
+        let (began, ended) = (began.clone(), ended.clone());
+        async move {
+            began.notify_one();
+            let long = if request.name() == "long" { 3600 } else { 0 };
+            tokio::time::sleep(Duration::from_secs(long) + Duration::from_millis(20)).await;
+            ended.notify_one();
+            Ok(Action::done())
+        }
+    };
+    let manager = with_keys(&world, &["short", "long"], sleeps);
+    let running = start(&manager);
+    // The clock moves on meanwhile.
+    go.notified().await;
+    clock.advance_and_settle(Duration::from_secs(3600)).await;
+    done.notified().await;
+    let error = manager.wait_until_idle(soon()).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("in flight: reconcile/one default/long"), "{text}");
+    assert!(text.contains("context.env().sleep") && text.contains("tokio::time::sleep"), "{text}");
+    assert_eq!(error.report.overtaken, ["one default/short"]);
+    assert!(
+        error.report.to_string().contains("overtaken by the simulated clock: one default/short"),
+        "{text}"
+    );
+    running.stop.cancel();
+    clock.settle().await;
+    clock.advance_and_settle(Duration::from_secs(60)).await;
+    let error = running.end().await.unwrap_err().to_string();
+    assert!(error.contains("default/long"), "{error}");
+}
+
+#[tokio::test]
+async fn a_manager_that_was_not_started_is_never_idle_and_says_so() {
+    let (world, _clock) = World::simulated(9).await;
+    let error = world.manager().wait_until_idle(soon()).await.unwrap_err().to_string();
+    assert!(error.contains("the manager was not started"), "{error}");
+}
+
+/// What is logged on this thread while it lives.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn begin() -> (Log, tracing::subscriber::DefaultGuard) {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber =
+            tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        (log, tracing::subscriber::set_default(subscriber))
+    }
+
+    /// The lines that have all of these, taken out.
+    fn take(&self, parts: &[&str]) -> usize {
+        let text = String::from_utf8(std::mem::take(&mut *self.0.lock())).unwrap();
+        text.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count()
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_controller_says_early_and_again_that_its_kind_is_not_served() {
+    let (log, _logging) = Log::begin();
+    let (world, clock) = World::simulated(10).await;
+    let manager = world.manager();
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("test.k1s.dev", "v1", "Widget"));
+    Controller::managed_by(&manager)
+        .for_(Kind::<DynamicObject>::dynamic(resource))
+        .complete(|_: Request, _: Context| async { Ok::<_, BoxError>(Action::done()) })
+        .unwrap();
+    let running = start(&manager);
+    clock.advance_and_settle(Duration::from_secs(6)).await;
+    let said =
+        ["WARN", "widget", "still waiting for", "does not serve widgets.test.k1s.dev (v1)", "is installed"];
+    assert_eq!(log.take(&said), 1);
+    let ready = manager.readyz().failures().await;
+    assert!(ready.iter().any(|(_, why)| why.contains("does not serve widgets.test.k1s.dev")), "{ready:?}");
+    clock.advance_and_settle(Duration::from_secs(60)).await;
+    assert_eq!(log.take(&said), 2, "after 15 and 35 seconds");
+    let error = manager.wait_until_idle(soon()).await.unwrap_err().to_string();
+    assert!(
+        error.contains("controller widget waits for Widget.test.k1s.dev: the server does not serve"),
+        "{error}"
+    );
+    running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_candidate_and_a_shutdown_say_what_they_wait_for() {
+    let (log, _logging) = Log::begin();
+    let (world, clock) = World::simulated(11).await;
+    let elected = |identity: &str| {
+        let mut options = world.options();
+        let mut election = LeaderElectionOptions::new("lock", "default");
+        election.identity = Some(identity.to_owned());
+        options.leader_election = Some(election);
+        Manager::new(world.kube.clone(), options).unwrap()
+    };
+    let (first, second) = (elected("first"), elected("second"));
+    let first_runs = start(&first);
+    first.elected().await;
+    let second_runs = start(&second);
+    clock.advance_and_settle(Duration::from_secs(60)).await;
+    assert_eq!(log.take(&["still waiting to become the leader", "first"]), 2, "after 10 and 30 seconds");
+    let error = second.wait_until_idle(soon()).await.unwrap_err().to_string();
+    assert!(error.contains("another replica is the leader"), "{error}");
+    second_runs.end().await.unwrap();
+    first_runs.end().await.unwrap();
+
+    let sleeps = |_: Request, context: Context| async move {
+        context.env().sleep(Duration::from_secs(20)).await;
+        Ok(Action::done())
+    };
+    let running = start(&with_keys(&world, &["a"], sleeps));
+    clock.settle().await;
+    running.stop.cancel();
+    clock.advance_and_settle(Duration::from_secs(20)).await;
+    running.end().await.unwrap();
+    assert_eq!(log.take(&["Still waiting for reconcile/one default/a"]), 2, "after 5 and 15 seconds");
 }

@@ -239,6 +239,46 @@ async fn endpoints_tell_health_readiness_and_metrics() {
     running.end().await.unwrap();
 }
 
+#[tokio::test]
+async fn metrics_can_be_protected_and_health_is_not() {
+    use k1s_runtime::{endpoint::AccessReviewOptions, manager::MetricsServing};
+    let world = World::new().await;
+    for secure in [false, true] {
+        let mut options = world.options();
+        options.metrics_address = "127.0.0.1:0".into();
+        options.health_probe_address = "127.0.0.1:0".into();
+        options.metrics_serving = MetricsServing {
+            secure,
+            access_review: Some(AccessReviewOptions::default()),
+            ..MetricsServing::default()
+        };
+        let manager = Manager::new(world.kube.clone(), options).unwrap();
+        let running = start(&manager);
+        world.env.timeout(HANG, manager.elected()).await.unwrap();
+        let addresses = manager.addresses();
+        assert_eq!(get(addresses.health.unwrap(), "/healthz").await.0, 200);
+        if secure {
+            let handshake = b"GET /metrics HTTP/1.1\r\nhost: test\r\n\r\n";
+            let mut stream = tokio::net::TcpStream::connect(addresses.metrics.unwrap()).await.unwrap();
+            tokio::io::AsyncWriteExt::write_all(&mut stream, handshake).await.unwrap();
+            let mut answer = Vec::new();
+            let _ = tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut answer).await;
+            assert!(!answer.starts_with(b"HTTP"), "it is no plain HTTP");
+        } else {
+            let refused = get(addresses.metrics.unwrap(), "/metrics").await;
+            assert_eq!(refused, (401, "Unauthorized\n".to_owned()));
+        }
+        running.end().await.unwrap();
+    }
+    let mut options = world.options();
+    options.metrics_address = "127.0.0.1:0".into();
+    options.metrics_serving =
+        MetricsServing { cert_dir: Some("/nowhere".into()), ..MetricsServing::secure() };
+    let manager = Manager::new(world.kube.clone(), options).unwrap();
+    let error = manager.start(CancellationToken::new()).await.unwrap_err().to_string();
+    assert!(error.starts_with("metrics: /nowhere/tls.crt cannot be read"), "{error}");
+}
+
 async fn get(address: std::net::SocketAddr, path: &str) -> (u16, String) {
     http(address, "GET", path, "").await
 }
@@ -312,7 +352,7 @@ async fn a_controller_can_have_an_election_of_its_own() {
             let election = LeaderElectionOptions::new("shared", "default");
             let options = k1s_runtime::ControllerOptions {
                 leader_election: (name == "shared").then_some(election),
-                needs_leader_election: name == "shared",
+                needs_leader_election: Some(name == "shared"),
                 ..Default::default()
             };
             Controller::managed_by(manager)
@@ -426,4 +466,106 @@ async fn nothing_is_left_running() {
         .collect();
     assert!(left.is_empty(), "{left:?}; before: {before:?}");
     assert_eq!(manager.work().in_flight(), 0);
+}
+
+#[tokio::test]
+async fn caches_are_complete_before_runnables_start() {
+    let world = World::new().await;
+    world.live().create(&config_map("a", &[])).await.unwrap();
+    let manager = world.manager();
+    // Lists are held up until somebody has seen that nothing was started.
+    let held = Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let (refuse, asked) = (held.clone(), Arc::new(Notify::new()));
+    let tell = asked.clone();
+    world.faults.refuse(move |request| {
+        let is_list = request.uri().path() == "/api/v1/configmaps";
+        let refused = is_list && refuse.load(std::sync::atomic::Ordering::SeqCst);
+        if refused {
+            tell.notify_one();
+        }
+        refused.then_some(500)
+    });
+    let informer = manager.cache().informer(&kind::<ConfigMap>()).unwrap();
+    // One that nobody serves does not hold them up: a runnable may be about to install it.
+    let resource =
+        kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk("test.k1s.dev", "v1", "Widget"));
+    let widgets = k1s_runtime::Kind::<kube::api::DynamicObject>::dynamic(resource);
+    manager.cache().informer(&widgets).unwrap();
+    let found = watch::Sender::new(Vec::new());
+    for needs_leader in [false, true] {
+        let (informer, found) = (informer.clone(), found.clone());
+        let reads = runnable(format!("reads {needs_leader}"), move |_| {
+            let complete = informer.has_synced() && informer.get(&key("a")).is_some();
+            found.send_modify(|found| found.push(complete));
+            async { Ok(()) }
+        });
+        manager.add(if needs_leader { reads } else { reads.without_leader_election() });
+    }
+    let running = start(&manager);
+    for _ in 0..2 {
+        world.env.timeout(HANG, asked.notified()).await.unwrap();
+    }
+    assert!(found.borrow().is_empty());
+    held.store(false, std::sync::atomic::Ordering::SeqCst);
+    let mut told = found.subscribe();
+    world.env.timeout(HANG, told.wait_for(|found| found.len() == 2)).await.unwrap().unwrap();
+    assert_eq!(*found.borrow(), [true, true]);
+    running.end().await.unwrap();
+
+    // A manager that is stopped while it waits starts nothing.
+    let manager = world.manager();
+    held.store(true, std::sync::atomic::Ordering::SeqCst);
+    manager.cache().informer(&kind::<ConfigMap>()).unwrap();
+    manager.add(runnable("never", |_| async { Err("it was started".into()) }));
+    let running = start(&manager);
+    world.env.timeout(HANG, asked.notified()).await.unwrap();
+    world.env.timeout(HANG, running.end()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn controllers_do_as_the_manager_says_unless_they_say_otherwise() {
+    use k1s_runtime::{ControllerDefaults, ControllerOptions, GroupKind};
+    let world = World::new().await;
+    let mut options = world.options();
+    let number = |n| std::num::NonZeroUsize::new(n).unwrap();
+    options.controller = ControllerDefaults {
+        max_concurrent_reconciles: Some(number(3)),
+        group_kind_concurrency: [(GroupKind::of::<ConfigMap>(), number(5))].into(),
+        recover_panic: Some(false),
+        ..Default::default()
+    };
+    let manager = Manager::new(world.kube.clone(), options).unwrap();
+    let reconcile = |_: Request, _: Context| async { Ok::<_, BoxError>(Action::done()) };
+    Controller::managed_by(&manager).for_(kind::<ConfigMap>()).complete(reconcile).unwrap();
+    Controller::managed_by(&manager).for_(kind::<Lease>()).complete(reconcile).unwrap();
+    Controller::managed_by(&manager).named("raw").watches_raw_source(nothing()).complete(reconcile).unwrap();
+    Controller::managed_by(&manager)
+        .named("own")
+        .with_options(ControllerOptions::concurrent(1))
+        .for_(kind::<ConfigMap>())
+        .complete(reconcile)
+        .unwrap();
+    let metrics = manager.metrics().encode();
+    for (name, count) in [("configmap", 5), ("lease", 3), ("raw", 3), ("own", 1)] {
+        let line = format!(r#"controller_runtime_max_concurrent_reconciles{{controller="{name}"}} {count}"#);
+        assert!(metrics.contains(&line), "{line} is not in\n{metrics}");
+    }
+    // A panic ends the manager here, unless a controller says otherwise.
+    for (recovers, ended) in [(None, true), (Some(true), false)] {
+        let mut options = world.options();
+        options.controller.recover_panic = Some(false);
+        let manager = Manager::new(world.kube.clone(), options).unwrap();
+        let controller = Controller::managed_by(&manager)
+            .named("panics")
+            .with_options(ControllerOptions { recover_panic: recovers, ..Default::default() })
+            .watches_raw_source(nothing())
+            .build(|_: Request, context: Context| async move {
+                assert!(context.attempt() > 1, "out of luck");
+                Ok::<_, BoxError>(Action::done())
+            })
+            .unwrap();
+        controller.queue().add(key("a"));
+        let report = manager.run_until_idle(k1s_runtime::IdleOptions::within(HANG)).await;
+        assert_eq!(report.is_err(), ended, "{report:?}");
+    }
 }

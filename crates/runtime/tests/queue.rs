@@ -662,3 +662,25 @@ fn what_is_in_work_is_listed_with_the_longest_first() {
     drop(items);
     assert_eq!(queue.processing(), []);
 }
+
+#[test]
+fn the_keys_that_wait_are_told_with_their_times() {
+    let (queue, env, _clock) = queue();
+    let now = env.now();
+    queue.add("taken");
+    let taken = queue.try_next().unwrap();
+    for key in ["a", "b", "taken"] {
+        queue.add(key);
+    }
+    queue.add_rate_limited("failed");
+    queue.add_after("later", 2 * SECOND);
+    queue.add_after("sooner", SECOND);
+    let waiting = queue.waiting(5);
+    assert_eq!(waiting.ready, ["a", "b", "taken"], "one waits for its own run to end");
+    assert_eq!(waiting.retrying, [("failed", now + 5 * MS)]);
+    assert_eq!(waiting.delayed, [("sooner", now + SECOND), ("later", now + 2 * SECOND)]);
+    let first = queue.waiting(1);
+    assert_eq!((first.ready, first.delayed), (vec!["a"], vec![("sooner", now + SECOND)]));
+    assert!(queue.waiting(0).retrying.is_empty());
+    queue.done(taken);
+}

@@ -1,23 +1,75 @@
 //! Patterns are written for Go's RE2: reading one refuses what Go refuses, in Go's words, and says the same
 //! thing in the syntax of the `regex` crate.
 
+use std::collections::HashMap;
+
 use regex::{Regex, RegexBuilder};
+
+/// How large a pattern may be when it is compiled.
+const MAX_SIZE: usize = 8 << 20;
+
+/// How large all patterns of a definition may be together, when they are compiled.
+const MAX_TOTAL_SIZE: usize = 16 << 20;
+
+/// How much of a pattern an error shows.
+const MAX_SHOWN: usize = 1000;
 
 /// Compiles a Go pattern, or says what Go would say of it.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = translate(pattern).map_err(|error| format!("error parsing regexp: {error}"))?;
-    RegexBuilder::new(&translated)
-        .size_limit(8 << 20)
+    build(&translated, MAX_SIZE).ok_or_else(|| too_large(pattern))
+}
+
+fn build(translated: &str, size: usize) -> Option<Regex> {
+    RegexBuilder::new(translated)
+        .size_limit(size)
         // Patterns stay in memory as long as their definition does, so their caches are kept small.
         .dfa_size_limit(256 << 10)
         .nest_limit(1000)
         .build()
-        .map_err(|_| format!("error parsing regexp: expression too large: `{pattern}`"))
+        .ok()
 }
 
-/// Whether Go would compile the pattern.
-pub(crate) fn check(pattern: &str) -> Result<(), String> {
-    compile(pattern).map(|_| ())
+fn too_large(pattern: &str) -> String {
+    let shown = pattern.get(..pattern.floor_char_boundary(MAX_SHOWN)).unwrap_or_default();
+    let more = if shown.len() < pattern.len() { "..." } else { "" };
+    format!("error parsing regexp: expression too large: `{shown}{more}`")
+}
+
+/// The patterns of a definition: each is compiled once, and all of them have one bound.
+#[derive(Debug, Default)]
+pub(crate) struct Patterns {
+    known: HashMap<String, Result<(), String>>,
+    spent: usize,
+}
+
+impl Patterns {
+    /// Whether Go would compile the pattern, and there is room for it.
+    pub(crate) fn check(&mut self, pattern: &str) -> Result<(), String> {
+        if let Some(known) = self.known.get(pattern) {
+            return known.clone();
+        }
+        let checked = self.check_new(pattern);
+        self.known.insert(pattern.to_owned(), checked.clone());
+        checked
+    }
+
+    fn check_new(&mut self, pattern: &str) -> Result<(), String> {
+        let translated = translate(pattern).map_err(|error| format!("error parsing regexp: {error}"))?;
+        // Its size is not told, so it is found out by what it fits into; most are small.
+        for size in [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, MAX_SIZE] {
+            if self.spent + size > MAX_TOTAL_SIZE {
+                let shown = too_large(pattern);
+                return Err(format!("{shown}: all patterns together take more than {MAX_TOTAL_SIZE} bytes"));
+            }
+            if build(&translated, size).is_some() {
+                self.spent += size;
+                return Ok(());
+            }
+        }
+        self.spent += MAX_SIZE;
+        Err(too_large(pattern))
+    }
 }
 
 struct Reader<'p> {

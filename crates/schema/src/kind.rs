@@ -93,6 +93,8 @@ pub struct CustomKind {
     pub namespaced: bool,
     /// Whether unknown fields are kept in all versions, as old definitions may ask.
     pub preserve_unknown: bool,
+    /// Whether a webhook has to convert objects from one version to another.
+    pub webhook_conversion: bool,
     /// The versions, most preferred first.
     pub versions: Vec<CustomVersion>,
     storage: usize,
@@ -157,6 +159,7 @@ impl CustomKind {
             categories: shared_list("categories"),
             namespaced: text(Some(spec), "scope") == "Namespaced",
             preserve_unknown: flag(spec, "preserveUnknownFields"),
+            webhook_conversion: text(spec.get("conversion"), "strategy") == "Webhook",
             versions: all,
             storage,
         })

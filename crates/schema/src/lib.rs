@@ -23,4 +23,4 @@ pub mod versions;
 pub use go::settle_numbers;
 pub use kind::{CustomKind, CustomVersion};
 pub use lazy::Schema;
-pub use structural::Structural;
+pub use structural::{DefaultsTooLarge, Structural};

@@ -121,10 +121,11 @@ pub fn names_conditions<'v>(crd: &Value, others: impl Iterator<Item = &'v Value>
     let (short, has_short) = (texts(wanted, "shortNames"), texts(has, "shortNames"));
     if short != has_short {
         let mut errors: Vec<String> = Vec::new();
+        let known: HashSet<&str> = has_short.iter().copied().collect();
+        let mut told = HashSet::new();
         for name in &short {
-            let error = in_use(name);
-            if !has_short.contains(name) && resources.contains(*name) && !errors.contains(&error) {
-                errors.push(error);
+            if !known.contains(name) && resources.contains(*name) && told.insert(*name) {
+                errors.push(in_use(name));
             }
         }
         match errors.as_slice() {

@@ -45,6 +45,7 @@ pub fn openapi_v3(crd: &Value, version: &str) -> Option<[(String, Value); 2]> {
         None => json!({"type": "object"}),
         Some(schema) => {
             let mut published = schema.clone();
+            unfold(&mut published);
             embed(&mut published);
             properties(
                 &mut published,
@@ -107,6 +108,36 @@ fn properties(schema: &mut Value, add: [(&str, Value); 3]) {
     }
 }
 
+/// An int or string says so in the words of `OpenAPI`, too.
+fn unfold(schema: &mut Value) {
+    let Some(map) = schema.as_object_mut() else { return };
+    if let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.values_mut().for_each(unfold);
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(inner) = map.get_mut(key) {
+            unfold(inner);
+        }
+    }
+    if map.get("x-kubernetes-int-or-string").and_then(Value::as_bool) != Some(true) {
+        return;
+    }
+    let either = json!([{"type": "integer"}, {"type": "string"}]);
+    let said = map.get("anyOf") == Some(&either)
+        || map.get("allOf").and_then(|all| all.get(0)).is_some_and(|first| first["anyOf"] == either);
+    if said {
+        return;
+    }
+    if map.get("anyOf").is_none_or(Value::is_null) {
+        map.insert("anyOf".to_owned(), either);
+        return;
+    }
+    let all = map.entry("allOf").or_insert_with(|| Value::Array(Vec::new()));
+    if let Some(all) = all.as_array_mut() {
+        all.insert(0, json!({ "anyOf": either }));
+    }
+}
+
 /// Embedded objects have a type and metadata, whether their schema says so or not.
 fn embed(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
@@ -142,6 +173,24 @@ fn embed(schema: &mut Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_int_or_string_is_either() {
+        let mut schema = json!({"type": "object", "properties": {
+            "plain": {"x-kubernetes-int-or-string": true},
+            "said": {"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+            "more": {"type": "array", "items": {"x-kubernetes-int-or-string": true, "anyOf": [{"pattern": "x"}], "allOf": [{"pattern": "y"}]}},
+            "map": {"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": true}},
+        }});
+        unfold(&mut schema);
+        let either = json!([{"type": "integer"}, {"type": "string"}]);
+        let properties = &schema["properties"];
+        assert_eq!(properties["plain"]["anyOf"], either);
+        assert_eq!(properties["said"]["anyOf"], either);
+        assert!(properties["said"].get("allOf").is_none());
+        assert_eq!(properties["more"]["items"]["allOf"], json!([{"anyOf": either}, {"pattern": "y"}]));
+        assert_eq!(properties["map"]["additionalProperties"]["anyOf"], either);
+    }
 
     #[test]
     fn a_version_is_published_with_its_type_and_metadata() {

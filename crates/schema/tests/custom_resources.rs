@@ -349,7 +349,7 @@ fn defaults_fill_in_and_nulls_give_way() {
         ),
     ] {
         let mut object = spec;
-        schema.default(&mut object);
+        schema.default(&mut object).unwrap();
         assert_eq!(object, expected);
     }
 }

@@ -118,9 +118,9 @@ proptest! {
     fn defaulting_twice_is_defaulting_once(schema in schema(), object in resource()) {
         let schema = Structural::compile(&schema);
         let mut once = object;
-        schema.default(&mut once);
+        schema.default(&mut once).unwrap();
         let mut twice = once.clone();
-        schema.default(&mut twice);
+        schema.default(&mut twice).unwrap();
         prop_assert_eq!(once, twice);
     }
 

@@ -14,9 +14,12 @@ use http_body::{Frame, SizeHint};
 /// What an answer is made of. Its stream never fails: an error on the way is an event, or the end.
 pub struct Body(Kind);
 
+/// A stream of bytes.
+pub(crate) type Chunks = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
 enum Kind {
     Full(Option<Bytes>),
-    Stream(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+    Stream(Chunks),
 }
 
 impl Body {
@@ -28,6 +31,14 @@ impl Body {
     /// A stream of chunks, each sent as soon as it is there.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Body {
         Body(Kind::Stream(Box::pin(stream)))
+    }
+
+    /// The bytes, or else the stream.
+    pub(crate) fn into_bytes(self) -> Result<Bytes, Chunks> {
+        match self.0 {
+            Kind::Full(bytes) => Ok(bytes.unwrap_or_default()),
+            Kind::Stream(stream) => Err(stream),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A request for a resource on its way through the server.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -8,7 +8,9 @@ use k1s_object::{FieldError, Status};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::{auth::User, negotiate::Accepted, request::Query, resource::Resource, tenant::Tenant};
+use crate::{
+    auth::User, negotiate::Accepted, request::Query, resource::Resource, stored::Stored, tenant::Tenant,
+};
 
 /// A request for a resource.
 pub(crate) struct Cx {
@@ -25,7 +27,15 @@ pub(crate) struct Cx {
     pub(crate) accepted: Accepted,
     /// What the `Warning` headers of the answer will say.
     pub(crate) warnings: Mutex<Vec<String>>,
+    /// Whether large work may be done where this is: apart from the tasks that serve others.
+    pub(crate) apart: AtomicBool,
 }
+
+/// How many warnings one answer has, and how long they are together.
+const MAX_WARNINGS: usize = 100;
+const MAX_WARNING_BYTES: usize = 4 << 10;
+/// How long a warning is when there are too many.
+const SHORT_WARNING_BYTES: usize = 256;
 
 /// How strict the decoder is with fields it does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +46,24 @@ pub(crate) enum FieldValidation {
 }
 
 impl Cx {
-    /// Adds a warning, once.
+    /// Adds a warning, once. As kube-apiserver does, all of them are shortened when there are too many, and
+    /// further ones are dropped.
     pub(crate) fn warn(&self, warning: impl Into<String>) {
-        let warning = warning.into();
+        let mut warning = warning.into();
         let mut warnings = self.warnings.lock();
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
+        let total = |warnings: &[String]| warnings.iter().map(String::len).sum::<usize>();
+        if warnings.len() >= MAX_WARNINGS || warnings.contains(&warning) {
+            return;
         }
+        if total(&warnings) + warning.len() > MAX_WARNING_BYTES {
+            let shorten = |text: &mut String| text.truncate(text.floor_char_boundary(SHORT_WARNING_BYTES));
+            warnings.iter_mut().for_each(shorten);
+            shorten(&mut warning);
+            if total(&warnings) + warning.len() > MAX_WARNING_BYTES || warnings.contains(&warning) {
+                return;
+            }
+        }
+        warnings.push(warning);
     }
 
     /// The key of the object asked for.
@@ -53,6 +74,11 @@ impl Cx {
     /// 404 for the object asked for.
     pub(crate) fn not_found(&self) -> Status {
         self.resource.not_found(&self.name)
+    }
+
+    /// The object asked for, which was found in the store.
+    pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Status> {
+        self.resource.read(stored).map_err(|why| self.resource.unreadable(&self.name, &why))
     }
 
     /// 422 for the object asked for, by its kind: the one that is stored.
@@ -80,6 +106,8 @@ impl Cx {
             subresource: String::new(),
             accepted: Accepted::JSON,
             warnings: Mutex::default(),
+            // A part of another request, which went apart if it is large.
+            apart: AtomicBool::new(true),
         }
     }
 

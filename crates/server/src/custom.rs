@@ -4,7 +4,10 @@ use std::{
     collections::HashMap,
     fmt,
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
@@ -17,10 +20,12 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::{
-    cache::{Fields, PATIENCE},
+    cache::{Entries, Fields, PATIENCE},
     context::{Cx, FieldValidation},
+    documents::Fingerprint,
     input,
     resource::{Resource, Source, Subresource, api_version},
+    shared_call::SharedCall,
     stored::Stored,
     tenant::Tenant,
     write::meta_text,
@@ -29,9 +34,14 @@ use crate::{
 /// The custom resources that a tenant serves at one moment.
 #[derive(Default)]
 pub(crate) struct Served {
-    /// The revision of the definitions they were made of.
-    revision: Revision,
+    /// The revision up to which these are the definitions.
+    revision: AtomicU64,
+    /// What they were made of.
+    entries: Entries,
     definitions: HashMap<Bytes, Arc<Definition>>,
+    /// The same in the order of their names.
+    ordered: Vec<Arc<Definition>>,
+    fingerprint: Fingerprint,
     resources: Vec<Arc<Resource>>,
 }
 
@@ -39,6 +49,18 @@ impl Served {
     /// All versions of all kinds.
     pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.resources.iter()
+    }
+
+    /// The group versions there are with their definitions, in the order of the definitions' names.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (&str, &str, &Arc<Definition>)> {
+        self.ordered.iter().flat_map(|definition| {
+            definition.resources.iter().map(move |one| (&*one.group, &*one.version, definition))
+        })
+    }
+
+    /// What all of this is made of; zeros if there is nothing.
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
     }
 
     fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
@@ -51,11 +73,27 @@ impl Served {
     }
 }
 
+/// What documents about these definitions are made of.
+pub(crate) fn fingerprint<'a>(definitions: impl Iterator<Item = &'a Arc<Definition>>) -> Fingerprint {
+    use sha2::Digest as _;
+    let mut hasher = sha2::Sha256::new();
+    let mut none = true;
+    for definition in definitions {
+        hasher.update(definition.fingerprint);
+        none = false;
+    }
+    if none { Fingerprint::default() } else { hasher.finalize().into() }
+}
+
 /// A definition, compiled.
-struct Definition {
+pub(crate) struct Definition {
     revision: Revision,
     /// What its resources follow from, as a hash.
     identity: u64,
+    /// What is published of it, as a hash that is the same wherever it is defined.
+    fingerprint: Fingerprint,
+    /// Its bytes, which lie in the cache anyway.
+    pub(crate) stored: Stored,
     group: String,
     plural: String,
     resources: Vec<Arc<Resource>>,
@@ -69,6 +107,8 @@ pub(crate) struct Customs {
     served: ArcSwap<Served>,
     /// One at a time brings `served` up to date.
     renewing: Mutex<()>,
+    /// Those who look for what is not served share a look at the store.
+    looking: SharedCall<Result<(), Status>>,
 }
 
 /// Where definitions are served.
@@ -86,7 +126,13 @@ impl Customs {
         if served.resources.iter().any(|resource| resource.group == group) {
             return Ok(served);
         }
-        self.at(tenant, tenant.revision().await?).await
+        self.newest(tenant).await
+    }
+
+    /// What is served as of now: perhaps it was defined a moment ago, here or at another replica.
+    async fn newest(&self, tenant: &Arc<Tenant>) -> Result<Arc<Served>, Status> {
+        self.looking.call(|| async { self.reach(tenant, tenant.revision().await?).await }).await?;
+        self.current(tenant).await
     }
 
     /// Waits until all definitions up to a revision are served.
@@ -106,8 +152,7 @@ impl Customs {
         if found.is_some() {
             return Ok(found);
         }
-        // Perhaps it was defined a moment ago, here or at another replica.
-        Ok(self.at(tenant, tenant.revision().await?).await?.find(group, version, plural))
+        Ok(self.newest(tenant).await?.find(group, version, plural))
     }
 
     async fn at(&self, tenant: &Arc<Tenant>, revision: Revision) -> Result<Arc<Served>, Status> {
@@ -118,26 +163,41 @@ impl Customs {
         let snapshot = tenant.cache(&definitions).at_least(revision, PATIENCE).await?;
         let _one = self.renewing.lock();
         let served = self.served.load_full();
-        if served.revision >= snapshot.revision {
+        let revision = snapshot.revision.get();
+        if served.revision.load(Ordering::Relaxed) >= revision {
             return Ok(served);
         }
-        let mut next = Served { revision: snapshot.revision, ..Served::default() };
+        if served.entries.is_same(&snapshot.entries) {
+            served.revision.store(revision, Ordering::Relaxed);
+            return Ok(served);
+        }
+        let mut next = Served { entries: snapshot.entries.clone(), ..Served::default() };
+        next.revision = AtomicU64::new(revision);
         for entry in snapshot.entries.iter() {
             let known = served.definitions.get(&entry.key);
             let definition = match known.filter(|known| known.revision == entry.stored.revision) {
                 Some(known) => known.clone(),
-                None => Arc::new(Definition::new(&definitions.read(&entry.stored)?, &entry.stored, known)),
+                // One that cannot be read is not served, and does not keep others from being served.
+                None => match definitions.read(&entry.stored) {
+                    Ok(crd) => Arc::new(Definition::new(&crd, &entry.stored, known)),
+                    Err(why) => {
+                        tracing::error!(definition = entry.name(), %why, "a definition cannot be read and is not served");
+                        continue;
+                    }
+                },
             };
             next.resources.extend(definition.resources.iter().cloned());
+            next.ordered.push(definition.clone());
             next.definitions.insert(entry.key.clone(), definition);
         }
+        next.fingerprint = fingerprint(next.ordered.iter().filter(|one| !one.resources.is_empty()));
         let next = Arc::new(next);
         self.served.store(next.clone());
         for (key, old) in &served.definitions {
             if next.definitions.get(key).is_none_or(|new| new.identity != old.identity) {
                 // What can be selected on may have changed, and how stored objects are read.
                 tenant.forget_caches(&old.group, &old.plural);
-                old.replaced.send_replace(next.revision.get());
+                old.replaced.send_replace(revision);
             }
         }
         Ok(next)
@@ -145,14 +205,29 @@ impl Customs {
 }
 
 impl Definition {
+    /// What it serves of a group version.
+    pub(crate) fn resources_of<'a>(
+        &'a self,
+        group: &'a str,
+        version: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Resource>> {
+        self.resources.iter().filter(move |one| one.group == group && one.version == version)
+    }
+
     /// Compiles a definition, which may be known from before.
     fn new(crd: &Value, stored: &Stored, known: Option<&Arc<Definition>>) -> Definition {
         let mut hasher = DefaultHasher::new();
+        let (spec, names) = (crd["spec"].to_string(), crd["status"]["acceptedNames"].to_string());
+        let established = names::is_true(crd, "Established");
         meta_text(crd, "uid").hash(&mut hasher);
-        crd["spec"].to_string().hash(&mut hasher);
-        crd["status"]["acceptedNames"].to_string().hash(&mut hasher);
-        names::is_true(crd, "Established").hash(&mut hasher);
+        spec.hash(&mut hasher);
+        names.hash(&mut hasher);
+        established.hash(&mut hasher);
         let identity = hasher.finish();
+        let fingerprint = {
+            use sha2::Digest as _;
+            sha2::Sha256::digest(format!("{}{spec}{}{names}{established}", spec.len(), names.len())).into()
+        };
         let replaced = match known {
             Some(known) if known.identity == identity => known.replaced.clone(),
             _ => Arc::new(watch::Sender::new(0)),
@@ -160,6 +235,8 @@ impl Definition {
         Definition {
             revision: stored.revision,
             identity,
+            fingerprint,
+            stored: stored.clone(),
             group: text(&crd["spec"]["group"]).to_owned(),
             plural: text(&crd["spec"]["names"]["plural"]).to_owned(),
             resources: compile(crd, stored, &replaced),
@@ -365,13 +442,30 @@ impl CustomResource {
         self.version().and_then(|version| version.scale.as_ref())
     }
 
+    /// Refuses what a webhook has to convert: nobody calls it, and an object that is shown as it is would be a wrong answer.
+    /// The error is what is said of it.
+    pub(crate) fn check_conversion(&self, from: &str, to: &str) -> Result<(), String> {
+        if !self.needs_webhook(from, to) {
+            return Ok(());
+        }
+        let (group, kind) = (&self.kind.group, &self.kind.kind);
+        let why = "conversion webhooks are not called by this server";
+        Err(format!("conversion webhook for {group}/{from}, Kind={kind} failed: {why} (to {group}/{to})"))
+    }
+
+    /// Whether only a webhook can bring an object from one version to another.
+    pub(crate) fn needs_webhook(&self, from: &str, to: &str) -> bool {
+        self.kind.webhook_conversion && from != to
+    }
+
     /// An object that was stored by another schema, as this version shows it: with the defaults of the version it was
     /// stored in, and without the fields that this one does not know.
     pub(crate) fn show(&self, object: &mut Value, stored_version: &str) {
         let stored = self.kind.version(stored_version).or_else(|| self.storage());
         if let Some(stored) = stored {
             self.prune_stored(&stored.schema, object);
-            stored.schema.default(object);
+            // What is too large is shown without the rest of its defaults.
+            let _ = stored.schema.default(object);
         }
         if self.version().is_some_and(|version| *version.name != *stored_version)
             && let Some(schema) = self.schema()
@@ -384,7 +478,7 @@ impl CustomResource {
     pub(crate) fn to_storage(&self, object: &mut Value) {
         if let Some(storage) = self.storage() {
             self.prune_stored(&storage.schema, object);
-            storage.schema.default(object);
+            let _ = storage.schema.default(object);
         }
     }
 
@@ -463,7 +557,7 @@ impl CustomResource {
             schema.prune(object, Some(&mut names)).map_err(|error| Malformed::Other(error.to_string()))?;
             unknown.extend(names.iter().map(|name| format!("unknown field {}", quote(name))));
         }
-        schema.default(object);
+        schema.default(object).map_err(|error| Malformed::Other(error.to_string()))?;
         Ok(())
     }
 

@@ -1,8 +1,9 @@
 //! DELETE of an object and of a collection.
 
+use bytes::Bytes;
 use http::Response;
 use k1s_object::{FieldError, Status};
-use k1s_store::{Error, Precondition, Txn};
+use k1s_store::{Error, KeyValue, Precondition, Revision, Txn};
 use serde_json::{Value, json};
 
 use crate::{
@@ -114,7 +115,7 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
 
 /// What came of a DELETE.
 pub(crate) enum Deleted {
-    /// It is gone, or (dry run) would be: this is how it was at last.
+    /// It is gone, or (dry run) would be, or it cannot be shown: this is how it was at last.
     Gone(Value),
     /// It is marked, and waits for finalizers or its grace period.
     Marked(Value),
@@ -150,59 +151,115 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
 pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted, Status> {
     let key = cx.key();
     loop {
-        let stored = cx.tenant.get(&key).await?.ok_or_else(|| cx.not_found())?;
-        let old = cx.resource.read(&stored)?;
-        check_preconditions(cx, options, &old, &stored)?;
+        let found = cx.tenant.store().get(&key, None).await.map_err(|error| errors::store(&error))?;
+        let entry = found.entry.ok_or_else(|| cx.not_found())?;
+        if cx.subresource.is_empty() {
+            cx.weigh(entry.value.len())?;
+        }
+        let read = Stored::new(&entry.value, entry.revision)
+            .and_then(|stored| cx.resource.read_any(&stored).map(|old| (stored, old)));
+        let Ok((stored, old)) = read else {
+            match delete_unreadable(cx, options, &key, &entry).await? {
+                Some(deleted) => return Ok(deleted),
+                None => continue,
+            }
+        };
+        check_preconditions(cx, options, &old, stored.revision)?;
         admission::before_delete(cx, &old).await?;
-        let marked = mark(cx, options, &old);
+        let (object, is_gone) = mark(cx, options, &old);
+        if is_gone && options.dry_run {
+            return Ok(Deleted::Gone(old));
+        }
+        let (mut old, mut revision) = (old, stored.revision);
+        // Who watches a pod sees that its time is over before it is gone. A server that is killed in between leaves it like
+        // that, and the next DELETE ends it.
+        if is_gone && is_pod(cx) && object != old {
+            let value = cx.resource.encode(&object)?;
+            revision = match cx.tenant.store().update(key.clone(), value, revision).await {
+                Ok(revision) => revision,
+                Err(Error::Conflict(_)) => continue,
+                Err(error) => return Err(errors::store(&error)),
+            };
+            old = object.clone();
+            metadata_mut(&mut old).insert("resourceVersion".into(), revision.to_string().into());
+        }
+        let marked = (!is_gone).then_some(object);
         let outcome = match &marked {
             None => {
-                if options.dry_run {
-                    return Ok(Deleted::Gone(old));
-                }
-                let txn = Txn::new().delete(key.clone(), Precondition::Revision(stored.revision));
+                let txn = Txn::new().delete(key.clone(), Precondition::Revision(revision));
                 let txn = admission::release(cx, &old).await?.into_iter().fold(txn, Txn::op);
-                cx.tenant.store().txn(txn).await
+                cx.tenant.txn(txn).await
             }
             Some(object) if *object == old || options.dry_run => return Ok(Deleted::Marked(object.clone())),
             Some(object) => {
-                let value = cx.resource.encode(object)?;
-                cx.tenant.store().update(key.clone(), value, stored.revision).await
+                let value = cx.resource.encode_any(object, &stored)?;
+                cx.tenant.update(key.clone(), value, stored.revision).await
             }
         };
         match (outcome, marked) {
             (Ok(_), None) => {
                 lifecycle::after_delete(cx, &old);
                 lifecycle::after_any(cx, &old, Fate::Deleted);
-                return Ok(Deleted::Gone(gone_view(cx, old)));
+                return Ok(Deleted::Gone(old));
             }
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
                 lifecycle::after_any(cx, &object, Fate::Changed);
-                return Ok(Deleted::Marked(object));
+                // One that nobody can convert cannot be shown.
+                let shown = !cx.resource.cannot_convert(&stored);
+                return Ok(if shown { Deleted::Marked(object) } else { Deleted::Gone(object) });
             }
             (Err(Error::Conflict(_)), _) => {}
-            (Err(error), _) => return Err(errors::store(&error)),
+            (Err(error), _) => return Err(cx.tenant.refusal(&error)),
         }
     }
 }
 
-/// A pod that goes at once is shown with a grace period that has run out.
-fn gone_view(cx: &Cx, mut object: Value) -> Value {
-    if cx.resource.kind == "Pod" && cx.resource.group.is_empty() {
-        let now = crate::time::stamp(cx.tenant.env());
-        let metadata = metadata_mut(&mut object);
-        if !metadata.contains_key("deletionTimestamp") {
-            metadata.insert("deletionTimestamp".into(), now.into());
-            let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or(0) + 1;
-            metadata.insert("generation".into(), generation.into());
-        }
-        metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
-    }
-    object
+fn is_pod(cx: &Cx) -> bool {
+    cx.resource.kind == "Pod" && cx.resource.group.is_empty()
 }
 
-fn check_preconditions(cx: &Cx, options: &Options, old: &Value, stored: &Stored) -> Result<(), Status> {
+/// Deletes an object that cannot be read, whatever it waits for. Of a definition, the objects stay in the store and come
+/// back when it is created again. `None`: it was changed meanwhile.
+async fn delete_unreadable(
+    cx: &Cx,
+    options: &Options,
+    key: &Bytes,
+    entry: &KeyValue,
+) -> Result<Option<Deleted>, Status> {
+    let (resource, revision) = (&cx.resource, entry.revision);
+    let metadata = Stored::any_depth(&entry.value, revision).and_then(|stored| stored.metadata());
+    let metadata = metadata.ok().filter(Value::is_object);
+    let mut old = json!({"kind": resource.kind, "apiVersion": resource.api_version});
+    old["metadata"] = metadata.unwrap_or_else(|| json!({}));
+    metadata_mut(&mut old).insert("name".into(), cx.name.as_str().into());
+    if resource.kind == "CustomResourceDefinition"
+        && let Some((plural, group)) = cx.name.split_once('.')
+    {
+        old["spec"] = json!({"group": group, "names": {"plural": plural}});
+    }
+    check_preconditions(cx, options, &old, revision)?;
+    admission::before_delete(cx, &old).await?;
+    cx.warn(
+        "the object could not be read from the storage; it was deleted without waiting for its finalizers",
+    );
+    if options.dry_run {
+        return Ok(Some(Deleted::Gone(old)));
+    }
+    tracing::warn!(key = %key.escape_ascii(), "an object that cannot be read was deleted");
+    let txn = Txn::new().delete(key.clone(), Precondition::Revision(revision));
+    match cx.tenant.txn(txn).await {
+        Ok(_) => {
+            lifecycle::after_delete(cx, &old);
+            lifecycle::after_any(cx, &old, Fate::Deleted);
+            Ok(Some(Deleted::Gone(old)))
+        }
+        Err(Error::Conflict(_)) => Ok(None),
+        Err(error) => Err(cx.tenant.refusal(&error)),
+    }
+}
+
+fn check_preconditions(cx: &Cx, options: &Options, old: &Value, revision: Revision) -> Result<(), Status> {
     let refuse = |why: String| Status::conflict(&cx.resource.group, &cx.resource.kind, &cx.name, why);
     let uid = meta_text(old, "uid");
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
@@ -211,7 +268,7 @@ fn check_preconditions(cx: &Cx, options: &Options, old: &Value, stored: &Stored)
             "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). {again}"
         )));
     }
-    let revision = stored.revision.to_string();
+    let revision = revision.to_string();
     if let Some(wanted) = options.revision.as_deref().filter(|wanted| *wanted != revision) {
         let again = "The object might have been modified";
         return Err(refuse(format!(
@@ -221,8 +278,8 @@ fn check_preconditions(cx: &Cx, options: &Options, old: &Value, stored: &Stored)
     Ok(())
 }
 
-/// The object with its marks of deletion, if it has to wait for something; `None` if it can go at once.
-fn mark(cx: &Cx, options: &Options, old: &Value) -> Option<Value> {
+/// The object with its marks of deletion, and whether it can go at once.
+fn mark(cx: &Cx, options: &Options, old: &Value) -> (Value, bool) {
     let mut object = old.clone();
     let wait = grace(cx, options, old);
     let finalizers_now = wanted_finalizers(cx, options, old);
@@ -239,23 +296,30 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> Option<Value> {
     // A grace period can be shortened, never made longer.
     let wait = if marked_before { old_grace.map_or(wait, |old| old.min(wait)) } else { wait };
     if !marked_before || old_grace.is_some_and(|old| wait < old) {
-        let at = now.checked_add(jiff::SignedDuration::from_secs(wait)).unwrap_or(now);
+        // Shortened, it counts from when the object was first deleted.
+        let ends: Option<jiff::Timestamp> = meta_text(old, "deletionTimestamp").parse().ok();
+        let (from, wait_from) = match ends.zip(old_grace).filter(|_| marked_before) {
+            Some((ends, old_grace)) => (ends, wait.saturating_sub(old_grace)),
+            None => (now, wait),
+        };
+        let at = from.checked_add(jiff::SignedDuration::from_secs(wait_from)).unwrap_or(now);
         metadata.insert("deletionTimestamp".into(), crate::time::format(at).into());
         if !matches!(&*cx.resource.kind, "Namespace" | "CustomResourceDefinition") {
             metadata.insert("deletionGracePeriodSeconds".into(), wait.into());
         }
         let counts = cx.resource.has_generation() && cx.resource.kind != "CustomResourceDefinition";
-        if !marked_before && counts && (wait > 0 || !finalizers_now.is_empty()) {
+        if !marked_before && counts && (wait > 0 || !finalizers_now.is_empty() || is_pod(cx)) {
             let generation = old["metadata"]["generation"].as_i64().unwrap_or(0) + 1;
             metadata.insert("generation".into(), generation.into());
         }
     }
-    (!is_gone(&object)).then_some(object)
+    let gone = is_gone(&object);
+    (object, gone)
 }
 
 /// How long an object has to end by itself: pods on a node have some time, everything else goes at once.
 fn grace(cx: &Cx, options: &Options, old: &Value) -> i64 {
-    if cx.resource.kind != "Pod" || !cx.resource.group.is_empty() {
+    if !is_pod(cx) {
         return 0;
     }
     let phase = old["status"]["phase"].as_str().unwrap_or_default();
@@ -314,14 +378,33 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status>
     let options = options(cx)?;
     let selection = Selection::parse(cx)?;
     let list = read::collect(cx, &selection).await?;
+    cx.weigh_list(&list)?;
+    let charge = respond::afford(cx, &list).await?;
+    let mut names: Vec<(String, String)> = Vec::with_capacity(list.items.len());
     for stored in &list.items {
-        let object = cx.resource.read(stored)?;
-        let one = cx.for_object(meta_text(&object, "namespace"), meta_text(&object, "name"));
+        let metadata = stored.metadata().unwrap_or_default();
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
+        names.push((text("namespace"), text("name")));
+    }
+    if selection.is_everything() {
+        let prefix = cx.tenant.keys(&cx.resource, "");
+        for key in &list.unreadable {
+            let rest = key.strip_prefix(prefix.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok());
+            let rest = rest.unwrap_or_default();
+            let (namespace, name) = rest.split_once('/').unwrap_or(("", rest));
+            names.push((namespace.to_owned(), name.to_owned()));
+        }
+    }
+    for (namespace, name) in names {
+        let one = cx.for_object(&namespace, &name);
         match delete_object(&one, &options).await {
             Ok(_) => {}
             Err(status) if status.code == 404 => {}
             Err(status) => return Err(status),
         }
     }
-    respond::list(cx, list)
+    if list.items.iter().any(|stored| cx.resource.cannot_convert(stored)) {
+        return Ok(respond::success(cx, &json!({})));
+    }
+    respond::list(cx, list, charge)
 }

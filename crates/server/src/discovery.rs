@@ -1,17 +1,15 @@
 //! Discovery: which groups, versions and resources are served, in the old form and the aggregated one.
 
-use std::{
-    collections::hash_map::DefaultHasher,
-    hash::{Hash as _, Hasher as _},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use http::{HeaderMap, HeaderValue, Response, header};
+use http::{HeaderMap, Response, header};
 use k1s_object::{Status, status::qualified};
 use serde_json::{Map, Value, json};
 
 use crate::{
     body::Body,
+    custom::Served,
+    documents::{self, Document, Fingerprint, Key},
     negotiate::not_acceptable,
     request::{Path, ResourcePath},
     resource::{Resource, api_version},
@@ -69,7 +67,7 @@ struct Group {
     versions: Vec<(String, Vec<Arc<Resource>>)>,
 }
 
-async fn groups(tenant: &Arc<Tenant>) -> Result<Vec<Group>, Status> {
+fn groups(tenant: &Tenant, customs: &Served) -> Vec<Group> {
     let catalog = &tenant.shared.catalog;
     let mut groups: Vec<Group> = k1s_kinds::groups()
         .iter()
@@ -83,36 +81,53 @@ async fn groups(tenant: &Arc<Tenant>) -> Result<Vec<Group>, Status> {
                 .collect(),
         })
         .collect();
-    let customs = tenant.customs.current(tenant).await?;
-    let mut names: Vec<&str> = customs.resources().map(|resource| &*resource.group).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
-        let mut versions: Vec<&str> = customs
-            .resources()
-            .filter(|resource| resource.group == name)
-            .map(|resource| &*resource.version)
-            .collect();
-        versions.sort_by(|a, b| k1s_schema::versions::compare(b, a));
-        versions.dedup();
-        let versions = versions
-            .into_iter()
-            .map(|version| {
-                let mut list: Vec<Arc<Resource>> = customs
-                    .resources()
-                    .filter(|resource| resource.group == name && resource.version == version)
-                    .cloned()
-                    .collect();
-                list.sort_by(|a, b| a.plural.cmp(&b.plural));
-                (version.to_owned(), list)
-            })
-            .collect();
-        match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.versions.extend::<Vec<_>>(versions),
+    let mut more: BTreeMap<&str, BTreeMap<&str, Vec<Arc<Resource>>>> = BTreeMap::new();
+    for resource in customs.resources() {
+        let versions = more.entry(&resource.group).or_default();
+        versions.entry(&resource.version).or_default().push(resource.clone());
+    }
+    for (name, versions) in more {
+        let mut versions: Vec<(String, Vec<Arc<Resource>>)> =
+            versions.into_iter().map(|(version, list)| (version.to_owned(), list)).collect();
+        versions.sort_by(|(a, _), (b, _)| k1s_schema::versions::compare(b, a));
+        for (_, list) in &mut versions {
+            list.sort_by(|a, b| a.plural.cmp(&b.plural));
+        }
+        let known = catalog.has_group(name).then(|| groups.iter_mut().find(|group| group.name == name));
+        match known.flatten() {
+            Some(group) => group.versions.extend(versions),
             None => groups.push(Group { name: name.to_owned(), versions }),
         }
     }
-    Ok(groups)
+    groups
+}
+
+/// Whether there is something at a discovery path.
+fn is_there(tenant: &Tenant, customs: &Served, path: &Path) -> bool {
+    let catalog = &tenant.shared.catalog;
+    match path {
+        Path::CoreVersions | Path::Groups => true,
+        Path::Group(name) => {
+            !name.is_empty()
+                && (catalog.has_group(name) || customs.resources().any(|resource| resource.group == *name))
+        }
+        Path::GroupVersion(group, version) => {
+            let custom = |one: &Arc<Resource>| one.group == *group && one.version == *version;
+            catalog.of(group, version).next().is_some() || customs.resources().any(custom)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a discovery path takes no method but GET. Those that the real server's aggregation layer or its custom
+/// resources answer take any.
+pub(crate) fn is_only_read(tenant: &Tenant, path: &Path) -> bool {
+    match path {
+        Path::CoreVersions => true,
+        Path::Group(group) => group == "apiregistration.k8s.io",
+        Path::GroupVersion(group, version) => tenant.shared.catalog.of(group, version).next().is_some(),
+        _ => false,
+    }
 }
 
 /// Answers a discovery path.
@@ -123,42 +138,82 @@ pub(crate) async fn handle(
 ) -> Result<Response<Body>, Status> {
     let aggregated_here = matches!(path, Path::CoreVersions | Path::Groups);
     let wanted = wanted(headers, aggregated_here)?;
-    let value = match path {
+    // The core has no custom resources, so it is the same for all tenants.
+    let (served, of) = match path {
+        Path::CoreVersions => (None, Fingerprint::default()),
+        Path::GroupVersion(group, _) if group.is_empty() => (None, Fingerprint::default()),
+        Path::GroupVersion(group, _) if group.contains('.') => {
+            let served = tenant.customs.fresh(tenant, group).await?;
+            let of = served.fingerprint();
+            (Some(served), of)
+        }
+        _ => {
+            let served = tenant.customs.current(tenant).await?;
+            let of = served.fingerprint();
+            (Some(served), of)
+        }
+    };
+    let key = Key { of, name: format!("{wanted:?} {path:?}") };
+    let served = served.unwrap_or_default();
+    if !is_there(tenant, &served, path) {
+        return match path {
+            Path::GroupVersion(group, _) if tenant.shared.catalog.has_group(group) => {
+                Err(Status::no_such_resource())
+            }
+            _ => Ok(respond::page_not_found()),
+        };
+    }
+    let build = {
+        let (tenant, path) = (tenant.clone(), path.clone());
+        move || {
+            let value = document(&tenant, &served, &path, wanted);
+            let text =
+                if wanted == Wanted::Yaml { k1s_object::to_yaml(&value) } else { format!("{value}\n") };
+            text.into_bytes()
+        }
+    };
+    Ok(send(&documents::built(tenant, key, build).await?, wanted, headers))
+}
+
+/// The document at a discovery path, where there is one.
+fn document(tenant: &Tenant, served: &Served, path: &Path, wanted: Wanted) -> Value {
+    match path {
         Path::CoreVersions if wanted == Wanted::Aggregated => {
             let core = Group {
                 name: String::new(),
                 versions: vec![("v1".into(), tenant.shared.catalog.of("", "v1").cloned().collect())],
             };
-            return Ok(aggregated(&[core], headers));
+            aggregated(&[core])
         }
-        Path::Groups if wanted == Wanted::Aggregated => {
-            return Ok(aggregated(&groups(tenant).await?, headers));
-        }
+        Path::Groups if wanted == Wanted::Aggregated => aggregated(&groups(tenant, served)),
         Path::CoreVersions => json!({"kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]}),
         Path::Groups => {
             let groups: Vec<Value> =
-                groups(tenant).await?.iter().map(|group| group_json(group, false)).collect();
+                groups(tenant, served).iter().map(|group| group_json(group, false)).collect();
             json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
         }
         Path::Group(name) => {
-            let groups = groups(tenant).await?;
-            match groups.iter().find(|group| group.name == *name) {
-                Some(group) => group_json(group, true),
-                None => return Ok(respond::page_not_found()),
-            }
+            let groups = groups(tenant, served);
+            groups
+                .iter()
+                .find(|group| group.name == *name)
+                .map(|group| group_json(group, true))
+                .unwrap_or_default()
         }
-        Path::GroupVersion(group, version) => match resource_list(tenant, group, version).await? {
-            Some(list) => list,
-            None if tenant.shared.catalog.has_group(group) => return Err(Status::no_such_resource()),
-            None => return Ok(respond::page_not_found()),
-        },
-        _ => return Ok(respond::page_not_found()),
-    };
-    Ok(match wanted {
-        Wanted::Yaml => respond::bytes(200, "application/yaml", k1s_object::to_yaml(&value).into_bytes()),
-        _ => respond::json(200, &value),
-    })
+        Path::GroupVersion(group, version) => {
+            resource_list(tenant, served, group, version).unwrap_or_default()
+        }
+        _ => Value::Null,
+    }
+}
+
+fn send(document: &Document, wanted: Wanted, headers: &HeaderMap) -> Response<Body> {
+    match wanted {
+        Wanted::Aggregated => documents::respond(document, AGGREGATED, headers),
+        Wanted::Yaml => respond::bytes(200, "application/yaml", document.body.clone()),
+        Wanted::Json => respond::bytes(200, "application/json", document.body.clone()),
+    }
 }
 
 fn group_json(group: &Group, alone: bool) -> Value {
@@ -176,10 +231,9 @@ fn group_json(group: &Group, alone: bool) -> Value {
     Value::Object(out)
 }
 
-async fn resource_list(tenant: &Arc<Tenant>, group: &str, version: &str) -> Result<Option<Value>, Status> {
+fn resource_list(tenant: &Tenant, customs: &Served, group: &str, version: &str) -> Option<Value> {
     let mut resources: Vec<Arc<Resource>> = tenant.shared.catalog.of(group, version).cloned().collect();
     if group.contains('.') {
-        let customs = tenant.customs.fresh(tenant, group).await?;
         let mut more: Vec<Arc<Resource>> = customs
             .resources()
             .filter(|resource| resource.group == group && resource.version == version)
@@ -189,7 +243,7 @@ async fn resource_list(tenant: &Arc<Tenant>, group: &str, version: &str) -> Resu
         resources.extend(more);
     }
     if resources.is_empty() {
-        return Ok(None);
+        return None;
     }
     let mut list = Vec::new();
     for resource in &resources {
@@ -227,10 +281,10 @@ async fn resource_list(tenant: &Arc<Tenant>, group: &str, version: &str) -> Resu
     }
     out.insert("groupVersion".into(), api_version(group, version).into());
     out.insert("resources".into(), list.into());
-    Ok(Some(Value::Object(out)))
+    Some(Value::Object(out))
 }
 
-fn aggregated(groups: &[Group], headers: &HeaderMap) -> Response<Body> {
+fn aggregated(groups: &[Group]) -> Value {
     let items: Vec<Value> = groups
         .iter()
         .map(|group| {
@@ -247,23 +301,8 @@ fn aggregated(groups: &[Group], headers: &HeaderMap) -> Response<Body> {
             json!({"metadata": metadata, "versions": versions})
         })
         .collect();
-    let value = json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {},
-        "items": items});
-    let body = value.to_string();
-    let mut hasher = DefaultHasher::new();
-    body.hash(&mut hasher);
-    let etag = format!("\"{:016X}\"", hasher.finish());
-    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    let mut response = if known == Some(&etag) {
-        respond::bytes(304, AGGREGATED, Body::empty())
-    } else {
-        respond::bytes(200, AGGREGATED, body.into_bytes())
-    };
-    if let Ok(etag) = HeaderValue::from_str(&etag) {
-        response.headers_mut().insert(header::ETAG, etag);
-    }
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
-    response
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {},
+        "items": items})
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {
@@ -312,7 +351,8 @@ pub(crate) async fn no_resource(tenant: &Arc<Tenant>, path: &ResourcePath) -> Re
 /// `/`: the paths there are.
 pub(crate) async fn paths(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status> {
     let mut paths: Vec<String> = ["/api", "/api/v1", "/apis", "/apis/"].map(str::to_owned).to_vec();
-    for group in groups(tenant).await? {
+    let served = tenant.customs.current(tenant).await?;
+    for group in groups(tenant, &served) {
         paths.push(format!("/apis/{}", group.name));
         paths.extend(group.versions.iter().map(|(version, _)| format!("/apis/{}/{version}", group.name)));
     }
@@ -320,5 +360,5 @@ pub(crate) async fn paths(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status
     paths.extend(others.map(str::to_owned));
     paths.extend(["/.well-known/openid-configuration", "/openid/v1/jwks"].map(str::to_owned));
     paths.sort();
-    Ok(respond::json(200, &json!({ "paths": paths })))
+    Ok(respond::raw_json(200, &json!({ "paths": paths })))
 }

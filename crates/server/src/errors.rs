@@ -6,6 +6,8 @@ use k1s_object::{
 };
 use k1s_store::Error;
 
+use crate::stored::Unreadable;
+
 /// A store's error, where it is no conflict that the caller knows better about.
 pub(crate) fn store(error: &Error) -> Status {
     match error {
@@ -24,9 +26,23 @@ pub(crate) fn store(error: &Error) -> Status {
     }
 }
 
-/// What lies in the store is no object.
-pub(crate) fn unreadable(error: &serde_json::Error) -> Status {
-    Status::internal(format!("a stored object cannot be read: {error}"))
+/// 500: an object in the store cannot be read, in the words of Kubernetes' own `StorageReadError`.
+pub(crate) fn unreadable(group: &str, plural: &str, name: &str, why: &Unreadable) -> Status {
+    if let Unreadable::Unconvertible(why) = why {
+        return unconvertible(why.clone());
+    }
+    let mut details = Details::of(group, plural, name);
+    details.causes.push(Cause { message: why.to_string(), ..Cause::default() });
+    let message = format!(
+        "failed to read {} {name:?} from the storage: {why}; the object can be deleted",
+        k1s_object::status::qualified(group, plural)
+    );
+    Status::new(500, "StorageReadError", message).with(details)
+}
+
+/// 500: an object that only a webhook can convert.
+pub(crate) fn unconvertible(why: String) -> Status {
+    Status::new(500, "", why)
 }
 
 /// 504: a resourceVersion from the future.

@@ -1,15 +1,17 @@
 //! `/healthz`, `/livez`, `/readyz`, `/version` and `/metrics`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use http::Response;
-use k1s_object::Status;
-use k1s_store::Range;
+use k1s_object::{
+    Status,
+    selector::{FieldSelector, LabelSelector},
+};
 use serde_json::{Value, json};
 
 use crate::{
-    body::Body, context::Cx, errors, negotiate::Form, options::ServerOptions, request::Query, respond, table,
-    tenant::Tenant,
+    body::Body, context::Cx, errors, negotiate::Form, options::ServerOptions, request::Query, respond,
+    shared_call::SharedCall, table, tenant::Tenant,
 };
 
 /// What `/version` says.
@@ -35,8 +37,11 @@ pub(crate) fn version(options: &ServerOptions) -> Value {
     })
 }
 
-/// The checks, by name. Whether the store answers decides readiness.
-const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+/// The checks, by name, of an endpoint. A store that cannot write makes a server that is not ready; to end it, as somebody may whom
+/// `/livez` tells, would mend nothing.
+fn checks(endpoint: &str) -> &'static [&'static str] {
+    if endpoint == "readyz" { &["ping", "log", "etcd", "store"] } else { &["ping", "log", "etcd"] }
+}
 
 /// The health endpoints; everything else is not found.
 pub(crate) async fn handle(
@@ -49,8 +54,9 @@ pub(crate) async fn handle(
     if !matches!(endpoint, "healthz" | "livez" | "readyz") {
         return Ok(respond::page_not_found());
     }
+    let checks = checks(endpoint);
     if let Some(check) = check {
-        if !CHECKS.contains(&check) {
+        if !checks.contains(&check) {
             return Ok(respond::page_not_found());
         }
         return Ok(match run(tenant, check).await {
@@ -65,7 +71,7 @@ pub(crate) async fn handle(
     let excluded: Vec<&str> = query.all("exclude").collect();
     let mut report = String::new();
     let mut failed = false;
-    for check in CHECKS {
+    for &check in checks {
         if excluded.contains(&check) {
             report.push_str(&format!("[+]{check} excluded: ok\n"));
             continue;
@@ -78,7 +84,7 @@ pub(crate) async fn handle(
             }
         }
     }
-    let unknown: Vec<&&str> = excluded.iter().filter(|name| !CHECKS.contains(name)).collect();
+    let unknown: Vec<&&str> = excluded.iter().filter(|name| !checks.contains(name)).collect();
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|name| format!("{name:?}")).collect();
         report.push_str(&format!(
@@ -97,14 +103,27 @@ pub(crate) async fn handle(
     Ok(respond::text(200, "ok"))
 }
 
+/// Asks the store how it is. Anybody may have this asked: however many do, it is asked once at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Probe {
+    answers: SharedCall<Result<(), String>>,
+    takes_writes: SharedCall<Result<(), String>>,
+}
+
 async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
+    let probe = &tenant.shared.probe;
     match check {
-        "etcd" => tenant
-            .store()
-            .revision()
-            .await
-            .map(|_| ())
-            .map_err(|error| format!("the store does not answer: {error}")),
+        "etcd" => {
+            let ask = || async {
+                let answer = tenant.store().revision().await;
+                answer.map(|_| ()).map_err(|error| format!("the store does not answer: {error}"))
+            };
+            probe.answers.call(ask).await
+        }
+        "store" => {
+            let ask = || async { tenant.store().health().await.map_err(|error| error.to_string()) };
+            probe.takes_writes.call(ask).await
+        }
         _ => Ok(()),
     }
 }
@@ -113,22 +132,9 @@ async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
 pub(crate) async fn metrics(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status> {
     let store = tenant.store();
     let stats = store.stats().await.map_err(|error| errors::store(&error))?;
-    let prefix = tenant.keys_of("", "", "");
-    let root = prefix.trim_end_matches("core//").to_owned();
-    let all = store.range(Range::prefix(root.clone())).await.map_err(|error| errors::store(&error))?;
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for entry in &all.entries {
-        let key = String::from_utf8_lossy(&entry.key);
-        let mut words = key.strip_prefix(&root).unwrap_or_default().split('/');
-        let (group, plural) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        if group == "k1s" {
-            continue;
-        }
-        let name = if group == "core" { plural.to_owned() } else { format!("{plural}.{group}") };
-        *counts.entry(name).or_default() += 1;
-    }
-    let counts: Vec<(String, usize)> = counts.into_iter().collect();
-    let text = tenant.shared.metrics.text(&counts, &stats);
+    let counts = tenant.counts.now(tenant).await?;
+    let documents = tenant.shared.documents.built();
+    let text = tenant.shared.metrics.text(&counts, &stats, documents);
     Ok(respond::bytes(200, "text/plain; version=0.0.4; charset=utf-8", text.into_bytes()))
 }
 
@@ -137,17 +143,27 @@ pub(crate) fn is_component_status(cx: &Cx) -> bool {
     cx.resource.kind == "ComponentStatus" && cx.resource.group.is_empty()
 }
 
-/// The parts of a control plane that there are here: the store.
+/// The parts of a control plane: the store, the controllers if they run beside the server, and no scheduler. Where the
+/// real server would not reach one, its message says that there is none.
 async fn components(cx: &Cx) -> Vec<Value> {
-    let (status, detail, text) = match run(&cx.tenant, "etcd").await {
-        Ok(()) => ("True", "message", "ok".to_owned()),
-        Err(why) => ("False", "error", why),
+    let component = |name: &str, healthy: bool, message: &str, error: &str| {
+        let mut condition = json!({"type": "Healthy", "status": if healthy { "True" } else { "False" }});
+        for (field, text) in [("message", message), ("error", error)] {
+            if !text.is_empty() {
+                condition[field] = text.into();
+            }
+        }
+        json!({"kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": name}, "conditions": [condition]})
     };
-    let mut condition = json!({"type": "Healthy", "status": status});
-    condition[detail] = text.into();
-    vec![
-        json!({"kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": "etcd-0"}, "conditions": [condition]}),
-    ]
+    let controllers = match cx.tenant.options().tenant_hook {
+        Some(_) => component("controller-manager", true, "ok", ""),
+        None => component("controller-manager", false, "no controllers run beside this server", ""),
+    };
+    let store = match run(&cx.tenant, "etcd").await {
+        Ok(()) => component("etcd-0", true, "ok", ""),
+        Err(why) => component("etcd-0", false, "", &why),
+    };
+    vec![controllers, component("scheduler", false, "this control plane has no scheduler", ""), store]
 }
 
 /// GET of one part.
@@ -160,7 +176,15 @@ pub(crate) async fn component_status(cx: &Cx) -> Result<Response<Body>, Status> 
 
 /// GET of all parts.
 pub(crate) async fn component_statuses(cx: &Cx) -> Result<Response<Body>, Status> {
+    let labels = LabelSelector::parse(cx.query.get("labelSelector")).map_err(Status::bad_request)?;
+    let fields = FieldSelector::parse(cx.query.get("fieldSelector")).map_err(Status::bad_request)?;
     let mut items = components(cx).await;
+    // They have no labels, and no field but their name.
+    items.retain(|item| {
+        let name = item["metadata"]["name"].as_str();
+        let field = |field: &str| if field == "metadata.name" { name } else { None };
+        labels.matches(|_| None) && fields.matches(field)
+    });
     if cx.accepted.form == Form::Table {
         let table = table::build(cx, &json!({}), items.iter(), table::include(cx)?, true);
         return Ok(respond::json(200, &table));

@@ -2,7 +2,7 @@
 
 use http::header;
 use k1s_kinds::table::Type;
-use k1s_object::{Status, decode, decode::Duplicate};
+use k1s_object::{Status, decode, decode::Duplicate, depth};
 use serde_json::Value;
 
 use crate::{
@@ -70,6 +70,10 @@ fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
             };
             let value = k1s_kinds::protobuf::decode(&cx.body, lookup)
                 .map_err(|error| unrecognized(&error.to_string()))?;
+            // Messages are limited, but JSON inside of them counts anew.
+            if depth::is_too_deep(&value) {
+                return Err(unrecognized(&format!("exceeded max depth of {}", depth::MAX_DEPTH)));
+            }
             return Ok(Parsed { value, duplicates: Vec::new() });
         }
     };
@@ -221,6 +225,18 @@ fn typed(
     Ok(value)
 }
 
+/// How many complaints of strict decoding are told: as many as kube-apiserver tells.
+const MAX_COMPLAINTS: usize = 100;
+
+fn capped(mut complaints: Vec<String>) -> Vec<String> {
+    let more = complaints.len().saturating_sub(MAX_COMPLAINTS);
+    if more > 0 {
+        complaints.truncate(MAX_COMPLAINTS);
+        complaints.push(format!("and {more} more errors"));
+    }
+    complaints
+}
+
 /// Refuses a document because of its unknown and duplicate fields, or warns.
 pub(crate) fn report(
     cx: &Cx,
@@ -231,6 +247,7 @@ pub(crate) fn report(
     if complaints.is_empty() {
         return Ok(());
     }
+    let complaints = capped(complaints);
     match validation {
         FieldValidation::Ignore => Ok(()),
         FieldValidation::Warn => {

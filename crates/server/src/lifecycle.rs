@@ -13,10 +13,11 @@ use serde_json::{Value, json};
 
 use crate::{
     admission::{self, mentioning},
+    advertise,
     context::Cx,
-    errors, metadata,
+    metadata,
     resource::Resource,
-    tenant::Tenant,
+    tenant::{MAX_OPS, Tenant},
     write::{self, Written, finalizers, meta_text},
 };
 
@@ -34,31 +35,9 @@ fn is_definition(cx: &Cx) -> bool {
     is(cx, "apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
-/// Makes a tenant, or finds it and takes up what was left undone.
-pub(crate) async fn open(tenant: &Arc<Tenant>, create: bool) -> Result<(), Status> {
-    let ready = tenant.keys_of("k1s", "ready", "");
-    let mut is_new = false;
-    if tenant
-        .store()
-        .get(ready.as_bytes(), None)
-        .await
-        .map_err(|error| errors::store(&error))?
-        .entry
-        .is_none()
-    {
-        if !create {
-            return Err(Status::not_found("", "clusters", &tenant.name));
-        }
-        bootstrap(tenant).await?;
-        is_new = true;
-        match tenant.store().create(ready.into(), "1".into()).await {
-            Ok(_) | Err(k1s_store::Error::Conflict(_)) => {}
-            Err(error) => return Err(errors::store(&error)),
-        }
-    }
-    if is_new {
-        return Ok(());
-    }
+/// Takes up what was left undone in a tenant that was there before.
+pub(crate) async fn take_up(tenant: &Arc<Tenant>) -> Result<(), Status> {
+    advertise(tenant).await;
     if !tenant.has_controllers() && metadata::is_anything_left(tenant).await? {
         tenant.need_controllers();
     }
@@ -84,14 +63,27 @@ async fn ensure(
         object["metadata"]["namespace"] = namespace.into();
     }
     let cx = Cx::internal(tenant, &resource, namespace, "");
+    let key = tenant.key(&resource, namespace, meta_text(&object, "name"));
     match write::create(&cx, object, false).await {
         Ok(_) => Ok(()),
-        Err(status) if status.reason == "AlreadyExists" => Ok(()),
+        // Another server may be making the same, which takes an address before this one finds the object.
+        Err(status) if status.reason == "AlreadyExists" || tenant.get(&key).await?.is_some() => {
+            tracing::debug!(%status, "it is there already");
+            Ok(())
+        }
         Err(status) => Err(status),
     }
 }
 
-async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
+/// Has the Service `kubernetes` lead to this server. A tenant can be used without it.
+async fn advertise(tenant: &Arc<Tenant>) {
+    if let Err(error) = advertise::reconcile(tenant).await {
+        tracing::warn!(tenant = %tenant.name, %error, "the Service kubernetes does not lead to this server");
+    }
+}
+
+/// Makes what every tenant has; what is there already is left as it is.
+pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
     for name in NAMESPACES {
         ensure(tenant, ("", "v1", "namespaces"), "", json!({"metadata": {"name": name}})).await?;
         fill_namespace(tenant, name).await?;
@@ -100,10 +92,13 @@ async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
     let service = json!({
         "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
         "spec": {"clusterIP": std::net::Ipv4Addr::from(first).to_string(),
-            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}], "type": "ClusterIP"},
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": advertise::target_port(tenant)}],
+            "type": "ClusterIP"},
     });
     ensure(tenant, ("", "v1", "services"), "default", service).await?;
-    ensure_all(tenant, bootstrap_objects(tenant)).await
+    ensure_all(tenant, bootstrap_objects(tenant)).await?;
+    advertise(tenant).await;
+    Ok(())
 }
 
 /// What a fresh cluster has besides its namespaces.
@@ -178,12 +173,12 @@ async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Sta
         if tenant.get(&key).await?.is_none() {
             txn = txn.put(key, encode_new(tenant, &resource, object)?, Precondition::Any);
         }
-        if txn.ops().len() == k1s_store::limits::MAX_OPS {
-            tenant.store().txn(std::mem::take(&mut txn)).await.map_err(|error| errors::store(&error))?;
+        if txn.ops().len() == MAX_OPS {
+            tenant.txn(std::mem::take(&mut txn)).await.map_err(|error| tenant.refusal(&error))?;
         }
     }
     if !txn.ops().is_empty() {
-        tenant.store().txn(txn).await.map_err(|error| errors::store(&error))?;
+        tenant.txn(txn).await.map_err(|error| tenant.refusal(&error))?;
     }
     Ok(())
 }
@@ -208,10 +203,10 @@ pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> R
         return Ok(());
     }
     if is(cx, "", "Namespace") {
-        let object = written.value(&cx.resource)?;
+        let object = written.value(cx)?;
         fill_namespace(&cx.tenant, meta_text(&object, "name")).await?;
     } else if is_definition(cx) {
-        let object = written.value(&cx.resource)?;
+        let object = written.value(cx)?;
         settle_definition(cx, meta_text(&object, "name")).await?;
     }
     admission::after_write(cx).await
@@ -251,15 +246,17 @@ pub(crate) fn after_any(cx: &Cx, object: &Value, fate: Fate) {
     if tenant.has_controllers() {
         return;
     }
-    let metadata = &object["metadata"];
-    let deleting = fate != Fate::Deleted && metadata["deletionTimestamp"].is_string();
-    let filled = |field: &str| metadata[field].as_array().is_some_and(|list| !list.is_empty());
+    let meta = &object["metadata"];
+    let deleting = fate != Fate::Deleted && meta["deletionTimestamp"].is_string();
+    let filled = |field: &str| meta[field].as_array().is_some_and(|list| !list.is_empty());
     let waits = |name: &Value| name == "foregroundDeletion" || name == "orphan";
     let owned = filled("ownerReferences") || deleting && finalizers(object).iter().any(waits);
-    let name = metadata["name"].as_str().unwrap_or_default();
+    let name = meta["name"].as_str().unwrap_or_default();
+    let namespace = || meta["namespace"].as_str().unwrap_or_default();
     let needed = match (&*cx.resource.kind, cx.resource.storage_group()) {
-        ("Namespace", "") | ("CustomResourceDefinition", "apiextensions.k8s.io") => deleting || owned,
-        ("Event", "") | ("Lease", "coordination.k8s.io") => true,
+        (_, group) if metadata::is_finished_by_controllers(group, &cx.resource.plural) => deleting || owned,
+        ("Event", "") => true,
+        ("Lease", "coordination.k8s.io") => !metadata::is_controllers_lease(namespace(), name),
         ("ServiceAccount", "") => fate == Fate::Deleted && name == "default" || owned,
         ("ConfigMap", "") => fate != Fate::Created && name == "kube-root-ca.crt" || owned,
         _ => owned,
@@ -289,7 +286,13 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
     // Whole definitions, parsed, would be many times what all of them take in the store.
     let mut all: Vec<Value> = Vec::new();
     for stored in mentioning(tenant, resource, "", &text).await? {
-        all.push(k1s_schema::names::outline(stored.json()).map_err(|error| errors::unreadable(&error))?);
+        match k1s_schema::names::outline(stored.json()) {
+            Ok(outline) => all.push(outline),
+            // Its names are free: nothing is served under them.
+            Err(why) => {
+                tracing::error!(revision = %stored.revision, %why, "a definition cannot be read and is left out");
+            }
+        }
     }
     for crd in all.iter().filter(|crd| crd["spec"]["group"] == group) {
         let mut settled = crd.clone();

@@ -24,6 +24,10 @@ struct Histogram {
     sum: f64,
 }
 
+/// Series there are at most. Custom resources come and go, and what was counted of them stays: those that are too many are
+/// counted without their names.
+const MAX_SERIES: usize = 10_000;
+
 /// What was counted of requests with the same labels.
 #[derive(Default)]
 struct Series {
@@ -78,8 +82,10 @@ impl Metrics {
     pub(crate) fn answered(&self, labels: Labels, code: u16, took: Duration) {
         let is_watch = labels.verb == "WATCH";
         let mut requests = self.requests.lock();
+        let is_full = requests.len() >= MAX_SERIES;
         let series = match requests.get_mut(&labels) {
             Some(series) => series,
+            None if is_full => requests.entry(Labels { verb: labels.verb, ..Labels::default() }).or_default(),
             None => requests.entry(labels).or_default(),
         };
         match series.codes.iter_mut().find(|(known, _)| *known == code) {
@@ -103,14 +109,25 @@ impl Metrics {
 
     /// Counts a watch as long as the gauge lives.
     pub(crate) fn watch_opened(&self, resource: &Resource) -> Gauge {
-        let key = (resource.group.clone(), resource.version.clone(), resource.plural.clone());
-        let gauge = self.watches.lock().entry(key).or_default().clone();
+        let mut watches = self.watches.lock();
+        let mut key = (resource.group.clone(), resource.version.clone(), resource.plural.clone());
+        if watches.len() >= MAX_SERIES && !watches.contains_key(&key) {
+            key = Default::default();
+        }
+        let gauge = watches.entry(key).or_default().clone();
+        drop(watches);
         gauge.fetch_add(1, Ordering::Relaxed);
         Gauge(gauge)
     }
 
-    /// Everything counted; `stored` are the objects in the store, by resource.
-    pub(crate) fn text(&self, stored: &[(String, usize)], store: &k1s_store::Stats) -> String {
+    /// Everything counted; `stored` are the objects in the store, by resource, and `documents` the documents of OpenAPI and discovery that
+    /// were built.
+    pub(crate) fn text(
+        &self,
+        stored: &[(String, usize)],
+        store: &k1s_store::Stats,
+        documents: u64,
+    ) -> String {
         let mut out = String::new();
         let head = |out: &mut String, name: &str, kind: &str, help: &str| {
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
@@ -160,6 +177,13 @@ impl Metrics {
         for (resource, count) in stored {
             let _ = writeln!(out, "apiserver_storage_objects{{resource=\"{}\"}} {count}", escape(resource));
         }
+        head(
+            &mut out,
+            "k1s_documents_built_total",
+            "counter",
+            "Documents of OpenAPI and discovery that were built.",
+        );
+        let _ = writeln!(out, "k1s_documents_built_total {documents}");
         head(&mut out, "k1s_store_revision", "counter", "The store's newest revision.");
         let _ = writeln!(out, "k1s_store_revision {}", store.revision);
         head(&mut out, "k1s_store_keys", "gauge", "Keys in the store, of all tenants.");
@@ -172,4 +196,22 @@ impl Metrics {
 
 fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_is_a_bound_on_series() {
+        let metrics = Metrics::default();
+        for number in 0..MAX_SERIES + 100 {
+            let labels = Labels { verb: "GET", resource: format!("r{number}"), ..Labels::default() };
+            metrics.answered(labels, 200, Duration::ZERO);
+        }
+        let requests = metrics.requests.lock();
+        assert_eq!(requests.len(), MAX_SERIES + 1);
+        let others = &requests[&Labels { verb: "GET", ..Labels::default() }];
+        assert_eq!(others.codes, [(200, 100)]);
+    }
 }

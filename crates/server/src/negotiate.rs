@@ -1,6 +1,6 @@
 //! Which form an answer takes, by the `Accept` header.
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use k1s_object::{Status, status::Details};
 
 /// The encoding of an answer.
@@ -55,8 +55,8 @@ pub(crate) struct Offer {
     pub(crate) protobuf: bool,
     /// Whether it is a stream: not to be had as YAML.
     pub(crate) stream: bool,
-    /// Whether there are forms besides the object itself.
-    pub(crate) forms: bool,
+    /// Whether there is a table of it.
+    pub(crate) tables: bool,
 }
 
 impl Offer {
@@ -129,6 +129,21 @@ pub(crate) fn negotiate(headers: &HeaderMap, offer: Offer) -> Result<Accepted, S
     })
 }
 
+/// What an error is encoded as: in the first encoding that the client names, whatever form it wants objects in.
+/// `None` when it names none that there is.
+pub(crate) fn error_media(accept: Option<&HeaderValue>) -> Option<Media> {
+    let header = accept.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if header.trim().is_empty() {
+        return Some(Media::Json);
+    }
+    let plain =
+        |clause: &&Clause<'_>| !clause.parameters.iter().any(|(key, _)| matches!(*key, "as" | "g" | "v"));
+    clauses(header).iter().filter(plain).find_map(|clause| match (clause.kind, clause.subtype) {
+        ("application", "*") => Some(Media::Json),
+        _ => media(clause),
+    })
+}
+
 /// 406
 pub(crate) fn not_acceptable(message: impl Into<String>) -> Status {
     Status::new(406, "NotAcceptable", message)
@@ -150,36 +165,29 @@ fn accept(clause: &Clause<'_>, offer: Offer) -> Option<Accepted> {
     }
     let parameter =
         |name: &str| clause.parameters.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-    let mut form_version = "meta.k8s.io/v1";
-    let form = match parameter("as") {
-        None => Form::Object,
-        Some(name) => {
-            let (group, version) = (parameter("g").unwrap_or_default(), parameter("v").unwrap_or_default());
-            let form = match name {
-                "Table" => Form::Table,
-                "PartialObjectMetadata" => Form::Partial,
-                "PartialObjectMetadataList" => Form::PartialList,
-                _ => return None,
-            };
-            form_version = match version {
-                "v1" => "meta.k8s.io/v1",
-                "v1beta1" => "meta.k8s.io/v1beta1",
-                _ => return None,
-            };
-            if group != "meta.k8s.io" || !offer.forms {
-                return None;
-            }
-            form
-        }
+    let (name, group, version) = (parameter("as"), parameter("g"), parameter("v"));
+    if name.or(group).or(version).is_none() {
+        return Some(Accepted { media, ..Accepted::JSON });
+    }
+    let form = match name? {
+        "Table" if offer.tables && media != Media::Protobuf => Form::Table,
+        "PartialObjectMetadata" => Form::Partial,
+        "PartialObjectMetadataList" => Form::PartialList,
+        _ => return None,
     };
-    Some(Accepted { media, form, form_version })
+    let form_version = match version? {
+        "v1" => "meta.k8s.io/v1",
+        "v1beta1" => "meta.k8s.io/v1beta1",
+        _ => return None,
+    };
+    (group? == "meta.k8s.io").then_some(Accepted { media, form, form_version })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const OFFER: Offer = Offer { protobuf: true, stream: false, forms: true };
+    const OFFER: Offer = Offer { protobuf: true, stream: false, tables: true };
 
     fn chosen(accept: &str, offer: Offer) -> Option<Accepted> {
         let mut headers = HeaderMap::new();
@@ -191,7 +199,12 @@ mod tests {
     fn the_first_clause_that_can_be_had_is_taken() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         assert_eq!(chosen(table, OFFER), Some(Accepted { form: Form::Table, ..Accepted::JSON }));
-        assert_eq!(chosen(table, Offer { forms: false, ..OFFER }), Some(Accepted::JSON));
+        assert_eq!(chosen(table, Offer { tables: false, ..OFFER }), Some(Accepted::JSON));
+        assert_eq!(
+            chosen("application/json;as=Table;v=v1;g=meta.k8s.io", Offer { tables: false, ..OFFER }),
+            None
+        );
+        assert_eq!(chosen("application/json;g=meta.k8s.io;v=v1", OFFER), None);
         assert_eq!(chosen("application/json;as=Bogus;g=meta.k8s.io;v=v1", OFFER), None);
         assert_eq!(chosen("application/*", OFFER), None);
         assert_eq!(chosen("*/*", OFFER), Some(Accepted::JSON));
@@ -203,5 +216,17 @@ mod tests {
             chosen("application/json;q=0.1,application/yaml;q=0.9", OFFER).map(|a| a.media),
             Some(Media::Yaml)
         );
+    }
+
+    #[test]
+    fn errors_come_in_the_first_encoding_that_is_known() {
+        let media = |accept: &str| error_media(Some(&accept.parse().unwrap()));
+        assert_eq!(media(""), Some(Media::Json));
+        assert_eq!(media("application/vnd.kubernetes.protobuf,application/json"), Some(Media::Protobuf));
+        assert_eq!(media("application/json;as=Table;v=v1;g=meta.k8s.io,application/yaml"), Some(Media::Yaml));
+        assert_eq!(media("application/*"), Some(Media::Json));
+        assert_eq!(media("text/html,*/*;q=0.8"), Some(Media::Json));
+        assert_eq!(media("text/html"), None);
+        assert_eq!(media("application/json;as=Table;v=v1;g=meta.k8s.io"), None);
     }
 }

@@ -1,9 +1,6 @@
 //! `/openapi/v3` and `/openapi/v2`.
 
-use std::{
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use http::{HeaderMap, HeaderValue, Response, header};
 use k1s_kinds::openapi::{self, Document};
@@ -11,7 +8,14 @@ use k1s_object::Status;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    body::Body, context::Cx, negotiate::not_acceptable, request::Query, respond, tenant::Tenant,
+    body::Body,
+    custom::{Definition, Served, fingerprint},
+    documents::{self, Key},
+    negotiate::not_acceptable,
+    request::Query,
+    resource::Resource,
+    respond,
+    tenant::{Shared, Tenant},
     write::meta_text,
 };
 
@@ -25,7 +29,7 @@ pub(crate) async fn handle(
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let name = path.strip_prefix("/openapi/v3").unwrap_or_default().trim_matches('/');
     if name.is_empty() {
-        return index(tenant).await;
+        return index(tenant, headers).await;
     }
     let acceptable = accept.is_empty()
         || accept.split([',', ';']).any(|part| {
@@ -35,12 +39,17 @@ pub(crate) async fn handle(
     if !acceptable {
         return Ok(respond::nothing(406));
     }
-    let Some(document) = document(tenant, name).await? else { return Ok(respond::nothing(404)) };
-    let body = document.to_string();
-    let hash = hash(&body);
+    let served = match is_built_in(name) {
+        true => Arc::default(),
+        false => tenant.customs.current(tenant).await?,
+    };
+    let Some(source) = Source::find(&served, name) else { return Ok(respond::nothing(404)) };
+    let (shared, key) = (tenant.shared.clone(), source.key());
+    let build = move || source.build(&shared).to_string().into_bytes();
+    let document = documents::built(tenant, key, build).await?;
     match query.find("hash") {
-        Some(known) if known == hash => {
-            let mut response = respond::bytes(200, "application/json", body.into_bytes());
+        Some(known) if *known == *document.hash => {
+            let mut response = documents::respond(&document, "application/json", headers);
             response
                 .headers_mut()
                 .insert(header::CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
@@ -48,12 +57,12 @@ pub(crate) async fn handle(
         }
         Some(_) => {
             let mut response = respond::bytes(301, "application/json", Body::empty());
-            if let Ok(location) = HeaderValue::from_str(&url(name, &hash)) {
+            if let Ok(location) = HeaderValue::from_str(&url(name, &document.hash)) {
                 response.headers_mut().insert(header::LOCATION, location);
             }
             Ok(response)
         }
-        None => Ok(respond::bytes(200, "application/json", body.into_bytes())),
+        None => Ok(documents::respond(&document, "application/json", headers)),
     }
 }
 
@@ -61,69 +70,111 @@ fn url(name: &str, hash: &str) -> String {
     format!("/openapi/v3/{name}?hash={hash}")
 }
 
-fn hash(body: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    body.hash(&mut hasher);
-    format!("{:016X}", hasher.finish())
+/// All documents by their names.
+fn sources(served: &Served) -> BTreeMap<String, Source> {
+    let mut sources = BTreeMap::new();
+    for (group, version, definition) in served.definitions() {
+        let Source { definitions, .. } =
+            sources.entry(name_of(group, version)).or_insert_with(|| Source::custom(group, version));
+        definitions.push(definition.clone());
+    }
+    sources.extend(openapi::documents().into_iter().map(|name| (name.clone(), Source::built_in(&name))));
+    sources
+}
+
+/// What a document is made of.
+struct Source {
+    name: String,
+    group: String,
+    version: String,
+    /// None: the document is one of Kubernetes' own, which all tenants share.
+    definitions: Vec<Arc<Definition>>,
+}
+
+fn name_of(group: &str, version: &str) -> String {
+    format!("apis/{group}/{version}")
+}
+
+/// Whether a document is one of Kubernetes' own.
+fn is_built_in(name: &str) -> bool {
+    openapi::documents().iter().any(|known| known == name)
+}
+
+impl Source {
+    fn built_in(name: &str) -> Source {
+        Source { name: name.to_owned(), ..Source::custom("", "") }
+    }
+
+    fn custom(group: &str, version: &str) -> Source {
+        let (name, group, version) = (name_of(group, version), group.to_owned(), version.to_owned());
+        Source { name, group, version, definitions: Vec::new() }
+    }
+
+    /// The document of this name, if there is one.
+    fn find(served: &Served, name: &str) -> Option<Source> {
+        if is_built_in(name) {
+            return Some(Source::built_in(name));
+        }
+        let (group, version) = name.strip_prefix("apis/")?.split_once('/')?;
+        let mut source = Source::custom(group, version);
+        let wanted = served.definitions().filter(|(g, v, _)| *g == group && *v == version);
+        source.definitions = wanted.map(|(_, _, definition)| definition.clone()).collect();
+        (!source.definitions.is_empty()).then_some(source)
+    }
+
+    /// What it is kept under.
+    fn key(&self) -> Key {
+        Key { of: fingerprint(self.definitions.iter()), name: format!("openapi/v3/{}", self.name) }
+    }
+
+    fn build(&self, shared: &Shared) -> Value {
+        if self.definitions.is_empty() {
+            return openapi::document(&self.name).unwrap_or_default();
+        }
+        match shared.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions") {
+            Some(kind) => custom_document(&kind, &self.group, &self.version, &self.definitions),
+            None => Value::Null,
+        }
+    }
 }
 
 /// The documents there are, with their hashes.
-async fn index(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status> {
-    let mut paths = Map::new();
-    let mut names = openapi::documents();
-    for (group, version) in custom_versions(tenant).await? {
-        names.push(format!("apis/{group}/{version}"));
-    }
-    names.sort();
-    names.dedup();
-    for name in names {
-        if let Some(document) = document(tenant, &name).await? {
-            let hash = hash(&document.to_string());
-            paths.insert(name.clone(), json!({"serverRelativeURL": url(&name, &hash)}));
+async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Body>, Status> {
+    let served = tenant.customs.current(tenant).await?;
+    let shared = tenant.shared.clone();
+    let all = Key { of: served.fingerprint(), name: "openapi/v3".to_owned() };
+    let build = move || {
+        let mut paths = Map::new();
+        for (name, source) in sources(&served) {
+            let key = source.key();
+            // Its bytes are not kept: few clients want all of them.
+            let hash = shared.documents.hash(&key).unwrap_or_else(|| {
+                shared.documents.keep_hash(key, source.build(&shared).to_string().as_bytes())
+            });
+            let at = json!({"serverRelativeURL": url(&name, &hash)});
+            paths.insert(name, at);
         }
-    }
+        json!({ "paths": paths }).to_string().into_bytes()
+    };
+    let document = documents::built(tenant, all, build).await?;
     // The real server has always called its index plain text.
-    let body = json!({ "paths": paths }).to_string();
-    Ok(respond::bytes(200, "text/plain; charset=utf-8", body.into_bytes()))
+    Ok(documents::respond(&document, "text/plain; charset=utf-8", headers))
 }
 
-async fn custom_versions(tenant: &Arc<Tenant>) -> Result<Vec<(String, String)>, Status> {
-    let served = tenant.customs.current(tenant).await?;
-    Ok(served.resources().map(|resource| (resource.group.clone(), resource.version.clone())).collect())
-}
-
-async fn document(tenant: &Arc<Tenant>, name: &str) -> Result<Option<Value>, Status> {
-    if let Some(document) = openapi::document(name) {
-        return Ok(Some(document));
-    }
-    let mut words = name.split('/');
-    let (Some("apis"), Some(group), Some(version), None) =
-        (words.next(), words.next(), words.next(), words.next())
-    else {
-        return Ok(None);
-    };
-    custom_document(tenant, group, version).await
-}
-
-/// The document of a version of custom resources.
-async fn custom_document(tenant: &Arc<Tenant>, group: &str, version: &str) -> Result<Option<Value>, Status> {
-    let served = tenant.customs.current(tenant).await?;
-    let resources: Vec<_> =
-        served.resources().filter(|one| one.group == group && one.version == version).cloned().collect();
-    if resources.is_empty() {
-        return Ok(None);
-    }
-    let Some(definitions) =
-        tenant.shared.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions")
-    else {
-        return Ok(None);
-    };
+/// The document of a version of custom resources; `kind` is that of their definitions.
+fn custom_document(kind: &Resource, group: &str, version: &str, definitions: &[Arc<Definition>]) -> Value {
     let mut document = Document::new(group, version);
-    for resource in resources {
-        let name = format!("{}.{group}", resource.plural);
-        let cx = Cx::internal(tenant, &definitions, "", &name);
-        let Some(stored) = tenant.get(&cx.key()).await? else { continue };
-        let definition = definitions.read(&stored)?;
+    let resources = definitions.iter().flat_map(|definition| {
+        definition.resources_of(group, version).map(|resource| (&definition.stored, resource))
+    });
+    for (stored, resource) in resources {
+        let definition = match kind.read(stored) {
+            Ok(definition) => definition,
+            Err(error) => {
+                tracing::error!(resource = %resource.plural, group, %error, "a definition cannot be read and is not published");
+                continue;
+            }
+        };
         tracing::debug!(definition = meta_text(&definition, "name"), "published");
         let Some(schemas) = k1s_schema::openapi::openapi_v3(&definition, version) else { continue };
         let names = [schemas[0].0.clone(), schemas[1].0.clone()];
@@ -156,7 +207,7 @@ async fn custom_document(tenant: &Arc<Tenant>, group: &str, version: &str) -> Re
             returns_deleted: false,
         });
     }
-    Ok(Some(document.finish()))
+    document.finish()
 }
 
 /// `/openapi/v2`, which kubectl asks for in gnostic's protobuf.
@@ -167,20 +218,18 @@ pub(crate) async fn v2(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Resp
     if !protobuf && !json_wanted {
         return Err(not_acceptable("only application/json and gnostic's protobuf are to be had here"));
     }
-    let mut documents = Vec::new();
-    let mut names = openapi::documents();
-    names.extend(
-        custom_versions(tenant).await?.into_iter().map(|(group, version)| format!("apis/{group}/{version}")),
-    );
-    names.sort();
-    names.dedup();
-    for name in names {
-        documents.extend(document(tenant, &name).await?);
-    }
-    let swagger = openapi::v2(&documents);
-    if protobuf {
-        let content_type = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-        return Ok(respond::bytes(200, content_type, openapi::encode_v2(&swagger)));
-    }
-    Ok(respond::json(200, &swagger))
+    let (encoding, content_type) = match protobuf {
+        true => ("protobuf", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"),
+        false => ("json", "application/json"),
+    };
+    let served = tenant.customs.current(tenant).await?;
+    let shared = tenant.shared.clone();
+    let key = Key { of: served.fingerprint(), name: format!("openapi/v2/{encoding}") };
+    let build = move || {
+        let documents: Vec<Value> = sources(&served).values().map(|source| source.build(&shared)).collect();
+        let swagger = openapi::v2(&documents);
+        if protobuf { openapi::encode_v2(&swagger) } else { swagger.to_string().into_bytes() }
+    };
+    let document = documents::built(tenant, key, build).await?;
+    Ok(documents::respond(&document, content_type, headers))
 }

@@ -49,13 +49,65 @@ impl TlsFiles {
     /// # Errors
     /// What is wrong: damaged, of another authority, not for a name, expired.
     pub fn check(&self, names: &[String], moment: SystemTime) -> Result<(), String> {
+        let (chain, verifier) = self.verifier()?;
+        let Some((certificate, between)) = chain.split_first() else {
+            return Err("there is no certificate".into());
+        };
+        let moment = UnixTime::since_unix_epoch(since_epoch(moment));
+        for name in names {
+            // A wildcard stands for any label; what is not a name to TLS cannot be asked for.
+            let Ok(asked) = ServerName::try_from(name.replacen('*', "any", 1)) else { continue };
+            verifier
+                .verify_server_cert(certificate, between, &asked, &[], moment)
+                .map_err(|error| format!("not good for {name}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the certificate was issued by the authority as [`Authority::issue`] does, however long ago and for whichever names.
+    /// False for what cannot be read.
+    #[must_use]
+    pub fn is_by_its_authority(&self, now: SystemTime) -> bool {
+        use rustls::{CertificateError as Problem, Error};
+        let Ok((chain, verifier)) = self.verifier() else { return false };
+        let Some((certificate, between)) = chain.split_first() else { return false };
+        let Ok(name) = ServerName::try_from("localhost") else { return false };
+        // Before anything else it is looked whether it is valid: so some moment has to be found at which it was.
+        let mut moment = since_epoch(now);
+        let mut direction = None;
+        for _ in 0..100 {
+            let at = UnixTime::since_unix_epoch(moment);
+            let later = match verifier.verify_server_cert(certificate, between, &name, &[], at) {
+                Ok(_) => return true,
+                Err(Error::InvalidCertificate(
+                    Problem::NotValidForName | Problem::NotValidForNameContext { .. },
+                )) => return true,
+                Err(Error::InvalidCertificate(Problem::Expired | Problem::ExpiredContext { .. })) => false,
+                Err(Error::InvalidCertificate(Problem::NotValidYet | Problem::NotValidYetContext { .. })) => {
+                    true
+                }
+                Err(_) => return false,
+            };
+            if direction.is_some_and(|direction| direction != later) {
+                // It is valid for less time than what is issued here.
+                return false;
+            }
+            direction = Some(later);
+            let step = SERVING_VALIDITY / 2;
+            moment = if later { moment + step } else { moment.saturating_sub(step) };
+        }
+        false
+    }
+
+    /// The certificates, which fit to the key, and who tells whether clients are content.
+    fn verifier(&self) -> Result<(Vec<CertificateDer<'static>>, Arc<WebPkiServerVerifier>), String> {
         let provider = provider();
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(self.certificate.as_bytes())
             .collect::<Result<_, _>>()
             .map_err(|error| format!("the certificate cannot be read: {error}"))?;
-        let Some((certificate, between)) = chain.split_first() else {
+        if chain.is_empty() {
             return Err("there is no certificate".into());
-        };
+        }
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())
             .map_err(|error| format!("the key cannot be read: {error}"))?;
         rustls::sign::CertifiedKey::from_der(chain.clone(), key, &provider)
@@ -70,15 +122,7 @@ impl TlsFiles {
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
             .build()
             .map_err(|error| format!("the authority cannot be used: {error}"))?;
-        let moment = UnixTime::since_unix_epoch(since_epoch(moment));
-        for name in names {
-            // A wildcard stands for any label; what is not a name to TLS cannot be asked for.
-            let Ok(asked) = ServerName::try_from(name.replacen('*', "any", 1)) else { continue };
-            verifier
-                .verify_server_cert(certificate, between, &asked, &[], moment)
-                .map_err(|error| format!("not good for {name}: {error}"))?;
-        }
-        Ok(())
+        Ok((chain, verifier))
     }
 }
 
@@ -265,6 +309,21 @@ mod tests {
         let other = files.check(&["example.org".to_owned()], now()).unwrap_err();
         assert!(other.contains("not good for example.org"), "{other}");
         assert!(certificate(&names()).unwrap().check(&names(), now()).is_ok());
+    }
+
+    #[test]
+    fn what_an_authority_has_issued_is_known_whenever_that_was() {
+        let authority = Authority::generate(now()).unwrap();
+        let files = authority.issue(&["example.org".to_owned()], now()).unwrap();
+        for at in [now(), now() + DAY * 400, now() + DAY * 4000, now() - DAY * 1000] {
+            assert!(files.is_by_its_authority(at));
+        }
+        let other = Authority::generate(now()).unwrap();
+        let foreign = TlsFiles { authority: other.certificate().to_owned(), ..files.clone() };
+        for at in [now(), now() + DAY * 4000] {
+            assert!(!foreign.is_by_its_authority(at));
+        }
+        assert!(!TlsFiles { certificate: "half of it".into(), ..files }.is_by_its_authority(now()));
     }
 
     #[test]

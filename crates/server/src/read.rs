@@ -34,6 +34,10 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Status> {
         wait_for(cx, Revision::new(wanted)).await?;
     }
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
+    if !respond::goes_as_stored(cx, &stored) {
+        cx.weigh(stored.len())?;
+    }
+    stored.check().map_err(|why| cx.resource.unreadable(&cx.name, &why))?;
     respond::stored(cx, 200, &stored)
 }
 
@@ -81,7 +85,13 @@ struct Options {
     start: Option<Bytes>,
     /// What a token that is too old can be exchanged for.
     inconsistent: bool,
+    /// Whether the token was not used in time.
+    expired: bool,
 }
+
+/// How long the next page of a list can be asked for, in seconds. The real server forgets the moment of a list after five
+/// to ten minutes; clients have to cope with it, and snapshots need not be kept for ever.
+const TOKEN_LIFE: i64 = 300;
 
 fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
     let query = &cx.query;
@@ -140,6 +150,8 @@ fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
             limit,
             start: Some(token.start),
             inconsistent: true,
+            expired: token.revision.is_some()
+                && token.issued.is_some_and(|issued| now(cx).saturating_sub(issued) > TOKEN_LIFE),
         });
     }
     let moment = match (number, matching) {
@@ -152,13 +164,19 @@ fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
         (Some(number), "") if limit > 0 => Moment::Exact(number),
         (Some(number), _) => Moment::NotOlderThan(number),
     };
-    Ok(Options { moment, limit, start: None, inconsistent: false })
+    Ok(Options { moment, limit, start: None, inconsistent: false, expired: false })
+}
+
+fn now(cx: &Cx) -> i64 {
+    crate::time::now(cx.tenant.env()).as_second()
 }
 
 /// A continue token: the revision of the list, and the key where the next page begins.
 struct Continue {
     revision: Option<Revision>,
     start: Bytes,
+    /// When it was given out, in seconds.
+    issued: Option<i64>,
 }
 
 impl Continue {
@@ -190,13 +208,14 @@ impl Continue {
         if start.split('/').any(|part| part == "..") {
             return Err(bad(format!("continue key is not valid: {start}")));
         }
-        Ok(Continue { revision, start: format!("{prefix}{}", start.trim_start_matches('/')).into() })
+        let start = format!("{prefix}{}", start.trim_start_matches('/')).into();
+        Ok(Continue { revision, start, issued: value["issued"].as_i64() })
     }
 
-    fn token(revision: i64, last: &[u8], prefix: &str) -> String {
+    fn token(revision: i64, last: &[u8], prefix: &str, now: i64) -> String {
         let last = last.strip_prefix(prefix.as_bytes()).unwrap_or(last);
         let start = format!("{}\u{0}", String::from_utf8_lossy(last));
-        let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start});
+        let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start, "issued": now});
         base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(token.to_string())
     }
 }
@@ -219,7 +238,34 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
     if cx.accepted.form == crate::negotiate::Form::Table {
         crate::table::include(cx)?;
     }
-    respond::list(cx, collect(cx, &selection).await?)
+    let list = collect(cx, &selection).await?;
+    let charge = respond::afford(cx, &list).await?;
+    warn_of_unreadable(cx, &list);
+    respond::list(cx, list, charge)
+}
+
+/// How many unreadable objects a warning names.
+const NAMED: usize = 10;
+
+/// Says what a list leaves out.
+fn warn_of_unreadable(cx: &Cx, list: &List) {
+    if list.unreadable.is_empty() {
+        return;
+    }
+    let prefix = cx.tenant.keys(&cx.resource, "");
+    let names: Vec<String> = list
+        .unreadable
+        .iter()
+        .take(NAMED)
+        .map(|key| String::from_utf8_lossy(key.strip_prefix(prefix.as_bytes()).unwrap_or(key)).into_owned())
+        .collect();
+    let more = if list.unreadable.len() > NAMED { ", ..." } else { "" };
+    cx.warn(format!(
+        "{} of {} cannot be read from the storage and are left out; they can be deleted: {}{more}",
+        list.unreadable.len(),
+        cx.resource.plural,
+        names.join(", ")
+    ));
 }
 
 /// The objects of a list.
@@ -228,6 +274,10 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
     let options = options(cx, &prefix)?;
     let cache = cx.tenant.cache(&cx.resource);
     let patience = cx.tenant.options().future_revision_patience;
+    let expired = |status| expired(cx, status, options.start.as_deref(), &prefix);
+    if options.expired {
+        return Err(expired(Status::expired("")));
+    }
     let snapshot = match options.moment {
         Moment::Now => cache.now().await?,
         Moment::Any => cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
@@ -239,13 +289,12 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
         }
         Moment::Exact(revision) => match exact(cx, &cache, revision).await {
             Ok(snapshot) => snapshot,
-            Err(status) if status.code == 410 && options.inconsistent => {
-                return Err(expired(status, options.start.as_deref(), &prefix));
-            }
+            Err(status) if status.code == 410 && options.inconsistent => return Err(expired(status)),
             Err(status) => return Err(status),
         },
     };
-    let list = page(&snapshot, &prefix, &options, selection);
+    cx.weigh_scan(&snapshot.entries, &prefix)?;
+    let list = page(&snapshot, &prefix, &options, selection, now(cx));
     if !list.continue_token.is_empty() {
         cache.pin(snapshot);
     }
@@ -269,14 +318,13 @@ async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapsho
     })?;
     let mut snapshot = Snapshot { revision, ..Snapshot::default() };
     for kv in found.entries {
-        let entry: Entry = cache.entry(kv.key, &kv.value, kv.revision)?;
-        snapshot.entries.insert(Arc::new(entry));
+        snapshot.put(&kv.key, &kv.value, kv.revision, cache.fields());
     }
     Ok(Arc::new(snapshot))
 }
 
 /// 410 with a token that goes on with what is there now.
-fn expired(status: Status, start: Option<&[u8]>, prefix: &str) -> Status {
+fn expired(cx: &Cx, status: Status, start: Option<&[u8]>, prefix: &str) -> Status {
     let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
                    new list without the continue parameter, or use the continue token in this response to retrieve \
                    the remainder of the results. Continuing with the provided token results in an inconsistent list \
@@ -284,11 +332,12 @@ fn expired(status: Status, start: Option<&[u8]>, prefix: &str) -> Status {
                    and now may show up in the list.";
     let start = start.unwrap_or_default();
     let last = start.strip_suffix(b"\0").unwrap_or(start);
-    Status { message: message.into(), continue_token: Continue::token(-1, last, prefix), ..status }
+    let continue_token = Continue::token(-1, last, prefix, now(cx));
+    Status { message: message.into(), continue_token, ..status }
 }
 
 /// One page of a snapshot.
-fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Selection) -> List {
+fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Selection, now: i64) -> List {
     let start = options.start.clone().unwrap_or_else(|| Bytes::copy_from_slice(prefix.as_bytes()));
     let mut rest = snapshot.entries.under(prefix.as_bytes(), &start).filter(|entry| selection.matches(entry));
     let mut items: Vec<Stored> = Vec::new();
@@ -296,6 +345,7 @@ fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Select
     let mut list = List {
         revision: snapshot.revision.get(),
         items: Vec::new(),
+        unreadable: snapshot.unreadable(prefix).cloned().collect(),
         continue_token: String::new(),
         remaining: None,
     };
@@ -305,7 +355,7 @@ fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Select
             list.remaining = selection.is_everything().then_some(remaining);
             if let Some(last) = last {
                 let revision = i64::try_from(snapshot.revision.get()).unwrap_or(i64::MAX);
-                list.continue_token = Continue::token(revision, &last.key, prefix);
+                list.continue_token = Continue::token(revision, &last.key, prefix, now);
             }
             break;
         }

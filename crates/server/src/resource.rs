@@ -10,7 +10,12 @@ use k1s_object::{FieldError, Status, field::At, names};
 use k1s_schema::crd;
 use serde_json::Value;
 
-use crate::{cache::Fields, custom::CustomResource, stored::Stored};
+use crate::{
+    cache::Fields,
+    custom::CustomResource,
+    errors,
+    stored::{Stored, Unreadable},
+};
 
 /// One version of one kind.
 #[derive(Debug)]
@@ -163,7 +168,7 @@ impl Resource {
     }
 
     /// The object as this version shows it.
-    pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Status> {
+    pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Unreadable> {
         let mut object = stored.to_value(&self.kind, &self.api_version)?;
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
@@ -174,11 +179,49 @@ impl Resource {
             Source::BuiltIn(_) => {}
             Source::Custom(custom) => {
                 if !self.shows_as_stored(stored) {
+                    custom
+                        .check_conversion(stored.version(), &self.version)
+                        .map_err(Unreadable::Unconvertible)?;
                     custom.show(&mut object, stored.version());
                 }
             }
         }
         Ok(object)
+    }
+
+    /// Whether nobody can convert an object to this version.
+    pub(crate) fn cannot_convert(&self, stored: &Stored) -> bool {
+        match &self.source {
+            Source::BuiltIn(_) => false,
+            Source::Custom(custom) => custom.needs_webhook(stored.version(), &self.version),
+        }
+    }
+
+    /// Refuses an object that nobody can convert to this version.
+    pub(crate) fn check_conversion(&self, stored: &Stored) -> Result<(), Status> {
+        match &self.source {
+            Source::BuiltIn(_) => Ok(()),
+            Source::Custom(custom) => {
+                custom.check_conversion(stored.version(), &self.version).map_err(errors::unconvertible)
+            }
+        }
+    }
+
+    /// The object for those who care about its metadata alone: as it is stored, where nobody can convert it. So it can
+    /// always be counted and deleted.
+    pub(crate) fn read_any(&self, stored: &Stored) -> Result<Value, Unreadable> {
+        match self.cannot_convert(stored) {
+            true => stored.to_value(&self.kind, &self.api_version),
+            false => self.read(stored),
+        }
+    }
+
+    /// The bytes for the store of what [`Resource::read_any`] gave.
+    pub(crate) fn encode_any(&self, object: &Value, stored: &Stored) -> Result<bytes::Bytes, Status> {
+        match self.cannot_convert(stored) {
+            true => Stored::encode(object, stored.version(), stored.stamp),
+            false => self.encode(object),
+        }
     }
 
     /// The bytes for the store.
@@ -197,6 +240,9 @@ impl Resource {
                 if custom.is_storage_version() {
                     Stored::encode(object, &self.version, custom.stamp())
                 } else {
+                    custom
+                        .check_conversion(&self.version, custom.storage_version())
+                        .map_err(errors::unconvertible)?;
                     let mut object = object.clone();
                     custom.to_storage(&mut object);
                     Stored::encode(&object, custom.storage_version(), custom.storage_stamp())
@@ -218,6 +264,11 @@ impl Resource {
     /// What an object of this kind must not be without: for errors that name it.
     pub(crate) fn not_found(&self, name: &str) -> Status {
         Status::not_found(&self.group, &self.plural, name)
+    }
+
+    /// 500 for an object in the store that cannot be read.
+    pub(crate) fn unreadable(&self, name: &str, why: &Unreadable) -> Status {
+        errors::unreadable(&self.group, &self.plural, name, why)
     }
 
     /// What is wrong with a name.
@@ -292,6 +343,20 @@ impl Resource {
     /// Whether the kind has a `/status`.
     pub(crate) fn has_subresource(&self, name: &str) -> bool {
         self.subresources.iter().any(|sub| sub.name == name)
+    }
+
+    /// Whether objects of the kind, or of a subresource of it, have a form as a table. What is only ever asked, such as a
+    /// review, has none.
+    pub(crate) fn has_table(&self, subresource: &str) -> bool {
+        match (&self.source, subresource) {
+            (Source::Custom(_), _) => true,
+            (_, "") => self.verbs != ["create"],
+            (_, "scale") => true,
+            (_, "status") => {
+                !matches!(&*self.group, "apiextensions.k8s.io" | "apiregistration.k8s.io" | "resource.k8s.io")
+            }
+            _ => false,
+        }
     }
 
     /// Before a create: what the server sets and what a client may not.

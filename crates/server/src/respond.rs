@@ -1,20 +1,22 @@
 //! Answers: objects, lists and errors in the form that was asked for.
 
-use std::sync::Arc;
+mod list;
 
-use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use k1s_object::Status;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
     body::Body,
     context::Cx,
     negotiate::{Accepted, Form, Media, not_acceptable},
+    pretty,
     resource::{Resource, Source},
-    stored::{Stored, write_number},
+    stored::Stored,
     table,
 };
+
+pub(crate) use list::{List, afford, list};
 
 /// An answer of bytes.
 pub(crate) fn bytes(code: u16, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
@@ -25,9 +27,22 @@ pub(crate) fn bytes(code: u16, content_type: &'static str, body: impl Into<Body>
     response
 }
 
-/// An answer of JSON that is no object of a kind: discovery, versions.
+/// An answer of JSON that is no object of a kind: discovery.
 pub(crate) fn json(code: u16, value: &Value) -> Response<Body> {
-    bytes(code, "application/json", value.to_string().into_bytes())
+    bytes(code, "application/json", json_line(value))
+}
+
+/// An answer of JSON that is indented whoever asks, and ends without a newline: what the real server writes where it
+/// does not negotiate.
+pub(crate) fn raw_json(code: u16, value: &Value) -> Response<Body> {
+    bytes(code, "application/json", pretty::text(value.to_string().as_bytes()))
+}
+
+/// Compact JSON ends with a newline, as Go's encoder writes it.
+fn json_line(value: &Value) -> Vec<u8> {
+    let mut out = value.to_string().into_bytes();
+    out.push(b'\n');
+    out
 }
 
 /// An answer of text.
@@ -49,10 +64,20 @@ pub(crate) fn page_not_found() -> Response<Body> {
     text(404, "404 page not found\n")
 }
 
-/// An error, in the encoding that the client reads.
+/// An error, in the encoding that the client reads; `None` when it reads none that we know.
+pub(crate) fn error(status: &Status, media: Option<Media>) -> Response<Body> {
+    let Some(media) = media else { return with_hints(status, raw_json(status.code, &status.to_json())) };
+    self::status(status, media)
+}
+
+/// An error, in an encoding.
 pub(crate) fn status(status: &Status, media: Media) -> Response<Body> {
     let value = status.to_json();
-    let mut response = bytes(status.code, media.content_type(), encode_status(&value, media));
+    with_hints(status, bytes(status.code, media.content_type(), encode_status(&value, media)))
+}
+
+/// What the headers say of an error.
+fn with_hints(status: &Status, mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some(seconds) =
         status.details.as_ref().map(|details| details.retry_after_seconds).filter(|s| *s > 0)
@@ -64,7 +89,7 @@ pub(crate) fn status(status: &Status, media: Media) -> Response<Body> {
 
 fn encode_status(value: &Value, media: Media) -> Vec<u8> {
     match media {
-        Media::Json => value.to_string().into_bytes(),
+        Media::Json => json_line(value),
         Media::Yaml => k1s_object::to_yaml(value).into_bytes(),
         Media::Protobuf => match k1s_kinds::type_by_name("io.k8s.apimachinery.pkg.apis.meta.v1.Status") {
             Some(ty) => k1s_kinds::protobuf::encode(ty, value, "v1", "Status"),
@@ -79,14 +104,20 @@ pub(crate) fn success(cx: &Cx, details: &Value) -> Response<Body> {
     bytes(200, cx.accepted.media.content_type(), encode_status(&value, cx.accepted.media))
 }
 
+/// Whether an object is sent as it lies in the store.
+pub(crate) fn goes_as_stored(cx: &Cx, stored: &Stored) -> bool {
+    cx.accepted == Accepted::JSON && cx.resource.shows_as_stored(stored)
+}
+
 /// An object as it lies in the store.
 pub(crate) fn stored(cx: &Cx, code: u16, stored: &Stored) -> Result<Response<Body>, Status> {
-    if cx.accepted == Accepted::JSON && cx.resource.shows_as_stored(stored) {
+    if goes_as_stored(cx, stored) {
         let mut out = Vec::new();
         stored.write(&mut out, &cx.resource.kind, &cx.resource.api_version);
+        out.push(b'\n');
         return Ok(bytes(code, Media::Json.content_type(), out));
     }
-    let value = cx.resource.read(stored)?;
+    let value = cx.read(stored)?;
     object(cx, code, &value)
 }
 
@@ -105,11 +136,17 @@ pub(crate) fn object(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>
         ))),
         Form::Table => {
             let include = table::include(cx)?;
-            let revision = value["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-            let meta = if revision.is_empty() { json!({}) } else { json!({ "resourceVersion": revision }) };
-            let table = table::build(cx, &meta, std::iter::once(value), include, true);
+            let table = table::build(cx, &table_meta(value), std::iter::once(value), include, true);
             Ok(bytes(code, media.content_type(), encode_meta(&table, media)?))
         }
+    }
+}
+
+/// The metadata of a table of one object.
+fn table_meta(value: &Value) -> Value {
+    match value["metadata"]["resourceVersion"].as_str().unwrap_or_default() {
+        "" => json!({}),
+        revision => json!({ "resourceVersion": revision }),
     }
 }
 
@@ -129,7 +166,7 @@ fn go_type(resource: &Resource, list: bool) -> String {
 /// Any object of this resource's kind, or a list of them, in an encoding.
 pub(crate) fn encode(resource: &Resource, value: &Value, media: Media) -> Result<Vec<u8>, Status> {
     match media {
-        Media::Json => Ok(value.to_string().into_bytes()),
+        Media::Json => Ok(json_line(value)),
         Media::Yaml => Ok(k1s_object::to_yaml(value).into_bytes()),
         Media::Protobuf => match &resource.source {
             Source::BuiltIn(built_in) => Ok(k1s_kinds::protobuf::encode(
@@ -148,9 +185,17 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
     let media = cx.accepted.media;
     let kind = value["kind"].as_str().unwrap_or_default();
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
-    let body = match media {
-        Media::Protobuf => {
-            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let body = match (cx.accepted.form, media) {
+        // What only says how it went is the same in every form.
+        (Form::Table, _) if kind != "Status" => {
+            let include = table::include(cx)?;
+            let one = std::iter::once(value);
+            let table = table::build_as(cx, (group, kind), &table_meta(value), one, include, true);
+            encode_meta(&table, media)?
+        }
+        (Form::Partial, _) if kind != "Status" => encode_meta(&partial(cx.accepted, value), media)?,
+        (_, Media::Protobuf) => {
             let ty = k1s_kinds::body(group, version, kind)
                 .ok_or_else(|| not_acceptable(format!("{kind} has no protobuf encoding here")))?;
             k1s_kinds::protobuf::encode(ty, value, api_version, kind)
@@ -163,7 +208,7 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
 /// Tables and metadata in an encoding.
 fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
     match media {
-        Media::Json => Ok(value.to_string().into_bytes()),
+        Media::Json => Ok(json_line(value)),
         Media::Yaml => Ok(k1s_object::to_yaml(value).into_bytes()),
         Media::Protobuf => {
             let kind = value["kind"].as_str().unwrap_or_default();
@@ -186,160 +231,4 @@ pub(crate) fn partial(accepted: Accepted, value: &Value) -> Value {
         "kind": "PartialObjectMetadata", "apiVersion": accepted.form_version,
         "metadata": value.get("metadata").cloned().unwrap_or_else(|| json!({})),
     })
-}
-
-/// A list that is being answered.
-pub(crate) struct List {
-    pub(crate) revision: u64,
-    pub(crate) items: Vec<Stored>,
-    pub(crate) continue_token: String,
-    pub(crate) remaining: Option<usize>,
-}
-
-/// A list of objects.
-pub(crate) fn list(cx: &Cx, list: List) -> Result<Response<Body>, Status> {
-    let media = cx.accepted.media;
-    let resource = &cx.resource;
-    match cx.accepted.form {
-        Form::Object if media == Media::Json => {
-            let mut out = Vec::with_capacity(
-                CHUNK.min(list.items.iter().map(|item| item.len() + 64).sum::<usize>() + 256),
-            );
-            write_list_head(&mut out, resource, &list);
-            // Objects that are sent as they are stored cannot fail: they are written as the client takes them.
-            if list.items.iter().all(|item| resource.shows_as_stored(item)) {
-                return Ok(bytes(200, media.content_type(), stream_items(resource.clone(), list.items, out)));
-            }
-            for (number, item) in list.items.iter().enumerate() {
-                if number > 0 {
-                    out.push(b',');
-                }
-                if resource.shows_as_stored(item) {
-                    write_item(&mut out, resource, item);
-                } else {
-                    let mut value = resource.read(item)?;
-                    if let (false, Some(map)) = (resource.is_custom(), value.as_object_mut()) {
-                        map.shift_remove("kind");
-                        map.shift_remove("apiVersion");
-                    }
-                    let _ = serde_json::to_writer(&mut out, &value);
-                }
-            }
-            out.extend_from_slice(b"]}");
-            Ok(bytes(200, media.content_type(), out))
-        }
-        Form::Object => {
-            let items =
-                list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
-            let value = json!({"kind": resource.list_kind, "apiVersion": resource.api_version,
-                "metadata": list_meta(&list, resource.is_custom()), "items": items});
-            let list_type = match &resource.source {
-                Source::BuiltIn(built_in) => built_in.kind.list_ty,
-                Source::Custom(_) => None,
-            };
-            let body = match (media, list_type) {
-                (Media::Protobuf, Some(ty)) => {
-                    k1s_kinds::protobuf::encode(ty, &value, &resource.api_version, &resource.list_kind)
-                }
-                _ => encode(resource, &value, media)?,
-            };
-            Ok(bytes(200, media.content_type(), body))
-        }
-        Form::Partial => Err(not_acceptable(format!(
-            "you requested PartialObjectMetadata, but the requested object is a list ({})",
-            go_type(resource, true)
-        ))),
-        Form::PartialList => {
-            let mut items = Vec::with_capacity(list.items.len());
-            for item in &list.items {
-                items.push(partial(cx.accepted, &resource.read(item)?));
-            }
-            let items = if items.is_empty() { Value::Null } else { items.into() };
-            let value = json!({"kind": "PartialObjectMetadataList", "apiVersion": cx.accepted.form_version,
-                "metadata": list_meta(&list, false), "items": items});
-            Ok(bytes(200, media.content_type(), encode_meta(&value, media)?))
-        }
-        Form::Table => {
-            let include = table::include(cx)?;
-            let items =
-                list.items.iter().map(|item| resource.read(item)).collect::<Result<Vec<Value>, _>>()?;
-            let table = table::build(cx, &list_meta(&list, false), items.iter(), include, true);
-            Ok(bytes(200, media.content_type(), encode_meta(&table, media)?))
-        }
-    }
-}
-
-/// A list is written in pieces of this size: as much as is on its way to the client, however long the list is.
-const CHUNK: usize = 64 << 10;
-
-/// The items of a list and its end, behind what has been written of it. Short lists are in one piece.
-fn stream_items(resource: Arc<Resource>, items: Vec<Stored>, head: Vec<u8>) -> Body {
-    let mut items = items.into_iter();
-    let mut first = true;
-    let mut piece = move |mut out: Vec<u8>| {
-        for item in items.by_ref() {
-            if !std::mem::take(&mut first) {
-                out.push(b',');
-            }
-            write_item(&mut out, &resource, &item);
-            if out.len() >= CHUNK {
-                return (out, true);
-            }
-        }
-        out.extend_from_slice(b"]}");
-        (out, false)
-    };
-    let (head, more) = piece(head);
-    if !more {
-        return head.into();
-    }
-    let mut ended = false;
-    let rest = std::iter::from_fn(move || {
-        if ended {
-            return None;
-        }
-        let (out, more) = piece(Vec::with_capacity(CHUNK + CHUNK / 8));
-        ended = !more;
-        Some(Bytes::from(out))
-    });
-    Body::stream(futures_util::stream::iter(std::iter::once(Bytes::from(head)).chain(rest)))
-}
-
-fn write_item(out: &mut Vec<u8>, resource: &Resource, item: &Stored) {
-    // Items of custom resources say what they are; those of built-in kinds leave it to the list.
-    let (kind, api_version) =
-        if resource.is_custom() { (&*resource.kind, &*resource.api_version) } else { ("", "") };
-    item.write(out, kind, api_version);
-}
-
-fn list_meta(list: &List, custom: bool) -> Value {
-    let mut meta = Map::new();
-    meta.insert("resourceVersion".into(), list.revision.to_string().into());
-    if custom || !list.continue_token.is_empty() {
-        meta.insert("continue".into(), list.continue_token.as_str().into());
-    }
-    if let Some(remaining) = list.remaining {
-        meta.insert("remainingItemCount".into(), remaining.into());
-    }
-    Value::Object(meta)
-}
-
-fn write_list_head(out: &mut Vec<u8>, resource: &Resource, list: &List) {
-    out.extend_from_slice(b"{\"kind\":\"");
-    out.extend_from_slice(resource.list_kind.as_bytes());
-    out.extend_from_slice(b"\",\"apiVersion\":\"");
-    out.extend_from_slice(resource.api_version.as_bytes());
-    out.extend_from_slice(b"\",\"metadata\":{\"resourceVersion\":\"");
-    write_number(out, list.revision);
-    out.push(b'"');
-    if resource.is_custom() || !list.continue_token.is_empty() {
-        out.extend_from_slice(b",\"continue\":\"");
-        out.extend_from_slice(list.continue_token.as_bytes());
-        out.push(b'"');
-    }
-    if let Some(remaining) = list.remaining {
-        out.extend_from_slice(b",\"remainingItemCount\":");
-        write_number(out, remaining as u64);
-    }
-    out.extend_from_slice(b"},\"items\":[");
 }

@@ -1,25 +1,22 @@
 //! The server: a tower Service, and the way of a request through it.
 
 use std::{
-    collections::HashMap,
     convert::Infallible,
     fmt,
     future::Future,
     panic::AssertUnwindSafe,
     pin::Pin,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, atomic::AtomicBool},
     task::{Context, Poll},
-    time::Duration,
 };
 
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{HeaderValue, Method, Request, Response, header};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use k1s_env::Env;
 use k1s_object::{Status, names, selector::FieldSelector};
 use k1s_store::Store;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -27,17 +24,23 @@ use crate::{
     body::Body,
     catalog::Catalog,
     context::Cx,
-    delete, discovery, errors, health, lifecycle, metadata,
+    delete, discovery,
+    documents::Documents,
+    flow::{self, Charge, Share, Slot},
+    health,
+    limits::ConnectionOptions,
+    metadata,
     metrics::{Labels, Metrics},
     negotiate::{self, Media, Offer},
     openapi,
-    options::{ServerOptions, TenantEvent},
-    read,
+    options::ServerOptions,
+    pretty, read,
+    registry::{Absent, Phase, Registry, check_name},
     request::{self, Path, Query, ResourcePath},
     resource::Resource,
     respond, subresource,
-    tenant::{Shared, Tenant},
-    verbs, watch,
+    tenant::{self, Shared, Tenant},
+    tenants, verbs, watch,
     write::Part,
 };
 
@@ -56,9 +59,7 @@ pub struct ApiServer {
 
 struct Inner {
     shared: Arc<Shared>,
-    tenants: RwLock<HashMap<String, Arc<Tenant>>>,
-    /// One tenant at a time comes into being.
-    making: tokio::sync::Mutex<()>,
+    tenants: Arc<Registry>,
 }
 
 impl ApiServer {
@@ -66,7 +67,9 @@ impl ApiServer {
     pub async fn new(env: Env, store: Arc<dyn Store>, options: ServerOptions) -> Result<ApiServer, Status> {
         let stop = CancellationToken::new();
         let default = options.default_tenant.clone();
+        let flow = flow::Flow::new(&options);
         let shared = Arc::new(Shared {
+            flow,
             env,
             store,
             options,
@@ -74,12 +77,13 @@ impl ApiServer {
             metrics: Metrics::default(),
             authorizer: Arc::new(auth::Defaults),
             signer: auth::TokenSigner::default(),
+            documents: Documents::default(),
+            probe: health::Probe::default(),
             stop,
         });
-        let inner = Inner { shared, tenants: RwLock::default(), making: tokio::sync::Mutex::new(()) };
-        let server = ApiServer { inner: Arc::new(inner), tenant: None, user: None };
-        server.inner.tenant(&default, true).await?;
-        Ok(server)
+        let tenants = Arc::new(Registry::new(shared.clone()));
+        tenants.make(&default, Absent::IsMadeAnew).await?;
+        Ok(ApiServer { inner: Arc::new(Inner { shared, tenants }), tenant: None, user: None })
     }
 
     /// The same server, where requests without credentials are this user's: for programs in this process.
@@ -90,7 +94,7 @@ impl ApiServer {
 
     /// A handle on one tenant: paths are relative to it. The tenant comes into being if it is not there.
     pub async fn tenant(&self, name: &str) -> Result<ApiServer, Status> {
-        let tenant = self.inner.tenant(name, true).await?;
+        let (tenant, _) = self.inner.tenants.make(name, Absent::IsMadeAnew).await?;
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
@@ -99,33 +103,40 @@ impl ApiServer {
     /// # Errors
     /// 404 if it is not.
     pub async fn find_tenant(&self, name: &str) -> Result<ApiServer, Status> {
-        let tenant = self.inner.tenant(name, false).await?;
+        let tenant = match self.inner.tenants.verified(name).await {
+            Some(tenant) => tenant,
+            None => self.inner.tenants.find(name, true).await?,
+        };
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
     /// Makes a tenant; it is no error if it is there.
     pub async fn create_tenant(&self, name: &str) -> Result<(), Status> {
-        self.inner.tenant(name, true).await.map(|_| ())
+        self.inner.tenants.make(name, Absent::IsMadeAnew).await.map(|_| ())
     }
 
-    /// Deletes a tenant and everything in it. Its watches end.
+    /// Deletes a tenant and everything in it; it is no error if it is not there. Its watches end, and no write that is under
+    /// way leaves anything behind, in this process or another one over the same store.
     pub async fn delete_tenant(&self, name: &str) -> Result<(), Status> {
-        let making = self.inner.making.lock().await;
-        let tenant = self.inner.tenants.write().remove(name);
-        let tenant = tenant.unwrap_or_else(|| Tenant::new(self.inner.shared.clone(), name));
-        if let Some(hook) = &self.inner.shared.options.tenant_hook {
-            hook.tell(TenantEvent::Gone(name));
-        }
-        let deleted = tenant.delete().await;
-        drop(making);
-        deleted
+        check_name(name)?;
+        self.inner.tenants.delete(name).await.map(|_| ())
     }
 
-    /// The tenants of this process.
-    pub fn tenants(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.inner.tenants.read().keys().cloned().collect();
+    /// The tenants in the store that can be used, whoever made them.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn stored_tenants(&self) -> Result<Vec<String>, Status> {
+        let (found, _, _) = self.inner.tenants.list(None, usize::MAX).await?;
+        let active = found.into_iter().filter(|tenant| tenant.mark.phase == Phase::Active);
+        let mut names: Vec<String> = active.map(|tenant| tenant.name).collect();
         names.sort();
-        names
+        Ok(names)
+    }
+
+    /// The tenants that were used in this process; [`ApiServer::stored_tenants`] are all.
+    pub fn tenants(&self) -> Vec<String> {
+        self.inner.tenants.names()
     }
 
     /// Ends all watches and tasks. Requests under way go on to their end.
@@ -136,6 +147,16 @@ impl ApiServer {
     /// Fires when [`ApiServer::shutdown`] was called.
     pub(crate) fn stopped(&self) -> &CancellationToken {
         &self.inner.shared.stop
+    }
+
+    /// What a listener does about its connections.
+    pub(crate) fn connection_options(&self) -> &ConnectionOptions {
+        &self.inner.shared.options.connections
+    }
+
+    /// What everything is kept in.
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.inner.shared.store
     }
 
     /// The server's environment.
@@ -171,12 +192,16 @@ impl ApiServer {
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let media = preferred_media(&request);
+        let accept = request.headers().get(header::ACCEPT).cloned();
         let head = request.method() == Method::HEAD;
+        let indented = pretty::is_wanted(&request);
         let mut response = match self.route(request, labels).await {
             Ok(response) => response,
-            Err(status) => respond::status(&status, media),
+            Err(status) => respond::error(&status, negotiate::error_media(accept.as_ref())),
         };
+        if indented {
+            response = pretty::indent(response);
+        }
         if head {
             *response.body_mut() = Body::empty();
         }
@@ -211,36 +236,34 @@ impl ApiServer {
                 verb
             }
         };
-        let (name, create) = match tenant_name {
-            Some(name) => (name, shared.options.create_tenants),
-            None => (&*shared.options.default_tenant, true),
+        if !is_long_running(verb, &parsed) {
+            check_timeout(&query)?;
+        }
+        let selected = selected_name(verb, &query, shared.options.max_selector_bytes);
+        // Tenants are the server's, and no tenant's.
+        let managed = match &parsed {
+            Path::Other(path) if tenant_name.is_none() && self.tenant.is_none() => tenants::parse(path),
+            _ => None,
         };
-        // A tenant that is not there yet comes into being for those who may do what they want to do in it.
-        let found = match &self.tenant {
-            // A handle may outlive its tenant.
-            Some(tenant) if tenant.stop.is_cancelled() && !shared.stop.is_cancelled() => {
-                return Err(Status::not_found("", "clusters", &tenant.name));
-            }
-            Some(tenant) => Some(tenant.clone()),
-            None => match self.inner.tenant(name, false).await {
-                Ok(tenant) => Some(tenant),
-                Err(status) if status.code == 404 => None,
-                Err(status) => return Err(status),
-            },
-        };
-        let selected = selected_name(verb, &query);
-        let wanted = match &parsed {
-            Path::Resource(resource) => attributes(verb, resource, &selected),
-            Path::Other(path) if path == metadata::PATH => {
+        let wanted = match (&parsed, managed) {
+            (_, Some(name)) => tenants::wanted(tenants::verb(&parts.method, name), name),
+            (Path::Resource(resource), _) => attributes(verb, resource, &selected),
+            (Path::Other(path), _) if path == metadata::PATH => {
                 Attributes { verb: "watch", target: metadata::TARGET }
             }
             _ => Attributes { verb, target: Target::Path(path) },
         };
-        let user = self.admit(found.as_ref(), &parts.headers, &wanted).await?;
-        let tenant = match found {
-            Some(tenant) => tenant,
-            None => self.inner.tenant(name, create).await?,
-        };
+        let stores = tenants::stores(&parts.method, &parsed, &query, &shared.catalog);
+        let (tenant, user) = self.enter(tenant_name, &parts.headers, &wanted, stores).await?;
+        if !is_known(&parts.method) {
+            return Err(Status::method_not_allowed());
+        }
+        let share = Share::of(&user);
+        if let Some(name) = managed {
+            let (body, _charge) = flow::read(shared, body, share).await?;
+            let _slot = flow::slot(shared, share)?;
+            return tenants::handle(&self.inner.tenants, shared, &parts.method, name, &query, &body).await;
+        }
         let resource_path = match parsed {
             Path::Resource(path) => path,
             other => {
@@ -249,7 +272,6 @@ impl ApiServer {
             }
         };
         let long_running = verb == "watch";
-        let _slot = if long_running { None } else { Some(self.slot()?) };
         let found =
             tenant.resource(&resource_path.group, &resource_path.version, &resource_path.resource).await?;
         let Some(resource) = found else {
@@ -261,9 +283,14 @@ impl ApiServer {
         label(labels, &resource, &resource_path);
         check_path(&resource, &resource_path)?;
         let action = choose(&resource, &resource_path, &parts.method, verb)?;
-        let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, forms: true };
+        let tables = resource.has_table(&resource_path.subresource);
+        let offer = Offer { protobuf: !resource.is_custom(), stream: long_running, tables };
         let accepted = negotiate::negotiate(&parts.headers, offer)?;
-        let body = read_body(&shared.env, body, shared.options.max_body_bytes).await?;
+        // Nobody looks at the body of a GET, and a watch would keep it for hours.
+        let (body, charge) = match parts.method {
+            Method::GET | Method::HEAD => (Bytes::new(), None),
+            _ => flow::read(shared, body, share).await.map(|(body, charge)| (body, Some(charge)))?,
+        };
         let cx = Cx {
             tenant,
             user,
@@ -277,16 +304,46 @@ impl ApiServer {
             subresource: resource_path.subresource,
             accepted,
             warnings: Mutex::default(),
+            apart: AtomicBool::new(false),
         };
         cx.warn_deprecated();
-        self.act(Arc::new(cx), action).await
+        if long_running {
+            return self.act(Arc::new(cx), action).await;
+        }
+        self.perform(Arc::new(cx), action, share, charge).await
+    }
+
+    /// Does what a request wants done: here, or apart if it is large.
+    async fn perform(
+        &self,
+        cx: Arc<Cx>,
+        action: Action,
+        share: Share,
+        charge: Option<Charge>,
+    ) -> Result<Response<Body>, Status> {
+        let shared = self.inner.shared.clone();
+        if !cx.is_large() {
+            let _slot: Slot = flow::slot(&shared, share)?;
+            match self.act(cx.clone(), action).await {
+                Err(status) if flow::is_for_apart(&status) => {}
+                done => return done,
+            }
+        }
+        cx.go_apart();
+        let server = self.clone();
+        let work = async move {
+            let _charge = charge;
+            let _slot = flow::slot(&server.inner.shared, share)?;
+            server.act(cx, action).await
+        };
+        flow::run(&shared, share, work).await
     }
 
     async fn act(&self, cx: Arc<Cx>, action: Action) -> Result<Response<Body>, Status> {
         let outcome = match action {
             Action::Get => read::get(&cx).await,
             Action::List => read::list(&cx).await,
-            Action::Watch => return watch::open(cx).await,
+            Action::Watch => return watch::open(cx).await.map(pretty::as_is),
             Action::Create => verbs::create(&cx).await,
             Action::Update(part) => verbs::put(&cx, part).await,
             Action::Patch(part) => verbs::patch(&cx, part).await,
@@ -296,8 +353,12 @@ impl ApiServer {
         };
         let mut response = match outcome {
             Ok(response) => response,
-            Err(status) => respond::status(&status, cx.accepted.media),
+            Err(status) if flow::is_for_apart(&status) => return Err(status),
+            Err(status) => respond::error(&status, negotiate::error_media(cx.headers.get(header::ACCEPT))),
         };
+        if response.status() == http::StatusCode::NOT_FOUND {
+            cx.tenant.look(tenant::LOOK_SOON);
+        }
         for warning in cx.warnings.lock().drain(..) {
             let text = format!("299 - {}", k1s_object::field::quote(&warning));
             if let Ok(value) = HeaderValue::from_str(&text) {
@@ -318,13 +379,17 @@ impl ApiServer {
     ) -> Result<Response<Body>, Status> {
         match path {
             Path::CoreVersions | Path::Groups | Path::Group(_) | Path::GroupVersion(..) => {
-                if matches!(*method, Method::GET | Method::DELETE) {
-                    discovery::handle(tenant, path, headers).await
-                } else {
-                    Err(Status::method_not_allowed())
+                if *method != Method::GET && discovery::is_only_read(tenant, path) {
+                    return Err(Status::method_not_allowed());
                 }
+                discovery::handle(tenant, path, headers).await
             }
             Path::Other(path) => match path.as_str() {
+                "/.well-known/openid-configuration" | "/openid/v1/jwks" | "/version" | metadata::PATH
+                    if *method != Method::GET =>
+                {
+                    Err(Status::method_not_allowed())
+                }
                 "/.well-known/openid-configuration" => {
                     Ok(public(&auth::configuration(tenant), "application/json"))
                 }
@@ -332,19 +397,83 @@ impl ApiServer {
                     let keys = tenant.shared.signer.key_set(&**tenant.store()).await?;
                     Ok(public(&keys, "application/jwk-set+json"))
                 }
-                "/version" => Ok(respond::json(200, &health::version(tenant.options()))),
+                "/version" => Ok(respond::raw_json(200, &health::version(tenant.options()))),
                 "/metrics" => health::metrics(tenant).await,
-                "/openapi/v2" => openapi::v2(tenant, headers).await,
+                "/openapi/v2" => openapi::v2(tenant, headers).await.map(pretty::as_is),
                 path if path.starts_with("/openapi/v3") => {
-                    openapi::handle(tenant, path, query, headers).await
+                    openapi::handle(tenant, path, query, headers).await.map(pretty::as_is)
                 }
-                metadata::PATH if *method == Method::GET => metadata::handle(tenant, query).await,
-                metadata::PATH => Err(Status::method_not_allowed()),
+                metadata::PATH => metadata::handle(tenant, query).await.map(pretty::as_is),
+                "/" if !matches!(*method, Method::GET | Method::HEAD) => Err(tenants::not_here(&tenant.name)),
                 "/" => discovery::paths(tenant).await,
                 path => health::handle(tenant, path, query).await,
             },
             Path::Resource(_) => Err(Status::no_such_resource()),
         }
+    }
+
+    /// The tenant that a request is for, and who sends it. `stores`: whether it may bring the tenant into being.
+    async fn enter(
+        &self,
+        name: Option<&str>,
+        headers: &http::HeaderMap,
+        wanted: &Attributes<'_>,
+        stores: bool,
+    ) -> Result<(Arc<Tenant>, User), Status> {
+        let (shared, registry) = (&self.inner.shared, &self.inner.tenants);
+        if let Some(tenant) = &self.tenant {
+            // A handle may outlive its tenant, and does not lead to others.
+            if tenant.is_gone() || name.is_some_and(|name| name != tenant.name) {
+                return Err(tenant::not_found(name.unwrap_or(&tenant.name)));
+            }
+            tenant.look(tenant::LOOK);
+            let user = self.admit(Some(tenant), headers, wanted).await?;
+            return Ok((tenant.clone(), user));
+        }
+        let name = name.unwrap_or(&shared.options.default_tenant);
+        if let Some(tenant) = registry.opened(name) {
+            tenant.look(tenant::LOOK);
+            let user = self.admit(Some(&tenant), headers, wanted).await?;
+            return Ok((tenant, user));
+        }
+        check_name(name)?;
+        // Who is certain to be refused, is so before anything is read.
+        let sender = match auth::bearer(headers) {
+            Some(token) => auth::outside(shared, name, token).await?,
+            None => Some(self.sender()),
+        };
+        if let Some(sender) = &sender
+            && !auth::could_allow(&*shared.authorizer, sender, headers, wanted)
+        {
+            self.admit(None, headers, wanted).await?;
+        }
+        let known = sender.is_none_or(|sender| sender.is_in("system:authenticated"));
+        match registry.find(name, known).await {
+            Ok(tenant) => {
+                let user = self.admit(Some(&tenant), headers, wanted).await?;
+                return Ok((tenant, user));
+            }
+            Err(status) if status.code == 404 => {}
+            Err(status) => return Err(status),
+        }
+        let user = self.admit(None, headers, wanted).await?;
+        let create = tenants::wanted("create", name);
+        if stores
+            && shared.options.create_tenants
+            && auth::check(&*shared.authorizer, None, &user, &create).await.is_ok()
+        {
+            let (tenant, _) = registry.make(name, Absent::IsMade).await?;
+            return Ok((tenant, user));
+        }
+        // Whether it is there is told to those who may know.
+        auth::check(&*shared.authorizer, None, &user, &tenants::wanted("get", name)).await?;
+        Err(tenant::not_found(name))
+    }
+
+    /// Who sends a request without credentials.
+    fn sender(&self) -> User {
+        let known = self.user.clone().or_else(|| self.inner.shared.options.default_user.clone());
+        known.unwrap_or_else(User::anonymous)
     }
 
     /// Who sends a request, if they are who they say and may do what they want.
@@ -359,57 +488,11 @@ impl ApiServer {
             Some(token) => {
                 auth::authenticate(shared, tenant, token, None).await.map_err(auth::Refusal::status)?.0
             }
-            None => {
-                let known = self.user.clone().or_else(|| shared.options.default_user.clone());
-                known.unwrap_or_else(User::anonymous)
-            }
+            None => self.sender(),
         };
         let user = auth::impersonate(&*shared.authorizer, tenant, sender, headers, wanted).await?;
         auth::check(&*shared.authorizer, tenant, &user, wanted).await?;
         Ok(user)
-    }
-
-    /// A place among the requests that are worked on.
-    fn slot(&self) -> Result<Slot, Status> {
-        let shared = self.inner.shared.clone();
-        let before = shared.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
-        let limit = shared.options.max_in_flight as u64;
-        let slot = Slot(shared);
-        if before >= limit {
-            return Err(errors::too_many_requests("Too many requests, please try again later.", 1));
-        }
-        Ok(slot)
-    }
-}
-
-struct Slot(Arc<Shared>);
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.0.metrics.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Inner {
-    async fn tenant(&self, name: &str, create: bool) -> Result<Arc<Tenant>, Status> {
-        if let Some(tenant) = self.tenants.read().get(name) {
-            return Ok(tenant.clone());
-        }
-        let wrong = k1s_object::names::is_dns1123_label(name);
-        if !wrong.is_empty() {
-            return Err(Status::bad_request(format!(
-                "the tenant's name {name:?} is invalid: {}",
-                wrong.join("; ")
-            )));
-        }
-        let _making = self.making.lock().await;
-        if let Some(tenant) = self.tenants.read().get(name) {
-            return Ok(tenant.clone());
-        }
-        let tenant = Tenant::new(self.shared.clone(), name);
-        lifecycle::open(&tenant, create).await?;
-        self.tenants.write().insert(name.to_owned(), tenant.clone());
-        Ok(tenant)
     }
 }
 
@@ -433,30 +516,21 @@ fn split_tenant(path: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// What an error is encoded as, before it is known what the answer would have been.
-fn preferred_media<B>(request: &Request<B>) -> Media {
-    let accept =
-        request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    match accept.split([',', ';']).next().map(str::trim) {
-        Some("application/vnd.kubernetes.protobuf") => Media::Protobuf,
-        Some("application/yaml") => Media::Yaml,
-        _ => Media::Json,
-    }
-}
-
 /// What everybody may know for an hour.
 fn public(value: &serde_json::Value, content_type: &'static str) -> Response<Body> {
     let mut response = respond::bytes(200, content_type, value.to_string().into_bytes());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
-    response
+    pretty::as_is(response)
 }
 
-/// The one object that a list or watch is about, if its field selector says so.
-fn selected_name(verb: &str, query: &Query) -> String {
-    if !matches!(verb, "list" | "watch") {
+/// The one object that a list or watch is about, if its field selector says so. One that is too long to be accepted is not
+/// looked at: nobody knows yet who sent it.
+fn selected_name(verb: &str, query: &Query, longest: usize) -> String {
+    let selector = query.get("fieldSelector");
+    if !matches!(verb, "list" | "watch") || selector.len() > longest {
         return String::new();
     }
-    let selector = FieldSelector::parse(query.get("fieldSelector")).unwrap_or_default();
+    let selector = FieldSelector::parse(selector).unwrap_or_default();
     let name = selector.exact("metadata.name").unwrap_or_default();
     if names::is_path_segment_name(name).is_empty() { name.to_owned() } else { String::new() }
 }
@@ -475,6 +549,28 @@ fn attributes<'a>(verb: &'a str, path: &'a ResourcePath, selected: &'a str) -> A
         name: if path.name.is_empty() { selected } else { &path.name },
     };
     Attributes { verb, target }
+}
+
+/// Whether a method means anything anywhere.
+fn is_known(method: &Method) -> bool {
+    let with_body = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    with_body.contains(method) || [Method::GET, Method::HEAD, Method::OPTIONS].contains(method)
+}
+
+/// Whether a request takes as long as its client wants. Such requests have no deadline.
+fn is_long_running(verb: &str, path: &Path) -> bool {
+    let streams = |path: &ResourcePath| {
+        matches!(&*path.subresource, "attach" | "exec" | "log" | "portforward" | "proxy")
+    };
+    verb == "watch" || matches!(path, Path::Resource(path) if streams(path))
+}
+
+/// The `timeout` of the query has to be a duration.
+fn check_timeout(query: &Query) -> Result<(), Status> {
+    let Some(text) = query.find("timeout").filter(|text| !text.is_empty()) else { return Ok(()) };
+    k1s_object::time::Duration::parse(text)
+        .map(|_| ())
+        .map_err(|why| Status::bad_request(format!("invalid timeout specified in the request URL - {why}")))
 }
 
 fn path_verb(method: &Method) -> &'static str {
@@ -591,32 +687,6 @@ fn choose(resource: &Resource, path: &ResourcePath, method: &Method, verb: &str)
         "delete" => Action::Delete,
         _ => Action::DeleteCollection,
     })
-}
-
-/// A body has to be there by then.
-const BODY: Duration = Duration::from_secs(60);
-
-async fn read_body<B>(env: &Env, body: B, limit: usize) -> Result<Bytes, Status>
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    if body.is_end_stream() {
-        return Ok(Bytes::new());
-    }
-    let read = Limited::new(body, limit).collect();
-    let Ok(read) = env.timeout(BODY, read).await else {
-        let message = "Timeout: request did not complete within the allotted timeout";
-        return Err(Status::new(504, "Timeout", message));
-    };
-    match read {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => {
-            Err(errors::request_entity_too_large(format!("Request entity too large: limit is {limit}")))
-        }
-        Err(error) => Err(Status::bad_request(format!("the body of the request could not be read: {error}"))),
-    }
 }
 
 impl Cx {

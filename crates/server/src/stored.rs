@@ -12,14 +12,28 @@
 //! So a read copies bytes and never parses, and an object is encoded once, when it is written.
 
 use bytes::Bytes;
-use k1s_object::Status;
+use k1s_object::{Status, depth};
 use k1s_store::Revision;
 use serde_json::{Map, Value};
 
-use crate::errors;
-
 /// What every stored object begins with.
 const HEAD: &[u8] = b"{\"metadata\":{";
+
+/// Why a value in the store is no object that can be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unreadable {
+    #[error("its header is damaged")]
+    Header,
+    #[error("it is nested more than {} levels deep", depth::MAX_DEPTH)]
+    TooDeep,
+    #[error("its JSON is damaged: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("it is not an object")]
+    NoObject,
+    /// The object is sound, but only a webhook can convert it to the version asked for.
+    #[error("{0}")]
+    Unconvertible(String),
+}
 
 /// An object as it lies in the store.
 #[derive(Debug, Clone)]
@@ -33,9 +47,16 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// Reads the header of a value from the store.
-    pub(crate) fn new(value: &Bytes, revision: Revision) -> Result<Stored, Status> {
-        let broken = || Status::internal("a stored object cannot be read: its header is damaged");
+    /// Reads the header of a value from the store. What is nested too deeply is refused here already, since
+    /// most of what is stored is sent without being parsed.
+    pub(crate) fn new(value: &Bytes, revision: Revision) -> Result<Stored, Unreadable> {
+        let stored = Stored::any_depth(value, revision)?;
+        if depth::is_too_deep_json(stored.json()) { Err(Unreadable::TooDeep) } else { Ok(stored) }
+    }
+
+    /// The same for an object of which only the metadata is looked at.
+    pub(crate) fn any_depth(value: &Bytes, revision: Revision) -> Result<Stored, Unreadable> {
+        let broken = || Unreadable::Header;
         let length = usize::from(*value.first().ok_or_else(broken)?);
         let header = value.get(1..1 + length).ok_or_else(broken)?;
         let stamp = header.first_chunk::<8>().ok_or_else(broken)?;
@@ -43,6 +64,12 @@ impl Stored {
             return Err(broken());
         }
         Ok(Stored { value: value.clone(), stamp: u64::from_le_bytes(*stamp), revision })
+    }
+
+    /// An object that was stored a moment ago.
+    pub(crate) fn written(value: &Bytes, revision: Revision) -> Result<Stored, Status> {
+        Stored::new(value, revision)
+            .map_err(|why| Status::internal(format!("an object was stored that cannot be read: {why}")))
     }
 
     /// The value for the store: `object` without kind, apiVersion and resourceVersion.
@@ -119,23 +146,41 @@ impl Stored {
         out.extend_from_slice(json.get(HEAD.len()..).unwrap_or_default());
     }
 
-    /// Appends `"metadata":{…}` as a client sees it, and nothing else of the object.
-    pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) {
+    /// The metadata as stored: the text of an object, which need not be valid.
+    fn metadata_json(&self) -> &[u8] {
+        let start = HEAD.len() - 1;
         let rest = self.json().get(HEAD.len()..).unwrap_or_default();
-        let end = end_of_object(rest);
+        self.json().get(start..HEAD.len() + end_of_object(rest)).unwrap_or_default()
+    }
+
+    /// The metadata alone, of an object whose other parts may be damaged.
+    pub(crate) fn metadata(&self) -> Result<Value, Unreadable> {
+        Ok(serde_json::from_slice(self.metadata_json())?)
+    }
+
+    /// Whether the JSON can be read; what is sent as it is stored was not parsed before.
+    pub(crate) fn check(&self) -> Result<(), Unreadable> {
+        is_json(self.json())
+    }
+
+    /// Appends `"metadata":{…}` as a client sees it, and nothing else of the object; nothing if it is damaged.
+    pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) -> Result<(), Unreadable> {
+        let metadata = self.metadata_json();
+        is_json(metadata)?;
+        let rest = metadata.get(1..).unwrap_or_default();
+        let end = rest.len();
         out.reserve(end + 64);
         out.extend_from_slice(b"\"metadata\":{\"resourceVersion\":\"");
         write_number(out, self.revision.get());
         out.extend_from_slice(b"\",");
-        out.extend_from_slice(rest.get(..end).unwrap_or_default());
+        out.extend_from_slice(rest);
+        Ok(())
     }
 
     /// The object as a client sees it.
-    pub(crate) fn to_value(&self, kind: &str, api_version: &str) -> Result<Value, Status> {
-        let parsed: Value =
-            serde_json::from_slice(self.json()).map_err(|error| errors::unreadable(&error))?;
-        let Value::Object(rest) = parsed else {
-            return Err(Status::internal("a stored object is no object"));
+    pub(crate) fn to_value(&self, kind: &str, api_version: &str) -> Result<Value, Unreadable> {
+        let Value::Object(rest) = serde_json::from_slice(self.json())? else {
+            return Err(Unreadable::NoObject);
         };
         let mut object = Map::with_capacity(rest.len() + 2);
         object.insert("kind".into(), kind.into());
@@ -146,6 +191,14 @@ impl Stored {
         }
         Ok(Value::Object(object))
     }
+}
+
+/// Whether this is one JSON document in UTF-8.
+fn is_json(bytes: &[u8]) -> Result<(), Unreadable> {
+    // Skipping over strings does not look at their encoding, so the deserializer of text is asked.
+    let text = std::str::from_utf8(bytes).map_err(<serde_json::Error as serde::de::Error>::custom)?;
+    serde_json::from_str::<serde::de::IgnoredAny>(text)?;
+    Ok(())
 }
 
 /// The length of the rest of an object that was opened before, with its closing brace.
@@ -227,7 +280,7 @@ mod tests {
         let object = json!({"kind": "K", "metadata": {"name": "a}\"{\\", "labels": {"x": "}"}, "y": [{}]}, "data": {"k": "}"}});
         let stored = Stored::new(&Stored::encode(&object, "v1", 7).unwrap(), Revision::new(5)).unwrap();
         let mut out = b"{".to_vec();
-        stored.write_metadata(&mut out);
+        stored.write_metadata(&mut out).unwrap();
         out.push(b'}');
         let mut expected = json!({"metadata": object["metadata"]});
         expected["metadata"]["resourceVersion"] = "5".into();
@@ -238,6 +291,17 @@ mod tests {
     fn damaged_values_are_errors() {
         for bytes in [&b""[..], b"\x02ab", b"\x0912345678v{\"a\":1}", b"\xff"] {
             assert!(Stored::new(&Bytes::copy_from_slice(bytes), Revision::FIRST).is_err());
+        }
+        let stored =
+            |json: &[u8]| Stored::new(&[b"\x0a\0\0\0\0\0\0\0\0v1", json].concat().into(), Revision::FIRST);
+        let deep = format!("{{\"metadata\":{{\"name\":\"a\"}},\"x\":{}", "[".repeat(depth::MAX_DEPTH));
+        assert!(matches!(stored(deep.as_bytes()), Err(Unreadable::TooDeep)));
+        for damaged in
+            [&b"{\"metadata\":{\"name\":\"a\"},\"x\":"[..], b"{\"metadata\":{\"name\":\"a\"},\"x\":\"\xff\"}"]
+        {
+            let stored = stored(damaged).unwrap();
+            assert!(stored.check().is_err() && stored.to_value("K", "v1").is_err());
+            assert_eq!(stored.metadata().unwrap()["name"], "a");
         }
     }
 

@@ -26,9 +26,22 @@ pub(crate) fn include(cx: &Cx) -> Result<Include, Status> {
     }
 }
 
-/// A table of these objects.
+/// A table of these objects of the resource asked for.
 pub(crate) fn build<'a>(
     cx: &Cx,
+    meta: &Value,
+    objects: impl Iterator<Item = &'a Value>,
+    include: Include,
+    with_columns: bool,
+) -> Value {
+    let kind = (&*cx.resource.group, &*cx.resource.kind);
+    build_as(cx, kind, meta, objects, include, with_columns)
+}
+
+/// A table of objects of a group and kind, which may be another than the resource's: a Scale.
+pub(crate) fn build_as<'a>(
+    cx: &Cx,
+    (group, kind): (&str, &str),
     meta: &Value,
     objects: impl Iterator<Item = &'a Value>,
     include: Include,
@@ -40,7 +53,7 @@ pub(crate) fn build<'a>(
     let mut null_when_empty = false;
     let cells: Vec<Vec<Value>> = match &resource.source {
         Source::BuiltIn(_) => {
-            let printer = k1s_kinds::printers::printer(&resource.group, &resource.kind);
+            let printer = k1s_kinds::printers::printer(group, kind);
             null_when_empty = printer.null_when_empty;
             printer.rows(&objects, now)
         }
@@ -55,9 +68,7 @@ pub(crate) fn build<'a>(
         .map(|(object, cells)| {
             let mut row = json!({ "cells": cells });
             let conditions = match &resource.source {
-                Source::BuiltIn(_) => {
-                    k1s_kinds::printers::conditions(&resource.group, &resource.kind, object)
-                }
+                Source::BuiltIn(_) => k1s_kinds::printers::conditions(group, kind, object),
                 Source::Custom(_) => None,
             };
             if let Some(conditions) = conditions {
@@ -75,15 +86,22 @@ pub(crate) fn build<'a>(
         })
         .collect();
     let rows = if rows.is_empty() && null_when_empty { Value::Null } else { rows.into() };
-    let columns = if with_columns { columns(cx) } else { Value::Null };
+    let columns = if with_columns { columns_as(cx, (group, kind)) } else { Value::Null };
     json!({"kind": "Table", "apiVersion": cx.accepted.form_version, "metadata": meta,
         "columnDefinitions": columns, "rows": rows})
 }
 
-/// How many columns a row has.
-pub(crate) fn columns(cx: &Cx) -> Value {
+/// Whether what a row shows depends on the other rows.
+pub(crate) fn needs_all(cx: &Cx) -> bool {
     match &cx.resource.source {
-        Source::BuiltIn(_) => k1s_kinds::printers::columns(&cx.resource.group, &cx.resource.kind)
+        Source::BuiltIn(_) => k1s_kinds::printers::printer(&cx.resource.group, &cx.resource.kind).needs_all(),
+        Source::Custom(_) => false,
+    }
+}
+
+fn columns_as(cx: &Cx, (group, kind): (&str, &str)) -> Value {
+    match &cx.resource.source {
+        Source::BuiltIn(_) => k1s_kinds::printers::columns(group, kind)
             .iter()
             .map(k1s_kinds::printers::Column::definition)
             .collect(),

@@ -7,26 +7,29 @@ use std::{
     collections::HashMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
-use k1s_env::Env;
+use k1s_env::{Env, Instant};
 use k1s_object::Status;
-use k1s_store::{Precondition, Range, Revision, Store, Txn};
-use parking_lot::RwLock;
+use k1s_store::{Error, Precondition, Revision, Store, Txn};
+use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     auth::{Authorizer, TokenSigner},
     cache::Cache,
     catalog::Catalog,
+    counts::Counts,
     custom::Customs,
-    errors,
+    documents::Documents,
+    errors, health,
     options::{ServerOptions, TenantEvent},
     resource::Resource,
-    stored::Stored,
+    stored::{Stored, Unreadable},
 };
 
 /// What all tenants of a server share.
@@ -36,8 +39,11 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) catalog: Catalog,
     pub(crate) metrics: crate::metrics::Metrics,
+    pub(crate) flow: crate::flow::Flow,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) signer: TokenSigner,
+    pub(crate) documents: Documents,
+    pub(crate) probe: health::Probe,
     pub(crate) stop: CancellationToken,
 }
 
@@ -49,21 +55,47 @@ pub(crate) struct Tenant {
     prefix: String,
     caches: RwLock<HashMap<(String, String, String), Arc<Cache>>>,
     pub(crate) customs: Customs,
+    /// How many objects there are, for metrics.
+    pub(crate) counts: Counts,
+    /// One request at a time has documents of this tenant built.
+    pub(crate) building: Arc<tokio::sync::Mutex<()>>,
+    mark_key: Bytes,
+    /// The revision of the tenant's mark in the store, which all its writes are conditional on: no server writes to a
+    /// tenant that another one has deleted.
+    mark: AtomicU64,
+    /// When the mark was last looked at.
+    looked: Mutex<Instant>,
     /// Whether it was said that controllers are needed.
     needs_controllers: AtomicBool,
     /// Ends its watches and tasks.
     pub(crate) stop: CancellationToken,
 }
 
+/// How often a server looks whether a tenant that is in use was deleted by another server.
+pub(crate) const LOOK: Duration = Duration::from_secs(10);
+
+/// The same, where something was not found.
+pub(crate) const LOOK_SOON: Duration = Duration::from_secs(1);
+
+/// Steps that a transaction of a tenant can have: one more looks at its mark.
+pub(crate) const MAX_OPS: usize = k1s_store::limits::MAX_OPS - 1;
+
 impl Tenant {
-    pub(crate) fn new(shared: Arc<Shared>, name: &str) -> Arc<Tenant> {
+    /// A tenant whose mark was written by this revision.
+    pub(crate) fn new(shared: Arc<Shared>, name: &str, mark: Revision) -> Arc<Tenant> {
         let stop = shared.stop.child_token();
+        let looked = Mutex::new(shared.env.now());
         Arc::new(Tenant {
             name: name.to_owned(),
             prefix: prefix(name),
             shared,
             caches: RwLock::default(),
             customs: Customs::default(),
+            counts: Counts::default(),
+            building: Arc::default(),
+            mark_key: mark_key(name),
+            mark: AtomicU64::new(mark.get()),
+            looked,
             needs_controllers: AtomicBool::new(false),
             stop,
         })
@@ -126,7 +158,16 @@ impl Tenant {
     /// The object under a key, as it is now.
     pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Stored>, Status> {
         let found = self.store().get(key, None).await.map_err(|error| errors::store(&error))?;
-        found.entry.map(|entry| Stored::new(&entry.value, entry.revision)).transpose()
+        let Some(entry) = found.entry else { return Ok(None) };
+        Stored::new(&entry.value, entry.revision).map(Some).map_err(|why| self.unreadable(key, &why))
+    }
+
+    /// 500 for the object under a key, which cannot be read.
+    pub(crate) fn unreadable(&self, key: &[u8], why: &Unreadable) -> Status {
+        match crate::metadata::split_key(key, &self.prefix) {
+            Some(at) => errors::unreadable(at.group, at.plural, at.name, why),
+            None => Status::internal(format!("{} cannot be read: {why}", key.escape_ascii())),
+        }
     }
 
     /// The cache of a resource; started when it is first asked for.
@@ -167,28 +208,100 @@ impl Tenant {
         self.customs.find(self, group, version, plural).await
     }
 
-    /// Everything under the tenant's prefix goes, and with it the tenant.
-    pub(crate) async fn delete(&self) -> Result<(), Status> {
+    /// Carries out a transaction, if the tenant is still there. Errors become answers by [`Tenant::refusal`].
+    pub(crate) async fn txn(&self, txn: Txn) -> k1s_store::Result<Revision> {
+        let expected = Precondition::Revision(Revision::new(self.mark.load(Ordering::Acquire)));
+        match self.store().txn(txn.check(self.mark_key.clone(), expected)).await {
+            Err(Error::Conflict(conflict)) if conflict.key == self.mark_key => {
+                self.lost();
+                Err(Error::Closed)
+            }
+            other => other,
+        }
+    }
+
+    /// Replaces the value that revision `expected` gave to `key`, if the tenant is still there.
+    pub(crate) async fn update(
+        &self,
+        key: Bytes,
+        value: Bytes,
+        expected: Revision,
+    ) -> k1s_store::Result<Revision> {
+        self.txn(Txn::new().put(key, value, Precondition::Revision(expected))).await
+    }
+
+    /// The answer to a write that failed.
+    pub(crate) fn refusal(&self, error: &Error) -> Status {
+        if self.is_gone() { not_found(&self.name) } else { errors::store(error) }
+    }
+
+    /// The mark has changed, and the tenant with it has begun.
+    pub(crate) fn set_mark(&self, mark: Revision) {
+        self.mark.store(mark.get(), Ordering::Release);
+    }
+
+    /// Whether it was deleted while somebody held on to it.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.stop.is_cancelled() && !self.shared.stop.is_cancelled()
+    }
+
+    /// Ends its watches and tasks: it was deleted.
+    pub(crate) fn end(&self) {
         self.stop.cancel();
         self.caches.write().clear();
-        loop {
-            let range = Range::prefix(self.prefix.clone()).limit(k1s_store::limits::MAX_OPS);
-            let found = self.store().range(range).await.map_err(|error| errors::store(&error))?;
-            if found.entries.is_empty() {
-                return Ok(());
-            }
-            let mut txn = Txn::new();
-            for entry in found.entries {
-                txn = txn.delete(entry.key, Precondition::Any);
-            }
-            self.store().txn(txn).await.map_err(|error| errors::store(&error))?;
+    }
+
+    /// Another server has deleted it.
+    fn lost(&self) {
+        self.end();
+        if let Some(hook) = &self.shared.options.tenant_hook
+            && self.needs_controllers.load(Ordering::Relaxed)
+        {
+            hook.tell(TenantEvent::Gone(&self.name));
         }
+    }
+
+    /// Has a task look whether the tenant is still the one that was opened, if that is so long ago. A write that finds it
+    /// deleted needs no look.
+    pub(crate) fn look(self: &Arc<Self>, every: Duration) {
+        let now = self.env().now();
+        {
+            let mut looked = self.looked.lock();
+            if now - *looked < every {
+                return;
+            }
+            *looked = now;
+        }
+        let tenant = self.clone();
+        drop(self.env().spawn("look at a tenant's mark", async move { tenant.verify().await }));
+    }
+
+    /// Looks whether the tenant is still the one that was opened, and ends it if not.
+    pub(crate) async fn verify(&self) -> bool {
+        let expected = self.mark.load(Ordering::Acquire);
+        // What cannot be read is no reason to end it.
+        if let Ok(found) = self.store().get(&self.mark_key, None).await
+            && found.entry.is_none_or(|mark| mark.revision.get() != expected)
+        {
+            self.lost();
+        }
+        !self.is_gone()
     }
 
     /// The store's newest revision.
     pub(crate) async fn revision(&self) -> Result<Revision, Status> {
         self.store().revision().await.map_err(|error| errors::store(&error))
     }
+}
+
+/// The key of a tenant's mark, which says that it is there.
+pub(crate) fn mark_key(tenant: &str) -> Bytes {
+    format!("/{tenant}/k1s/ready/").into()
+}
+
+/// 404: `tenants.k1s.dev "a" not found`.
+pub(crate) fn not_found(tenant: &str) -> Status {
+    Status::not_found("k1s.dev", "tenants", tenant)
 }
 
 /// What all keys of a tenant begin with.

@@ -73,16 +73,24 @@ pub(crate) enum Patch {
 const PATCH_TYPES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
 
-const CUSTOM_PATCH_TYPES: &str =
-    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+/// Server-side apply, which is not there yet.
+const APPLY: &str = "application/apply-patch+yaml";
 
 /// What kind of patch a request carries, by its content type.
 fn patch_type(cx: &Cx) -> Result<&'static str, Status> {
     let sent = input::content_type(cx);
+    let custom = cx.resource.is_custom();
     let known = PATCH_TYPES.iter().find(|known| **known == sent).copied();
     match known {
-        Some("application/strategic-merge-patch+json") | None if cx.resource.is_custom() => {
-            Err(errors::unsupported_media_type(CUSTOM_PATCH_TYPES))
+        None if sent == APPLY => {
+            let types = if custom { &PATCH_TYPES[..2] } else { &PATCH_TYPES[..] };
+            let mut status = errors::unsupported_media_type(&types.join(", "));
+            status.message.insert_str(0, "server-side apply is not supported: ");
+            Err(status)
+        }
+        Some("application/strategic-merge-patch+json") | None if custom => {
+            let types = [PATCH_TYPES[0], PATCH_TYPES[1], APPLY];
+            Err(errors::unsupported_media_type(&types.join(", ")))
         }
         Some(known) => Ok(known),
         None => {
@@ -205,8 +213,9 @@ pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Status> {
 pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Status> {
     patch_type(cx)?;
     // The body's syntax comes before the object's existence, its meaning after it.
-    if !decode::is_valid_json(&cx.body) {
+    if let Err(error) = decode::json(&cx.body) {
         return Err(match Patch::read(cx, options) {
+            _ if error.is_too_deep() => Status::bad_request(format!("invalid JSON patch: {error}")),
             Err(status) => status,
             Ok(_) => Status::bad_request("invalid JSON patch"),
         });

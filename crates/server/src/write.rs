@@ -1,17 +1,19 @@
 //! The way of a write: prepare, admit, validate, store. Create and update; every other write is made of these.
 
+use std::collections::{BTreeSet, HashSet};
+
 use bytes::Bytes;
-use k1s_object::{Check, FieldError, Status, field::quote, meta};
+use k1s_object::{Check, FieldError, Status, depth, field::quote, meta};
 use k1s_store::{Error, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
 use crate::{
     admission,
     context::Cx,
-    errors,
     lifecycle::{self, Fate},
     resource::Resource,
     stored::Stored,
+    unenforced,
 };
 
 /// Sets the times that are the server's to set.
@@ -50,9 +52,9 @@ pub(crate) enum Written {
 
 impl Written {
     /// The object as the client sees it.
-    pub(crate) fn value(&self, resource: &Resource) -> Result<Value, Status> {
+    pub(crate) fn value(&self, cx: &Cx) -> Result<Value, Status> {
         match self {
-            Written::Stored(stored) => resource.read(stored),
+            Written::Stored(stored) => cx.read(stored),
             Written::Value(value) => Ok(value.clone()),
         }
     }
@@ -153,10 +155,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
         let name = format!("{base}{}", cx.tenant.env().name_suffix());
         metadata_mut(&mut object).insert("name".into(), name.into());
     }
-    let version = meta_text(&object, "resourceVersion");
-    if version.parse::<u64>().is_ok_and(|version| version != 0) {
-        return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
-    }
+    let version = meta_text(&object, "resourceVersion").to_owned();
     let uid = cx.tenant.env().uuid().to_string();
     let now = crate::time::stamp(cx.tenant.env());
     let metadata = metadata_mut(&mut object);
@@ -199,33 +198,49 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     }
     warn(cx, &object, None);
     ops.extend(admission::check_create(cx, &object).await?);
+    if dry_run && !version.is_empty() {
+        // Nothing replaces it in a dry run.
+        metadata_mut(&mut object).insert("resourceVersion".into(), version.as_str().into());
+    }
     resource.finish(&mut object);
     resource.settle(&mut object);
     resource.set_type(&mut object);
+    check_depth(cx, &object, &name)?;
     let key = cx.tenant.key(resource, &cx.namespace, &name);
-    if dry_run {
+    let names_version = version.parse::<u64>().is_ok_and(|version| version != 0);
+    if dry_run || names_version {
         return match cx.tenant.get(&key).await? {
             Some(stored) => Err(already_exists(cx, &object, &stored)),
-            None => Ok(Written::Value(object)),
+            None if dry_run => Ok(Written::Value(object)),
+            None => Err(Status::new(500, "", "resourceVersion should not be set on objects to be created")),
         };
     }
+    unenforced::warn(cx, &object);
     let value = resource.encode(&object)?;
     let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
-    match cx.tenant.store().txn(with(txn, ops)).await {
+    match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
             lifecycle::after_any(cx, &object, Fate::Created);
-            Ok(Written::Stored(Stored::new(&value, revision)?))
+            Ok(Written::Stored(Stored::written(&value, revision)?))
         }
         // Somebody took what this object was to hold: choose again.
         Err(Error::Conflict(conflict)) if conflict.key != key => Err(taken()),
-        Err(Error::Conflict(conflict)) => match conflict.current {
-            Some(current) => {
-                Err(already_exists(cx, &object, &Stored::new(&current.value, current.revision)?))
+        Err(Error::Conflict(conflict)) => {
+            let current = conflict.current.map(|current| Stored::new(&current.value, current.revision));
+            match current {
+                Some(Ok(stored)) => Err(already_exists(cx, &object, &stored)),
+                _ => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
             }
-            None => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
-        },
-        Err(error) => Err(errors::store(&error)),
+        }
+        Err(error) => Err(cx.tenant.refusal(&error)),
     }
+}
+
+/// Nothing is stored that could not be read again: defaults, patches and admission may have made an object deeper than
+/// what was sent.
+fn check_depth(cx: &Cx, object: &Value, name: &str) -> Result<(), Status> {
+    let errors = depth::check(object);
+    if errors.is_empty() { Ok(()) } else { Err(invalid(cx, object, name, errors)) }
 }
 
 fn already_exists(cx: &Cx, object: &Value, stored: &Stored) -> Status {
@@ -251,19 +266,18 @@ fn dedupe_owners(cx: &Cx, object: &mut Value) {
         return;
     };
     let Some(list) = owners.as_array_mut() else { return };
-    let mut seen: Vec<Value> = Vec::new();
-    let mut twice: Vec<String> = Vec::new();
+    let mut seen: HashSet<Value> = HashSet::new();
+    let mut twice: BTreeSet<String> = BTreeSet::new();
     list.retain(|owner| {
         if seen.contains(owner) {
-            twice.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+            twice.insert(owner["uid"].as_str().unwrap_or_default().to_owned());
             return false;
         }
-        seen.push(owner.clone());
+        seen.insert(owner.clone());
         true
     });
     if !twice.is_empty() {
-        twice.sort();
-        twice.dedup();
+        let twice: Vec<String> = twice.into_iter().collect();
         cx.warn(format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
             twice.join(", ")
@@ -282,7 +296,8 @@ fn check_finalizers(resource: &Resource, metadata: k1s_object::At<'_, '_>) {
 
 /// Custom resources get a warning where built-in kinds get an error: for finalizers that are new.
 fn finalizer_warnings(cx: &Cx, new: &Value, old: Option<&Value>) {
-    let had = |finalizer: &str| old.is_some_and(|old| finalizers(old).iter().any(|one| one == finalizer));
+    let before: HashSet<&str> = old.map_or(&[][..], finalizers).iter().filter_map(Value::as_str).collect();
+    let had = |finalizer: &str| before.contains(finalizer);
     let mut added: Vec<&str> =
         finalizers(new).iter().filter_map(Value::as_str).filter(|finalizer| !had(finalizer)).collect();
     added.sort_unstable();
@@ -305,12 +320,9 @@ fn invalid(cx: &Cx, object: &Value, name: &str, errors: Vec<FieldError>) -> Stat
         let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
         return Status::invalid(group, text("kind"), name, &errors);
     }
-    let mut told: Vec<FieldError> = Vec::with_capacity(errors.len());
-    for error in errors {
-        if !told.contains(&error) {
-            told.push(error);
-        }
-    }
+    let mut told = errors;
+    let mut seen = HashSet::with_capacity(told.len());
+    told.retain(|error| seen.insert((error.kind.reason(), error.to_string())));
     cx.invalid(name, &told)
 }
 
@@ -356,7 +368,6 @@ const UPDATE_ATTEMPTS: usize = 100;
 
 /// Updates the object of the request. The flag tells whether it was created.
 pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, bool), Status> {
-    let resource = &*cx.resource;
     let key = cx.key();
     let mut current = cx.tenant.get(&key).await?;
     for _ in 0..UPDATE_ATTEMPTS {
@@ -364,10 +375,20 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, boo
             if !update.create {
                 return Err(cx.not_found());
             }
-            let object = (update.change)(&Value::Null)?;
+            let mut object = (update.change)(&Value::Null)?;
+            // An object that is not there has no uid that could be meant.
+            let uid = meta_text(&object, "uid");
+            if update.uid_is_precondition && !uid.is_empty() {
+                return Err(uid_conflict(cx, uid, ""));
+            }
+            revision_number(meta_text(&object, "resourceVersion"))?;
+            metadata_mut(&mut object).shift_remove("resourceVersion");
             return create(cx, object, update.dry_run).await.map(|written| (written, true));
         };
-        let old = resource.read(&stored)?;
+        if update.part != Part::Internal {
+            cx.weigh(stored.len())?;
+        }
+        let old = cx.read(&stored)?;
         let new = (update.change)(&old)?;
         match update_once(cx, update, &key, &stored, &old, new).await? {
             Attempt::Done(written) => return Ok((written, false)),
@@ -438,6 +459,7 @@ async fn update_once(
     validate_update(cx, update.part, &new, old)?;
     warn(cx, &new, Some(old));
     resource.settle(&mut new);
+    check_depth(cx, &new, &cx.name)?;
     if same(&new, old) {
         return Ok(Attempt::Done(Written::Stored(stored.clone())));
     }
@@ -448,6 +470,9 @@ async fn update_once(
     if update.dry_run {
         return Ok(Attempt::Done(Written::Value(new)));
     }
+    if update.part == Part::Main {
+        unenforced::warn(cx, &new);
+    }
     let value = resource.encode(&new)?;
     // The last finalizer of a deleted object was removed: so is the object.
     let expected = Precondition::Revision(stored.revision);
@@ -457,22 +482,22 @@ async fn update_once(
     } else {
         Txn::new().put(key.clone(), value.clone(), expected)
     };
-    match cx.tenant.store().txn(with(txn, ops)).await {
+    match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
             if gone {
                 crate::lifecycle::after_delete(cx, &new);
             }
             lifecycle::after_any(cx, &new, if gone { Fate::Deleted } else { Fate::Changed });
-            Ok(Attempt::Done(Written::Stored(Stored::new(&value, revision)?)))
+            Ok(Attempt::Done(Written::Stored(Stored::written(&value, revision)?)))
         }
         Err(Error::Conflict(conflict)) if conflict.key != *key => Ok(Attempt::Again(Some(stored.clone()))),
         Err(Error::Conflict(_)) if conditional => Err(modified(cx)),
         Err(Error::Conflict(conflict)) => {
-            let current =
-                conflict.current.map(|current| Stored::new(&current.value, current.revision)).transpose()?;
+            let current = conflict.current.map(|current| Stored::new(&current.value, current.revision));
+            let current = current.transpose().map_err(|why| resource.unreadable(&cx.name, &why))?;
             Ok(Attempt::Again(current))
         }
-        Err(error) => Err(errors::store(&error)),
+        Err(error) => Err(cx.tenant.refusal(&error)),
     }
 }
 
@@ -488,15 +513,19 @@ pub(crate) fn is_gone(object: &Value) -> bool {
         && !spec_finalizers
 }
 
+/// The resourceVersion of an object as a number, 0 if it has none.
+fn revision_number(text: &str) -> Result<u64, Status> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        Status::new(500, "", format!("strconv.ParseUint: parsing {}: invalid syntax", quote(text)))
+    })
+}
+
 /// Compares resourceVersions. `true`: the client named one, so a conflict is theirs to solve.
 fn check_revision(cx: &Cx, update: &Update<'_>, new: &Value, stored: &Stored) -> Result<bool, Status> {
-    let sent = meta_text(new, "resourceVersion");
-    let number = match sent {
-        "" => 0,
-        text => text.parse::<u64>().map_err(|_| {
-            Status::new(500, "", format!("strconv.ParseUint: parsing {}: invalid syntax", quote(text)))
-        })?,
-    };
+    let number = revision_number(meta_text(new, "resourceVersion"))?;
     if number == 0 {
         if !cx.resource.unconditional_update() && update.part != Part::Internal && update.uid_is_precondition
         {

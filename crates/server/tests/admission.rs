@@ -105,6 +105,30 @@ async fn a_quota_counts_what_is_there_and_what_comes_and_goes() {
 }
 
 #[tokio::test]
+async fn a_quota_counts_devices_by_their_class() {
+    let server = server().await;
+    let gpus = "gpu.deviceclass.resource.k8s.io/devices";
+    quota(&server, json!({ gpus: "4" })).await;
+    let claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+    let claim = |name: &str, count: i64| {
+        json!({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name}, "spec": {"devices": {
+            "requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": count}}]}}})
+    };
+    create(&server, claims, claim("a", 3)).await;
+    assert_eq!(used(&server).await, json!({ gpus: "3" }));
+    assert_eq!(
+        refused(&server, claims, claim("b", 2)).await,
+        format!(
+            "resourceclaims.resource.k8s.io \"b\" is forbidden: exceeded quota: q, requested: {gpus}=2, used: {gpus}=3, limited: {gpus}=4"
+        )
+    );
+    send(&server, "DELETE", &format!("{claims}/a"), Value::Null).await;
+    assert_eq!(used(&server).await, json!({ gpus: "0" }));
+    create(&server, claims, claim("b", 2)).await;
+    assert_eq!(used(&server).await, json!({ gpus: "2" }));
+}
+
+#[tokio::test]
 async fn a_changed_quota_is_counted_again() {
     let server = server().await;
     quota(&server, json!({"pods": "2"})).await;

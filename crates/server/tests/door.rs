@@ -66,6 +66,7 @@ impl Door {
             let env = Env::system();
             let client =
                 common::client(&common::server_with(&env, Arc::new(MemoryStore::default()), options).await);
+            client.server.create_tenant("other").await.unwrap();
             for sent in corpus().into_iter().filter(|sent| sent.method == "POST") {
                 let headers: Vec<(&str, &str)> =
                     sent.headers.iter().map(|(name, value)| (&**name, &**value)).collect();

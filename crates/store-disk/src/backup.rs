@@ -7,7 +7,7 @@ use k1s_store::{Error, Revision};
 use crate::{
     checkpoint::Checkpoint,
     error::{OpenError, io_error},
-    folder::{Folder, Making},
+    folder::{Content, Folder, Making},
     heads::Dead,
     log::{Frame, Log},
     options::DiskOptions,
@@ -27,7 +27,7 @@ pub(crate) fn backup(
     options: &DiskOptions,
 ) -> Result<Revision, OpenError> {
     let folder = Folder::lock(target)?;
-    if folder.holds_store() {
+    if folder.content()? == Content::Store {
         return Err(OpenError::Unsuitable {
             folder: target.to_owned(),
             reason: "there is a store already; a copy needs a folder of its own".to_owned(),

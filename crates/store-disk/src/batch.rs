@@ -48,7 +48,9 @@ impl<'a> Batch<'a> {
     }
 
     pub(crate) fn add(&mut self, shared: &Shared, mut write: Write) {
-        let txn = std::mem::take(&mut write.txn);
+        // What deletes is needed again if the disk is full.
+        let deletes = write.txn.ops().iter().any(|op| matches!(op.action, Action::Delete));
+        let txn = if deletes { write.txn.clone() } else { std::mem::take(&mut write.txn) };
         let answer = self.apply(shared, txn);
         self.answers.push((write, answer));
     }

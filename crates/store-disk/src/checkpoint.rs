@@ -9,19 +9,22 @@
 //! ```
 
 use std::{
+    collections::{HashMap, HashSet},
     fs::{self, File},
     io::{self, Write},
     path::Path,
     sync::Arc,
 };
 
-use k1s_store::Revision;
+use bytes::Bytes;
+use k1s_store::{Error, Revision};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     error::OpenError,
     folder::sync,
     log::{Bits, Segment, Segments},
+    record::{Pointer, Record},
 };
 
 const BEGIN: &[u8; 10] = b"k1s state\n";
@@ -63,9 +66,13 @@ impl Checkpoint {
     pub(crate) fn write(&self, path: &Path, log: &Path) -> io::Result<()> {
         sync(log)?;
         let new = path.with_extension("new");
-        let mut file = File::create(&new)?;
-        file.write_all(&self.encode())?;
-        file.sync_all()?;
+        let write = || {
+            let mut file = File::create(&new)?;
+            file.write_all(&self.encode())?;
+            file.sync_all()
+        };
+        // It would take up room that is needed, if it is a part.
+        write().inspect_err(|_| drop(fs::remove_file(&new)))?;
         fs::rename(&new, path)?;
         path.parent().map_or(Ok(()), sync)
     }
@@ -107,6 +114,56 @@ impl Checkpoint {
             }
         }
         Ok(())
+    }
+
+    /// What a checkpoint that is lost can be replaced by, and tells the segments so. The history begins where no record has been
+    /// left out of the log yet.
+    ///
+    /// A key that was deleted may come back by this: if the record of its deletion has been left out, and not yet the one that
+    /// it replaced. Then there is more in the store than its newest record says.
+    pub(crate) fn rebuild(log: &Segments) -> Result<Self, Error> {
+        let swept = log.iter().map(|segment| segment.cleaned()).max().unwrap_or(Revision::FIRST);
+        let mut newest = HashMap::new();
+        for segment in log.iter() {
+            segment.each_listed(|listed| {
+                newest.insert(Bytes::copy_from_slice(listed.key), listed.head);
+            })?;
+        }
+        let mut live: HashSet<Pointer> =
+            newest.into_values().filter(|head| head.live()).map(|head| head.pointer).collect();
+        log.each(Pointer::new(swept.next(), 0), |pointer, bytes| {
+            let record = Record::read(pointer, &bytes)?;
+            live.extend(record.replaced.filter(|_| !record.created));
+            Ok(true)
+        })?;
+        for segment in log.iter() {
+            let mut dead = Bits::default();
+            segment.each_listed(|listed| {
+                let pointer = listed.head.pointer;
+                if pointer.revision <= swept && !live.contains(&pointer) {
+                    dead.set(listed.number);
+                }
+            })?;
+            segment.set_dead(dead);
+        }
+        Ok(Self::new(swept, swept, log))
+    }
+
+    /// Which records of a segment it says are dead, if it knows that segment.
+    pub(crate) fn dead_of(&self, id: u64, header: (u64, Revision)) -> Option<&Bits> {
+        let of = self.dead.iter().find(|of| of.id == id)?;
+        (header == (of.from, of.cleaned)).then_some(&of.dead)
+    }
+
+    /// The same of a segment whose header is damaged, if it has as many records as the one that this knows.
+    pub(crate) fn dead_among(&self, id: u64, records: usize) -> Option<&Bits> {
+        let of = self.dead.iter().find(|of| of.id == id)?;
+        (of.records as usize == records).then_some(&of.dead)
+    }
+
+    /// The first of the segments that one stands for, if it knows that.
+    pub(crate) fn first_of(&self, id: u64) -> Option<u64> {
+        self.dead.iter().find(|of| of.id == id).map(|of| of.from)
     }
 
     fn encode(&self) -> Vec<u8> {

@@ -7,6 +7,8 @@ use std::{
 
 use k1s_store::Error;
 
+use crate::lock::is_gone;
+
 /// Why a [`DiskStore`](crate::DiskStore) could not be opened, checked or copied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -32,6 +34,19 @@ pub enum OpenError {
         found: u32,
         /// The newest format this program knows.
         known: u32,
+    },
+
+    /// Permissions, or a file system that is mounted read-only. A store is not served without being able to write.
+    #[error(
+        "the store in {} cannot be written to: {reason}; this process needs write permission for the folder and everything in it, \
+         on a file system that is not mounted read-only (`k1s store check` works without)",
+        .folder.display()
+    )]
+    ReadOnly {
+        /// The store's folder.
+        folder: PathBuf,
+        /// What the system said.
+        reason: String,
     },
 
     /// Something on disk is not as it was written. Nothing was changed.
@@ -84,14 +99,19 @@ impl OpenError {
 /// What an I/O error means to the caller of the store.
 pub(crate) fn io_error(error: &io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            Error::Full { reason: error.to_string() }
-        }
+        _ if is_gone(error) => Error::unavailable(error.to_string()),
+        _ if is_full(error) => Error::Full { reason: error.to_string() },
         _ if is_damage(error) => {
             Error::corrupt(format!("a file of the store is missing, cut off or malformed: {error}"))
         }
         _ => Error::unavailable(format!("I/O error: {error}")),
     }
+}
+
+/// Whether an I/O error says that there is no room.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// Whether an I/O error tells of files that are not as they were written.

@@ -1,29 +1,38 @@
 //! The files around the log: who has the store, its format, and how far it was acknowledged.
 //!
 //! ```text
-//!   LOCK               held while the store is open; says by whom
+//!   LOCK               held while the store is open, as the folder itself and `store` are; says by whom
+//!   reserve            takes up room until the disk is full
 //!   store/FORMAT       the format's number
 //!   store/watermark    the last revision that was acknowledged
 //!   store/log/         every record, in segments
 //!   store/checkpoint   which of them nobody can read any more
 //! ```
 //!
-//! While a store is being made it has a file `store/NEW`, too: what has one holds nothing that was ever acknowledged. It says
-//! whether this was to be an empty store, or a copy of another.
+//! While a store is being made it has a file `store/NEW`, too, and no `FORMAT`. It says whether this was to be an empty store, or
+//! a copy of another.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Read, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use k1s_store::Revision;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{error::OpenError, migrate};
+use crate::{
+    error::OpenError,
+    lock::{Access, Lock},
+    log, migrate,
+};
 
 /// The format this program writes.
 pub(crate) const FORMAT: u32 = MIGRATIONS.len() as u32 + 1;
+
+/// A store that a repair has made, until it takes the place of the damaged one.
+pub(crate) const REPAIRED: &str = "store.repaired";
 
 const FORMAT_LINE: &str = "k1s disk store, format ";
 
@@ -38,8 +47,17 @@ pub(crate) const MIGRATIONS: &[Migration] = &[migrate::records_into_log, migrate
 pub(crate) struct Folder {
     path: PathBuf,
     store: PathBuf,
-    /// Locked as long as it is open.
-    _lock: File,
+    lock: Arc<Lock>,
+}
+
+/// What is in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Nothing that was ever acknowledged.
+    Nothing,
+    /// A copy of another store that is not whole.
+    PartOfCopy,
+    Store,
 }
 
 /// What a store is made to be.
@@ -62,37 +80,37 @@ impl Folder {
     /// Locks the folder, which is made if need be.
     pub(crate) fn lock(path: &Path) -> Result<Self, OpenError> {
         fs::create_dir_all(path).map_err(OpenError::io(path))?;
-        let lock_path = path.join("LOCK");
-        let mut lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(&lock_path)
-            .map_err(OpenError::io(&lock_path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                // What the holder wrote is a courtesy; without it the lock holds all the same.
-                let _ = lock.read_to_string(&mut holder);
-                let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
-                return Err(OpenError::Locked { folder: path.to_owned(), holder });
-            }
-            Err(TryLockError::Error(error)) => return Err(OpenError::io(&lock_path)(error)),
-        }
-        // On a full disk the holder's name cannot be written; the store can be read all the same.
-        let _ = lock.set_len(0).and_then(|()| lock.write_all(this_process().as_bytes()));
-        Ok(Self { path: path.to_owned(), store: path.join("store"), _lock: lock })
+        Self::lock_existing(path, &path.join("store"), Access::Write)
+    }
+
+    /// Locks a folder that is there, with the store in it at `store`.
+    pub(crate) fn lock_existing(path: &Path, store: &Path, access: Access) -> Result<Self, OpenError> {
+        let lock = Arc::new(Lock::take(path, store, access)?);
+        Ok(Self { path: path.to_owned(), store: store.to_owned(), lock })
+    }
+
+    /// Another store in the same folder, under another name.
+    pub(crate) fn beside(&self, name: &str) -> Self {
+        Self { path: self.path.clone(), store: self.path.join(name), lock: self.lock.clone() }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Where the store is.
+    pub(crate) fn store(&self) -> &Path {
+        &self.store
+    }
+
     /// Which records are dead.
     pub(crate) fn checkpoint(&self) -> PathBuf {
         self.store.join("checkpoint")
+    }
+
+    /// Room that is kept for a full disk.
+    pub(crate) fn reserve(&self) -> PathBuf {
+        self.path.join("reserve")
     }
 
     /// Where older formats had an engine's files.
@@ -105,15 +123,49 @@ impl Folder {
         self.store.join("log")
     }
 
-    /// Whether a store has been made here. One that was made half way does not count.
-    pub(crate) fn holds_store(&self) -> bool {
+    /// What is here. Only what holds nothing may be made anew.
+    pub(crate) fn content(&self) -> Result<Content, OpenError> {
         let is_empty = || fs::read_dir(&self.store).is_ok_and(|mut entries| entries.next().is_none());
-        self.store.exists() && !self.store.join("NEW").exists() && !is_empty()
+        if !self.store.exists() {
+            let repaired = self.path.join(REPAIRED);
+            if repaired.join("FORMAT").exists() {
+                return Err(OpenError::Unsuitable {
+                    folder: self.path.clone(),
+                    reason: format!(
+                        "a repair of the store was interrupted right before its end; `k1s store repair {}` finishes it",
+                        self.path.display()
+                    ),
+                });
+            }
+            return Ok(Content::Nothing);
+        }
+        if is_empty() {
+            return Ok(Content::Nothing);
+        }
+        let new = self.store.join("NEW");
+        // The format is written when everything else is there.
+        if !new.exists() || self.format(&self.store.join("FORMAT")).is_ok() {
+            return Ok(Content::Store);
+        }
+        if fs::read_to_string(&new).is_ok_and(|what| what == Making::Copy.text()) {
+            return Ok(Content::PartOfCopy);
+        }
+        if self.engine().exists() || log::holds_records(&self.log()).map_err(OpenError::io(&self.log()))? {
+            return Err(OpenError::damaged(
+                &new,
+                "it says that this store was never finished, but there are records in it; nothing was changed",
+            ));
+        }
+        Ok(Content::Nothing)
     }
 
-    /// Whether a copy of another store was begun here, and is not whole.
-    pub(crate) fn holds_part_of_copy(&self) -> bool {
-        fs::read_to_string(self.store.join("NEW")).is_ok_and(|what| what == Making::Copy.text())
+    /// Removes a file that says that the store is being made, which is there though it has been.
+    pub(crate) fn remove_stray_mark(&self) {
+        let new = self.store.join("NEW");
+        if new.exists() {
+            let removed = fs::remove_file(&new);
+            tracing::warn!(path = %new.display(), ?removed, "the store is whole; this file is not needed");
+        }
     }
 
     /// Makes a store, which is at `revision`: `fill` makes the log and the checkpoint.
@@ -141,6 +193,7 @@ impl Folder {
             sync(&self.path)
         };
         begin().map_err(OpenError::io(&self.store))?;
+        self.lock.take_store(&self.path, &self.store)?;
         let filled = fill(self)?;
         Watermark::create(&self.store.join("watermark"), revision)?;
         let format = self.store.join("FORMAT");
@@ -174,6 +227,11 @@ impl Folder {
         Ok(())
     }
 
+    /// The number of its format.
+    pub(crate) fn found_format(&self) -> Result<u32, OpenError> {
+        self.format(&self.store.join("FORMAT"))
+    }
+
     fn format(&self, path: &Path) -> Result<u32, OpenError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -193,6 +251,25 @@ impl Folder {
 
     pub(crate) fn watermark(&self) -> Result<Watermark, OpenError> {
         Watermark::open(&self.store.join("watermark"))
+    }
+
+    /// What the watermark says, without opening it for writing.
+    pub(crate) fn acknowledged(&self) -> Result<Revision, OpenError> {
+        let path = self.store.join("watermark");
+        match fs::read(&path) {
+            Ok(bytes) => Watermark::decode(&path, &bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(OpenError::damaged(&path, "the file is missing"))
+            }
+            Err(error) => Err(OpenError::io(&path)(error)),
+        }
+    }
+
+    /// Puts a new watermark in the place of one that cannot be read.
+    pub(crate) fn replace_watermark(&self, revision: Revision) -> Result<(), OpenError> {
+        let (path, new) = (self.store.join("watermark"), self.store.join("watermark.new"));
+        Watermark::create(&new, revision)?;
+        fs::rename(&new, &path).and_then(|()| sync(&self.store)).map_err(OpenError::io(&path))
     }
 
     /// Whether there is room to write, found out by writing.
@@ -257,12 +334,6 @@ fn write_at_start(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-fn this_process() -> String {
-    let program = std::env::current_exe().ok();
-    let name = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-    format!("process {} ({})", std::process::id(), name.as_deref().unwrap_or("unknown"))
-}
-
 /// The last revision that was acknowledged, in a file of its own.
 ///
 /// It is written after each synced batch, but not synced itself: it survives the process, and after
@@ -272,7 +343,6 @@ fn this_process() -> String {
 pub(crate) struct Watermark {
     path: PathBuf,
     file: File,
-    revision: Revision,
 }
 
 impl Watermark {
@@ -290,24 +360,23 @@ impl Watermark {
         };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(OpenError::io(path))?;
-        let revision = bytes
+        Self::decode(path, &bytes)?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    fn decode(path: &Path, bytes: &[u8]) -> Result<Revision, OpenError> {
+        bytes
             .first_chunk()
             .map(|number| Revision::new(u64::from_be_bytes(*number)))
-            .filter(|revision| Self::encode(*revision) == bytes[..])
-            .ok_or_else(|| OpenError::damaged(path, "it does not match its checksum"))?;
-        Ok(Self { path: path.to_owned(), file, revision })
+            .filter(|revision| Self::encode(*revision) == *bytes)
+            .ok_or_else(|| OpenError::damaged(path, "it does not match its checksum"))
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn revision(&self) -> Revision {
-        self.revision
-    }
-
     pub(crate) fn raise(&mut self, revision: Revision) -> io::Result<()> {
-        self.revision = revision;
         write_at_start(&mut self.file, &Self::encode(revision))
     }
 
@@ -406,7 +475,7 @@ mod tests {
         fs::write(&watermark, &whole).unwrap();
         let mut opened = folder.watermark().unwrap();
         opened.raise(Revision::new(99)).unwrap();
-        assert_eq!(folder.watermark().unwrap().revision(), Revision::new(99));
+        assert_eq!(folder.acknowledged().unwrap(), Revision::new(99));
     }
 
     #[test]
@@ -414,16 +483,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::lock(dir.path()).unwrap();
         fs::create_dir(dir.path().join("store")).unwrap();
-        assert!(!folder.holds_store());
+        assert_eq!(folder.content().unwrap(), Content::Nothing);
         fs::create_dir_all(dir.path().join("store/log/rubbish")).unwrap();
         fs::write(dir.path().join("store/NEW"), "").unwrap();
         fs::create_dir_all(dir.path().join("store.unfinished/log")).unwrap();
-        assert!(!folder.holds_store());
+        assert_eq!(folder.content().unwrap(), Content::Nothing);
         folder
             .create(Making::Empty, Revision::FIRST, |folder| {
                 fs::create_dir(folder.log()).map_err(OpenError::io(&folder.path))
             })
             .unwrap();
-        assert!(folder.holds_store() && !folder.log().join("rubbish").exists());
+        assert_eq!(folder.content().unwrap(), Content::Store);
+        assert!(!folder.log().join("rubbish").exists());
     }
 }

@@ -4,7 +4,8 @@
 //! - One process at a time. A second one is told who has the store.
 //! - What is damaged is refused or reported with the place, and left as it is. What is acknowledged is never
 //!   dropped in silence.
-//! - A full or failing disk makes writes fail and leaves reads working; when there is room again, so do writes.
+//! - A full or failing disk makes writes fail and leaves reads working; when there is room again, so do writes. On a full disk,
+//!   what deletes goes through all the same: some room is kept for it.
 //!
 //! It may not know what keys and values mean, and it starts nothing but its one writing thread, and one that gives back room
 //! now and then.
@@ -38,11 +39,15 @@ mod folder;
 mod heads;
 mod history;
 mod keys;
+mod lock;
 mod log;
 mod migrate;
 mod opened;
 mod options;
 mod record;
+mod repair;
+mod reserve;
+mod salvage;
 mod shared;
 mod store;
 mod view;
@@ -51,4 +56,6 @@ mod writer;
 pub use check::Report;
 pub use error::OpenError;
 pub use options::DiskOptions;
+pub use repair::{FolderReport, Repaired, check_folder, repair_folder};
+pub use salvage::{Fate, Lost, Progress};
 pub use store::DiskStore;

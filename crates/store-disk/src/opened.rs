@@ -10,11 +10,23 @@ use crate::{
     folder::{Folder, MIGRATIONS},
     heads::{Heads, State},
     keys::Keys,
+    lock::Access,
     log::{Expect, Log, Segments},
     options::DiskOptions,
     record::Totals,
     view::View,
 };
+
+/// No checkpoint says this.
+const NOTHING: (Revision, Revision) = (Revision::new(0), Revision::new(0));
+
+/// Files that could not be read, and follow from the log.
+#[derive(Default)]
+pub(crate) struct Lost {
+    /// What there is in the place of the checkpoint.
+    pub(crate) checkpoint: Option<Checkpoint>,
+    pub(crate) watermark: bool,
+}
 
 /// What there is to write to.
 pub(crate) struct Opened {
@@ -38,25 +50,72 @@ impl Opened {
         Ok(Self { log, heads, state, written_down: (state.oldest, state.swept), trouble: None })
     }
 
-    /// Opens a store that is there, if it holds all that had been acknowledged.
+    /// Opens a store that is there, if it holds all that had been acknowledged. What is damaged, but follows from the log, is made
+    /// again.
     pub(crate) fn open(folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
         folder.migrate(MIGRATIONS)?;
-        let acknowledged = folder.watermark()?.revision();
+        let (mut opened, lost) = Self::read(folder, options, Access::Write)?;
+        // It is sound: what was torn when it was last used can go, and what an older format has left behind.
+        // If not now, because the disk is full, then before the next write. It can be read all the same.
+        let mut prepared = opened.log.prepare();
+        if let Some(checkpoint) = lost.checkpoint {
+            let written = checkpoint.write(&folder.checkpoint(), &folder.log());
+            if written.is_err() {
+                opened.written_down = NOTHING;
+            }
+            prepared = prepared.and(written);
+        }
+        opened.trouble = prepared.err();
+        if lost.watermark {
+            folder.replace_watermark(opened.state.revision)?;
+        }
+        let engine = folder.engine();
+        if engine.exists() {
+            fs::remove_dir_all(&engine).map_err(OpenError::io(&engine))?;
+        }
+        opened.heads.show(opened.log.segments());
+        Ok(opened)
+    }
+
+    /// Reads a store without changing anything. Returns, too, which files follow from the log and have to be made again.
+    pub(crate) fn read(
+        folder: &Folder,
+        options: &DiskOptions,
+        access: Access,
+    ) -> Result<(Self, Lost), OpenError> {
+        let mut lost = Lost::default();
+        let acknowledged = match folder.acknowledged() {
+            Ok(acknowledged) => Some(acknowledged),
+            Err(OpenError::Damaged { path, reason }) => {
+                tracing::warn!(path = %path.display(), reason, "what was acknowledged last is found in the log");
+                lost.watermark = true;
+                None
+            }
+            Err(error) => return Err(error),
+        };
         let (log_path, checkpoint_path) = (folder.log(), folder.checkpoint());
-        let mut log = Log::open(&log_path, options.segment_bytes, acknowledged, Expect::Directory)?;
+        let log = Log::open(&log_path, options.segment_bytes, acknowledged, Expect::Directory, access)?;
         let segments = log.segments();
         let damaged = |error: Error| OpenError::damaged(&log_path, error.to_string());
         let (revision, totals) = end_of(&segments).map_err(damaged)?;
-        if revision < acknowledged {
+        if let Some(acknowledged) = acknowledged.filter(|acknowledged| revision < *acknowledged) {
             return Err(OpenError::damaged(
                 &log_path,
                 format!("it ends at revision {revision}, but revision {acknowledged} had been acknowledged"),
             ));
         }
-        let Checkpoint { oldest, swept, .. } = {
-            let checkpoint = Checkpoint::read(&checkpoint_path)?;
-            checkpoint.apply(&segments).map_err(|reason| OpenError::damaged(&checkpoint_path, reason))?;
-            checkpoint
+        let Checkpoint { oldest, swept, .. } = match Checkpoint::read(&checkpoint_path) {
+            Ok(checkpoint) => {
+                checkpoint.apply(&segments).map_err(|reason| OpenError::damaged(&checkpoint_path, reason))?;
+                checkpoint
+            }
+            Err(OpenError::Damaged { path, reason }) => {
+                tracing::warn!(path = %path.display(), reason, "what is dead is found in the log");
+                let checkpoint = Checkpoint::rebuild(&segments).map_err(damaged)?;
+                lost.checkpoint = Some(checkpoint.clone());
+                checkpoint
+            }
+            Err(error) => return Err(error),
         };
         let state = State { revision, oldest, swept, totals };
         if oldest > revision || swept > oldest {
@@ -69,23 +128,21 @@ impl Opened {
         }
         let (keys, found) = keys_of(&segments).map_err(damaged)?;
         if found != totals {
+            let why = match lost.checkpoint {
+                Some(_) => "; the checkpoint, which is damaged, knew which of them had been deleted",
+                None => "",
+            };
             return Err(OpenError::damaged(
                 &log_path,
                 format!(
-                    "there are {} keys with {} bytes, but the newest record says {} keys with {} bytes",
+                    "there are {} keys with {} bytes, but the newest record says {} keys with {} bytes{why}",
                     found.keys, found.bytes, totals.keys, totals.bytes
                 ),
             ));
         }
-        // It is sound: what was torn when it was last used can go, and what an older format has left behind.
-        // If not now, because the disk is full, then before the next write. It can be read all the same.
-        let trouble = log.prepare().err();
-        let engine = folder.engine();
-        if engine.exists() {
-            fs::remove_dir_all(&engine).map_err(OpenError::io(&engine))?;
-        }
-        let heads = Arc::new(Heads::new(keys, log.segments(), state));
-        Ok(Self { log, heads, state, written_down: (state.oldest, state.swept), trouble })
+        let heads = Arc::new(Heads::new(keys, segments, state));
+        let opened = Self { log, heads, state, written_down: (state.oldest, state.swept), trouble: None };
+        Ok((opened, lost))
     }
 
     pub(crate) fn view(&self) -> View {

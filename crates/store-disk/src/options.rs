@@ -14,6 +14,8 @@ pub struct DiskOptions {
     /// The log is in files of about so many bytes. The room of what nobody can read any more is given back a file at a
     /// time, and the last file is read when the store is opened.
     pub segment_bytes: u64,
+    /// So much room is kept for a full disk: deletions, and what leads to them, go through as long as it lasts. 0 keeps none.
+    pub reserve_bytes: u64,
     /// How many writes may wait for the disk; more of them wait outside.
     pub queued_writes: usize,
     /// After how long a write that the disk does not finish fails, its fate unknown.
@@ -28,6 +30,7 @@ impl Default for DiskOptions {
             history_revisions: 100_000,
             history_age: Duration::from_secs(10 * 60),
             segment_bytes: 32 << 20,
+            reserve_bytes: 4 << 20,
             queued_writes: 4096,
             stall: Duration::from_secs(30),
             feed: FeedOptions::default(),

@@ -21,7 +21,7 @@ use crate::{
     backup, check,
     check::Report,
     error::{OpenError, io_error},
-    folder::{Folder, Making, disk_bytes},
+    folder::{Content, Folder, Making, disk_bytes},
     opened::Opened,
     options::DiskOptions,
     shared::{Past, Shared},
@@ -55,20 +55,22 @@ impl DiskStore {
     /// This blocks for some milliseconds, longer for a large store: all keys are read, and the end of the log.
     pub fn open(env: Env, folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
         let folder = Folder::lock(folder.as_ref())?;
-        if folder.holds_part_of_copy() {
-            return Err(OpenError::Unsuitable {
-                folder: folder.path().to_owned(),
-                reason: "a backup into it did not come to its end; make it again, or remove the folder `store` to begin with \
-                         an empty one"
-                    .to_owned(),
-            });
-        }
-        let opened = if folder.holds_store() {
-            Opened::open(&folder, &options)?
-        } else {
-            folder.create(Making::Empty, Revision::FIRST, |folder| Opened::create(folder, &options))?
+        let opened = match folder.content()? {
+            Content::Store => Opened::open(&folder, &options)?,
+            Content::Nothing => {
+                folder.create(Making::Empty, Revision::FIRST, |folder| Opened::create(folder, &options))?
+            }
+            Content::PartOfCopy => {
+                return Err(OpenError::Unsuitable {
+                    folder: folder.path().to_owned(),
+                    reason: "a backup into it did not come to its end; make it again, or remove the folder `store` to begin \
+                             with an empty one"
+                        .to_owned(),
+                });
+            }
         };
         let watermark = folder.watermark()?;
+        folder.remove_stray_mark();
 
         let state = opened.state;
         let shared = Arc::new(Shared {
@@ -180,7 +182,9 @@ impl Store for DiskStore {
             Ok(())
         })?;
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Write(Write { txn, reply, permit }))?;
+        // It goes with the write: also if nobody waits for the answer any more, it is under way.
+        let under_way = self.shared.env.outside_work();
+        self.send(Command::Write(Write { txn, reply, permit, under_way }))?;
         self.answer(answer).await
     }
 
@@ -191,6 +195,7 @@ impl Store for DiskStore {
 
     async fn compact(&self, revision: Revision) -> Result<()> {
         let (reply, answer) = oneshot::channel();
+        let _under_way = self.shared.env.outside_work();
         self.send(Command::Compact(revision, reply))?;
         self.answer(answer).await
     }
@@ -210,8 +215,22 @@ impl Store for DiskStore {
         Ok(stats)
     }
 
+    async fn health(&self) -> Result<()> {
+        self.shared.read(|view| view.heads.log().check_in_place().map_err(|error| io_error(&error)))?;
+        let trouble = self.shared.trouble.lock().clone();
+        match trouble {
+            Some(error) => {
+                // Somebody may be waiting for this, and write nothing until then.
+                self.send(Command::Recover)?;
+                Err(error)
+            }
+            None => Ok(()),
+        }
+    }
+
     async fn close(&self) -> Result<()> {
         let (reply, answer) = oneshot::channel();
+        let _under_way = self.shared.env.outside_work();
         let closed = match self.send(Command::Close(reply)) {
             Ok(()) => self.answer(answer).await,
             Err(error) => Err(error),

@@ -5,6 +5,7 @@
 //! the acknowledgements.
 
 use std::{
+    io,
     ops::RangeInclusive,
     sync::{
         Arc, Weak,
@@ -15,21 +16,23 @@ use std::{
     time::Duration,
 };
 
-use k1s_env::{Env, Instant};
+use k1s_env::{Env, Instant, OutsideWork};
 use k1s_store::{Change, Error, Result, Revision, Txn};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::{
     batch::Batch,
     checkpoint::Checkpoint,
-    error::io_error,
+    error::{io_error, is_full},
     folder::{Folder, Watermark},
     history::History,
+    lock::is_gone,
     log::{
         Frame, Segment,
         clean::{self, Run},
     },
     opened::Opened,
+    reserve::Reserve,
     shared::Shared,
 };
 
@@ -59,6 +62,8 @@ pub(crate) enum Command {
     Compact(Revision, oneshot::Sender<Result<()>>),
     /// Segments of the log have been cleaned.
     Cleaned(Cleaned),
+    /// Somebody wants to know whether writes work again.
+    Recover,
     Close(oneshot::Sender<Result<()>>),
 }
 
@@ -67,6 +72,9 @@ pub(crate) struct Write {
     pub(crate) reply: oneshot::Sender<Result<Revision>>,
     /// Its place in the queue, free again when the write is answered.
     pub(crate) permit: OwnedSemaphorePermit,
+    /// A simulated clock waits for it. The last field: dropped when the write is answered.
+    #[expect(dead_code, reason = "it counts as long as it is there")]
+    pub(crate) under_way: OutsideWork,
 }
 
 pub(crate) struct Writer {
@@ -74,6 +82,7 @@ pub(crate) struct Writer {
     folder: Folder,
     watermark: Watermark,
     opened: Opened,
+    reserve: Reserve,
     /// The records of the batch that is being put together.
     frame: Frame,
     history: History,
@@ -83,16 +92,27 @@ pub(crate) struct Writer {
     commands: Weak<Sender<Command>>,
     /// The thread that cleans segments, if it is at work.
     cleaning: Option<Cleaning>,
-    /// Why the last batch failed, and when recovery was tried last.
-    failed: Option<(Error, Instant)>,
+    /// Why nothing can be written, if that is so.
+    failed: Option<Failure>,
     /// How many records were written since the history was swept last.
     unswept: usize,
     /// Compaction rests until then.
     resting: Option<Instant>,
+    /// Whether segments could not be cleaned: that is tried again, whatever else happens.
+    unclean: bool,
+    /// Whether that was for lack of room.
+    short_of_room: bool,
     /// A moving average of what a sync takes.
     sync_time: Duration,
     /// How many writes the next batch is likely to have, if it waits for them.
     likely_writes: usize,
+}
+
+/// Why nothing can be written.
+struct Failure {
+    error: Error,
+    /// When recovery was tried last. `None`: there is none, since the store's folder is not what the path shows any more.
+    tried: Option<Instant>,
 }
 
 struct Cleaning {
@@ -119,11 +139,16 @@ impl Writer {
     ) -> Self {
         let history = History::new(&shared.options, shared.env.now(), opened.state);
         let trouble = opened.trouble.as_ref().map(io_error);
+        let mut reserve = Reserve::open(&folder.reserve(), shared.options.reserve_bytes);
+        if let Err(error) = reserve.fill() {
+            tracing::warn!(folder = %folder.path().display(), %error, "no room can be kept for a full disk");
+        }
         let mut writer = Self {
             shared,
             folder,
             watermark,
             opened,
+            reserve,
             frame: Frame::default(),
             history,
             queue,
@@ -132,12 +157,14 @@ impl Writer {
             failed: None,
             unswept: 0,
             resting: None,
+            unclean: false,
+            short_of_room: false,
             sync_time: Duration::ZERO,
             likely_writes: 1,
         };
         if let Some(error) = trouble {
             tracing::error!(folder = %writer.folder.path().display(), %error, "the store is open, but cannot be written to");
-            writer.fail(error);
+            writer.fail(error, false);
         }
         writer
     }
@@ -175,11 +202,11 @@ impl Writer {
             return Ok(command);
         }
         let now = self.shared.env.now();
-        let due = match (&self.failed, self.resting) {
+        let due = match self.resting {
             // The next write sees to it.
-            (Some(_), _) => None,
-            (None, Some(until)) if until > now => Some(until - now),
-            (None, _) => self.history.due(&self.opened.state, now),
+            _ if self.is_blocked() => None,
+            Some(until) if until > now => Some(until - now),
+            _ => self.history.due(&self.opened.state, now),
         };
         match due {
             None => self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -246,37 +273,56 @@ impl Writer {
                 let _ = reply.send(done);
             }
             Command::Cleaned(cleaned) => self.finish_cleaning(cleaned),
+            Command::Recover => drop(self.ready()),
             Command::Write(write) => self.write(vec![write]),
         }
         None
     }
 
-    fn write(&mut self, writes: Vec<Write>) {
+    fn write(&mut self, mut writes: Vec<Write>) {
+        let mut from_reserve = false;
         if let Err(error) = self.ready() {
-            refuse(writes, &error);
-            return;
+            // On a full disk, what gives room back goes through.
+            let frugal =
+                writes.extract_if(.., |write| self.is_full() && self.is_frugal(&write.txn)).collect();
+            refuse(std::mem::replace(&mut writes, frugal), &error);
+            from_reserve = true;
         }
-        let opened = &mut self.opened;
-        let view = Arc::new(opened.view());
-        let mut batch = Batch::new(&mut self.frame, view, opened.state, writes.len());
+        let refused = self.commit(writes, from_reserve);
+        self.commit(refused, true);
+    }
+
+    /// Writes a batch. Returns what failed for lack of room, and may use the reserve.
+    fn commit(&mut self, writes: Vec<Write>, from_reserve: bool) -> Vec<Write> {
+        let mut refused = Vec::new();
+        if writes.is_empty() {
+            return refused;
+        }
+        let view = Arc::new(self.opened.view());
+        let mut batch = Batch::new(&mut self.frame, view, self.opened.state, writes.len());
         for write in writes {
             batch.add(&self.shared, write);
         }
         let Batch { state, heads, changes, mut answers, .. } = batch;
         if !changes.is_empty() {
             let began = self.shared.env.now();
-            match opened.log.append(&mut self.frame) {
+            let appended = if from_reserve {
+                self.append_from_reserve()
+            } else {
+                self.opened.log.append(&mut self.frame)
+            };
+            match appended {
                 Ok(()) => {
                     self.sync_time = (self.sync_time * 7 + (self.shared.env.now() - began)) / 8;
-                    opened.heads.note(&heads, opened.log.segments(), state);
-                    opened.state = state;
+                    self.opened.heads.note(&heads, self.opened.log.segments(), state);
+                    self.opened.state = state;
                     self.unswept += heads.len();
                     self.publish(changes);
                 }
                 Err(error) => {
                     tracing::error!(folder = %self.folder.path().display(), %error, "a write to disk failed");
-                    let taken_back = opened.log.take_back();
-                    let mut answer = self.fail(io_error(&error));
+                    let taken_back = self.opened.log.take_back();
+                    let mut answer = self.fail_by(&error);
                     if taken_back.is_err() {
                         // It may be on disk, whole. If the next who opens the store finds it there, it has happened.
                         answer = Error::outcome_unknown(format!("I/O error: {error}"));
@@ -284,6 +330,12 @@ impl Writer {
                     // Also what was refused was judged on writes that did not happen.
                     for (_, given) in &mut answers {
                         *given = Err(answer.clone());
+                    }
+                    if taken_back.is_ok() && !from_reserve && self.is_full() {
+                        let again = answers.extract_if(.., |(write, _)| {
+                            !write.txn.ops().is_empty() && self.is_frugal(&write.txn)
+                        });
+                        refused = again.map(|(write, _)| write).collect();
                     }
                 }
             }
@@ -293,6 +345,39 @@ impl Writer {
             // Whoever does not wait any more has given up on the answer, not on the write.
             let _ = write.reply.send(answer);
         }
+        refused
+    }
+
+    /// Writes a batch for which there is no room but the reserve.
+    fn append_from_reserve(&mut self) -> io::Result<()> {
+        loop {
+            let log = &mut self.opened.log;
+            let appended = log.prepare().and_then(|()| log.append_tightly(&mut self.frame));
+            match appended {
+                Err(error) if is_full(&error) => {
+                    let _ = log.take_back();
+                    if !self.reserve.release(0) {
+                        return Err(error);
+                    }
+                }
+                appended => return appended,
+            }
+        }
+    }
+
+    /// Whether a transaction may use the reserve.
+    fn is_frugal(&self, txn: &Txn) -> bool {
+        self.reserve.serves(txn, &self.opened.heads)
+    }
+
+    /// Whether nothing can be written because the disk is full.
+    fn is_full(&self) -> bool {
+        matches!(&self.failed, Some(Failure { error: Error::Full { .. }, tried: Some(_) }))
+    }
+
+    /// Whether nothing can be written, for another reason.
+    fn is_blocked(&self) -> bool {
+        self.failed.is_some() && !self.is_full()
     }
 
     fn publish(&mut self, changes: Vec<(Arc<Change>, bool)>) {
@@ -303,24 +388,49 @@ impl Writer {
         self.shared.feed.publish_with(changes, || self.shared.view.store(Some(view)));
     }
 
-    fn fail(&mut self, error: Error) -> Error {
+    fn fail_by(&mut self, error: &io::Error) -> Error {
+        self.fail(io_error(error), is_gone(error))
+    }
+
+    /// `for_good`: until the store is opened again.
+    fn fail(&mut self, error: Error, for_good: bool) -> Error {
         *self.shared.trouble.lock() = Some(error.clone());
-        self.failed = Some((error.clone(), self.shared.env.now()));
+        let tried = (!for_good).then(|| self.shared.env.now());
+        self.failed = Some(Failure { error: error.clone(), tried });
         error
+    }
+
+    /// Fails if the store's folder is not what the path shows any more, and then for ever: whatever is there now, nothing of it
+    /// may be touched.
+    fn check_in_place(&mut self) -> Result<()> {
+        match (self.opened.log.check_in_place(), &self.failed) {
+            (_, Some(Failure { error, tried: None })) => Err(error.clone()),
+            (Err(error), _) if is_gone(&error) => {
+                tracing::error!(folder = %self.folder.path().display(), %error, "the store is gone");
+                Err(self.fail_by(&error))
+            }
+            (Err(error), _) => Err(io_error(&error)),
+            (Ok(()), _) => Ok(()),
+        }
     }
 
     /// Whether writes can be made; after a failure, tries to bring that about: what was never acknowledged is removed from the
     /// log.
     fn ready(&mut self) -> Result<()> {
-        let Some((error, tried)) = &mut self.failed else { return Ok(()) };
+        let Some(Failure { error, tried }) = &self.failed else { return Ok(()) };
         let now = self.shared.env.now();
-        if now - *tried < RECOVERY_PAUSE {
+        if tried.is_none_or(|tried| now - tried < RECOVERY_PAUSE) {
             return Err(error.clone());
         }
         // Whatever is in the way of it goes first.
-        let mended = self.opened.log.prepare().and_then(|()| self.folder.probe());
+        let log = &mut self.opened.log;
+        let mended = log
+            .check_in_place()
+            .and_then(|()| log.prepare())
+            .and_then(|()| self.reserve.fill())
+            .and_then(|()| self.folder.probe());
         if let Err(error) = mended {
-            return Err(self.fail(io_error(&error)));
+            return Err(self.fail_by(&error));
         }
         tracing::info!(folder = %self.folder.path().display(), "writing to disk works again");
         self.failed = None;
@@ -336,7 +446,9 @@ impl Writer {
         }
         // Who asks for it can count on it, also if it is so already, but could not be written down yet.
         if revision > self.opened.written_down.0 {
-            self.ready()?;
+            if let (Err(error), true) = (self.ready(), self.is_blocked()) {
+                return Err(error);
+            }
             if revision > state.oldest {
                 self.sweep(revision)?;
             }
@@ -354,11 +466,12 @@ impl Writer {
         let now = self.shared.env.now();
         let state = self.opened.state;
         self.history.note(state.revision, now);
-        if self.failed.is_some() || self.resting.is_some_and(|until| until > now) {
+        if self.is_blocked() || self.resting.is_some_and(|until| until > now) {
             return;
         }
+        self.resting = None;
         let oldest = self.history.bound(&state, now).max(state.oldest);
-        if oldest > state.oldest || self.history.unswept(&state) {
+        if self.unclean || oldest > state.oldest || self.history.unswept(&state) {
             let done = self.sweep(oldest).and_then(|()| {
                 if self.opened.state.swept.get() - self.opened.written_down.1.get() >= CHECKPOINT {
                     self.checkpoint()?;
@@ -374,6 +487,7 @@ impl Writer {
     /// Leaves the history alone for a while.
     fn rest(&mut self, what: &str, error: &Error) {
         tracing::warn!(folder = %self.folder.path().display(), %error, "{what}");
+        self.unclean = true;
         self.resting = Some(self.shared.env.now() + COMPACTION_PAUSE);
     }
 
@@ -398,10 +512,16 @@ impl Writer {
         let opened = &mut self.opened;
         let (oldest, swept) = (opened.state.oldest, opened.state.swept);
         if opened.written_down != (oldest, swept) {
+            opened.log.check_in_place().map_err(|error| io_error(&error))?;
             let checkpoint = Checkpoint::new(oldest, swept, &opened.log.segments());
-            checkpoint
-                .write(&self.folder.checkpoint(), &self.folder.log())
-                .map_err(|error| io_error(&error))?;
+            loop {
+                match checkpoint.write(&self.folder.checkpoint(), &self.folder.log()) {
+                    Ok(()) => break,
+                    // It leads to room.
+                    Err(error) if is_full(&error) && self.reserve.release(0) => {}
+                    Err(error) => return Err(io_error(&error)),
+                }
+            }
             opened.written_down = (oldest, swept);
         }
         Ok(())
@@ -413,8 +533,18 @@ impl Writer {
         if self.cleaning.is_some() {
             return Ok(());
         }
+        self.check_in_place()?;
         let segments = self.opened.log.segments();
-        let Some(run) = clean::choose(&segments, self.shared.options.segment_bytes) else { return Ok(()) };
+        self.unclean = false;
+        let mut largest = self.shared.options.segment_bytes;
+        if self.is_full() || self.short_of_room {
+            // There is no more room for a copy than this.
+            largest = largest.min(self.reserve.left() / 2);
+        }
+        let Some(run) = clean::choose(&segments, largest) else { return Ok(()) };
+        if self.is_full() || self.short_of_room {
+            self.reserve.release(largest);
+        }
         self.checkpoint()?;
         let swept = self.opened.state.swept;
         let stop = Arc::new(AtomicBool::new(false));
@@ -440,8 +570,7 @@ impl Writer {
     /// Puts a cleaned segment into its place.
     fn finish_cleaning(&mut self, Cleaned { run, copy, stop }: Cleaned) {
         // One that was stopped has come too late.
-        if self.cleaning.take_if(|cleaning| Arc::ptr_eq(&cleaning.stop, &stop)).is_none()
-            || self.failed.is_some()
+        if self.cleaning.take_if(|cleaning| Arc::ptr_eq(&cleaning.stop, &stop)).is_none() || self.is_blocked()
         {
             if let (Ok(Some(copy)), None) = (&copy, &self.cleaning) {
                 copy.discard();
@@ -451,8 +580,20 @@ impl Writer {
         let copy = match copy {
             Ok(Some(copy)) => copy,
             Ok(None) => return,
+            Err(Error::Full { .. }) if !self.short_of_room => {
+                // Less at a time, in what is kept for this.
+                self.short_of_room = true;
+                if let Err(error) = self.clean() {
+                    self.rest("compaction failed", &error);
+                }
+                return;
+            }
             Err(error) => return self.rest("segments could not be cleaned", &error),
         };
+        self.short_of_room = false;
+        if let Err(error) = self.check_in_place() {
+            return self.rest("segments could not be cleaned", &error);
+        }
         // What died since it was copied is in it still.
         copy.set_dead(clean::died_since(&run));
         if let Err(error) = self.opened.log.replace(&run.segments, copy) {
@@ -476,13 +617,13 @@ impl Writer {
         if let (Some(_), Err(error)) = (&self.failed, self.opened.log.take_back()) {
             tracing::warn!(folder = %self.folder.path().display(), %error, "a write that failed may be on disk");
         }
-        let written_down = self.checkpoint();
+        let written_down = self.check_in_place().and_then(|()| self.checkpoint());
         let mut closing = Vec::new();
         while let Ok(command) = self.queue.try_recv() {
             match command {
                 Command::Write(write) => drop(write.reply.send(Err(Error::Closed))),
                 Command::Compact(_, reply) => drop(reply.send(Err(Error::Closed))),
-                Command::Cleaned(..) => {}
+                Command::Cleaned(..) | Command::Recover => {}
                 Command::Close(reply) => closing.push(reply),
             }
         }

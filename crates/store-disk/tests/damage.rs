@@ -1,8 +1,10 @@
-//! Damaged, truncated and missing files: refused or reported, never a panic, never silent loss.
+//! Damaged, truncated and missing files: made again, refused or reported, never a panic, never silent loss; and what a repair
+//! saves.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::{
+    collections::{BTreeMap, HashMap},
     fs,
     io::{Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
@@ -14,11 +16,19 @@ use k1s_env::Env;
 use k1s_store::{
     Error, KeyValue, Precondition, Range, Revision, Store, Txn, WatchRequest, feed::FeedOptions,
 };
-use k1s_store_disk::{DiskOptions, DiskStore, OpenError};
+use k1s_store_disk::{
+    DiskOptions, DiskStore, Fate as LostFate, FolderReport, Lost, OpenError, Repaired, check_folder,
+    repair_folder,
+};
 
 /// Small segments, so that a store of a few hundred kilobytes has several of everything.
 fn options() -> DiskOptions {
-    DiskOptions { segment_bytes: 64 << 10, history_revisions: 200, ..DiskOptions::default() }
+    DiskOptions {
+        segment_bytes: 64 << 10,
+        history_revisions: 200,
+        reserve_bytes: 0,
+        ..DiskOptions::default()
+    }
 }
 
 fn open(folder: &Path) -> Result<DiskStore, OpenError> {
@@ -31,28 +41,107 @@ fn value(env: &Env) -> Bytes {
     value.into()
 }
 
+/// What a store has, and has had.
+#[derive(Default)]
+struct Model {
+    entries: Vec<KeyValue>,
+    /// When each key was changed last.
+    changed: BTreeMap<Bytes, Revision>,
+    values: HashMap<(Bytes, Revision), Bytes>,
+}
+
 /// A store with history, deletions and compaction behind it, and what is in it.
-async fn filled(folder: &Path) -> Vec<KeyValue> {
+async fn filled(folder: &Path) -> Model {
     let (random, _clock) = Env::simulated(7);
     let store = open(folder).unwrap();
+    let mut model = Model::default();
     for i in 0..1500 {
-        let key = format!("/objects/{:03}", random.random_below(300));
-        let txn = match random.random_below(8) {
-            0 => Txn::new().delete(key, Precondition::Any),
-            1 => Txn::new().put(key, value(&random), Precondition::Any).put(
-                format!("/pairs/{i}"),
-                value(&random),
-                Precondition::Any,
-            ),
-            _ => Txn::new().put(key, value(&random), Precondition::Any),
+        let key = Bytes::from(format!("/objects/{:03}", random.random_below(300)));
+        let first = value(&random);
+        let (deletes, pair) = match random.random_below(8) {
+            0 => (true, None),
+            1 => (false, Some((Bytes::from(format!("/pairs/{i}")), value(&random)))),
+            _ => (false, None),
         };
-        store.txn(txn).await.unwrap();
+        let mut txn = if deletes {
+            Txn::new().delete(key.clone(), Precondition::Any)
+        } else {
+            Txn::new().put(key.clone(), first.clone(), Precondition::Any)
+        };
+        if let Some((key, value)) = &pair {
+            txn = txn.put(key.clone(), value.clone(), Precondition::Any);
+        }
+        let before = store.revision().await.unwrap();
+        let revision = store.txn(txn).await.unwrap();
+        if revision > before {
+            for (key, value) in pair.into_iter().chain([(key, first)]) {
+                model.changed.insert(key.clone(), revision);
+                model.values.insert((key, revision), value);
+            }
+        }
     }
-    let entries = store.range(Range::default()).await.unwrap().entries;
+    model.entries = store.range(Range::default()).await.unwrap().entries;
     let report = store.check().await.unwrap();
     assert!(report.is_sound(), "{report:?}");
     store.close().await.unwrap();
-    entries
+    model
+}
+
+/// Repairs a damaged store. What comes out can be used, has everything that is not damaged, and everything else is named.
+async fn repaired(folder: &Path, model: &Model, damage: &str) -> Option<FolderReport> {
+    let before: Vec<_> =
+        files(&folder.join("store")).into_iter().map(|path| fs::read(path).unwrap()).collect();
+    let checked = match check_folder(folder, &mut |_| {}) {
+        Err(OpenError::NewerFormat { .. }) => return None,
+        checked => checked.unwrap_or_else(|error| panic!("{damage}: {error}")),
+    };
+    let done = repair_folder(folder, None, &mut |_| {}).unwrap_or_else(|error| panic!("{damage}: {error}"));
+    let report = match done {
+        Repaired::Sound(report) => report,
+        Repaired::Saved { report, store, damaged } => {
+            assert_eq!((store, damaged.clone()), (folder.join("store"), folder.join("store.damaged-1")));
+            let kept: Vec<_> = files(&damaged).into_iter().map(|path| fs::read(path).unwrap()).collect();
+            assert!(kept == before, "{damage}: the damaged store is kept as it was");
+            report
+        }
+        other => panic!("{damage}: {other:?}"),
+    };
+    assert_eq!(report, checked, "{damage}: a check says what a repair does");
+    let store = open(folder).unwrap_or_else(|error| panic!("{damage}: {error}"));
+    let sound = store.check().await.unwrap();
+    assert!(sound.is_sound(), "{damage}: {sound:?}");
+    let newest = *model.changed.values().max().unwrap();
+    if !report.is_sound() {
+        assert!(store.revision().await.unwrap() > newest, "{damage}: a revision is used twice");
+    }
+    let found = store.range(Range::default()).await.unwrap().entries;
+    let named = |key: &Bytes, lost: &Lost| {
+        let changed = model.changed[key];
+        lost.key.as_ref().map_or((lost.first..=lost.last).contains(&changed), |lost| lost == key)
+    };
+    let found: BTreeMap<_, _> = found.into_iter().map(|entry| (entry.key.clone(), entry)).collect();
+    for expected in &model.entries {
+        if found.get(&expected.key) != Some(expected) {
+            let named = report.lost.iter().any(|lost| named(&expected.key, lost));
+            assert!(named, "{damage}: {:?} is not what it was: {report:#?}", expected.key);
+        }
+    }
+    for (key, entry) in &found {
+        assert_eq!(model.values.get(&(key.clone(), entry.revision)), Some(&entry.value), "{damage}: made up");
+        if !model.entries.iter().any(|expected| expected.key == *key) {
+            let named = report.lost.iter().any(|lost| named(key, lost));
+            assert!(named, "{damage}: {key:?} had been deleted: {report:#?}");
+        }
+    }
+    // And what is said to be lost is: no more than that.
+    for lost in &report.lost {
+        if let (Some(key), LostFate::Gone) = (&lost.key, lost.fate) {
+            assert!(!found.contains_key(key), "{damage}: {lost}");
+        }
+    }
+    store.txn(Txn::new().put("/new", "1", Precondition::Absent)).await.unwrap();
+    store.close().await.unwrap();
+    Some(report)
 }
 
 /// Bytes up to the last that is not zero.
@@ -66,7 +155,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files(&path));
-        } else if path.file_name().is_some_and(|name| !name.eq_ignore_ascii_case("lock")) {
+        } else if path.file_name().is_some_and(|name| name != "LOCK" && name != "reserve") {
             found.push(path);
         }
     }
@@ -112,15 +201,16 @@ async fn fate(folder: &Path, expected: &[KeyValue], damage: &str) -> Fate {
 async fn any_damaged_file_is_refused_or_reported_or_nothing_is_lost() {
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
-    let expected = filled(&whole).await;
+    let model = filled(&whole).await;
     let (random, _clock) = Env::simulated(11);
     let mut fates = Vec::new();
+    let (mut repairs, mut named) = (0, 0);
     for file in files(&whole) {
         let name = file.strip_prefix(&whole).unwrap().to_owned();
         let bytes = fs::read(&file).unwrap();
         let written = written(&bytes);
         let mut damages: Vec<(String, Option<Vec<u8>>)> = vec![("is gone".to_owned(), None)];
-        for _ in 0..6 {
+        for _ in 0..4 {
             let at = random.random_below(written.max(1)) as usize;
             let mut flipped = bytes.clone();
             if let Some(byte) = flipped.get_mut(at) {
@@ -142,9 +232,23 @@ async fn any_damaged_file_is_refused_or_reported_or_nothing_is_lost() {
                 None => fs::remove_file(folder.join(&name)).unwrap(),
             }
             let damage = format!("{} {damage}", name.display());
-            let fate = fate(&folder, &expected, &damage).await;
+            let is_log = name.starts_with("store/log");
+            // Each second one, and not after it was opened: that makes some things again.
+            let report = if number % 2 == 1 { repaired(&folder, &model, &damage).await } else { None };
+            if let Some(report) = report {
+                let of_these = report.lost.len();
+                println!("repaired: {damage}: {} problems, {of_these} lost", report.problems.len());
+                if is_log && damage.contains("flipped") {
+                    assert!(of_these <= 2, "{damage}: one bit: {report:#?}");
+                }
+                repairs += 1;
+                named += of_these;
+                fs::remove_dir_all(&folder).unwrap();
+                continue;
+            }
+            let fate = fate(&folder, &model.entries, &damage).await;
             println!("{fate:?}: {damage}");
-            if number == 0 {
+            if number == 0 && (is_log || name.ends_with("FORMAT")) {
                 assert_ne!(fate, Fate::Harmless, "{damage}, and nobody noticed");
             }
             fates.push(fate);
@@ -160,6 +264,122 @@ async fn any_damaged_file_is_refused_or_reported_or_nothing_is_lost() {
         count(Fate::Harmless)
     );
     assert!(count(Fate::Refused) > 0 && count(Fate::Reported) > 0);
+    assert!(repairs > 20 && named > 0, "{repairs} repairs, {named} lost");
+}
+
+/// Files that follow from the log are made again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_follows_from_the_log_is_made_again_when_the_store_is_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole");
+    let model = filled(&whole).await;
+    let log = files(&whole.join("store/log"));
+    let full = &log[..log.len() - 1];
+    for (name, place) in [
+        ("store/watermark".to_owned(), Some(3)),
+        ("store/watermark".to_owned(), None),
+        (format!("store/log/{}", full[0].file_name().unwrap().display()), Some(20)),
+        (format!("store/log/{}", full[full.len() - 1].file_name().unwrap().display()), Some(200)),
+    ] {
+        let folder = dir.path().join("damaged");
+        copy(&whole, &folder);
+        let path = folder.join(&name);
+        match place {
+            Some(from_end) => {
+                let mut bytes = fs::read(&path).unwrap();
+                let at = bytes.len() - from_end;
+                bytes[at] ^= 4;
+                fs::write(&path, bytes).unwrap();
+            }
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let report = check_folder(&folder, &mut |_| {}).unwrap();
+        assert!(!report.is_sound() && report.lost.is_empty(), "{name}: {report:?}");
+        for _ in 0..2 {
+            let store = open(&folder).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(store.check().await.unwrap().is_sound(), "{name}");
+            assert_eq!(store.range(Range::default()).await.unwrap().entries, model.entries, "{name}");
+            store.close().await.unwrap();
+        }
+        assert!(check_folder(&folder, &mut |_| {}).unwrap().is_sound(), "{name}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_is_made_again_if_the_log_tells_all_that_it_did() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path()).unwrap();
+    let mut last = Revision::FIRST;
+    for i in 0..3000 {
+        let key = format!("/{:02}", i % 40);
+        last = store.txn(Txn::new().put(key, vec![b'x'; 200], Precondition::Any)).await.unwrap();
+    }
+    let expected = store.range(Range::default()).await.unwrap();
+    store.close().await.unwrap();
+    for damage in ["", "k1s state\n and nothing else"] {
+        fs::write(dir.path().join("store/checkpoint"), damage).unwrap();
+        let store = open(dir.path()).unwrap();
+        assert_eq!(store.range(Range::default()).await.unwrap(), expected);
+        let report = store.check().await.unwrap();
+        assert!(report.is_sound(), "{report:?}");
+        assert!(report.oldest < last, "the history is there");
+        store.close().await.unwrap();
+    }
+}
+
+/// The folder of a server has other things in it; a repair can be asked to write somewhere else; and it can be interrupted.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repair_takes_either_folder_writes_elsewhere_and_can_be_finished() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("data");
+    let quiet = &mut |_: k1s_store_disk::Progress| {};
+    let store = open(&folder).unwrap();
+    for key in ["/a", "/b", "/c"] {
+        store.create(key.into(), vec![b'x'; 300].into()).await.unwrap();
+    }
+    let in_use = check_folder(&folder, quiet).unwrap_err();
+    assert!(matches!(in_use, OpenError::Locked { .. }), "{in_use}");
+    store.close().await.unwrap();
+    assert!(matches!(repair_folder(&folder, None, quiet).unwrap(), Repaired::Sound(_)));
+
+    // In the value of the second.
+    let segment = folder.join("store/log/000000000001.log");
+    let mut bytes = fs::read(&segment).unwrap();
+    let second = memchr::memmem::find_iter(&bytes, b"\x02rec").nth(1).unwrap();
+    bytes[second + 200] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+    open(&folder).unwrap_err();
+    for name in ["", "store"] {
+        let report = check_folder(folder.join(name), quiet).unwrap();
+        assert_eq!(
+            report.lost.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["key \"/b\", revision 3: lost"]
+        );
+    }
+    let output = dir.path().join("output");
+    repair_folder(folder.join("store"), Some(&output), quiet).unwrap();
+    assert!(fs::read(&segment).unwrap() == bytes, "nothing was changed");
+    let keys = async |folder: &Path| {
+        let store = open(folder).unwrap();
+        let entries = store.range(Range::default()).await.unwrap().entries;
+        store.close().await.unwrap();
+        entries.into_iter().map(|entry| String::from_utf8(entry.key.to_vec()).unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&output).await, ["/a", "/c"]);
+    let again = repair_folder(&folder, Some(&output), quiet).unwrap_err().to_string();
+    assert!(again.contains("there is a store already"), "{again}");
+
+    repair_folder(&folder, None, quiet).unwrap();
+    assert_eq!(keys(&folder).await, ["/a", "/c"]);
+    // As if the process had ended between the last two steps: no empty store is made, and the repair goes on.
+    fs::rename(folder.join("store"), folder.join("store.repaired")).unwrap();
+    let refused = open(&folder).unwrap_err().to_string();
+    assert!(refused.contains("a repair of the store was interrupted"), "{refused}");
+    assert!(matches!(repair_folder(&folder, None, quiet).unwrap(), Repaired::Finished { .. }));
+    assert_eq!(keys(&folder).await, ["/a", "/c"]);
+    let nothing = check_folder(dir.path(), quiet).unwrap_err().to_string();
+    assert!(nothing.contains("there is no store in it"), "{nothing}");
 }
 
 /// Flips a bit of the pointer in front of record `number` in the first segment.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{fs, path::Path, sync::Arc, time::Duration};
 
 use k1s_env::Env;
 use k1s_store::{Error, Precondition, Range, Revision, Store, Txn};
@@ -214,4 +214,118 @@ async fn wait_for(is_so: impl AsyncFn() -> bool) {
         }
     };
     env.timeout(Duration::from_secs(60), waiting).await.expect("it is so in time");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lock_file_that_is_removed_lets_nobody_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path()).unwrap();
+    put(&store, "/a", "1").await;
+    fs::remove_file(folder.path().join("LOCK")).unwrap();
+    let error = open(folder.path()).unwrap_err();
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    put(&store, "/a", "2").await;
+    // Also under another name, as a whole or without what is around it.
+    let dir = tempfile::tempdir().unwrap();
+    let moved = dir.path().join("moved");
+    fs::rename(folder.path(), &moved).unwrap();
+    let error = open(&moved).unwrap_err();
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    let elsewhere = dir.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::rename(moved.join("store"), elsewhere.join("store")).unwrap();
+    let error = open(&elsewhere).unwrap_err();
+    assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    store.close().await.unwrap();
+    assert_eq!(open(&elsewhere).unwrap().get(b"/a", None).await.unwrap().entry.unwrap().value, "2");
+}
+
+/// An older version of this program looks at nothing but the file.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_only_the_lock_file_is_respected() {
+    let folder = tempfile::tempdir().unwrap();
+    open(folder.path()).unwrap().close().await.unwrap();
+    let path = folder.path().join("LOCK");
+    let held = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    held.lock().unwrap();
+    fs::write(&path, "process 1 (an older one)").unwrap();
+    let error = open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("in use by process 1 (an older one)"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_removed_moved_or_replaced_is_not_written_to_any_more() {
+    let copy = |from: &Path, to: &Path| {
+        for name in ["", "store", "store/log"] {
+            fs::create_dir_all(to.join(name)).unwrap();
+            for entry in fs::read_dir(from.join(name)).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_file() {
+                    fs::copy(&path, to.join(name).join(path.file_name().unwrap())).unwrap();
+                }
+            }
+        }
+    };
+    type Harm<'a> = &'a dyn Fn(&Path, &Path);
+    let harms: [(&str, Harm<'_>); 5] = [
+        ("the folder was removed", &|folder, _| fs::remove_dir_all(folder).unwrap()),
+        ("the folder was moved", &|folder, other| fs::rename(folder, other).unwrap()),
+        ("the store was moved", &|folder, other| fs::rename(folder.join("store"), other).unwrap()),
+        ("a segment was removed", &|folder, _| {
+            fs::remove_file(folder.join("store/log/000000000001.log")).unwrap();
+        }),
+        ("the folder was replaced by a copy", &|folder, other| {
+            copy(folder, &other.with_extension("copy"));
+            fs::rename(folder, other).unwrap();
+            fs::rename(other.with_extension("copy"), folder).unwrap();
+        }),
+    ];
+    for (name, harm) in harms {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("data");
+        let store = open(&folder).unwrap();
+        let kept = put(&store, "/a", "1").await;
+        harm(&folder, &dir.path().join("other"));
+        let before = fs::read(folder.join("store/checkpoint")).ok();
+        for _ in 0..2 {
+            let error = store.create("/b".into(), "2".into()).await.unwrap_err().to_string();
+            assert!(
+                error.contains("was removed, moved or replaced while the store was open"),
+                "{name}: {error}"
+            );
+        }
+        assert!(
+            store.stats().await.is_ok_and(|stats| stats.degraded.is_some()) || !folder.join("store").exists()
+        );
+        // It can be read, and what is in its place now is left alone.
+        assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "1", "{name}");
+        store.compact(kept).await.unwrap_err();
+        store.close().await.unwrap();
+        assert_eq!(fs::read(folder.join("store/checkpoint")).ok(), before, "{name}");
+        if dir.path().join("other/store").exists() {
+            let moved = open(&dir.path().join("other")).unwrap();
+            assert_eq!(moved.revision().await.unwrap(), kept, "{name}: a write that was refused is there");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stray_mark_of_a_store_that_is_being_made_deletes_nothing() {
+    for text in ["", "this store is being made\n", "this copy of a store is being made\n"] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path()).unwrap();
+        put(&store, "/a", "1").await;
+        store.close().await.unwrap();
+        let mark = folder.path().join("store/NEW");
+        fs::write(&mark, text).unwrap();
+        let store = open(folder.path()).unwrap();
+        assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "1");
+        assert!(!mark.exists());
+        store.close().await.unwrap();
+        // Not even if it is the only sign of what this is.
+        fs::write(&mark, text).unwrap();
+        fs::remove_file(folder.path().join("store/FORMAT")).unwrap();
+        open(folder.path()).unwrap_err();
+        assert!(folder.path().join("store/log/000000000001.log").exists());
+    }
 }

@@ -78,6 +78,10 @@ impl EtcdStore {
 
 #[async_trait]
 impl Store for EtcdStore {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     async fn revision(&self) -> Result<Revision> {
         let shared = self.shared();
         shared.check_open()?;
@@ -188,6 +192,20 @@ impl Store for EtcdStore {
         stats.watches = shared.feed.watches() as u64;
         stats.degraded = (!status.errors.is_empty()).then(|| status.errors.join("; "));
         Ok(stats)
+    }
+
+    async fn health(&self) -> Result<()> {
+        let shared = self.shared();
+        shared.check_open()?;
+        let status: proto::StatusResponse =
+            shared.requests.read(proto::STATUS, &proto::StatusRequest {}).await.map_err(Failure::of_read)?;
+        match &status.errors[..] {
+            [] => Ok(()),
+            errors if errors.iter().any(|error| error.contains("NOSPACE")) => {
+                Err(Error::Full { reason: errors.join("; ") })
+            }
+            errors => Err(Error::unavailable(errors.join("; "))),
+        }
     }
 
     async fn close(&self) -> Result<()> {

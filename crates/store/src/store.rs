@@ -42,9 +42,21 @@ pub trait Store: Send + Sync + 'static {
     /// What the store says about itself.
     async fn stats(&self) -> Result<Stats>;
 
+    /// Whether the store answers and takes writes, as far as can be told without writing; the error says why not. It is cheap: a
+    /// readiness check asks for it every few seconds.
+    async fn health(&self) -> Result<()> {
+        self.revision().await.map(|_| ())
+    }
+
     /// Closes the store: what is acknowledged is safe, watches end, and later calls fail with
     /// [`Error::Closed`](crate::Error::Closed). Closing twice is fine.
     async fn close(&self) -> Result<()>;
+
+    /// Whether other processes may use the same data at the same time. What only one of them may do is then a matter of an
+    /// election.
+    fn is_shared(&self) -> bool {
+        false
+    }
 
     /// Gives `key` its first value.
     async fn create(&self, key: Bytes, value: Bytes) -> Result<Revision> {

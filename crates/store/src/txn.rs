@@ -139,8 +139,18 @@ impl Txn {
             too_large("the value", op.action.value_len(), limits::MAX_VALUE_BYTES, "bytes")?;
         }
         if self.ops.len() > 1 {
-            let mut seen = HashSet::with_capacity(self.ops.len());
-            if let Some(twice) = self.ops.iter().find(|op| !seen.insert(&op.key)) {
+            // Most have a few steps: comparing them is quicker than hashing.
+            let twice = if self.ops.len() <= 4 {
+                let ops = &self.ops;
+                ops.iter()
+                    .enumerate()
+                    .find(|(i, op)| ops[..*i].iter().any(|seen| seen.key == op.key))
+                    .map(|(_, op)| op)
+            } else {
+                let mut seen = HashSet::with_capacity(self.ops.len());
+                self.ops.iter().find(|op| !seen.insert(&op.key))
+            };
+            if let Some(twice) = twice {
                 return Err(Error::invalid(format!(
                     "key \"{}\" is named twice in one transaction",
                     twice.key.escape_ascii()

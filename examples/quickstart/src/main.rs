@@ -8,7 +8,7 @@ use k1s::runtime::{
     Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, kind,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{CustomResource, api::ObjectMeta};
+use kube::{Api, CustomResource, api::ObjectMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,20 +40,24 @@ async fn reconcile(client: Client, request: Request) -> Result<Action, BoxError>
 
 #[tokio::main]
 async fn main() -> Result<(), BoxError> {
-    let runtime = Runtime::builder().memory().start().await?;
-    runtime.install::<Greeting>().await?;
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init(); // where k1s says what it does, and what it waits for
+
+    let runtime = Runtime::builder().start().await?; // in memory; .disk("./data") keeps it
+    runtime.install::<Greeting>().await?; // the CustomResourceDefinition: nothing is reconciled before it is there
     runtime.apply(FIRST).await?;
 
+    // On another cluster: Manager::new(kube::Client::try_default().await?, ManagerOptions::default())
     let manager = Manager::new(&runtime, ManagerOptions::local())?;
     let client = manager.client();
     Controller::managed_by(&manager)
         .for_(kind::<Greeting>())
         .owns(kind::<ConfigMap>())
         .complete(move |request: Request, _: Context| reconcile(client.clone(), request))?;
-    // A service would `manager.start(shutdown_on_signals(manager.env()))` instead, and go on.
+
+    // A service goes on until Ctrl-C instead: manager.start(shutdown_on_signals(manager.env())).await?
     println!("{}", manager.run_until_idle(IdleOptions::default()).await?);
 
-    let maps: kube::Api<ConfigMap> = kube::Api::default_namespaced(runtime.client());
+    let maps: Api<ConfigMap> = Api::default_namespaced(runtime.client());
     println!("{:?}", maps.get("first").await?.data);
     runtime.stop().await?;
     Ok(())

@@ -41,6 +41,8 @@ impl std::fmt::Display for Kept {
 }
 
 const TOKEN: &str = "bench";
+/// The token of a user without any rights of their own.
+pub(crate) const NOBODY: &str = "nobody";
 /// A server that is not ready by then never will be.
 const READY: Duration = Duration::from_secs(30);
 
@@ -81,7 +83,7 @@ impl Child {
     ) -> Result<Child, Failure> {
         let folder = TempDir::with_prefix_in("k1s-server-", folder)?;
         let users = folder.path().join("users");
-        std::fs::write(&users, format!("{TOKEN},bench,1,\"system:masters\"\n"))?;
+        std::fs::write(&users, format!("{TOKEN},bench,1,\"system:masters\"\n{NOBODY},mallory,2\n"))?;
         // A port that was free a moment ago.
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let mut command = Command::new(program);
@@ -133,6 +135,16 @@ impl Child {
         self.folder.path().join("kubeconfig")
     }
 
+    /// The most memory that it had so far: `VmHWM`.
+    pub(crate) fn peak_bytes(&self) -> Result<u64, Failure> {
+        memory(self.process.id(), "VmHWM:")
+    }
+
+    /// Whether it runs.
+    pub(crate) fn runs(&mut self) -> Result<bool, Failure> {
+        Ok(self.process.try_wait()?.is_none())
+    }
+
     /// Its memory: `VmRSS`.
     pub(crate) fn resident_bytes(&self) -> Result<u64, Failure> {
         resident_bytes(self.process.id())
@@ -150,12 +162,16 @@ fn proc(process: u32, file: &str) -> Result<String, Failure> {
 
 /// The memory of a process: `VmRSS`.
 pub(crate) fn resident_bytes(process: u32) -> Result<u64, Failure> {
+    memory(process, "VmRSS:")
+}
+
+fn memory(process: u32, which: &str) -> Result<u64, Failure> {
     let status = proc(process, "status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(which));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     kilobytes
         .map(|kilobytes| kilobytes << 10)
-        .ok_or_else(|| Failure(format!("no VmRSS for process {process}")))
+        .ok_or_else(|| Failure(format!("no {which} for process {process}")))
 }
 
 /// The CPU time that a process has used, in seconds.

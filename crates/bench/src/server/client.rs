@@ -81,6 +81,23 @@ impl Content {
     }
 }
 
+/// A connection without a protocol yet.
+pub(crate) trait Wire: io::AsyncRead + io::AsyncWrite + Unpin + Send {}
+
+impl<S: io::AsyncRead + io::AsyncWrite + Unpin + Send> Wire for S {}
+
+/// Connects, for those who speak HTTP/1.1 by hand.
+pub(crate) async fn dial(target: &Target) -> Result<Box<dyn Wire>, Failure> {
+    let stream = TcpStream::connect(target.address).await?;
+    if !target.tls {
+        return Ok(Box::new(stream));
+    }
+    let mut config = tls()?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let name = ServerName::IpAddress(target.address.ip().into());
+    Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await?))
+}
+
 impl Client {
     pub(crate) async fn connect(env: &Env, target: &Target) -> Result<Client, Failure> {
         let stream = TcpStream::connect(target.address).await?;

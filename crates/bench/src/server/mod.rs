@@ -395,13 +395,14 @@ impl Run<'_> {
 
     async fn tenants(&self, child: &Child, notes: &mut Notes<'_>) -> Result<(), Failure> {
         let mut client = Client::connect(self.env, &child.target).await?;
-        let path = |name: &str| format!("/clusters/{name}/api/v1/namespaces/default");
-        client.call(Method::GET, &path("first"), Content::none()).await?;
+        let tenant = |name: &str| Content::json(format!("{{\"metadata\":{{\"name\":\"{name}\"}}}}"));
+        client.call(Method::POST, "/k1s/v1/tenants", tenant("first")).await?;
         self.env.sleep(SETTLE).await;
         let before = child.resident_bytes()?;
         let began = self.env.now();
         for number in 0..self.sizes.tenants {
-            client.call(Method::GET, &path(&objects::name("tenant", number)), Content::none()).await?;
+            let name = objects::name("tenant", number);
+            client.call(Method::POST, "/k1s/v1/tenants", tenant(&name)).await?;
         }
         let seconds = (self.env.now() - began).as_secs_f64();
         notes.add("tenant.made", seconds * 1e3 / self.sizes.tenants as f64, Unit::Milliseconds, None);

@@ -9,9 +9,11 @@ use k1s_store::{MemoryOptions, Store};
 use k1s_store_disk::DiskOptions;
 use k1s_store_etcd::EtcdOptions;
 
+use crate::{ControlPlaneOptions, Election};
+
 use super::{
     ControlPlane, Door, Endpoint, Parts, Runtime, StartError,
-    endpoint::{Bound, EndpointOptions, Ready, Transport},
+    endpoint::{Bound, EndpointOptions, Ready, Transport, advertised},
     identity::Keep,
     store::StoreChoice,
 };
@@ -27,6 +29,7 @@ pub struct RuntimeBuilder {
     cert_dir: Option<PathBuf>,
     server: ServerOptions,
     controllers: ControllersOptions,
+    election: Election,
     patience: Duration,
 }
 
@@ -40,6 +43,7 @@ impl Default for RuntimeBuilder {
             cert_dir: None,
             server: ServerOptions::default(),
             controllers: ControllersOptions::default(),
+            election: Election::default(),
             patience: Duration::from_secs(30),
         }
     }
@@ -92,7 +96,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Time, tasks and randomness. Those of the system, if it is not said.
+    /// Time, tasks and randomness. Those of the system, if it is not said. A simulated one works in memory and on disk; etcd is
+    /// refused, since it is outside of the simulation.
     pub fn env(mut self, env: Env) -> RuntimeBuilder {
         self.env = Some(env);
         self
@@ -125,7 +130,8 @@ impl RuntimeBuilder {
 
     /// Keeps the generated certificates and the administrator's token in this folder, whatever the store: `ca.crt`, `ca.key`,
     /// `apiserver.crt`, `apiserver.key` and `admin.token`. What is there is used; what is not is made. Runtimes that share an
-    /// authority may have copies of `ca.crt` and `ca.key`.
+    /// authority may have copies of `ca.crt` and `ca.key`. `apiserver.crt` and `apiserver.key` by another authority are used, and
+    /// never replaced.
     pub fn cert_dir(mut self, folder: impl Into<PathBuf>) -> RuntimeBuilder {
         self.cert_dir = Some(folder.into());
         self
@@ -156,6 +162,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Whose controllers run if several runtimes share the store. If it is not said, there is an election on etcd and none
+    /// elsewhere.
+    pub fn election(mut self, election: Election) -> RuntimeBuilder {
+        self.election = election;
+        self
+    }
+
     /// For how long [`Runtime::stop`] waits for requests in flight: 30 s, if it is not said.
     pub fn stop_timeout(mut self, timeout: Duration) -> RuntimeBuilder {
         self.patience = timeout;
@@ -167,8 +180,19 @@ impl RuntimeBuilder {
     /// # Errors
     /// If the folder or the port is in use, etcd cannot be reached, and so on. Nothing is left running.
     pub async fn start(self) -> Result<Runtime, StartError> {
-        let RuntimeBuilder { store, tenant, env, endpoint, cert_dir, server, controllers, patience } = self;
+        let RuntimeBuilder {
+            store,
+            tenant,
+            env,
+            endpoint,
+            cert_dir,
+            server,
+            controllers,
+            election,
+            patience,
+        } = self;
         let env = env.unwrap_or_else(Env::system);
+        let tasks = env.scope();
         // First what fails most often, and leaves nothing behind.
         let bound = endpoint.bind().await?;
         let keep = cert_dir.map_or_else(|| store.keep(), Keep::Folder);
@@ -176,9 +200,9 @@ impl RuntimeBuilder {
         if let Some(tenant) = tenant {
             options.default_tenant = tenant;
         }
-        let store = store.open(&env).await?;
-        let started = Started { env, store: Arc::clone(&store), bound, keep, patience };
-        match started.serve(options, controllers).await {
+        let store = store.open(&tasks).await?;
+        let started = Started { env, tasks, store: Arc::clone(&store), bound, keep, patience };
+        match started.serve(ControlPlaneOptions { server: options, controllers, election }).await {
             Ok(runtime) => Ok(runtime),
             Err(error) => {
                 if let Err(error) = store.close().await {
@@ -193,6 +217,8 @@ impl RuntimeBuilder {
 /// A runtime whose store is open.
 struct Started {
     env: Env,
+    /// The same, for what belongs to the runtime.
+    tasks: Env,
     store: Arc<dyn Store>,
     bound: Option<Bound>,
     keep: Keep,
@@ -200,24 +226,22 @@ struct Started {
 }
 
 impl Started {
-    async fn serve(
-        self,
-        mut options: ServerOptions,
-        controllers: ControllersOptions,
-    ) -> Result<Runtime, StartError> {
-        let Started { env, store, bound, keep, patience } = self;
+    async fn serve(self, mut options: ControlPlaneOptions) -> Result<Runtime, StartError> {
+        let Started { env, tasks, store, bound, keep, patience } = self;
         let ready = match bound {
-            Some(bound) => Some(bound.identify(&env, &*store, keep).await?),
+            Some(bound) => Some(bound.identify(&tasks, &*store, keep).await?),
             None => None,
         };
-        if let Some(Ready { endpoint: Endpoint { token, authority, .. }, .. }) = &ready {
-            options.tokens.insert(token.clone(), User::admin());
-            if options.root_ca.is_empty() {
-                options.root_ca = authority.clone().unwrap_or_default();
+        if let Some(Ready { endpoint: Endpoint { address, token, authority, .. }, .. }) = &ready {
+            let server = &mut options.server;
+            server.advertise_address.get_or_insert_with(|| advertised(*address));
+            server.tokens.insert(token.clone(), User::admin());
+            if server.root_ca.is_empty() {
+                server.root_ca = authority.clone().unwrap_or_default();
             }
         }
-        let tenant = options.default_tenant.clone();
-        let plane = ControlPlane::start(&env, Arc::clone(&store), options, controllers).await?;
+        let tenant = options.server.default_tenant.clone();
+        let plane = ControlPlane::start_with(&tasks, Arc::clone(&store), options).await?;
         let server = plane.server().clone();
         let inside = match server.tenant(&tenant).await {
             Ok(inside) => inside.as_user(User::admin()),
@@ -233,12 +257,12 @@ impl Started {
         let (mut endpoint, mut serving, mut renewing) = (None, None, None);
         if let Some(ready) = ready {
             endpoint = Some(ready.endpoint);
-            serving = Some(env.spawn("listener", serve(server.clone(), ready.listener)));
+            serving = Some(tasks.spawn("listener", serve(server.clone(), ready.listener)));
             renewing = ready.renewal.map(|(renewal, files, slot)| {
-                env.spawn("certificate renewal", renewal.run(env.clone(), files, slot))
+                tasks.spawn("certificate renewal", renewal.run(tasks.clone(), files, slot))
             });
         }
-        let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, renewing, store }));
+        let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, renewing, store, tasks }));
         Ok(Runtime { env, work, requests, server, client, companion, endpoint, tenant, patience, parts })
     }
 }

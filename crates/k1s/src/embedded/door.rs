@@ -70,13 +70,14 @@ impl Future for Answering {
                 }
                 answered
             }
-            Answering::Refused => Poll::Ready(Ok(stopping())),
+            Answering::Refused => Poll::Ready(Ok(unavailable("the control plane has been stopped"))),
         }
     }
 }
 
-fn stopping() -> Response<Body> {
-    let status = Status::new(503, "ServiceUnavailable", "the control plane has been stopped");
+/// 503, and why.
+pub(crate) fn unavailable(message: &str) -> Response<Body> {
+    let status = Status::new(503, "ServiceUnavailable", message);
     let mut response = Response::new(Body::from(status.to_json().to_string().into_bytes()));
     *response.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -126,6 +126,27 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     }
 }
 
+/// An address that others can use, as far as it can be found out: for one of all interfaces, that of the interface which
+/// leads to other networks.
+pub(super) fn advertised(address: SocketAddr) -> SocketAddr {
+    let outside = |any: SocketAddr, there: SocketAddr| {
+        // Nothing is sent: a datagram's socket that is connected knows where it would send from.
+        let socket = std::net::UdpSocket::bind(any)?;
+        socket.connect(there)?;
+        socket.local_addr()
+    };
+    let found = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => {
+            outside((ip, 0).into(), (Ipv4Addr::new(192, 0, 2, 1), 9).into())
+        }
+        IpAddr::V6(ip) if ip.is_unspecified() => {
+            outside((ip, 0).into(), (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9).into())
+        }
+        _ => return address,
+    };
+    found.map_or_else(|_| reachable(address), |found| SocketAddr::new(found.ip(), address.port()))
+}
+
 fn kubeconfig(url: &str, authority: Option<&str>, token: &str) -> String {
     let authority = authority.map_or_else(String::new, |authority| {
         format!("\n    certificate-authority-data: {}", in_base64(authority.as_bytes()))
@@ -177,6 +198,16 @@ mod tests {
         assert_eq!(at("0.0.0.0:6443"), "127.0.0.1:6443");
         assert_eq!(at("[::]:6443"), "[::1]:6443");
         assert_eq!(at("10.1.2.3:6443"), "10.1.2.3:6443");
+    }
+
+    #[test]
+    fn an_address_of_all_interfaces_is_advertised_as_one_that_can_be_reached() {
+        let at = |text: &str| advertised(text.parse().unwrap());
+        assert_eq!(at("10.1.2.3:6443").to_string(), "10.1.2.3:6443");
+        for all in ["0.0.0.0:6443", "[::]:6443"] {
+            assert!(!at(all).ip().is_unspecified());
+            assert_eq!(at(all).port(), 6443);
+        }
     }
 
     #[test]

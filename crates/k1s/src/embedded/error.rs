@@ -1,11 +1,18 @@
 //! Why a runtime does not start, or did not stop as it should.
 
-use std::{io, net::SocketAddr, path::PathBuf};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use k1s_env::{StillRunning, TaskError};
+use k1s_runtime::leader::InvalidOptions;
 use k1s_server::Status;
 use k1s_store_disk::OpenError;
 use k1s_store_etcd::ConnectError;
+
+use crate::ControlPlaneError;
 
 /// Why a [`Runtime`](crate::Runtime) does not start.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +26,19 @@ pub enum StartError {
         /// Who has it, as far as they said.
         holder: String,
     },
-    /// The folder cannot be used: damaged, of a newer version, not accessible.
+    /// The store in the folder is damaged. Nothing was changed.
+    #[error(
+        "{error}; nothing was changed: `k1s store check {place}` tells what is damaged and what would be lost, `k1s store repair {place}` \
+         makes a good store of the rest and keeps the damaged one",
+        place = .folder.display()
+    )]
+    Damaged {
+        /// The data folder.
+        folder: PathBuf,
+        /// What was found first.
+        error: OpenError,
+    },
+    /// The folder cannot be used: of a newer version, not accessible, read-only.
     #[error(transparent)]
     Disk(OpenError),
     /// etcd does not answer, or not as it should.
@@ -29,6 +48,15 @@ pub enum StartError {
         endpoints: String,
         /// Why it cannot be used.
         error: ConnectError,
+    },
+    /// A simulated clock does not know when there is nothing left to wait for.
+    #[error(
+        "{what} cannot be used under a simulated clock: it would move on while requests are under way; use memory or disk, \
+         or Env::system()"
+    )]
+    Simulated {
+        /// What is outside of the simulation.
+        what: &'static str,
     },
     /// Somebody else listens there.
     #[error(
@@ -60,21 +88,32 @@ pub enum StartError {
     /// The server does not start: the tenant's name is none, or the store fails.
     #[error("the API server does not start: {0}")]
     Server(#[from] Status),
+    /// The election of whose controllers run is not described as it must be.
+    #[error("the election of whose controllers run: {0}")]
+    Election(#[from] InvalidOptions),
     /// A task of the start did not come to its end.
     #[error(transparent)]
     Task(#[from] TaskError),
 }
 
-impl From<OpenError> for StartError {
-    fn from(error: OpenError) -> StartError {
+impl From<ControlPlaneError> for StartError {
+    fn from(error: ControlPlaneError) -> StartError {
         match error {
-            OpenError::Locked { folder, holder } => StartError::FolderInUse { folder, holder },
-            other => StartError::Disk(other),
+            ControlPlaneError::Server(status) => StartError::Server(status),
+            ControlPlaneError::Election(error) => StartError::Election(error),
         }
     }
 }
 
 impl StartError {
+    pub(super) fn disk(folder: &Path, error: OpenError) -> StartError {
+        match error {
+            OpenError::Locked { folder, holder } => StartError::FolderInUse { folder, holder },
+            OpenError::Damaged { .. } => StartError::Damaged { folder: folder.to_owned(), error },
+            other => StartError::Disk(other),
+        }
+    }
+
     pub(super) fn listen(address: SocketAddr, error: io::Error) -> StartError {
         match error.kind() {
             io::ErrorKind::AddrInUse => StartError::PortInUse { address },
@@ -96,4 +135,7 @@ pub enum StopError {
     /// The listener failed.
     #[error("the listener failed: {0}")]
     Listener(String),
+    /// Tasks of the runtime go on.
+    #[error("tasks have not ended: {}", .0.join(", "))]
+    Tasks(Vec<String>),
 }

@@ -163,7 +163,9 @@ impl Renewal {
             });
             match renewed {
                 Ok(files) => {
-                    tracing::info!("the serving certificate was renewed");
+                    if files.certificate != served.certificate {
+                        tracing::info!("the serving certificate was renewed");
+                    }
                     served = files;
                 }
                 Err(error) => tracing::error!(%error, "the serving certificate could not be renewed"),

@@ -17,6 +17,7 @@ use k1s_store::Store;
 use kube::CustomResourceExt;
 use tokio::sync::watch;
 
+pub(crate) use self::door::unavailable;
 pub use self::{
     builder::RuntimeBuilder,
     endpoint::write_kubeconfig,
@@ -72,6 +73,8 @@ struct Parts {
     /// Renews the certificate.
     renewing: Option<Task<()>>,
     store: Arc<dyn Store>,
+    /// Counts the tasks of all of them.
+    tasks: Env,
 }
 
 impl Runtime {
@@ -170,13 +173,15 @@ impl Runtime {
     }
 
     /// Stops: takes no more requests of its clients, waits for those in flight, ends watches and connections, and closes
-    /// the store last. What was acknowledged is kept. A second call has nothing left to do.
+    /// the store last. What was acknowledged is kept. No task of the runtime is left then. A second call has nothing left to
+    /// do.
     ///
     /// # Errors
-    /// If requests were not answered in time; the rest is stopped all the same. If the store could not be closed.
+    /// If requests were not answered in time, or tasks have not ended; the rest is stopped all the same. If the store could
+    /// not be closed.
     pub async fn stop(&self) -> Result<(), StopError> {
         let mut parts = self.parts.lock().await;
-        let Some(Parts { plane, serving, renewing, store }) = parts.take() else { return Ok(()) };
+        let Some(Parts { plane, serving, renewing, store, tasks }) = parts.take() else { return Ok(()) };
         if let Some(renewing) = renewing {
             renewing.abort();
         }
@@ -188,17 +193,21 @@ impl Runtime {
             Some(serving) => serving.await,
             None => Ok(Ok(())),
         };
-        store.close().await?;
+        let closed = store.close().await;
+        drop((plane, store));
+        let ended = self.env.timeout(self.patience, tasks.tasks_ended()).await;
+        closed?;
         answered?;
         served
             .map_err(|error| StopError::Listener(error.to_string()))?
-            .map_err(|error| StopError::Listener(error.to_string()))
+            .map_err(|error| StopError::Listener(error.to_string()))?;
+        ended.map_err(|_| StopError::Tasks(tasks.tasks().iter().map(|task| task.name.to_string()).collect()))
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        let Some(Parts { plane, serving, renewing, store }) = self.parts.get_mut().take() else { return };
+        let Some(Parts { plane, serving, renewing, store, .. }) = self.parts.get_mut().take() else { return };
         if let Some(renewing) = renewing {
             renewing.abort();
         }

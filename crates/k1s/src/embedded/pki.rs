@@ -1,7 +1,8 @@
 //! The folder of certificates and keys: `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key`, `admin.token`.
 //!
 //! The authority and the token are what others remember of a server, in their kubeconfigs and in the ConfigMaps of namespaces: they
-//! are made once, and if they are damaged that is said, not mended. The serving certificate is made anew whenever it has to be.
+//! are made once, and if they are damaged that is said, not mended. The serving certificate is made anew whenever it has to be, unless
+//! somebody else has made it.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -78,19 +79,34 @@ impl PkiFolder {
 
     /// A serving certificate for these names, by the authority of this folder: the one that is there if it will do, a new one
     /// otherwise. The authority is made if there is none.
+    ///
+    /// A certificate that is not by this authority was put here by somebody, who also sees to it that it is renewed: it is used as
+    /// it is.
     pub(super) fn serving(&self, names: &[String], now: SystemTime) -> Result<TlsFiles, StartError> {
+        let found = (self.read(CERTIFICATE)?, self.read(KEY)?);
+        let has_authority = [CA_CERTIFICATE, CA_KEY].iter().any(|name| self.path.join(name).exists());
+        match &found {
+            (Some(certificate), Some(key)) if !has_authority => {
+                return self.brought(certificate, key, names, now);
+            }
+            (Some(_), None) if !has_authority => return Err(self.alone(CERTIFICATE, KEY)),
+            (None, Some(_)) if !has_authority => return Err(self.alone(KEY, CERTIFICATE)),
+            _ => {}
+        }
         let (authority, issuer) = self.authority(now)?;
-        let found = match (self.read(CERTIFICATE)?, self.read(KEY)?) {
+        let mut is_ours = true;
+        let why = match found {
             (Some(certificate), Some(key)) => {
                 let files = TlsFiles { certificate, key, authority };
                 let good = files.check(names, now).and_then(|()| files.check(names, now + RENEW_BEFORE));
-                good.map(|()| files)
+                let Err(why) = good else { return Ok(files) };
+                is_ours = files.is_by_its_authority(now);
+                if !is_ours && issuer.is_some() && files.check(&[], now).is_ok() {
+                    return self.brought(&files.certificate, &files.key, names, now);
+                }
+                why
             }
-            _ => Err("it is not there".to_owned()),
-        };
-        let why = match found {
-            Ok(files) => return Ok(files),
-            Err(why) => why,
+            _ => "it is not there".to_owned(),
         };
         let Some(issuer) = issuer else {
             let reason = format!("{why}; it cannot be made anew without {CA_KEY}");
@@ -104,11 +120,59 @@ impl PkiFolder {
             }
             other => StartError::Certificate(other.to_string()),
         })?;
+        if !is_ours {
+            self.set_aside(&[KEY, CERTIFICATE])?;
+        }
         // Until the certificate follows, the two do not fit together, and the next start makes both again.
         self.write(KEY, &files.key)?;
         self.write(CERTIFICATE, &files.certificate)?;
         tracing::info!(folder = %self.path.display(), reason = why, "made a serving certificate");
         Ok(files)
+    }
+
+    /// What somebody has put here. Clients are to trust the certificate itself, or the authority that comes with it.
+    fn brought(
+        &self,
+        certificate: &str,
+        key: &str,
+        names: &[String],
+        now: SystemTime,
+    ) -> Result<TlsFiles, StartError> {
+        let authority = certificate.to_owned();
+        let files = TlsFiles { certificate: certificate.to_owned(), key: key.to_owned(), authority };
+        let why = "it is not replaced, since no authority of this folder has made it";
+        files.check(&[], now).map_err(|reason| self.wrong(CERTIFICATE, &format!("{reason}; {why}")))?;
+        let (certificate, key) = (self.path.join(CERTIFICATE), self.path.join(KEY));
+        let doubt = files.check(names, now).err().filter(|doubt| doubt.contains("xpired"));
+        tracing::warn!(
+            "serving with {} and {}, which are not by an authority of this folder, so they are not renewed{}",
+            certificate.display(),
+            key.display(),
+            doubt.map_or_else(String::new, |doubt| format!(": {doubt}"))
+        );
+        Ok(files)
+    }
+
+    fn alone(&self, name: &str, other: &str) -> StartError {
+        let reason = format!(
+            "there is no {other} that belongs to it; add that, or remove {name}: then both are made, by an authority of their own"
+        );
+        self.wrong(name, &reason)
+    }
+
+    /// Gives files that nobody can make again other names.
+    fn set_aside(&self, names: &[&str]) -> Result<(), StartError> {
+        for name in names {
+            let path = self.path.join(name);
+            let aside = (1..)
+                .map(|number| self.path.join(format!("{name}.replaced-{number}")))
+                .find(|to| !to.exists());
+            if let (true, Some(aside)) = (path.exists(), aside) {
+                tracing::warn!("{} cannot be used, and is kept as {}", path.display(), aside.display());
+                fs::rename(&path, &aside).map_err(|error| wrong(&path, &error))?;
+            }
+        }
+        Ok(())
     }
 
     /// The authority's certificate; and what it issues by, if its key is here.
@@ -326,6 +390,47 @@ mod tests {
         fs::remove_file(place.path(CA_CERTIFICATE)).unwrap();
         let again = place.serving(&["other"], now()).unwrap();
         TlsFiles { authority: first.authority, ..again }.check(&names(&["other"]), now()).unwrap();
+    }
+
+    #[test]
+    fn a_certificate_that_somebody_brought_is_used_and_left_alone() {
+        let (place, theirs) = (Place::new(), Place::new());
+        let brought = theirs.serving(&[], now()).unwrap();
+        let bring = || {
+            for name in [CERTIFICATE, KEY] {
+                fs::copy(theirs.path(name), place.path(name)).unwrap();
+            }
+        };
+        fs::create_dir_all(place.path("")).unwrap();
+        bring();
+        // Also for other names, when it has expired, and beside an authority.
+        let has_authority = || place.path(CA_KEY).exists();
+        for (more, at) in [(&[][..], now()), (&["other"], now()), (&[], now() + DAY * 800)] {
+            let served = place.serving(more, at).unwrap();
+            assert_eq!((&served.certificate, &served.key), (&brought.certificate, &brought.key));
+            assert_eq!(served.authority, brought.certificate);
+            assert!(!has_authority(), "no authority is needed");
+        }
+        fs::remove_file(place.path(KEY)).unwrap();
+        assert!(place.refused().contains("apiserver.crt: there is no apiserver.key"), "{}", place.refused());
+        fs::write(place.path(KEY), "nonsense").unwrap();
+        assert!(place.refused().contains("it is not replaced"), "{}", place.refused());
+        fs::remove_file(place.path(KEY)).unwrap();
+        fs::remove_file(place.path(CERTIFICATE)).unwrap();
+
+        let own = place.serving(&[], now()).unwrap();
+        assert!(has_authority());
+        bring();
+        for at in [now(), now() + DAY * 800] {
+            assert_eq!(place.serving(&[], at).unwrap().certificate, brought.certificate);
+        }
+        // What cannot be used at all is not thrown away.
+        fs::write(place.path(CERTIFICATE), "in a format of its own").unwrap();
+        let again = place.serving(&[], now()).unwrap();
+        assert_eq!(again.authority, own.authority);
+        let aside = fs::read_to_string(place.path("apiserver.crt.replaced-1")).unwrap();
+        assert_eq!(aside, "in a format of its own");
+        assert_eq!(fs::read_to_string(place.path("apiserver.key.replaced-1")).unwrap(), brought.key);
     }
 
     #[test]

@@ -32,9 +32,12 @@ impl StoreChoice {
             StoreChoice::Memory(options) => Ok(Arc::new(MemoryStore::new(env.clone(), options))),
             StoreChoice::Disk(folder, options) => {
                 let owner = env.clone();
-                let open = move || DiskStore::open(owner, &folder, options);
+                let open = move || {
+                    DiskStore::open(owner, &folder, options).map_err(|error| StartError::disk(&folder, error))
+                };
                 Ok(Arc::new(env.spawn_blocking("opening the store", open).await??))
             }
+            StoreChoice::Etcd(_) if env.is_simulated() => Err(StartError::Simulated { what: "etcd" }),
             StoreChoice::Etcd(options) => {
                 let endpoints = options.endpoints.join(", ");
                 let connected = EtcdStore::connect(env.clone(), options).await;

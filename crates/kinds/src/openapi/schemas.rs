@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{META, SCHEMAS};
+use super::{META, SCHEMAS, descriptions};
 use crate::table::{Field, SchemaOther, Shape, Topology, Type};
 
 const APIEXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
@@ -14,8 +14,13 @@ const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 pub(super) fn type_schema(ty: &Type) -> Value {
     let mut properties = Map::new();
     let mut required: Vec<&str> = Vec::new();
+    let meta_type = ty.name.strip_prefix(META).and_then(|rest| rest.strip_prefix('.')).unwrap_or_default();
     for field in ty.fields {
-        properties.insert(field.name.to_owned(), property(field));
+        let mut property = property(field);
+        if let (Some(text), Some(map)) = (descriptions::of(meta_type, field.name), property.as_object_mut()) {
+            map.insert("description".to_owned(), text.into());
+        }
+        properties.insert(field.name.to_owned(), property);
         if field.required {
             required.push(field.name);
         }

@@ -15,7 +15,7 @@ pub fn swagger<'a>(documents: impl IntoIterator<Item = &'a Value>) -> Value {
             paths.insert(path.clone(), path_item(item));
         }
         for (name, schema) in fields(&document["components"]["schemas"]) {
-            let schema = self::schema(schema);
+            let schema = definition(schema);
             match definitions.get_mut(name) {
                 Some(known) => add_kinds(known, schema),
                 None => {
@@ -41,6 +41,25 @@ fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
+const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+
+/// A definition. Of a custom resource that takes any fields nothing can be said, not even that it has metadata: kubectl
+/// would refuse every other field.
+fn definition(schema: &Value) -> Value {
+    if schema[PRESERVE] != true {
+        return self::schema(schema);
+    }
+    let mut out = Map::new();
+    out.insert("type".to_owned(), "object".into());
+    let kept = ["x-kubernetes-group-version-kind", "x-kubernetes-selectable-fields"];
+    out.extend(
+        fields(schema)
+            .filter(|(key, _)| kept.contains(&key.as_str()))
+            .map(|(key, value)| (key.clone(), value.clone())),
+    );
+    out.into()
+}
+
 /// A type that belongs to every group lists the kinds of all the documents it came from.
 fn add_kinds(known: &mut Value, schema: Value) {
     const KINDS: &str = "x-kubernetes-group-version-kind";
@@ -58,8 +77,6 @@ fn add_kinds(known: &mut Value, schema: Value) {
 fn schema(schema: &Value) -> Value {
     let Some(from) = schema.as_object() else { return schema.clone() };
     let is = |key: &str| from.get(key) == Some(&Value::Bool(true));
-    // What v2 cannot say exactly it must leave open, or kubectl would refuse valid objects.
-    let open = is("nullable") || is("x-kubernetes-preserve-unknown-fields");
     let mut out = Map::new();
     for (key, value) in from {
         let value = match key.as_str() {
@@ -81,18 +98,47 @@ fn schema(schema: &Value) -> Value {
         };
         out.insert(key.clone(), value);
     }
-    if open {
-        out.retain(|key, _| {
-            !matches!(key.as_str(), "items" | "properties" | "additionalProperties" | "required")
-        });
-    }
-    if is("nullable") || is("x-kubernetes-int-or-string") {
-        out.shift_remove("type");
-    } else if from.contains_key("oneOf") && !from.contains_key("type") {
+    leave_open(&mut out, from);
+    if from.contains_key("oneOf")
+        && !from.contains_key("type")
+        && !is(PRESERVE)
+        && !is("x-kubernetes-int-or-string")
+    {
         // Quantities and the built-in kinds' ints or strings are strings here.
         out.insert("type".to_owned(), "string".into());
     }
     out.into()
+}
+
+/// Leaves open what v2 cannot say exactly, or kubectl would refuse valid objects.
+fn leave_open(out: &mut Map<String, Value>, from: &Map<String, Value>) {
+    let is = |key: &str| from.get(key) == Some(&Value::Bool(true));
+    let (nullable, preserve) = (is("nullable"), is(PRESERVE));
+    if nullable || preserve {
+        out.retain(|key, _| !matches!(key.as_str(), "items" | "properties"));
+    }
+    let untyped = match from.get("type").and_then(Value::as_str) {
+        Some("array") => !out.contains_key("items"),
+        Some("object") => preserve,
+        _ => false,
+    };
+    if nullable || untyped || is("x-kubernetes-int-or-string") {
+        out.shift_remove("type");
+    }
+    // What can be null cannot be required.
+    let can_be_null = |name: &Value| {
+        let name = name.as_str().unwrap_or_default();
+        from.get("properties").and_then(|all| all.get(name)).is_some_and(|one| one["nullable"] == true)
+            // An embedded object says what it is, but v2 does not show it where unknown fields are kept.
+            || preserve && is("x-kubernetes-embedded-resource") && matches!(name, "kind" | "apiVersion")
+    };
+    let any_null = from.get("additionalProperties").is_some_and(|one| one["nullable"] == true);
+    if let Some(Value::Array(required)) = out.get_mut("required") {
+        required.retain(|name| !any_null && !can_be_null(name));
+        if required.is_empty() {
+            out.shift_remove("required");
+        }
+    }
 }
 
 fn reference(value: &Value) -> Value {

@@ -71,6 +71,12 @@ impl Printer {
         (self.cells)(&Object::new(object, now))
     }
 
+    /// Whether the rows of a list can be printed together only, not a part of them at a time.
+    #[must_use]
+    pub fn needs_all(&self) -> bool {
+        self.marks_default
+    }
+
     /// The cells of the rows of a list, where some kinds say more than for an object alone.
     #[must_use]
     pub fn rows(&self, items: &[&Value], now: Timestamp) -> Vec<Vec<Value>> {

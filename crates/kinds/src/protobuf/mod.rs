@@ -78,6 +78,18 @@ pub fn encode(ty: &'static Type, object: &Value, api_version: &str, kind: &str) 
     write::enveloped(ty, object, api_version, kind)
 }
 
+/// Encodes a list without having all its items in memory as JSON: `items` gives one after the other, the last one first.
+/// `list` has its other fields; `names` are its apiVersion and kind.
+#[must_use]
+pub fn encode_list(
+    ty: &'static Type,
+    list: &Value,
+    items: impl Iterator<Item = Value>,
+    names: (&str, &str),
+) -> Vec<u8> {
+    write::enveloped_list(ty, list, items, names)
+}
+
 /// Encodes one event of a watch with the length that frames it; `object` is what [`encode`] gave.
 #[must_use]
 pub fn watch_frame(event: &str, object: &[u8]) -> Vec<u8> {

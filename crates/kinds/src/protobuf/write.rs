@@ -21,17 +21,29 @@ struct Writer {
 }
 
 pub(super) fn enveloped(ty: &'static Type, object: &Value, api_version: &str, kind: &str) -> Vec<u8> {
-    let mut writer = Writer::new();
-    // The content's encoding and type, both empty.
-    writer.bytes(4, b"");
-    writer.bytes(3, b"");
+    let mut writer = Writer::in_envelope();
     writer.nested(2, |writer| writer.value(ty, object));
-    writer.nested(1, |writer| {
-        writer.bytes(2, kind.as_bytes());
-        writer.bytes(1, api_version.as_bytes());
-    });
-    writer.out.extend(MAGIC.iter().rev());
-    writer.finish()
+    writer.close_envelope(api_version, kind)
+}
+
+pub(super) fn enveloped_list(
+    ty: &'static Type,
+    list: &Value,
+    items: impl Iterator<Item = Value>,
+    (api_version, kind): (&str, &str),
+) -> Vec<u8> {
+    let mut writer = Writer::in_envelope();
+    let start = writer.out.len();
+    // The items are the last field of every list.
+    if let Some(Field { shape: Shape::List(shape), proto: Some(proto), .. }) = ty.field("items") {
+        for item in items {
+            writer.single(shape, proto.number, Some(&item));
+        }
+    }
+    writer.value(ty, list);
+    writer.varint((writer.out.len() - start) as u64);
+    writer.tag(2, BYTES);
+    writer.close_envelope(api_version, kind)
 }
 
 pub(super) fn watch_frame(event: &str, object: &[u8]) -> Vec<u8> {
@@ -46,6 +58,23 @@ pub(super) fn watch_frame(event: &str, object: &[u8]) -> Vec<u8> {
 impl Writer {
     fn new() -> Writer {
         Writer { out: Vec::with_capacity(1024) }
+    }
+
+    fn in_envelope() -> Writer {
+        let mut writer = Writer::new();
+        // The content's encoding and type, both empty.
+        writer.bytes(4, b"");
+        writer.bytes(3, b"");
+        writer
+    }
+
+    fn close_envelope(mut self, api_version: &str, kind: &str) -> Vec<u8> {
+        self.nested(1, |writer| {
+            writer.bytes(2, kind.as_bytes());
+            writer.bytes(1, api_version.as_bytes());
+        });
+        self.out.extend(MAGIC.iter().rev());
+        self.finish()
     }
 
     fn finish(mut self) -> Vec<u8> {

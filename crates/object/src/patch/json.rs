@@ -24,7 +24,11 @@ pub const MAX_OPERATIONS: usize = 10_000;
 pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
 /// How deeply a patched document may be nested, so that it can be read again.
-pub const MAX_DEPTH: usize = 120;
+pub const MAX_DEPTH: usize = crate::depth::MAX_DEPTH;
+
+/// How many items and fields the operations of one patch may move or walk through together: to add to the front of
+/// a long list moves all of it.
+const MAX_WORK: usize = 20_000_000;
 
 /// A JSON Patch that was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,14 +62,15 @@ impl JsonPatch {
 
     /// Applies all operations in their order.
     pub fn apply(&self, doc: &mut Value) -> Result<(), PatchError> {
-        let mut run = Run { doc, copied: 0, deepest: None };
+        let mut run = Run { doc, copied: 0, deepest: None, work: 0 };
         self.operations.iter().try_for_each(|operation| run.step(operation))
     }
 
     /// Sorts the keys of every object that an operation has gone through. The real server does so, which shows
     /// where an error quotes the patched document.
     pub fn sort_touched(&self, doc: &mut Value) {
-        sort(doc);
+        let mut work = 0;
+        sort(doc, &mut work);
         for path in self.operations.iter().flat_map(|operation| [&operation.from, &operation.path]).flatten()
         {
             let mut at = &mut *doc;
@@ -73,14 +78,17 @@ impl JsonPatch {
             for part in head.split('/').skip(1) {
                 let Some(next) = child(at, part) else { break };
                 at = next;
-                sort(at);
+                sort(at, &mut work);
             }
         }
     }
 }
 
-fn sort(value: &mut Value) {
-    if let Value::Object(map) = value {
+fn sort(value: &mut Value, work: &mut usize) {
+    if let Value::Object(map) = value
+        && *work < MAX_WORK
+    {
+        *work += 8 * map.len();
         map.sort_keys();
     }
 }
@@ -95,6 +103,8 @@ struct Run<'d> {
     copied: usize,
     /// An upper bound of the document's depth, once it was needed.
     deepest: Option<usize>,
+    /// What was moved and walked through so far.
+    work: usize,
 }
 
 impl Run<'_> {
@@ -105,15 +115,15 @@ impl Run<'_> {
             Op::Add => {
                 let path = path()?;
                 self.deepen(levels(path) + depth(&operation.value))?;
-                add(self.doc, path, operation.value.clone())
+                self.add(path, operation.value.clone())
             }
-            Op::Remove => remove(self.doc, path()?).map(|_| ()),
+            Op::Remove => self.remove(path()?).map(|_| ()),
             Op::Replace => self.replace(path()?, &operation.value),
             Op::Move => {
                 let (from, path) = (from()?, path()?);
-                let value = remove(self.doc, from)?;
+                let value = self.remove(from)?;
                 self.sink(levels(from), levels(path), &value)?;
-                add(self.doc, path, value)
+                self.add(path, value)
             }
             Op::Copy => self.copy(from()?, path()?),
             Op::Test => self.test(path()?, &operation.value),
@@ -154,7 +164,26 @@ impl Run<'_> {
         }
         let value = value.cloned().unwrap_or_default();
         self.deepen(levels(path) + depth(&value))?;
-        add(self.doc, path, value)
+        self.add(path, value)
+    }
+
+    fn add(&mut self, path: &str, value: Value) -> Result<(), PatchError> {
+        let moved = add(self.doc, path, value)?;
+        self.spend(moved)
+    }
+
+    fn remove(&mut self, path: &str) -> Result<Value, PatchError> {
+        let (value, moved) = remove(self.doc, path)?;
+        self.spend(moved)?;
+        Ok(value)
+    }
+
+    fn spend(&mut self, work: usize) -> Result<(), PatchError> {
+        self.work = self.work.saturating_add(work);
+        if self.work > MAX_WORK {
+            return Err(fails("the operations move too many items of long lists and large objects"));
+        }
+        Ok(())
     }
 
     fn test(&mut self, path: &str, value: &Value) -> Result<(), PatchError> {
@@ -183,9 +212,10 @@ impl Run<'_> {
         let bound = |deepest: usize| deepest.saturating_sub(from) + to;
         match self.deepest {
             Some(deepest) if bound(deepest) <= MAX_DEPTH => self.deepen(bound(deepest)),
-            _ => {
+            deepest => {
                 let below = depth(value);
-                self.deepest = Some(depth(self.doc).max(from + below));
+                self.spend(count(value))?;
+                self.deepest = Some(deepest.unwrap_or_else(|| depth(self.doc)).max(from + below));
                 self.deepen(to + below)
             }
         }
@@ -210,6 +240,15 @@ fn depth(value: &Value) -> usize {
         Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
         Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
         _ => 0,
+    }
+}
+
+/// All values in a value.
+fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(count).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(count).sum::<usize>(),
+        _ => 1,
     }
 }
 
@@ -282,7 +321,8 @@ fn get<'v>(doc: &'v mut Value, path: &str) -> Result<Option<&'v Value>, PatchErr
     }
 }
 
-fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), PatchError> {
+/// Adds a value, and tells how many items had to move.
+fn add(doc: &mut Value, path: &str, value: Value) -> Result<usize, PatchError> {
     let (container, key) = container(doc, path)?;
     match container {
         Value::Object(map) => {
@@ -295,22 +335,28 @@ fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), PatchError> {
                 return Err(no_item(path));
             }
             list.insert(index, value);
+            return Ok(list.len() - index);
         }
         _ => return Err(missing(path)),
     }
-    Ok(())
+    Ok(0)
 }
 
-fn remove(doc: &mut Value, path: &str) -> Result<Value, PatchError> {
+/// Takes a value out, and tells how many items had to move.
+fn remove(doc: &mut Value, path: &str) -> Result<(Value, usize), PatchError> {
     let (container, key) = container(doc, path)?;
     match container {
-        Value::Object(map) => map.shift_remove(&*key).ok_or_else(|| missing(path)),
+        Value::Object(map) => {
+            let removed = map.shift_remove(&*key).ok_or_else(|| missing(path))?;
+            Ok((removed, map.len()))
+        }
         Value::Array(list) => {
             let index = index(&key, list.len())?;
             if index >= list.len() {
                 return Err(no_item(path));
             }
-            Ok(list.remove(index))
+            let removed = list.remove(index);
+            Ok((removed, list.len() - index))
         }
         _ => Err(missing(path)),
     }

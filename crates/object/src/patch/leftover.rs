@@ -1,5 +1,7 @@
 //! What is left of a strategic merge patch after it was applied: error texts quote that, not what was sent.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::merge::prune;
@@ -65,8 +67,12 @@ fn reduce_items<S: PatchSchema>(original: &[Value], patch: &mut [Value], key: &s
     if patch.iter().any(|item| item.get(DIRECTIVE).is_some_and(|directive| directive == "replace")) {
         return;
     }
+    let mut counterparts: HashMap<Option<&Value>, &Value> = HashMap::with_capacity(original.len());
+    for item in original {
+        counterparts.entry(item.get(key)).or_insert(item);
+    }
     for item in patch {
-        let counterpart = original.iter().find(|original| original.get(key) == item.get(key));
+        let counterpart = counterparts.get(&item.get(key)).copied();
         if let (Some(Value::Object(original)), Value::Object(item)) = (counterpart, item)
             && !item.contains_key(DIRECTIVE)
         {

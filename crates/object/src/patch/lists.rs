@@ -393,23 +393,25 @@ fn arrange(items: &[usize], order: &[usize], live: &[usize], count: usize) -> Ve
 }
 
 /// Sorts by the places. What has no place counts as less than everything, and everything as less than it: then the
-/// result is that of an insertion sort.
+/// result is that of an insertion sort. There, an item without a place goes to the front, which is where the smallest
+/// place of the items so far is; of what comes later, only smaller places get in front of it.
 fn sort_by_place(items: &mut [usize], place: impl Fn(usize) -> Option<usize>) {
-    if items.iter().all(|item| place(*item).is_some()) {
-        items.sort_by_key(|item| place(*item));
-        return;
-    }
-    let less = |left: usize, right: usize| match (place(left), place(right)) {
-        (Some(left), Some(right)) => left < right,
-        _ => true,
-    };
-    for end in 1..items.len() {
-        for at in (1..=end).rev() {
-            match (items.get(at), items.get(at - 1)) {
-                (Some(right), Some(left)) if less(*right, *left) => items.swap(at, at - 1),
-                _ => break,
+    let mut smallest = usize::MAX;
+    let mut keyed: Vec<(usize, usize, usize, usize)> = items
+        .iter()
+        .enumerate()
+        .map(|(time, item)| match place(*item) {
+            Some(place) => {
+                smallest = smallest.min(place);
+                (place, 1, time, *item)
             }
-        }
+            // The later ones go in front of the earlier ones.
+            None => (smallest, 0, usize::MAX - time, *item),
+        })
+        .collect();
+    keyed.sort_unstable();
+    for (item, (.., sorted)) in items.iter_mut().zip(keyed) {
+        *item = sorted;
     }
 }
 
@@ -467,5 +469,41 @@ fn equal_keys(left: &Value, right: &Value, key: &str) -> Result<bool, PatchError
         (Some(left), Some(right)) => Ok(left == right),
         (None, None) if same_type(left, right) => Err(incomparable(left)),
         _ => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn insertion_sort(items: &mut [usize], place: impl Fn(usize) -> Option<usize>) {
+        let less = |left: usize, right: usize| match (place(left), place(right)) {
+            (Some(left), Some(right)) => left < right,
+            _ => true,
+        };
+        for end in 1..items.len() {
+            for at in (1..=end).rev() {
+                if !less(items[at], items[at - 1]) {
+                    break;
+                }
+                items.swap(at, at - 1);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn items_are_sorted_as_an_insertion_sort_would(
+            places in prop::collection::vec(prop::option::of(0_usize..6), 0..12)
+        ) {
+            let place = |item: usize| places[item];
+            let mut expected: Vec<usize> = (0..places.len()).collect();
+            let mut sorted = expected.clone();
+            insertion_sort(&mut expected, place);
+            sort_by_place(&mut sorted, place);
+            prop_assert_eq!(sorted, expected);
+        }
     }
 }

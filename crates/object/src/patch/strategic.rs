@@ -172,7 +172,7 @@ pub(super) fn merge<S: PatchSchema>(
         };
         if !alike {
             if !delete_from {
-                take_over(original, key, value);
+                take_over(original, key, value, &mut gone);
             }
             continue;
         }
@@ -225,11 +225,11 @@ pub(super) fn same_type(left: &Value, right: &Value) -> bool {
 }
 
 /// Puts a value of the patch where there was none like it.
-fn take_over(original: &mut Object, key: String, mut value: Value) {
+fn take_over(original: &mut Object, key: String, mut value: Value, gone: &mut Vec<String>) {
     if strip(&mut value, true) {
         original.insert(key, value);
     } else {
-        original.shift_remove(&key);
+        gone.push(key);
     }
 }
 

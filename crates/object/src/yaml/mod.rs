@@ -21,6 +21,16 @@ use scan::Mark;
 /// How many nodes aliases may blow a document up to.
 const MAX_NODES: usize = 1_000_000;
 
+/// How many bytes all copies that anchors and aliases make of parts of a document may take together. A document
+/// that may be sent at all has a fifth of it.
+const MAX_COPIED_BYTES: usize = 16 << 20;
+
+/// What a node of a copy counts, besides its text and its key.
+const NODE_BYTES: usize = 64;
+
+/// How many duplicates are remembered, as of JSON.
+const MAX_DUPLICATES: usize = 100;
+
 /// A YAML document that could be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
@@ -96,7 +106,47 @@ struct Frame {
 #[derive(Debug)]
 enum Anchored {
     Open,
-    Done(Value, usize),
+    Done(Value, Size),
+}
+
+/// How large a value is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Size {
+    /// Values and keys, as Go counts them.
+    nodes: usize,
+    /// Text, keys and nodes: what a copy costs.
+    bytes: usize,
+    /// Containers within containers.
+    depth: usize,
+}
+
+impl Size {
+    fn of(value: &Value) -> Size {
+        let mut size = Size { nodes: 1, bytes: NODE_BYTES, depth: 0 };
+        match value {
+            Value::Array(items) => {
+                items.iter().for_each(|item| size.add(Size::of(item)));
+                size.depth += 1;
+            }
+            Value::Object(map) => {
+                for (key, value) in map {
+                    size.nodes += 1;
+                    size.bytes += key.len() + NODE_BYTES;
+                    size.add(Size::of(value));
+                }
+                size.depth += 1;
+            }
+            Value::String(text) => size.bytes += text.len(),
+            _ => {}
+        }
+        size
+    }
+
+    fn add(&mut self, inner: Size) {
+        self.nodes += inner.nodes;
+        self.bytes += inner.bytes;
+        self.depth = self.depth.max(inner.depth);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -105,6 +155,8 @@ struct Reader {
     anchors: HashMap<String, Anchored>,
     nodes: usize,
     aliased: usize,
+    /// The bytes of all copies so far.
+    copied: usize,
     root: Option<Value>,
     duplicates: Vec<String>,
     /// What is wrong with the meaning; told only if the document can be read to its end, as Go does.
@@ -148,7 +200,7 @@ impl Reader {
                 if let Some(entries) = self.entries_without_key() {
                     entries.key = Some(scalar.to_key()?);
                     if let Some(name) = anchor {
-                        self.anchors.insert(name, Anchored::Done(scalar.to_json()?, 1));
+                        self.anchor(name, &scalar.to_json()?)?;
                     }
                     return Ok(());
                 }
@@ -171,7 +223,7 @@ impl Reader {
 
     fn open(&mut self, content: Content, anchor: Option<String>, mark: Mark) -> Result<(), Error> {
         if self.stack.len() >= MAX_DEPTH {
-            return Err(Error::new("yaml: exceeded max depth of 10000"));
+            return Err(too_deep());
         }
         self.nodes += 1;
         self.stack.push(Frame { content, anchor, mark });
@@ -186,12 +238,36 @@ impl Reader {
         }
     }
 
+    /// Counts a copy before it is made.
+    fn copy(&mut self, size: Size) -> Result<(), Error> {
+        self.copied = self.copied.saturating_add(size.bytes);
+        if self.copied > MAX_COPIED_BYTES {
+            return Err(Error::new(format!(
+                "yaml: document contains excessive aliasing: anchors and aliases stand for more than \
+                 {MAX_COPIED_BYTES} bytes"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Keeps what an anchor stands for.
+    fn anchor(&mut self, name: String, value: &Value) -> Result<(), Error> {
+        let size = Size::of(value);
+        self.copy(size)?;
+        self.anchors.insert(name, Anchored::Done(value.clone(), size));
+        Ok(())
+    }
+
     fn alias(&mut self, name: &str, mark: Mark) -> Result<(), Error> {
-        let Some(Anchored::Done(value, size)) = self.anchors.get(name) else {
+        let Some(Anchored::Done(_, size)) = self.anchors.get(name) else {
             return Err(Error::new(format!("yaml: anchor '{name}' value contains itself")));
         };
-        self.nodes += size;
-        self.aliased += size;
+        let size = *size;
+        if self.stack.len() + size.depth > MAX_DEPTH {
+            return Err(too_deep());
+        }
+        self.nodes += size.nodes;
+        self.aliased += size.nodes;
         // Go's rule: the larger a document, the smaller the share of it that may come from aliases.
         let allowed = match self.nodes {
             ..=400_000 => 0.99,
@@ -204,7 +280,11 @@ impl Reader {
         if excessive {
             return Err(Error::new("yaml: document contains excessive aliasing"));
         }
-        let value = value.clone();
+        self.copy(size)?;
+        let value = match self.anchors.get(name) {
+            Some(Anchored::Done(value, _)) => value.clone(),
+            _ => Value::Null,
+        };
         if let Some(entries) = self.entries_without_key() {
             let scalar = match &value {
                 Value::String(text) => Scalar::Text(text.clone().into()),
@@ -225,7 +305,7 @@ impl Reader {
     /// A node is complete: it goes into what surrounds it.
     fn finish(&mut self, value: Value, anchor: Option<String>, mark: Mark) -> Result<(), Error> {
         if let Some(name) = anchor {
-            self.anchors.insert(name, Anchored::Done(value.clone(), count(&value)));
+            self.anchor(name, &value)?;
         }
         match self.stack.last_mut().map(|frame| &mut frame.content) {
             None => self.root = Some(value),
@@ -251,7 +331,7 @@ impl Reader {
 
 impl Entries {
     fn set(&mut self, key: Key, value: Value, mark: Mark, duplicates: &mut Vec<String>) {
-        if !self.seen.insert(key.shown.clone()) {
+        if !self.seen.insert(key.shown.clone()) && duplicates.len() < MAX_DUPLICATES {
             duplicates.push(format!("line {}: key {} already set in map", mark.line + 1, key.shown));
         }
         self.values.insert(key.text, value);
@@ -302,12 +382,8 @@ fn in_go(value: &Value) -> String {
     }
 }
 
-fn count(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(count).sum::<usize>(),
-        Value::Object(map) => 1 + map.values().map(|value| 1 + count(value)).sum::<usize>(),
-        _ => 1,
-    }
+fn too_deep() -> Error {
+    Error::new(format!("yaml: exceeded max depth of {MAX_DEPTH}"))
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@ mod text;
 
 use std::collections::VecDeque;
 
-use crate::decode::Error;
+use crate::decode::{Error, MAX_DEPTH};
 
-/// How deep flows and indentations may be nested before the scanner refuses: Go allows 10000, and says so.
-const MAX_LEVELS: usize = 1000;
+/// How deep flows and indentations may be nested before the scanner refuses. More than the reader allows, which refuses
+/// a document only when it could be read to its end; every token may look at all flows that are open.
+const MAX_LEVELS: usize = 2 * MAX_DEPTH;
 
 /// A place in the source, counted from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,6 +68,8 @@ pub(super) struct Scanner {
     mark: Mark,
     tokens: VecDeque<(Token, Mark)>,
     taken: usize,
+    /// The number of a token that is known not to be a key.
+    settled: Option<usize>,
     ended: bool,
     flow_level: usize,
     indent: isize,
@@ -98,6 +101,7 @@ impl Scanner {
             mark: Mark::default(),
             tokens: VecDeque::new(),
             taken: 0,
+            settled: None,
             ended: false,
             flow_level: 0,
             indent: -1,
@@ -180,18 +184,36 @@ impl Scanner {
         while !self.ended {
             if !self.tokens.is_empty() {
                 let head = self.taken;
-                let Some(at) =
-                    self.keys.iter().rposition(|key| key.possible && key.awaited && key.token == head)
-                else {
-                    break;
+                // Later keys come behind the next token, so what was found out about it holds until it is taken.
+                if self.settled == Some(head) {
+                    return Ok(());
+                }
+                let awaits = match self.awaited_key(head) {
+                    Some(at) => self.key_is_valid(at)?,
+                    None => false,
                 };
-                if !self.key_is_valid(at)? {
-                    break;
+                if !awaits {
+                    self.settled = Some(head);
+                    return Ok(());
                 }
             }
             self.fetch_next()?;
         }
         Ok(())
+    }
+
+    /// The level at which the token of this number may be a key.
+    fn awaited_key(&self, head: usize) -> Option<usize> {
+        for (at, key) in self.keys.iter().enumerate().rev() {
+            if key.possible && key.awaited && key.token == head {
+                return Some(at);
+            }
+            // Keys of outer flows come earlier.
+            if key.possible && key.token < head {
+                return None;
+            }
+        }
+        None
     }
 
     fn fetch_next(&mut self) -> Result<(), Error> {
@@ -330,7 +352,7 @@ impl Scanner {
         self.indents.push(self.indent);
         self.indent = column;
         if self.indents.len() > MAX_LEVELS {
-            return Err(self.problem("exceeded max depth of 10000"));
+            return Err(self.problem(&format!("exceeded max depth of {MAX_DEPTH}")));
         }
         match at {
             Some(at) => self.tokens.insert(at.min(self.tokens.len()), (token, mark)),
@@ -364,7 +386,7 @@ impl Scanner {
         self.keys.push(SimpleKey { token: self.taken + self.tokens.len(), ..NO_KEY });
         self.flow_level += 1;
         if self.flow_level > MAX_LEVELS {
-            return Err(self.problem("exceeded max depth of 10000"));
+            return Err(self.problem(&format!("exceeded max depth of {MAX_DEPTH}")));
         }
         self.key_allowed = true;
         self.push_and_skip(token, 1)

@@ -139,8 +139,39 @@ fn syntax_errors_have_go_yamls_words() {
         assert_eq!(error(text), expected, "{text:?}");
     }
     assert_eq!(decode(b"\xff").expect_err("no UTF-8").message, "yaml: invalid leading UTF-8 octet");
-    assert_eq!(error(&"- ".repeat(100_000)), "yaml: exceeded max depth of 10000");
-    assert_eq!(error(&"[".repeat(100_000)), "yaml: exceeded max depth of 10000");
+    assert_eq!(error(&"- ".repeat(100_000)), "yaml: exceeded max depth of 120");
+    assert_eq!(error(&"[".repeat(100_000)), "yaml: exceeded max depth of 120");
+}
+
+#[test]
+fn copies_that_anchors_and_aliases_make_have_a_budget_of_bytes() {
+    const EXCESSIVE: &str =
+        "yaml: document contains excessive aliasing: anchors and aliases stand for more than 16777216 bytes";
+    let long = "x".repeat(1 << 20);
+    // Few nodes, many bytes: as values, as keys, and inside of what is aliased.
+    let aliases = "- *a\n".repeat(100_000);
+    assert_eq!(error(&format!("a: &a {long}\nb:\n{aliases}")), EXCESSIVE);
+    assert_eq!(error(&format!("a: &a {long}\nb:\n{}", "- {*a : 1}\n".repeat(100))), EXCESSIVE);
+    assert_eq!(error(&format!("a: &a {{? {long} : 1}}\nb:\n{aliases}")), EXCESSIVE);
+    // Every anchor keeps a copy, also those that nobody asks for.
+    let nested: String = (0..100).map(|i| format!("[&a{i} ")).collect();
+    assert_eq!(error(&format!("{nested}{long}{}", "]".repeat(100))), EXCESSIVE);
+    let fine = format!("a: &a {}\nb: [*a, *a, *a]", "x".repeat(1000));
+    assert_eq!(value(&fine)["b"][2], "x".repeat(1000));
+}
+
+#[test]
+fn aliases_do_not_nest_deeper_than_the_limit() {
+    let levels = MAX_DEPTH - 10;
+    let list = |name: &str, inner: &str| {
+        format!("{name}: &{name} {}{inner}{}\n", "[".repeat(levels), "]".repeat(levels))
+    };
+    let mut document = list("a0", "x");
+    for i in 1..1000 {
+        document += &list(&format!("a{i}"), &format!("*a{}", i - 1));
+    }
+    assert_eq!(error(&document), "yaml: exceeded max depth of 120");
+    assert!(decode(format!("{}b: [*a0]", list("a0", "x")).as_bytes()).is_ok());
 }
 
 proptest! {

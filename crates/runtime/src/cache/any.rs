@@ -6,7 +6,7 @@ use k1s_env::Task;
 use kube::api::ApiResource;
 use serde_json::Value;
 
-use super::{Informer, Problem, reflector, wire};
+use super::{CacheError, Informer, Problem, objects::Incoming, reflector, wire};
 use crate::{Object, ObjectKey};
 
 #[async_trait::async_trait]
@@ -20,6 +20,8 @@ pub(super) trait AnyInformer: Send + Sync + 'static {
     fn removed(&self, key: &ObjectKey, uid: &str);
     fn has_synced(&self) -> bool;
     async fn synced(&self);
+    /// Waits until it can be read, or there is a reason why it cannot.
+    async fn readable(&self) -> Result<(), CacheError>;
     fn problem(&self) -> Option<Problem>;
     /// How many objects there are.
     fn objects(&self) -> usize;
@@ -55,8 +57,9 @@ impl<K: Object> AnyInformer for Informer<K> {
         }
         let visible = selected(&self.options.labels, &self.options.fields, &key, raw);
         // An object that cannot be decoded is reported when its event comes.
-        let Ok((kept, _)) = self.codec.take(raw) else { return };
-        part.objects.write().wrote(&key, head.revision(), &head.uid, kept, visible);
+        let Ok((kept, object)) = self.codec.take(raw) else { return };
+        let (revision, uid) = (head.revision(), head.uid.into_owned());
+        part.objects.write().wrote(Incoming { key, revision, uid, kept, object }, visible);
     }
 
     fn removed(&self, key: &ObjectKey, uid: &str) {
@@ -73,6 +76,10 @@ impl<K: Object> AnyInformer for Informer<K> {
         Informer::synced(self).await;
     }
 
+    async fn readable(&self) -> Result<(), CacheError> {
+        Informer::readable(self).await
+    }
+
     fn problem(&self) -> Option<Problem> {
         Informer::problem(self)
     }
@@ -82,7 +89,7 @@ impl<K: Object> AnyInformer for Informer<K> {
     }
 
     fn is_ahead(&self) -> bool {
-        self.parts.iter().any(|part| part.objects.read().is_ahead())
+        self.parts().iter().any(|part| part.objects.read().is_ahead())
     }
 
     fn unused_for(&self, idle: Duration) -> bool {
@@ -91,6 +98,7 @@ impl<K: Object> AnyInformer for Informer<K> {
 
     fn stop(&self) -> Vec<Task<()>> {
         self.stop.cancel();
+        self.forget_panics(|_| true);
         std::mem::take(&mut *self.tasks.lock())
     }
 

@@ -7,7 +7,10 @@ use kube::api::DynamicObject;
 use serde::Deserialize;
 
 use super::wire;
-use crate::{Kind, Object};
+use crate::{
+    Kind, Object, ObjectKey,
+    panics::{Panics, Site, catch},
+};
 
 /// A change that is made to every object before it is kept.
 pub type Transform<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
@@ -20,6 +23,19 @@ pub(super) struct Codec<K: Object> {
     pub(super) lean: bool,
     /// Whether `metadata.managedFields` is left out.
     pub(super) strip_managed_fields: bool,
+    pub(super) panics: Panics,
+    /// Where a panic of the type's `Deserialize` or of the transform is reported.
+    pub(super) site: Site,
+}
+
+/// Why an object is skipped.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Undecodable {
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The transform, an index, or the type's `Deserialize`.
+    #[error("panic: {0} [recovered]")]
+    Panicked(String),
 }
 
 impl<K: Object> fmt::Debug for Codec<K> {
@@ -46,8 +62,22 @@ impl<K> Clone for Kept<K> {
 }
 
 impl<K: Object> Codec<K> {
-    /// Decodes an object.
-    pub(super) fn decode(&self, raw: &[u8]) -> Result<Arc<K>, serde_json::Error> {
+    /// Decodes an object, and transforms it.
+    pub(super) fn decode(&self, raw: &[u8]) -> Result<Arc<K>, Undecodable> {
+        let key = || wire::head(raw).map_or_else(|_| ObjectKey::cluster(""), |head| head.key());
+        match catch(|| self.decode_or_panic(raw)) {
+            Ok(decoded) => {
+                self.panics.passed(&self.site, key);
+                Ok(decoded?)
+            }
+            Err(message) => {
+                self.panics.caught(&self.site, Some(key()), &message);
+                Err(Undecodable::Panicked(message))
+            }
+        }
+    }
+
+    fn decode_or_panic(&self, raw: &[u8]) -> Result<Arc<K>, serde_json::Error> {
         let resource = self.kind.resource();
         let kinded = || wire::with_kind(raw, &resource.api_version, &resource.kind);
         // Types that know their kind do not miss it in the items of lists; dynamic ones do.
@@ -70,7 +100,7 @@ impl<K: Object> Codec<K> {
     }
 
     /// Takes an object in: as it is kept, and decoded.
-    pub(super) fn take(&self, raw: &[u8]) -> Result<(Kept<K>, Arc<K>), serde_json::Error> {
+    pub(super) fn take(&self, raw: &[u8]) -> Result<(Kept<K>, Arc<K>), Undecodable> {
         let object = self.decode(raw)?;
         let kept = if self.lean { Kept::Lean(self.pack(raw)) } else { Kept::Typed(Arc::clone(&object)) };
         Ok((kept, object))

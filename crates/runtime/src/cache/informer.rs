@@ -4,13 +4,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{
-        Arc, Weak,
+        Arc, OnceLock, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use k1s_env::{Env, Task};
+use kube::discovery::Scope;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -18,12 +19,20 @@ use tokio_util::sync::CancellationToken;
 use super::{
     CacheError, Core, InformerOptions, Problem,
     codec::{Codec, Kept},
-    objects::{IndexFn, Objects},
+    index::IndexFn,
+    objects::Objects,
     reflector,
 };
-use crate::{Event, Kind, Object, ObjectKey, client::ListOptions};
+use crate::{
+    Event, Kind, Object, ObjectKey,
+    client::ListOptions,
+    kind::static_scope,
+    panics::{Panics, Site},
+};
 
 /// Hears of every change of an object. It is called in the order of changes and must not wait; it may read the cache.
+///
+/// A panic is caught and reported ([`Problem::Panicked`]); the event is lost to this handler, the next ones are not.
 pub type EventHandler<K> = Box<dyn Fn(&Event<K>) + Send + Sync>;
 
 /// The objects of one kind that a cache holds. Shared by all who ask a cache for the kind.
@@ -31,8 +40,11 @@ pub struct Informer<K: Object> {
     pub(super) core: Arc<Core>,
     pub(super) codec: Arc<Codec<K>>,
     pub(super) options: InformerOptions<K>,
-    /// One for each namespace that is watched; one for all if there is no such choice.
-    pub(super) parts: Vec<Part<K>>,
+    /// One for each namespace that is watched; one for all if there is no such choice, or the kind is of the cluster. There
+    /// are none until that is known.
+    parts: OnceLock<Vec<Part<K>>>,
+    /// For parts that are made later. Locked while they are.
+    indexes: Mutex<Vec<(String, IndexFn<K>)>>,
     /// Locked while handlers are called: so they see one change after the other, and one that is added sees each object
     /// once. Always locked before a part's objects.
     handlers: Mutex<Handlers<K>>,
@@ -51,7 +63,8 @@ pub(super) struct Part<K: Object> {
 
 struct Handlers<K> {
     next_id: u64,
-    all: BTreeMap<u64, EventHandler<K>>,
+    all: BTreeMap<u64, (Site, EventHandler<K>)>,
+    panics: Panics,
 }
 
 /// How an informer is doing.
@@ -67,47 +80,105 @@ pub(super) struct Status {
 
 impl<K: Object> Informer<K> {
     pub(super) fn new(core: &Arc<Core>, kind: Kind<K>, options: InformerOptions<K>) -> Arc<Informer<K>> {
+        let panics = core.panics.clone();
         let codec = Arc::new(Codec {
-            kind,
             transform: options.transform.clone(),
             lean: options.lean,
             strip_managed_fields: options.strip_managed_fields,
+            site: panics
+                .site(if options.transform.is_some() { "transform" } else { "decoder" }, &kind.to_string()),
+            panics: panics.clone(),
+            kind,
         });
-        let mut namespaces: Vec<Option<Arc<str>>> = match &options.namespaces {
-            Some(namespaces) if !namespaces.is_empty() => namespaces.iter().cloned().map(Some).collect(),
-            _ => vec![None],
-        };
-        namespaces.sort();
-        namespaces.dedup();
-        let parts = namespaces
-            .into_iter()
-            .map(|namespace| Part { namespace, objects: RwLock::new(Objects::new(Arc::clone(&codec))) })
-            .collect();
-        Arc::new(Informer {
+        let informer = Arc::new(Informer {
             core: Arc::clone(core),
             codec,
             options,
-            parts,
-            handlers: Mutex::new(Handlers { next_id: 0, all: BTreeMap::new() }),
+            parts: OnceLock::new(),
+            indexes: Mutex::default(),
+            handlers: Mutex::new(Handlers { next_id: 0, all: BTreeMap::new(), panics }),
             status: watch::Sender::new(Status::default()),
             last_read: AtomicU64::new(0),
             started: core.env.now(),
             stop: core.stop.child_token(),
             tasks: Mutex::new(Vec::new()),
-        })
+        });
+        let limited = informer.options.namespaces.as_ref().is_some_and(|namespaces| !namespaces.is_empty());
+        match static_scope::<K>() {
+            Some(scope) => informer.divide(scope == Scope::Namespaced),
+            // Watched as a whole, whatever it is.
+            None if !limited => informer.divide(false),
+            None => {}
+        }
+        informer
+    }
+
+    /// Makes the parts, now that it is known whether the kind is in namespaces.
+    fn divide(&self, namespaced: bool) {
+        let mut namespaces: Vec<Option<Arc<str>>> = match &self.options.namespaces {
+            Some(namespaces) if namespaced && !namespaces.is_empty() => {
+                namespaces.iter().cloned().map(Some).collect()
+            }
+            _ => vec![None],
+        };
+        namespaces.sort();
+        namespaces.dedup();
+        let indexes = self.indexes.lock();
+        let part = |namespace| {
+            let mut objects = Objects::new(Arc::clone(&self.codec));
+            for (name, values) in &*indexes {
+                objects.add_index(name.clone(), Arc::clone(values));
+            }
+            Part { namespace, objects: RwLock::new(objects) }
+        };
+        // It is known once: the first one to find out is the only one.
+        let _ = self.parts.set(namespaces.into_iter().map(part).collect());
     }
 
     pub(super) fn start(self: &Arc<Self>) {
         let env = &self.core.env;
-        let mut tasks = self.tasks.lock();
-        for part in 0..self.parts.len() {
-            let name = format!("informer {}", self.codec.kind);
-            tasks.push(env.spawn(name, reflector::run(Arc::clone(self), part, self.stop.clone())));
+        if self.parts.get().is_some() {
+            self.start_parts();
+        } else {
+            let task = env.spawn(format!("scope of {}", self.codec.kind), Arc::clone(self).find_scope());
+            self.tasks.lock().push(task);
         }
         if let Some(period) = self.options.resync_period {
             let resync = Self::resync(Arc::downgrade(self), env.clone(), period, self.stop.clone());
-            tasks.push(env.spawn(format!("resync {}", self.codec.kind), resync));
+            self.tasks.lock().push(env.spawn(format!("resync {}", self.codec.kind), resync));
         }
+    }
+
+    /// Asks the server whether the kind is in namespaces, and begins.
+    async fn find_scope(self: Arc<Self>) {
+        let found = self.stop.run_until_cancelled(reflector::is_namespaced(&self)).await;
+        if let Some(namespaced) = found {
+            self.divide(namespaced);
+            self.report(0, None);
+            self.start_parts();
+        }
+    }
+
+    fn start_parts(self: &Arc<Self>) {
+        let mut tasks = self.tasks.lock();
+        // Whoever stops it takes the tasks after that.
+        if self.stop.is_cancelled() {
+            return;
+        }
+        for part in 0..self.parts().len() {
+            let name = format!("informer {}", self.codec.kind);
+            let run = reflector::run(Arc::clone(self), part, self.stop.clone());
+            tasks.push(self.core.env.spawn(name, run));
+        }
+    }
+
+    /// None, as long as it is not known which there are.
+    pub(super) fn parts(&self) -> &[Part<K>] {
+        self.parts.get().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn is_synced(&self, status: &Status) -> bool {
+        self.parts.get().is_some_and(|parts| status.synced == parts.len())
     }
 
     /// Shows every object to the handlers again, once in a while.
@@ -121,7 +192,7 @@ impl<K: Object> Informer<K> {
             }
             let Some(informer) = informer.upgrade() else { return };
             let handlers = informer.handlers.lock();
-            for part in &informer.parts {
+            for part in informer.parts() {
                 let told: Vec<Kept<K>> = part.objects.read().told().map(|(_, kept)| kept.clone()).collect();
                 for object in told.iter().filter_map(|kept| informer.codec.open(kept)) {
                     handlers.call(&[Event::Updated { old: Arc::clone(&object), new: object, resync: true }]);
@@ -141,19 +212,20 @@ impl<K: Object> Informer<K> {
     /// Whether everything was listed once.
     #[must_use]
     pub fn has_synced(&self) -> bool {
-        self.status.borrow().synced == self.parts.len()
+        self.is_synced(&self.status.borrow())
     }
 
     /// Waits until everything was listed once. Does not end before that, whatever is wrong.
     pub async fn synced(&self) {
         let mut status = self.status.subscribe();
-        let _ = status.wait_for(|status| status.synced == self.parts.len()).await;
+        let _ = status.wait_for(|status| self.is_synced(status)).await;
     }
 
-    /// What keeps it from listing or watching, if something does.
+    /// What keeps it from listing or watching, if something does; or else a panic of code that it has called.
     #[must_use]
     pub fn problem(&self) -> Option<Problem> {
-        self.status.borrow().problems.values().next().cloned()
+        let own = self.status.borrow().problems.values().next().cloned();
+        own.or_else(|| self.core.panics.problem_of(&self.codec.kind.to_string()))
     }
 
     /// The objects that could not be decoded, and why. Their last good state, if there was one, is what is read.
@@ -168,14 +240,13 @@ impl<K: Object> Informer<K> {
             return Ok(());
         }
         let mut status = self.status.subscribe();
-        let ready = status.wait_for(|status| {
-            status.synced == self.parts.len() || status.problems.values().any(Problem::is_lasting)
-        });
+        let ready = status
+            .wait_for(|status| self.is_synced(status) || status.problems.values().any(Problem::is_lasting));
         let reached = tokio::select! {
             () = self.stop.cancelled() => return Err(CacheError::Stopped),
             reached = ready => reached.map_err(|_| CacheError::Stopped)?,
         };
-        if reached.synced == self.parts.len() {
+        if self.is_synced(&reached) {
             return Ok(());
         }
         let problem = reached.problems.values().find(|problem| problem.is_lasting()).cloned();
@@ -191,13 +262,28 @@ impl<K: Object> Informer<K> {
     }
 
     pub(super) fn part_of(&self, key: &ObjectKey) -> Option<&Part<K>> {
-        match &*self.parts {
+        match self.parts() {
             [only] if only.namespace.is_none() => Some(only),
             parts => parts.iter().find(|part| part.namespace.as_deref() == key.namespace()),
         }
     }
 
-    /// An object, if it is there.
+    /// Whether objects of a namespace would be here. Everything is, if no namespaces were chosen.
+    pub(super) fn covers(&self, namespace: Option<&str>) -> Result<(), CacheError> {
+        let (Some(namespace), parts) = (namespace, self.parts()) else { return Ok(()) };
+        let here = |part: &Part<K>| part.namespace.as_deref().is_none_or(|watched| watched == namespace);
+        if parts.is_empty() || parts.iter().any(here) {
+            return Ok(());
+        }
+        Err(CacheError::OtherNamespace {
+            kind: self.codec.kind.to_string(),
+            namespace: namespace.to_owned(),
+            watched: parts.iter().filter_map(|part| part.namespace.clone()).collect(),
+        })
+    }
+
+    /// An object, if it is there. One in a namespace that is not watched never is; [`Cache::get`](super::Cache::get) says
+    /// so.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
         self.mark_read();
@@ -208,7 +294,7 @@ impl<K: Object> Informer<K> {
     /// How many objects there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.parts.iter().map(|part| part.objects.read().len()).sum()
+        self.parts().iter().map(|part| part.objects.read().len()).sum()
     }
 
     /// Whether there are none.
@@ -220,12 +306,13 @@ impl<K: Object> Informer<K> {
     /// The objects that match, in order of namespace and name.
     ///
     /// # Errors
-    /// If a field is asked for that no index was made for.
+    /// If a field is asked for that no index was made for, or a namespace that is not watched.
     pub fn list(&self, options: &ListOptions) -> Result<Vec<Arc<K>>, CacheError> {
         self.mark_read();
         let mut found = Vec::new();
         let namespace = options.namespace.as_deref();
-        for part in &self.parts {
+        self.covers(namespace)?;
+        for part in self.parts() {
             if namespace.is_some() && part.namespace.is_some() && part.namespace.as_deref() != namespace {
                 continue;
             }
@@ -289,10 +376,16 @@ impl<K: Object> Informer<K> {
     }
 
     /// Makes an index: objects are found by the values that `values` gives for them.
+    ///
+    /// An object that `values` panics on is skipped like one that cannot be decoded: its last good state stays, and the
+    /// panic is reported ([`Problem::Panicked`]).
     pub fn add_index(&self, name: &str, values: &IndexFn<K>) {
-        for part in &self.parts {
+        let mut indexes = self.indexes.lock();
+        for part in self.parts() {
             part.objects.write().add_index(name.to_owned(), Arc::clone(values));
         }
+        indexes.retain(|(other, _)| other != name);
+        indexes.push((name.to_owned(), Arc::clone(values)));
     }
 
     // For handlers.
@@ -301,21 +394,24 @@ impl<K: Object> Informer<K> {
     #[must_use = "a handler is called as long as its registration lives"]
     pub fn add_handler(self: &Arc<Self>, handler: EventHandler<K>) -> Registration {
         let mut handlers = self.handlers.lock();
-        for part in &self.parts {
+        let site = handlers.panics.site("handler", &self.codec.kind.to_string());
+        for part in self.parts() {
             let told: Vec<Kept<K>> = part.objects.read().told().map(|(_, kept)| kept.clone()).collect();
             for object in told.iter().filter_map(|kept| self.codec.open(kept)) {
-                handler(&Event::Created { object, initial: true });
+                handlers.call_one(&site, &handler, &Event::Created { object, initial: true });
             }
         }
         let id = handlers.next_id;
         handlers.next_id += 1;
-        handlers.all.insert(id, handler);
+        handlers.all.insert(id, (site, handler));
         let informer = Arc::downgrade(self);
         Registration::new(move || {
-            if let Some(informer) = informer.upgrade() {
-                informer.handlers.lock().all.remove(&id);
-                informer.mark_read();
+            let Some(informer) = informer.upgrade() else { return };
+            let removed = informer.handlers.lock().all.remove(&id);
+            if let Some((site, _)) = removed {
+                informer.core.panics.forget(&site, |_| true);
             }
+            informer.mark_read();
         })
     }
 
@@ -332,7 +428,7 @@ impl<K: Object> Informer<K> {
     pub(super) fn apply(&self, part: usize, change: impl FnOnce(&mut Objects<K>, &mut Vec<Event<K>>)) {
         let mut events = Vec::new();
         let handlers = self.handlers.lock();
-        change(&mut self.parts[part].objects.write(), &mut events);
+        change(&mut self.parts()[part].objects.write(), &mut events);
         handlers.call(&events);
         drop(handlers);
         self.core.moved();
@@ -350,6 +446,34 @@ impl<K: Object> Informer<K> {
         });
         if changed {
             self.core.moved();
+        }
+    }
+
+    /// A part was listed for the first time.
+    pub(super) fn mark_synced(&self) {
+        self.status.send_modify(|status| status.synced += 1);
+    }
+
+    /// A list of a part is complete, and these were all that could not be decoded: no other object of it can be bad.
+    pub(super) fn retain_undecodable(&self, part: usize, bad: &BTreeSet<ObjectKey>) {
+        let namespace = &self.parts()[part].namespace;
+        let gone = |key: &ObjectKey| {
+            namespace.as_deref().is_none_or(|namespace| key.namespace() == Some(namespace))
+                && !bad.contains(key)
+        };
+        self.status.send_if_modified(|status| {
+            let before = status.undecodable.len();
+            status.undecodable.retain(|key, _| !gone(key));
+            status.undecodable.len() != before
+        });
+        self.forget_panics(gone);
+    }
+
+    /// Forgets panics of the transform and of indexes with some objects.
+    pub(super) fn forget_panics(&self, which: impl Fn(&ObjectKey) -> bool) {
+        self.core.panics.forget(&self.codec.site, &which);
+        for part in self.parts() {
+            part.objects.read().forget_panics(&which);
         }
     }
 
@@ -374,13 +498,18 @@ fn key_field(name: &str) -> Option<fn(&ObjectKey) -> &str> {
     }
 }
 
-impl<K> Handlers<K> {
+impl<K: Object> Handlers<K> {
     fn call(&self, events: &[Event<K>]) {
         for event in events {
-            for handler in self.all.values() {
-                handler(event);
+            for (site, handler) in self.all.values() {
+                self.call_one(site, handler, event);
             }
         }
+    }
+
+    fn call_one(&self, site: &Site, handler: &EventHandler<K>, event: &Event<K>) {
+        // It has been told where panics are collected; the others are to hear of the event, too.
+        let _ = self.panics.run(site, || event.key(), || handler(event));
     }
 }
 

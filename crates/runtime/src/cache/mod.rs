@@ -6,6 +6,7 @@
 
 mod any;
 mod codec;
+mod index;
 mod informer;
 mod objects;
 mod options;
@@ -22,6 +23,7 @@ use std::{
     },
 };
 
+use bytes::Bytes;
 use k1s_env::{Env, Task};
 use kube::api::ApiResource;
 use parking_lot::{Mutex, RwLock};
@@ -32,13 +34,14 @@ use tokio_util::sync::CancellationToken;
 use self::any::AnyInformer;
 pub use self::{
     codec::Transform,
+    index::IndexFn,
     informer::{EventHandler, Informer, Registration},
-    objects::IndexFn,
     options::{ByObject, CacheOptions, InformerOptions},
 };
 use crate::{
     Form, Kind, Metrics, Object, ObjectKey,
-    client::{ListOptions, RestMetrics, Written},
+    client::{ListOptions, RestMapper, RestMetrics, Written, telemetry::Telemetry},
+    panics::Panics,
 };
 
 /// Why a cache cannot be read.
@@ -67,12 +70,30 @@ pub enum CacheError {
         /// The field.
         field: String,
     },
+    /// A namespace was asked for that is not watched: whether the object is there is not known.
+    #[error(
+        "{kind} in namespace {namespace:?} is not in the cache, which holds the namespaces {} only; add the namespace to \
+         the manager's or the kind's, or ask the server: api_reader(), live()",
+        quoted(watched)
+    )]
+    OtherNamespace {
+        /// The kind.
+        kind: String,
+        /// The namespace that was asked for.
+        namespace: String,
+        /// Those that are watched.
+        watched: Vec<Arc<str>>,
+    },
     /// The cache was stopped.
     #[error("the cache was stopped")]
     Stopped,
 }
 
-/// What keeps an informer from listing or watching.
+fn quoted(names: &[Arc<str>]) -> String {
+    names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}
+
+/// What keeps an informer from listing or watching, or an event from being handled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -94,6 +115,17 @@ pub enum Problem {
         /// What the server said.
         message: String,
     },
+    /// Code that was called for an event has panicked: a predicate, handler, mapper, index, transform or source. What it
+    /// would have done is not done, all else goes on. Known until the same code gets through with the same object.
+    #[error("{code} panicked{}: {message}", on_object(object))]
+    Panicked {
+        /// Whose code: `the predicate of controller "web"`.
+        code: String,
+        /// The object that it was called for, if it was one.
+        object: Option<ObjectKey>,
+        /// What the panic says.
+        message: String,
+    },
     /// Anything else; it may pass.
     #[error("{message}")]
     Failed {
@@ -102,15 +134,19 @@ pub enum Problem {
     },
 }
 
+fn on_object(object: &Option<ObjectKey>) -> String {
+    object.as_ref().map(|object| format!(" on {object}")).unwrap_or_default()
+}
+
 fn in_namespace(namespace: &Option<Arc<str>>) -> String {
     namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default()
 }
 
 impl Problem {
-    /// Whether only somebody's doing will end it.
+    /// Whether the kind cannot be read until somebody does something about it.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
-        !matches!(self, Problem::Failed { .. })
+        matches!(self, Problem::NotServed { .. } | Problem::Forbidden { .. })
     }
 }
 
@@ -145,7 +181,10 @@ struct Core {
     /// Counts changes, for those who wait for one.
     changes: watch::Sender<u64>,
     undecodable: Family<[(&'static str, String); 1], Counter>,
-    requests: Option<RestMetrics>,
+    telemetry: Arc<Telemetry>,
+    /// Tells which kinds are in namespaces.
+    mapper: RestMapper,
+    panics: Panics,
 }
 
 type Informers = Vec<Arc<dyn AnyInformer>>;
@@ -196,13 +235,6 @@ impl Core {
         self.changes.subscribe()
     }
 
-    /// A request was answered, or not.
-    fn requested(&self, code: Option<http::StatusCode>) {
-        if let Some(requests) = &self.requests {
-            requests.count(code, &http::Method::GET, &Arc::default());
-        }
-    }
-
     fn undecodable(&self, kind: &str) {
         self.undecodable.get_or_create(&[("kind", kind.to_owned())]).inc();
     }
@@ -224,7 +256,22 @@ impl Cache {
         metrics: &Metrics,
         requests: Option<RestMetrics>,
     ) -> Cache {
+        let telemetry = Arc::new(Telemetry::new(requests, "".into()));
+        let mapper = RestMapper::for_client(client.clone(), env.clone(), Arc::clone(&telemetry));
+        Cache::assemble(env, client, settings, metrics, telemetry, mapper)
+    }
+
+    /// A cache that shares with a client what that knows of the server.
+    pub(crate) fn assemble(
+        env: &Env,
+        client: kube::Client,
+        settings: CacheOptions,
+        metrics: &Metrics,
+        telemetry: Arc<Telemetry>,
+        mapper: RestMapper,
+    ) -> Cache {
         let undecodable = Family::default();
+        let changes = watch::Sender::new(0);
         metrics.register(|registry| {
             registry.register(
                 "k1s_cache_undecodable_objects",
@@ -239,9 +286,11 @@ impl Cache {
                     client,
                     settings,
                     stop: CancellationToken::new(),
-                    changes: watch::Sender::new(0),
+                    panics: Panics::new(metrics, changes.clone()),
+                    changes,
                     undecodable,
-                    requests,
+                    telemetry,
+                    mapper,
                 }),
                 informers: RwLock::new(BTreeMap::new()),
                 by_type: RwLock::new(HashMap::new()),
@@ -258,7 +307,7 @@ impl Cache {
     /// An object, or nothing. The first read of a kind starts its informer and waits until it is complete.
     ///
     /// # Errors
-    /// If the kind cannot be read.
+    /// If the kind cannot be read, or its namespace is not watched.
     pub async fn get<K: Object>(
         &self,
         kind: &Kind<K>,
@@ -266,13 +315,14 @@ impl Cache {
     ) -> Result<Option<Arc<K>>, CacheError> {
         let informer = self.for_reading(kind)?;
         informer.readable().await?;
+        informer.covers(key.namespace())?;
         Ok(informer.get(key))
     }
 
     /// The objects that match, in order of namespace and name.
     ///
     /// # Errors
-    /// If the kind cannot be read, or a field is asked for that there is no index of.
+    /// If the kind cannot be read, its namespace is not watched, or a field is asked for that there is no index of.
     pub async fn list<K: Object>(
         &self,
         kind: &Kind<K>,
@@ -291,6 +341,12 @@ impl Cache {
             }
             None => self.informer(kind),
         }
+    }
+
+    /// Whether it holds all objects of a kind, in the namespaces that it watches: none are left out by labels or fields.
+    pub(crate) fn selects_all<K: Object>(&self, kind: &Kind<K>) -> bool {
+        let options = self.shared.core.settings.informer_options(kind);
+        options.labels.is_none() && options.fields.is_none()
     }
 
     // Informers.
@@ -416,6 +472,15 @@ impl Cache {
     /// Takes in what the server has answered to a write, so that the next read shows it.
     pub fn observe_write(&self, resource: &ApiResource, written: &Written) {
         self.shared.writes.fetch_add(1, Ordering::Relaxed);
+        self.observe(resource, written);
+    }
+
+    /// Takes in an object that the server was asked for: like a write of ours, its events are still to come.
+    pub(crate) fn observe_read(&self, resource: &ApiResource, raw: &Bytes) {
+        self.observe(resource, &Written::Stored(raw.clone()));
+    }
+
+    fn observe(&self, resource: &ApiResource, written: &Written) {
         let by_resource = self.shared.by_resource.read();
         let Some(informers) = by_resource.get(resource) else { return };
         for informer in informers {
@@ -455,10 +520,36 @@ impl Cache {
         behind.map(|informer| (informer.name(), informer.problem())).collect()
     }
 
+    /// Waits until every informer there is now was listed once, or cannot be without somebody's doing. Gives those.
+    pub(crate) async fn readable(&self) -> Vec<(String, Problem)> {
+        let mut problems = Vec::new();
+        for informer in self.all() {
+            if let Err(CacheError::NotReadable { kind, problem }) = informer.readable().await {
+                problems.push((kind, problem));
+            }
+        }
+        problems
+    }
+
     /// The kinds that have a problem now.
     #[must_use]
     pub fn problems(&self) -> Vec<(String, Problem)> {
         self.all().iter().filter_map(|informer| Some((informer.name(), informer.problem()?))).collect()
+    }
+
+    /// Panics of predicates, handlers, mappers, indexes, transforms and sources ([`Problem::Panicked`]), with the kind or
+    /// source that each concerns: what they would have done is not done.
+    #[must_use]
+    pub fn panics(&self) -> Vec<(String, Problem)> {
+        self.shared.core.panics.problems()
+    }
+
+    pub(crate) fn panic_log(&self) -> &Panics {
+        &self.shared.core.panics
+    }
+
+    pub(crate) fn rest_mapper(&self) -> &RestMapper {
+        &self.shared.core.mapper
     }
 
     /// Every informer there is now, and how it is.
@@ -486,7 +577,7 @@ impl Cache {
     }
 
     /// Waits until handlers were told of everything that is on the server now, by each informer that can. Gives the
-    /// kinds that cannot.
+    /// kinds that cannot, and panics of user code.
     pub async fn catch_up(&self) -> Vec<(String, Problem)> {
         let mut problems = Vec::new();
         for informer in self.all() {
@@ -507,6 +598,7 @@ impl Cache {
                 problems.push((informer.name(), problem));
             }
         }
+        problems.extend(self.panics());
         problems
     }
 

@@ -11,11 +11,11 @@ use std::{
     sync::Arc,
 };
 
-use super::codec::{Codec, Kept};
+use super::{
+    codec::{Codec, Kept},
+    index::{Index, IndexFn},
+};
 use crate::{Event, Object, ObjectKey};
-
-/// Computes the values under which an index finds an object.
-pub type IndexFn<K> = Arc<dyn Fn(&K) -> Vec<String> + Send + Sync>;
 
 pub(super) struct Objects<K: Object> {
     codec: Arc<Codec<K>>,
@@ -36,10 +36,8 @@ struct Entry<K> {
     generation: u32,
 }
 
-struct Index<K> {
-    values: IndexFn<K>,
-    keys: HashMap<String, BTreeSet<ObjectKey>>,
-}
+/// The values of an object in each index, in the order of `Objects::indexes`.
+type Values = Vec<Vec<String>>;
 
 /// A write of ours that the server's events have not shown yet.
 struct Ahead<K> {
@@ -120,17 +118,30 @@ impl<K: Object> Objects<K> {
 
     /// The keys that an index has under a value.
     pub(super) fn indexed(&self, name: &str, value: &str) -> impl Iterator<Item = &ObjectKey> {
-        self.indexes.get(name).and_then(|index| index.keys.get(value)).into_iter().flatten()
+        self.indexes.get(name).into_iter().flat_map(move |index| index.keys(value))
     }
 
+    /// An object whose values cannot be computed stays, and is not in the index.
     pub(super) fn add_index(&mut self, name: String, values: IndexFn<K>) {
-        let mut index = Index { values, keys: HashMap::new() };
+        let site = self.codec.panics.index(&name, &self.codec.kind.to_string());
+        let mut index = Index::new(values, site);
         for (key, entry) in &self.entries {
-            if let Some(object) = self.codec.open(&entry.kept) {
-                index.add(key, &object);
+            if let Some(object) = self.codec.open(&entry.kept)
+                && let Ok(values) = index.values(&self.codec.panics, key, &object)
+            {
+                index.add(key, values);
             }
         }
-        self.indexes.insert(name, index);
+        if let Some(replaced) = self.indexes.insert(name, index) {
+            self.codec.panics.forget(replaced.site(), |_| true);
+        }
+    }
+
+    /// Forgets panics of indexes with these objects.
+    pub(super) fn forget_panics(&self, which: impl Fn(&ObjectKey) -> bool) {
+        for index in self.indexes.values() {
+            self.codec.panics.forget(index.site(), &which);
+        }
     }
 
     // What handlers know.
@@ -172,8 +183,17 @@ impl<K: Object> Objects<K> {
     }
 
     /// A state from the server. `events` takes what handlers are to be told.
-    pub(super) fn upsert(&mut self, incoming: Incoming<K>, initial: bool, events: &mut Vec<Event<K>>) {
+    ///
+    /// # Errors
+    /// If an index panicked; nothing has changed then.
+    pub(super) fn upsert(
+        &mut self,
+        incoming: Incoming<K>,
+        initial: bool,
+        events: &mut Vec<Event<K>>,
+    ) -> Result<(), String> {
         let Incoming { key, revision, uid, kept, object } = incoming;
+        let values = self.values_of(&key, &object)?;
         let generation = self.generation;
         let told = match self.ahead.get_mut(&key) {
             Some(ahead) if ahead.hides(revision, &uid, generation) => {
@@ -182,10 +202,10 @@ impl<K: Object> Objects<K> {
             }
             Some(_) => {
                 let ahead = self.no_longer_ahead(&key);
-                self.put(&key, Entry { kept, revision, generation });
+                self.put(&key, Entry { kept, revision, generation }, values);
                 ahead.and_then(|ahead| ahead.told)
             }
-            None => self.put(&key, Entry { kept, revision, generation }),
+            None => self.put(&key, Entry { kept, revision, generation }, values),
         };
         match told.and_then(|told| Some((self.codec.same_object(&told, &uid), self.codec.open(&told)?))) {
             None => events.push(Event::Created { object, initial }),
@@ -195,6 +215,7 @@ impl<K: Object> Objects<K> {
                 events.push(Event::Created { object, initial });
             }
         }
+        Ok(())
     }
 
     /// Says that a list has this object as it is known.
@@ -226,8 +247,12 @@ impl<K: Object> Objects<K> {
         };
         // What handlers never heard of need not end for them.
         let Some(told) = told else { return };
-        if let Some(object) = object.or_else(|| self.codec.open(&told)) {
-            events.push(Event::Deleted { object, missed: false });
+        match object.or_else(|| self.codec.open(&told)) {
+            Some(object) => events.push(Event::Deleted { object, missed: false }),
+            None => tracing::error!(
+                kind = %self.codec.kind, object = %key,
+                "handlers are not told of a deletion: no state of the object can be decoded"
+            ),
         }
     }
 
@@ -292,11 +317,14 @@ impl<K: Object> Objects<K> {
                 Some(kept) => {
                     let told = self.codec.open(&kept);
                     let revision = told
+                        .as_ref()
                         .and_then(|object| {
                             object.meta().resource_version.as_deref().map(super::wire::revision)
                         })
                         .unwrap_or(0);
-                    self.put(&key, Entry { kept, revision, generation: ahead.generation });
+                    let values =
+                        told.and_then(|object| self.values_of(&key, &object).ok()).unwrap_or_default();
+                    self.put(&key, Entry { kept, revision, generation: ahead.generation }, values);
                 }
                 None => unheard.extend(self.take(&key).and_then(|kept| self.codec.open(&kept))),
             }
@@ -306,17 +334,21 @@ impl<K: Object> Objects<K> {
 
     // Writes of ours.
 
-    /// The server has stored an object; `visible` is whether it is one of this selection.
-    pub(super) fn wrote(&mut self, key: &ObjectKey, revision: u64, uid: &str, kept: Kept<K>, visible: bool) {
+    /// The server has stored an object for us; `visible` is whether it is one of this selection.
+    pub(super) fn wrote(&mut self, incoming: Incoming<K>, visible: bool) {
+        let Incoming { key, revision, uid, kept, object } = incoming;
+        let key = &key;
         // Without a number there is no telling what is newer.
         if revision == 0 || (self.revision >= revision) {
             return;
         }
+        // An object that cannot be indexed is reported when its event comes.
+        let Ok(values) = self.values_of(key, &object) else { return };
         let generation = self.generation;
         match self.ahead.get_mut(key) {
             Some(ahead) => match &ahead.until {
                 Until::Revision(until) if revision <= *until => return,
-                Until::Gone { uid: gone, .. } if gone == uid => return,
+                Until::Gone { uid: gone, .. } if *gone == uid => return,
                 _ => {
                     if let Until::Revision(until) = ahead.until {
                         self.ahead_until.remove(&(until, key.clone()));
@@ -336,7 +368,7 @@ impl<K: Object> Objects<K> {
         }
         self.ahead_until.insert((revision, key.clone()));
         if visible {
-            self.put(key, Entry { kept, revision, generation });
+            self.put(key, Entry { kept, revision, generation }, values);
         } else {
             self.take(key);
         }
@@ -365,31 +397,35 @@ impl<K: Object> Objects<K> {
 
     // The map and its indexes.
 
-    fn put(&mut self, key: &ObjectKey, entry: Entry<K>) -> Option<Kept<K>> {
-        let new = if self.indexes.is_empty() { None } else { self.codec.open(&entry.kept) };
+    /// What each index says of an object.
+    fn values_of(&self, key: &ObjectKey, object: &K) -> Result<Values, String> {
+        self.indexes.values().map(|index| index.values(&self.codec.panics, key, object)).collect()
+    }
+
+    fn put(&mut self, key: &ObjectKey, entry: Entry<K>, values: Values) -> Option<Kept<K>> {
         let old = self.entries.insert(key.clone(), entry).map(|old| old.kept);
-        self.reindex(key, old.as_ref(), new.as_deref());
+        self.reindex(key, old.as_ref(), values);
         old
     }
 
     fn take(&mut self, key: &ObjectKey) -> Option<Kept<K>> {
         let old = self.entries.remove(key).map(|old| old.kept);
-        self.reindex(key, old.as_ref(), None);
+        self.reindex(key, old.as_ref(), Values::new());
         old
     }
 
-    fn reindex(&mut self, key: &ObjectKey, old: Option<&Kept<K>>, new: Option<&K>) {
+    fn reindex(&mut self, key: &ObjectKey, old: Option<&Kept<K>>, values: Values) {
         if self.indexes.is_empty() {
             return;
         }
-        let old = old.and_then(|old| self.codec.open(old));
-        for index in self.indexes.values_mut() {
-            if let Some(old) = &old {
-                index.remove(key, old);
+        if let Some(old) = old {
+            let old = self.codec.open(old);
+            for index in self.indexes.values_mut() {
+                index.remove(key, old.as_deref());
             }
-            if let Some(new) = new {
-                index.add(key, new);
-            }
+        }
+        for (index, values) in self.indexes.values_mut().zip(values) {
+            index.add(key, values);
         }
     }
 
@@ -410,25 +446,6 @@ impl<K> Ahead<K> {
             // A later list that still has it knows better. One of before, under the same name, is older.
             Until::Gone { uid: gone, revision: last, during } => {
                 revision < *last || (gone == uid && *during == generation)
-            }
-        }
-    }
-}
-
-impl<K> Index<K> {
-    fn add(&mut self, key: &ObjectKey, object: &K) {
-        for value in (self.values)(object) {
-            self.keys.entry(value).or_default().insert(key.clone());
-        }
-    }
-
-    fn remove(&mut self, key: &ObjectKey, object: &K) {
-        for value in (self.values)(object) {
-            if let Some(keys) = self.keys.get_mut(&value) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.keys.remove(&value);
-                }
             }
         }
     }
@@ -461,11 +478,15 @@ mod tests {
 
     impl Cache {
         fn new() -> Cache {
+            let panics =
+                crate::panics::Panics::new(&crate::Metrics::new(), tokio::sync::watch::Sender::new(0));
             let codec = Codec {
                 kind: crate::kind::<ConfigMap>(),
                 transform: None,
                 lean: false,
                 strip_managed_fields: false,
+                site: panics.site("transform", "ConfigMap"),
+                panics,
             };
             Cache { objects: Objects::new(Arc::new(codec)), events: Vec::new() }
         }
@@ -480,12 +501,13 @@ mod tests {
         fn arrives(&mut self, uid: &str, revision: u64) {
             let (kept, object) = self.state(uid, revision);
             let incoming = Incoming { key: key(), revision, uid: uid.to_owned(), kept, object };
-            self.objects.upsert(incoming, false, &mut self.events);
+            self.objects.upsert(incoming, false, &mut self.events).unwrap();
         }
 
         fn wrote(&mut self, uid: &str, revision: u64) {
-            let (kept, _) = self.state(uid, revision);
-            self.objects.wrote(&key(), revision, uid, kept, true);
+            let (kept, object) = self.state(uid, revision);
+            let incoming = Incoming { key: key(), revision, uid: uid.to_owned(), kept, object };
+            self.objects.wrote(incoming, true);
         }
 
         fn deleted(&mut self, revision: u64) {

@@ -1,10 +1,15 @@
 //! Keeps an informer's objects like the server's: a list, then a watch from where the list was, and again when the watch
 //! cannot go on. Whatever happens, a state is never lost: only looked up again.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::{client::Body, core::Status};
@@ -12,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Informer, Problem,
+    codec::Undecodable,
     informer::Part,
     objects::{Incoming, Known},
     wire::{self, Page},
@@ -19,6 +25,7 @@ use super::{
 use crate::{
     Form, Object, ObjectKey,
     client::{Query, lines::Lines, selectors},
+    panics::message,
 };
 
 /// So many objects of a page are decoded before handlers hear of them: few enough to be little memory beside a lean cache,
@@ -36,22 +43,56 @@ enum End {
 
 /// Runs until it is stopped.
 pub(super) async fn run<K: Object>(informer: Arc<Informer<K>>, part: usize, stop: CancellationToken) {
+    let mut listed = false;
+    let follow = async {
+        let mut backoff = Backoff::default();
+        loop {
+            // User code is caught where it is called. Whatever else panics, of a client's layers for example, must not leave
+            // an informer that looks well and hears nothing.
+            let ended = AssertUnwindSafe(follow(&informer, part, &mut listed)).catch_unwind().await;
+            if let Err(panic) = ended {
+                let message = format!("panic: {} [recovered]", message(&*panic));
+                backoff.sleep(&informer, part, Some(Problem::Failed { message })).await;
+            }
+        }
+    };
     tokio::select! {
         () = stop.cancelled() => {}
-        () = follow(&informer, part) => {}
+        () = follow => {}
     }
 }
 
-async fn follow<K: Object>(informer: &Informer<K>, part: usize) {
+/// Whether the kind is in namespaces, as soon as the server says so.
+pub(super) async fn is_namespaced<K: Object>(informer: &Informer<K>) -> bool {
+    let gvk = informer.kind().group_version_kind();
+    let mut backoff = Backoff::default();
+    loop {
+        let problem = match informer.core.mapper.is_namespaced(&gvk).await {
+            Ok(namespaced) => return namespaced,
+            Err(error) if error.is_no_match() => {
+                Problem::NotServed { resource: full_name(informer.kind().resource()) }
+            }
+            Err(error) if error.is_forbidden() || error.is_unauthorized() => Problem::Forbidden {
+                verb: "get",
+                resource: format!("the discovery of {}", full_name(informer.kind().resource())),
+                namespace: None,
+                message: error.to_string(),
+            },
+            Err(error) => Problem::Failed { message: error.to_string() },
+        };
+        backoff.sleep(informer, 0, Some(problem)).await;
+    }
+}
+
+async fn follow<K: Object>(informer: &Informer<K>, part: usize, listed: &mut bool) {
     let env = &informer.core.env;
     let mut backoff = Backoff::default();
-    let mut listed = false;
     loop {
-        let mut revision = match list(informer, part, !listed).await {
+        let mut revision = match list(informer, part, !*listed).await {
             Ok(revision) => {
-                if !listed {
-                    informer.status.send_modify(|status| status.synced += 1);
-                    listed = true;
+                if !*listed {
+                    informer.mark_synced();
+                    *listed = true;
                 }
                 informer.report(part, None);
                 backoff = Backoff::default();
@@ -103,7 +144,8 @@ struct Backoff {
 impl Backoff {
     async fn sleep<K: Object>(&mut self, informer: &Informer<K>, part: usize, problem: Option<Problem>) {
         if let Some(problem) = problem {
-            if self.failures == 0 || problem.is_lasting() {
+            // What may pass by itself is said again too, less and less often: nobody waits without a word.
+            if self.failures == 0 || self.failures.is_power_of_two() || problem.is_lasting() {
                 tracing::warn!(kind = %informer.kind(), %problem, "cannot watch");
             }
             informer.report(part, Some(problem));
@@ -118,28 +160,31 @@ impl Backoff {
 
 /// The whole collection; gives the revision that it is of.
 async fn list<K: Object>(informer: &Informer<K>, part: usize, first: bool) -> Result<String, End> {
-    informer.parts[part].objects.write().begin_list();
+    informer.parts()[part].objects.write().begin_list();
     let mut continue_token = String::new();
+    let mut bad = BTreeSet::new();
     loop {
         let page = get_page(informer, part, informer.kind().form(), &continue_token).await?;
         let page: Page<'_> = serde_json::from_slice(&page).map_err(|error| unreadable("list", &error))?;
         for items in page.items.as_deref().unwrap_or_default().chunks(DECODED_AT_ONCE) {
             informer.apply(part, |objects, events| {
                 for item in items {
-                    take(informer, item.get().as_bytes(), first, !first, objects, events);
+                    let skipped = take(informer, item.get().as_bytes(), first, !first, objects, events).err();
+                    bad.extend(skipped.map(|(key, _)| key));
                 }
             });
         }
         if page.metadata.r#continue.is_empty() {
             let revision = page.metadata.resource_version;
             informer.apply(part, |objects, events| objects.end_list(wire::revision(&revision), events));
+            informer.retain_undecodable(part, &bad);
             return Ok(revision);
         }
         continue_token = page.metadata.r#continue;
     }
 }
 
-/// Takes in one state of an object.
+/// Takes in one state of an object, and gives its revision. An error is the object that was skipped, and the revision.
 fn take<K: Object>(
     informer: &Informer<K>,
     raw: &[u8],
@@ -147,7 +192,7 @@ fn take<K: Object>(
     look_first: bool,
     objects: &mut super::objects::Objects<K>,
     events: &mut Vec<crate::Event<K>>,
-) -> u64 {
+) -> Result<u64, (ObjectKey, u64)> {
     // Looking for who it is costs one more pass over the bytes; it pays if decoding can be left out.
     let mut known = None;
     if (look_first || objects.is_ahead())
@@ -157,36 +202,36 @@ fn take<K: Object>(
         match objects.known(&key, head.revision()) {
             Known::Same => {
                 objects.touch(&key);
-                return head.revision();
+                return Ok(head.revision());
             }
             Known::Written(kept) => known = informer.codec.open(&kept).map(|object| (kept, object)),
             Known::New => {}
         }
     }
-    match known.map_or_else(|| informer.codec.take(raw), Ok) {
-        Ok((kept, object)) => {
-            let meta = object.meta();
-            let key = ObjectKey::of(&*object);
-            let revision = wire::revision(meta.resource_version.as_deref().unwrap_or_default());
-            let uid = meta.uid.clone().unwrap_or_default();
-            informer.report_object(&key, None);
-            objects.upsert(Incoming { key, revision, uid, kept, object }, initial, events);
-            revision
-        }
-        Err(error) => {
-            let Ok(head) = wire::head(raw) else {
-                tracing::error!(kind = %informer.kind(), %error, "skipped something that is not an object");
-                return 0;
-            };
-            let key = head.key();
-            tracing::error!(kind = %informer.kind(), object = %key, %error, "skipped an object that cannot be decoded");
-            informer.core.undecodable(&informer.codec.kind.to_string());
-            informer.report_object(&key, Some(&error.to_string()));
-            // The last good state stays; it is not gone.
-            objects.touch(&key);
-            head.revision()
-        }
-    }
+    let decoded = known.map_or_else(|| informer.codec.take(raw), Ok);
+    let taken = decoded.and_then(|(kept, object)| {
+        let meta = object.meta();
+        let key = ObjectKey::of(&*object);
+        let revision = wire::revision(meta.resource_version.as_deref().unwrap_or_default());
+        let uid = meta.uid.clone().unwrap_or_default();
+        let incoming = Incoming { key: key.clone(), revision, uid, kept, object };
+        objects.upsert(incoming, initial, events).map_err(Undecodable::Panicked)?;
+        informer.report_object(&key, None);
+        Ok(revision)
+    });
+    taken.or_else(|error| {
+        let Ok(head) = wire::head(raw) else {
+            tracing::error!(kind = %informer.kind(), %error, "skipped something that is not an object");
+            return Ok(0);
+        };
+        let key = head.key();
+        tracing::error!(kind = %informer.kind(), object = %key, %error, "skipped an object that cannot be decoded");
+        informer.core.undecodable(&informer.codec.kind.to_string());
+        informer.report_object(&key, Some(&error.to_string()));
+        // The last good state stays; it is not gone.
+        objects.touch(&key);
+        Err((key, head.revision()))
+    })
 }
 
 /// Watches from a revision, and moves it on.
@@ -225,6 +270,7 @@ async fn watch<K: Object>(informer: &Informer<K>, part: usize, revision: &mut St
             match &*line.r#type {
                 "ADDED" | "MODIFIED" => informer.apply(part, |objects, events| {
                     let reached = take(informer, raw, false, false, objects, events);
+                    let reached = reached.unwrap_or_else(|(_, revision)| revision);
                     objects.progress(reached);
                     if reached != 0 {
                         *revision = reached.to_string();
@@ -236,6 +282,8 @@ async fn watch<K: Object>(informer: &Informer<K>, part: usize, revision: &mut St
                     informer.report_object(&key, None);
                     // Its last state, or if that cannot be decoded, the one before.
                     let object = informer.codec.decode(raw).ok();
+                    informer.codec.panics.forget(&informer.codec.site, |other| *other == key);
+                    objects.forget_panics(|other| *other == key);
                     objects.delete(&key, head.revision(), object, events);
                     objects.progress(head.revision());
                     *revision = head.resource_version.into_owned();
@@ -248,7 +296,7 @@ async fn watch<K: Object>(informer: &Informer<K>, part: usize, revision: &mut St
                 }
                 "ERROR" => {
                     let status: Status = serde_json::from_slice(raw).unwrap_or_default();
-                    return ended("watch", informer, status.code, status);
+                    return ended("watch", informer, part, status.code, status);
                 }
                 other => {
                     tracing::warn!(kind = %informer.kind(), r#type = other, "an event of a type that is not known")
@@ -260,7 +308,7 @@ async fn watch<K: Object>(informer: &Informer<K>, part: usize, revision: &mut St
 
 /// Lists what there is, as metadata, and waits until handlers know all of it.
 pub(super) async fn catch_up<K: Object>(informer: &Informer<K>) -> Result<(), Problem> {
-    for (index, part) in informer.parts.iter().enumerate() {
+    for (index, part) in informer.parts().iter().enumerate() {
         let mut there = BTreeMap::new();
         let mut continue_token = String::new();
         let mut snapshot = 0;
@@ -366,9 +414,8 @@ async fn send<K: Object>(
     let sent =
         informer.core.env.timeout(informer.core.settings.request_timeout, informer.core.client.send(request));
     let sent = sent.await;
-    informer
-        .core
-        .requested(sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()).map(http::Response::status));
+    let answer = sent.as_ref().ok().and_then(|sent| sent.as_ref().ok());
+    informer.core.telemetry.answered(&http::Method::GET, answer);
     let response = match sent {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return Err(failed(error_text(&error))),
@@ -380,11 +427,11 @@ async fn send<K: Object>(
     }
     let body =
         response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    Err(ended(verb, informer, code.as_u16(), wire::status(code.as_u16(), &body)))
+    Err(ended(verb, informer, part, code.as_u16(), wire::status(code.as_u16(), &body)))
 }
 
 fn uri<K: Object>(informer: &Informer<K>, part: usize, parameters: &[(&str, &str)]) -> String {
-    let mut query = Query::of(informer.kind().path(informer.parts[part].namespace.as_deref()));
+    let mut query = Query::of(informer.kind().path(informer.parts()[part].namespace.as_deref()));
     for (name, value) in parameters {
         query.add(name, value);
     }
@@ -412,7 +459,13 @@ fn unreadable(what: &str, error: &serde_json::Error) -> End {
 }
 
 /// What an error of the server means.
-fn ended<K: Object>(verb: &'static str, informer: &Informer<K>, code: u16, status: Status) -> End {
+fn ended<K: Object>(
+    verb: &'static str,
+    informer: &Informer<K>,
+    part: usize,
+    code: u16,
+    status: Status,
+) -> End {
     let resource = informer.kind().resource();
     match code {
         410 => End::Expired,
@@ -427,7 +480,7 @@ fn ended<K: Object>(verb: &'static str, informer: &Informer<K>, code: u16, statu
         401 | 403 => End::Failed(Problem::Forbidden {
             verb,
             resource: full_name(resource),
-            namespace: informer.options.namespaces.as_ref().and_then(|all| all.first().cloned()),
+            namespace: informer.parts()[part].namespace.clone(),
             message: status.message,
         }),
         _ => End::Failed(Problem::Failed { message: format!("{verb}: {} ({code})", status.message) }),

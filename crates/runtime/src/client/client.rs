@@ -14,9 +14,9 @@ use parking_lot::RwLock;
 use super::{
     ApplyOptions, CreateOptions, DeleteAllOfOptions, DeleteOptions, Deleted, Error, FieldValidation,
     Interceptor, KindClient, ListOptions, ObjectRef, Patch, PatchOptions, Reader, RestMapper, RestMetrics,
-    SubResourceClient, UpdateOptions, transport::Transport,
+    SubResourceClient, UpdateOptions, telemetry::Telemetry, transport::Transport,
 };
-use crate::{Kind, Object, ObjectKey, cache::Cache};
+use crate::{GroupKind, Kind, Object, ObjectKey, TypedObject, cache::Cache};
 
 /// What a client is made with.
 #[derive(Debug, Clone)]
@@ -25,7 +25,8 @@ pub struct ClientOptions {
     pub env: Env,
     /// Where requests are counted.
     pub metrics: Option<RestMetrics>,
-    /// The server's name in metrics: `kube::Client` does not tell it.
+    /// The server's name in metrics. By default the address that its answers come from, since `kube::Client` does not tell
+    /// the name; `in-process` for a server without one.
     pub host: Arc<str>,
     /// Where calls of the server are tracked, as component `client`. When it accepts no more work, calls fail.
     pub tracker: Option<WorkTracker>,
@@ -79,6 +80,8 @@ pub(super) struct Shared {
 #[derive(Clone, Default)]
 pub(super) struct Settings {
     pub(super) cache: Option<Cache>,
+    /// Kinds that are read from the server, though there is a cache.
+    pub(super) uncached: Vec<GroupKind>,
     pub(super) namespace: Option<Arc<str>>,
     pub(super) dry_run: bool,
     pub(super) field_manager: Option<Arc<str>>,
@@ -92,7 +95,8 @@ impl Client {
     pub fn new(client: kube::Client, options: ClientOptions) -> Client {
         let ClientOptions { env, metrics, host, tracker, retries } = options;
         let tracked = tracker.map(|tracker| tracker.component("client"));
-        let transport = Arc::new(Transport { client, env, metrics, host, tracked, retries });
+        let telemetry = Arc::new(Telemetry::new(metrics, host));
+        let transport = Arc::new(Transport { client, env, telemetry, tracked, retries });
         let mapper = RestMapper::new(Arc::clone(&transport));
         let shared = Shared { transport, mapper, kinds: RwLock::default() };
         Client { shared: Arc::new(shared), settings: Arc::default() }
@@ -114,6 +118,12 @@ impl Client {
     #[must_use]
     pub fn without_cache(&self) -> Client {
         self.with(|settings| settings.cache = None)
+    }
+
+    /// Reads of these kinds ask the server, those of others the cache. Calls add up.
+    #[must_use]
+    pub fn read_past_cache(&self, kinds: impl IntoIterator<Item = GroupKind>) -> Client {
+        self.with(|settings| settings.uncached.extend(kinds))
     }
 
     /// Works in one namespace: it is filled in where none is given, and another one is refused. Objects of the cluster
@@ -145,6 +155,10 @@ impl Client {
     #[must_use]
     pub fn intercept(&self, interceptor: impl Interceptor) -> Client {
         self.with(|settings| settings.interceptors.push(Arc::new(interceptor)))
+    }
+
+    pub(crate) fn telemetry(&self) -> Arc<Telemetry> {
+        Arc::clone(&self.shared.transport.telemetry)
     }
 
     /// Where time comes from.
@@ -185,7 +199,7 @@ impl Client {
 
     /// The verbs for the kind `K`.
     #[must_use]
-    pub fn typed<K: Object<DynamicType: Default>>(&self) -> KindClient<K> {
+    pub fn typed<K: TypedObject>(&self) -> KindClient<K> {
         KindClient::new(self.clone(), self.shared.kind())
     }
 
@@ -208,7 +222,7 @@ impl Client {
     ///
     /// # Errors
     /// If the server does not have the kind, or cannot be asked.
-    pub async fn is_namespaced<K: Object<DynamicType: Default>>(&self) -> Result<bool, Error> {
+    pub async fn is_namespaced<K: TypedObject>(&self) -> Result<bool, Error> {
         self.typed::<K>().is_namespaced().await
     }
 
@@ -216,7 +230,7 @@ impl Client {
     ///
     /// # Errors
     /// If there is none (see [`Error::is_not_found`]), or it cannot be read.
-    pub async fn get<K: Object<DynamicType: Default>>(&self, key: &ObjectKey) -> Result<Arc<K>, Error> {
+    pub async fn get<K: TypedObject>(&self, key: &ObjectKey) -> Result<Arc<K>, Error> {
         self.typed().get(key).await
     }
 
@@ -224,10 +238,7 @@ impl Client {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub async fn get_opt<K: Object<DynamicType: Default>>(
-        &self,
-        key: &ObjectKey,
-    ) -> Result<Option<Arc<K>>, Error> {
+    pub async fn get_opt<K: TypedObject>(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Error> {
         self.typed().get_opt(key).await
     }
 
@@ -235,10 +246,7 @@ impl Client {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub async fn list<K: Object<DynamicType: Default>>(
-        &self,
-        options: ListOptions,
-    ) -> Result<Vec<Arc<K>>, Error> {
+    pub async fn list<K: TypedObject>(&self, options: ListOptions) -> Result<Vec<Arc<K>>, Error> {
         self.typed().list(options).await
     }
 
@@ -246,7 +254,7 @@ impl Client {
     ///
     /// # Errors
     /// If one of that name is there already (see [`Error::is_already_exists`]), or the server refuses it.
-    pub async fn create<K: Object<DynamicType: Default>>(&self, object: &K) -> Result<K, Error> {
+    pub async fn create<K: TypedObject>(&self, object: &K) -> Result<K, Error> {
         self.typed().create(object).await
     }
 
@@ -254,11 +262,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`create`](Client::create).
-    pub async fn create_with<K: Object<DynamicType: Default>>(
-        &self,
-        object: &K,
-        options: CreateOptions,
-    ) -> Result<K, Error> {
+    pub async fn create_with<K: TypedObject>(&self, object: &K, options: CreateOptions) -> Result<K, Error> {
         self.typed().create_with(object, options).await
     }
 
@@ -267,7 +271,7 @@ impl Client {
     ///
     /// # Errors
     /// If it has changed in the meantime (see [`Error::is_conflict`]), or the server refuses it.
-    pub async fn update<K: Object<DynamicType: Default>>(&self, object: &K) -> Result<K, Error> {
+    pub async fn update<K: TypedObject>(&self, object: &K) -> Result<K, Error> {
         self.typed().update(object).await
     }
 
@@ -275,11 +279,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`update`](Client::update).
-    pub async fn update_with<K: Object<DynamicType: Default>>(
-        &self,
-        object: &K,
-        options: UpdateOptions,
-    ) -> Result<K, Error> {
+    pub async fn update_with<K: TypedObject>(&self, object: &K, options: UpdateOptions) -> Result<K, Error> {
         self.typed().update_with(object, options).await
     }
 
@@ -287,7 +287,7 @@ impl Client {
     ///
     /// # Errors
     /// If there is none, or the server refuses the change.
-    pub async fn patch<K: Object<DynamicType: Default>>(
+    pub async fn patch<K: TypedObject>(
         &self,
         target: &(impl ObjectRef<K> + ?Sized),
         patch: Patch,
@@ -299,7 +299,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`patch`](Client::patch).
-    pub async fn patch_with<K: Object<DynamicType: Default>>(
+    pub async fn patch_with<K: TypedObject>(
         &self,
         target: &(impl ObjectRef<K> + ?Sized),
         patch: Patch,
@@ -312,7 +312,7 @@ impl Client {
     ///
     /// # Errors
     /// If others own the fields and it is not forced (see [`Error::is_conflict`]), or the server refuses it.
-    pub async fn apply<K: Object<DynamicType: Default>>(
+    pub async fn apply<K: TypedObject>(
         &self,
         object: &K,
         options: impl Into<ApplyOptions>,
@@ -324,7 +324,7 @@ impl Client {
     ///
     /// # Errors
     /// If there is none, or the server refuses it.
-    pub async fn delete<K: Object<DynamicType: Default>>(
+    pub async fn delete<K: TypedObject>(
         &self,
         target: &(impl ObjectRef<K> + ?Sized),
     ) -> Result<Deleted<K>, Error> {
@@ -335,7 +335,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`delete`](Client::delete), and if a precondition does not hold (see [`Error::is_conflict`]).
-    pub async fn delete_with<K: Object<DynamicType: Default>>(
+    pub async fn delete_with<K: TypedObject>(
         &self,
         target: &(impl ObjectRef<K> + ?Sized),
         options: DeleteOptions,
@@ -347,7 +347,7 @@ impl Client {
     ///
     /// # Errors
     /// If the server refuses it.
-    pub async fn delete_all_of<K: Object<DynamicType: Default>>(
+    pub async fn delete_all_of<K: TypedObject>(
         &self,
         options: impl Into<DeleteAllOfOptions>,
     ) -> Result<(), Error> {
@@ -356,21 +356,18 @@ impl Client {
 
     /// Writes the status of objects of kind `K`.
     #[must_use]
-    pub fn status<K: Object<DynamicType: Default>>(&self) -> SubResourceClient<K> {
+    pub fn status<K: TypedObject>(&self) -> SubResourceClient<K> {
         self.typed().status()
     }
 
     /// Reads and writes a part of objects of kind `K`: `scale`, `eviction`, `token`.
-    pub fn sub_resource<K: Object<DynamicType: Default>>(
-        &self,
-        name: impl Into<Arc<str>>,
-    ) -> SubResourceClient<K> {
+    pub fn sub_resource<K: TypedObject>(&self, name: impl Into<Arc<str>>) -> SubResourceClient<K> {
         self.typed().sub_resource(name)
     }
 }
 
 impl Shared {
-    fn kind<K: Object<DynamicType: Default>>(&self) -> Arc<Kind<K>> {
+    fn kind<K: TypedObject>(&self) -> Arc<Kind<K>> {
         let id = TypeId::of::<Kind<K>>();
         let known = self.kinds.read().get(&id).cloned();
         if let Some(Ok(kind)) = known.map(Arc::downcast::<Kind<K>>) {

@@ -8,11 +8,11 @@ use kube::discovery::Scope;
 
 use super::{
     Call, DeleteAllOfOptions, Error, KindClient, ListOptions, Verb, Written, decode,
-    kind_client::{checked, static_scope},
+    kind_client::checked,
     options::Query,
     transport::{JSON, METADATA_LIST, Outgoing},
 };
-use crate::{Object, ObjectKey};
+use crate::{Object, ObjectKey, kind::static_scope};
 
 impl<K: Object> KindClient<K> {
     /// Deletes many objects. Of a namespaced kind, those of one namespace.

@@ -262,6 +262,12 @@ impl Error {
         }
     }
 
+    /// The cache does not watch the namespace: whether the object is there is not known. Ask the server.
+    #[must_use]
+    pub fn is_outside_cache(&self) -> bool {
+        matches!(self, Error::Cache { source, .. } if matches!(**source, CacheError::OtherNamespace { .. }))
+    }
+
     /// The server has no such kind: its definition is not there (yet). [`is_not_found`](Error::is_not_found) is true of
     /// it as well if a call found it out.
     #[must_use]

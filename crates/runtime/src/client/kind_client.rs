@@ -1,12 +1,12 @@
 //! The verbs for one kind.
 
-use std::{any::TypeId, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use bytes::Bytes;
 use http::Method;
 use kube::{
     api::ApiResource,
-    core::{ClusterResourceScope, GroupVersionKind, NamespaceResourceScope, Status, response::StatusDetails},
+    core::{Status, response::StatusDetails},
     discovery::Scope,
 };
 use serde::Serialize;
@@ -20,7 +20,7 @@ use super::{
     transport::{JSON, METADATA, Outgoing},
     written::has_ended,
 };
-use crate::{Form, Kind, Object, ObjectKey};
+use crate::{Form, Kind, Object, ObjectKey, cache::Cache, kind::static_scope};
 
 /// The verbs of a [`Client`] for objects of one kind: typed, dynamic, or metadata alone. Cheap to clone.
 pub struct KindClient<K: Object> {
@@ -103,9 +103,13 @@ impl<K: Object> KindClient<K> {
         if let Some(scope) = static_scope::<K>() {
             return Ok(scope == Scope::Namespaced);
         }
-        let ApiResource { group, version, kind, .. } = self.resource();
-        let gvk = GroupVersionKind::gvk(group, version, kind);
-        Ok(self.client.rest_mapper().mapping(&gvk).await?.is_namespaced())
+        self.client.rest_mapper().is_namespaced(&self.kind.group_version_kind()).await
+    }
+
+    /// The cache that this kind is read from.
+    pub(crate) fn cache(&self) -> Option<&Cache> {
+        let settings = &self.client.settings;
+        settings.cache.as_ref().filter(|_| !settings.uncached.iter().any(|kind| kind.is(self.resource())))
     }
 
     /// Reads an object. As the cache has it, if there is one.
@@ -113,7 +117,7 @@ impl<K: Object> KindClient<K> {
     /// # Errors
     /// If there is none (see [`Error::is_not_found`]), or it cannot be read.
     pub async fn get(&self, key: &ObjectKey) -> Result<Arc<K>, Error> {
-        let Some(cache) = &self.client.settings.cache else {
+        let Some(cache) = self.cache() else {
             return self.live().get(key).await.map(Arc::new);
         };
         let namespace = self.namespace(Verb::Get, key.namespace(), Some(key.name())).await?;
@@ -145,12 +149,22 @@ impl<K: Object> KindClient<K> {
         super::ignore_not_found(self.get(key).await)
     }
 
+    /// Asks the server for an object, past the cache, which is told the answer: the next read of it shows no less.
+    pub(crate) async fn get_past_cache(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Error> {
+        let found = super::ignore_not_found(self.live().get_with_answer(key).await)?;
+        let Some((object, answer)) = found else { return Ok(None) };
+        if let Some(cache) = self.client.settings.cache.as_ref().filter(|_| !self.is_metadata()) {
+            cache.observe_read(self.resource(), &answer);
+        }
+        Ok(Some(Arc::new(object)))
+    }
+
     /// Reads many objects. As the cache has them, if there is one.
     ///
     /// # Errors
     /// If they cannot be read.
     pub async fn list(&self, options: ListOptions) -> Result<Vec<Arc<K>>, Error> {
-        let Some(cache) = &self.client.settings.cache else {
+        let Some(cache) = self.cache() else {
             let list = self.live().list(options).await?;
             return Ok(list.items.into_iter().map(Arc::new).collect());
         };
@@ -534,18 +548,6 @@ pub(super) fn checked<'a>(call: &Call<'_>, segment: Option<&'a str>) -> Result<O
     match segment.filter(bad) {
         Some(text) => Err(Error::invalid(call.target(), format!("{text:?} cannot be part of a path"))),
         None => Ok(segment),
-    }
-}
-
-/// The scope that a type knows.
-pub(super) fn static_scope<K: Object>() -> Option<Scope> {
-    let scope = TypeId::of::<K::Scope>();
-    if scope == TypeId::of::<NamespaceResourceScope>() {
-        Some(Scope::Namespaced)
-    } else if scope == TypeId::of::<ClusterResourceScope>() {
-        Some(Scope::Cluster)
-    } else {
-        None
     }
 }
 

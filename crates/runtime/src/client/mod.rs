@@ -31,6 +31,7 @@ mod reader;
 mod rest_mapper;
 mod strategic;
 mod sub_resource;
+pub(crate) mod telemetry;
 mod transport;
 mod watch;
 mod written;

@@ -5,6 +5,11 @@ use std::sync::Arc;
 use crate::{Object, ObjectKey};
 
 /// What names an object of kind `K`: its key, or itself.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not name an object of `{K}`",
+    label = "neither the object nor its key",
+    note = "give the object, the `Arc` of a read, or an `ObjectKey`"
+)]
 pub trait ObjectRef<K>: Sync {
     /// Its name.
     fn key(&self) -> ObjectKey;

@@ -8,7 +8,7 @@ use super::{
     options::Query,
     transport::{JSON, METADATA, METADATA_LIST, Outgoing},
 };
-use crate::{Kind, Object, ObjectKey};
+use crate::{Kind, Object, ObjectKey, TypedObject};
 
 /// Reads that always ask the server, for types that know their kind. Made by [`Client::live`].
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ impl Reader {
         self.client.kind(kind).live()
     }
 
-    fn typed<K: Object<DynamicType: Default>>(&self) -> KindReader<K> {
+    fn typed<K: TypedObject>(&self) -> KindReader<K> {
         self.client.typed().live()
     }
 
@@ -35,7 +35,7 @@ impl Reader {
     ///
     /// # Errors
     /// If there is none (see [`Error::is_not_found`]), or it cannot be read.
-    pub async fn get<K: Object<DynamicType: Default>>(&self, key: &ObjectKey) -> Result<K, Error> {
+    pub async fn get<K: TypedObject>(&self, key: &ObjectKey) -> Result<K, Error> {
         self.typed().get(key).await
     }
 
@@ -43,10 +43,7 @@ impl Reader {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub async fn get_opt<K: Object<DynamicType: Default>>(
-        &self,
-        key: &ObjectKey,
-    ) -> Result<Option<K>, Error> {
+    pub async fn get_opt<K: TypedObject>(&self, key: &ObjectKey) -> Result<Option<K>, Error> {
         self.typed().get_opt(key).await
     }
 
@@ -54,16 +51,13 @@ impl Reader {
     ///
     /// # Errors
     /// If they cannot be read.
-    pub async fn list<K: Object<DynamicType: Default>>(
-        &self,
-        options: ListOptions,
-    ) -> Result<List<K>, Error> {
+    pub async fn list<K: TypedObject>(&self, options: ListOptions) -> Result<List<K>, Error> {
         self.typed().list(options).await
     }
 
     /// Reads many objects page by page.
     #[must_use]
-    pub fn pages<K: Object<DynamicType: Default>>(&self, options: ListOptions) -> Pages<K> {
+    pub fn pages<K: TypedObject>(&self, options: ListOptions) -> Pages<K> {
         self.typed().pages(options)
     }
 
@@ -71,10 +65,7 @@ impl Reader {
     ///
     /// # Errors
     /// If the server does not begin.
-    pub async fn watch<K: Object<DynamicType: Default>>(
-        &self,
-        options: WatchOptions,
-    ) -> Result<WatchStream<K>, Error> {
+    pub async fn watch<K: TypedObject>(&self, options: WatchOptions) -> Result<WatchStream<K>, Error> {
         self.typed().watch(options).await
     }
 }
@@ -94,6 +85,11 @@ impl<K: Object> KindReader<K> {
     /// # Errors
     /// If there is none (see [`Error::is_not_found`]), or it cannot be read.
     pub async fn get(&self, key: &ObjectKey) -> Result<K, Error> {
+        self.get_with_answer(key).await.map(|(object, _)| object)
+    }
+
+    /// The object, and the JSON that it was decoded from.
+    pub(super) async fn get_with_answer(&self, key: &ObjectKey) -> Result<(K, bytes::Bytes), Error> {
         let inner = &self.inner;
         let namespace = inner.namespace(Verb::Get, key.namespace(), Some(key.name())).await?;
         let mut call = Call::new(Verb::Get, inner.resource(), namespace);
@@ -101,7 +97,7 @@ impl<K: Object> KindReader<K> {
         let accept = if inner.is_metadata() { METADATA } else { JSON };
         let outgoing = Outgoing::get(inner.path(&call, true)?, accept);
         let answer = inner.client.call(&call, &outgoing).await?;
-        decode::object(&call, &answer)
+        Ok((decode::object(&call, &answer)?, answer))
     }
 
     /// Reads an object, if there is one.

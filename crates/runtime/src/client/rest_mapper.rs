@@ -3,7 +3,7 @@
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use k1s_env::Instant;
+use k1s_env::{Env, Instant};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroupList, APIResourceList, APIVersions};
 use kube::{
     api::ApiResource,
@@ -16,6 +16,7 @@ use tokio::sync::Mutex;
 
 use super::{
     Call, Error, Verb, decode,
+    telemetry::Telemetry,
     transport::{JSON, Outgoing, Transport},
 };
 
@@ -84,6 +85,11 @@ impl Known {
 }
 
 impl RestMapper {
+    /// Asks through a client of `kube`.
+    pub(crate) fn for_client(client: kube::Client, env: Env, telemetry: Arc<Telemetry>) -> RestMapper {
+        RestMapper::new(Arc::new(Transport { client, env, telemetry, tracked: None, retries: 0 }))
+    }
+
     pub(super) fn new(transport: Arc<Transport>) -> RestMapper {
         RestMapper {
             inner: Arc::new(Inner { transport, known: RwLock::default(), asking: Mutex::default() }),

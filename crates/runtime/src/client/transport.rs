@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use k1s_env::{Component, Env, WorkGuard};
 use kube::{client::Body, core::Status};
 
-use super::{Call, Error, RestMetrics};
+use super::{Call, Error, telemetry::Telemetry};
 
 /// The longest wait that a server is granted within a call. Whoever has to wait longer should know.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
@@ -50,8 +50,7 @@ impl Outgoing {
 pub(super) struct Transport {
     pub(super) client: kube::Client,
     pub(super) env: Env,
-    pub(super) metrics: Option<RestMetrics>,
-    pub(super) host: Arc<str>,
+    pub(super) telemetry: Arc<Telemetry>,
     pub(super) tracked: Option<Component>,
     pub(super) retries: u32,
 }
@@ -97,9 +96,7 @@ impl Transport {
                 Error::invalid(call.target(), format!("{:?} is not a path: {error}", outgoing.uri))
             })?;
             let answer = self.client.send(request).await;
-            if let Some(metrics) = &self.metrics {
-                metrics.count(answer.as_ref().ok().map(Response::status), &outgoing.method, &self.host);
-            }
+            self.telemetry.answered(&outgoing.method, answer.as_ref().ok());
             let response = answer.map_err(|error| lost(call, error))?;
             let status = response.status();
             if status.is_success() {

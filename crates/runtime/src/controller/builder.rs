@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::{Controller, ControllerOptions, Counts, Inner, Sources};
+use super::{Controller, ControllerOptions, Counts, Inner, Sources, options::Settings};
 use crate::{
-    Kind, Manager, Object, ObjectKey, Reconciler,
+    Manager, Object, ObjectKey, Reconciler,
     handler::Handler,
+    owners::OwnerKind,
     predicate::MetaPredicate,
     queue::{Key, Queue, QueueOptions},
     source::{self, Source, Watch},
@@ -49,14 +50,6 @@ struct Primary {
 
 /// A source, or one that can be made when the primary kind is known.
 type Pending<R> = Box<dyn FnOnce(Option<&OwnerKind>) -> Result<Box<dyn Source<R>>, BuildError> + Send>;
-
-/// A kind as the owner of others.
-#[derive(Clone)]
-struct OwnerKind {
-    group: String,
-    kind: String,
-    cluster: bool,
-}
 
 /// Why a controller cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -127,7 +120,11 @@ impl<R: Key> Builder<R> {
     ///
     /// # Errors
     /// If something is missing, or the name is taken.
-    pub fn complete(self, reconciler: impl Reconciler<R>) -> Result<(), BuildError> {
+    pub fn complete(
+        self,
+        // The compiler shows the next line to those whose closure is no reconciler.
+        reconciler: impl Reconciler<R>, // It runs many times. Captures a client? `reconcile::with_state`, or clone it in each call.
+    ) -> Result<(), BuildError> {
         self.build(reconciler).map(drop)
     }
 
@@ -135,7 +132,10 @@ impl<R: Key> Builder<R> {
     ///
     /// # Errors
     /// If something is missing, or the name is taken.
-    pub fn build(self, reconciler: impl Reconciler<R>) -> Result<Controller<R>, BuildError> {
+    pub fn build(
+        self,
+        reconciler: impl Reconciler<R>, // It runs many times. Captures a client? `reconcile::with_state`, or clone it in each call.
+    ) -> Result<Controller<R>, BuildError> {
         let Builder { manager, name, primary, sources, filters, options } = self;
         if let [_, second, ..] = &*primary {
             return Err(BuildError::ForTwice(second.name.clone()));
@@ -146,7 +146,7 @@ impl<R: Key> Builder<R> {
         }
         let name = match (name, &owner) {
             (Some(name), _) => name,
-            (None, Some(owner)) => owner.kind.to_lowercase(),
+            (None, Some(owner)) => owner.kind().to_lowercase(),
             (None, None) => return Err(BuildError::NoName),
         };
         let sources = sources
@@ -164,6 +164,8 @@ impl<R: Key> Builder<R> {
                 fairness: options.fairness,
             },
         );
+        let kind = owner.as_ref().map(OwnerKind::group_kind);
+        let options = Settings::of(&options, manager.controller_defaults(), kind.as_ref());
         let metrics = manager.controller_metrics().controller(&name, options.max_concurrent_reconciles.get());
         let (reconciles, events) = super::components(manager.work(), &name);
         let inner = Arc::new(Inner {
@@ -175,6 +177,7 @@ impl<R: Key> Builder<R> {
             filters,
             metrics,
             counts: Counts::default(),
+            overtaken: Mutex::default(),
             reconciles,
             events,
             give_up: CancellationToken::new(),
@@ -211,20 +214,10 @@ impl<R: Key + From<ObjectKey>> Builder<R> {
         let watch = watch.into();
         self.sources.push(Box::new(move |owner| {
             let owner = owner.ok_or_else(|| BuildError::OwnsWithoutFor(watch.kind.to_string()))?;
-            let handler = Handler::owner_of(&owner.group, &owner.kind, owner.cluster, watch.every_owner);
+            let handler = Handler::owner_of(owner.clone(), watch.every_owner);
             Ok(Box::new(source::kind(watch, handler)))
         }));
         self
-    }
-}
-
-impl OwnerKind {
-    fn of<K: Object>(kind: &Kind<K>) -> OwnerKind {
-        OwnerKind {
-            group: kind.resource().group.clone(),
-            kind: kind.resource().kind.clone(),
-            cluster: kind.is_cluster_scoped(),
-        }
     }
 }
 

@@ -6,7 +6,7 @@ mod options;
 mod worker;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     future::Future,
     pin::Pin,
@@ -14,6 +14,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use futures_util::future::join_all;
@@ -21,16 +22,18 @@ use k1s_env::{Component, Env, Task, WorkTracker};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use self::metrics::OfController;
 pub use self::{
     builder::{BuildError, Builder},
-    options::ControllerOptions,
+    options::{ControllerDefaults, ControllerOptions},
 };
+use self::{metrics::OfController, options::Settings};
 use crate::{
     Action, BoxError, Context, Manager, Reconciler, Request,
+    announce::announced,
     cache::{Cache, Problem},
+    panics::catch,
     predicate::MetaPredicate,
-    queue::{Key, Queue, QueueState},
+    queue::{Key, Queue, QueueState, WaitingKeys},
     source::{CatchUp, Source, SourceContext, Started},
 };
 
@@ -51,11 +54,13 @@ pub(crate) struct Inner<R: Key> {
     pub(crate) env: Env,
     pub(crate) queue: Queue<R>,
     cache: Cache,
-    options: ControllerOptions<R>,
+    options: Settings,
     reconciler: Box<dyn DynReconciler<R>>,
     filters: Vec<MetaPredicate>,
     metrics: OfController,
     counts: Counts,
+    /// Keys whose reconciles waited for something outside of a simulation while its clock moved on.
+    overtaken: Mutex<BTreeSet<String>>,
     /// Reconciles that run.
     pub(crate) reconciles: Component,
     /// Events that wait for their mapper.
@@ -73,6 +78,10 @@ struct Counts {
     errors: AtomicU64,
     panics: AtomicU64,
 }
+
+/// What to do about a reconcile that a simulated clock does not know of.
+pub(crate) const NOT_TOKIOS_CLOCK: &str = "A reconcile under a simulated clock sleeps with `context.env().sleep`; \
+     `tokio::time::sleep` sleeps in real time";
 
 /// What a controller has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -149,7 +158,7 @@ pub enum ControllerError {
         /// The source.
         source_name: String,
         /// How long it was waited for.
-        after: std::time::Duration,
+        after: Duration,
         /// What is known of the reason.
         problem: Option<Box<Problem>>,
     },
@@ -252,7 +261,9 @@ impl<R: Key> Inner<R> {
             stop: stop.clone(),
             tasks: Arc::clone(&tasks),
         };
-        let Started { synced, problem, catch_up, guard } = source.start(context).map_err(|error| {
+        let started = catch(|| source.start(context))
+            .unwrap_or_else(|message| Err(format!("panic: {message} [recovered]").into()));
+        let Started { synced, problem, catch_up, guard } = started.map_err(|error| {
             ControllerError::Source { controller: Arc::clone(&self.name), source_name: name.clone(), error }
         })?;
         let running = Running { name, stop, synced: false, problem, catch_up, tasks, _guard: guard };
@@ -283,26 +294,46 @@ impl<R: Key> Inner<R> {
         mut synced: Pin<Box<dyn Future<Output = ()> + Send>>,
     ) -> Result<(), ControllerError> {
         let limit = self.options.cache_sync_timeout;
-        while self.env.timeout(limit, &mut synced).await.is_err() {
-            let sources = self.sources.lock();
-            let Some(running) = sources.running.get(&id) else { return Ok(()) };
-            let problem = (running.problem)();
-            // A kind may come later; readiness tells that it is missing.
-            if let Some(problem @ Problem::NotServed { .. }) = &problem {
-                tracing::warn!(controller = %self.name, source = %running.name, %problem, "still waiting");
-                continue;
+        let began = self.env.now();
+        let waiting = async {
+            while self.env.timeout(limit, &mut synced).await.is_err() {
+                let sources = self.sources.lock();
+                let Some(running) = sources.running.get(&id) else { return Ok(()) };
+                let problem = (running.problem)();
+                // A kind may come later; the log and readiness tell that it is missing.
+                if let Some(Problem::NotServed { .. }) = &problem {
+                    continue;
+                }
+                return Err(ControllerError::SyncTimeout {
+                    controller: Arc::clone(&self.name),
+                    source_name: running.name.clone(),
+                    after: self.env.now() - began,
+                    problem: problem.map(Box::new),
+                });
             }
-            return Err(ControllerError::SyncTimeout {
-                controller: Arc::clone(&self.name),
-                source_name: running.name.clone(),
-                after: limit,
-                problem: problem.map(Box::new),
-            });
-        }
+            Ok(())
+        };
+        announced(&self.env, waiting, |waited| self.say_waiting(id, waited)).await?;
         if let Some(running) = self.sources.lock().running.get_mut(&id) {
             running.synced = true;
         }
         Ok(())
+    }
+
+    /// Says what a source is waited for, and what can be done about it.
+    fn say_waiting(&self, id: WatchId, waited: Duration) {
+        let sources = self.sources.lock();
+        let Some(running) = sources.running.get(&id) else { return };
+        let (problem, source) = ((running.problem)(), &running.name);
+        let hint = match &problem {
+            Some(Problem::NotServed { .. }) => {
+                "; no reconcile runs before its definition is installed (k1s::Runtime::install, kubectl apply)"
+            }
+            _ => "",
+        };
+        let reason =
+            problem.map_or_else(|| "the list has not come yet".to_owned(), |problem| problem.to_string());
+        tracing::warn!(controller = %self.name, %source, ?waited, "still waiting for {source}: {reason}{hint}");
     }
 
     async fn stop_sources(&self) {
@@ -335,6 +366,10 @@ pub(crate) trait AnyController: Send + Sync + 'static {
     /// Cancels the reconciles that are in flight.
     fn give_up(&self);
     fn state(&self) -> QueueState;
+    /// Keys that wait in its queue, as text.
+    fn waiting_keys(&self, limit: usize) -> WaitingKeys<String>;
+    /// Keys that were overtaken by a simulated clock.
+    fn overtaken(&self) -> Vec<String>;
     fn activity(&self) -> u64;
     fn events_in_flight(&self) -> usize;
     /// Waits until its workers have begun.
@@ -392,6 +427,14 @@ impl<R: Key> AnyController for Inner<R> {
 
     fn state(&self) -> QueueState {
         self.queue.state()
+    }
+
+    fn waiting_keys(&self, limit: usize) -> WaitingKeys<String> {
+        self.queue.waiting(limit).map(|key| format!("{key:?}"))
+    }
+
+    fn overtaken(&self) -> Vec<String> {
+        self.overtaken.lock().iter().cloned().collect()
     }
 
     fn activity(&self) -> u64 {

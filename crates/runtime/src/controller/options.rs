@@ -1,29 +1,30 @@
 //! How a controller works.
 
-use std::{fmt, num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 
 use crate::{
+    GroupKind,
     leader::LeaderElectionOptions,
     queue::{ExponentialLimiter, Fairness, Key, RateLimiter},
 };
 
-/// The options of a controller.
+/// The options of a controller. What is `None` is as the manager says ([`ControllerDefaults`]), or else the default.
 pub struct ControllerOptions<R: Key> {
     /// How many requests are reconciled at the same time; never one twice. 1 by default.
-    pub max_concurrent_reconciles: NonZeroUsize,
+    pub max_concurrent_reconciles: Option<NonZeroUsize>,
     /// How long the controller waits for its sources at its start. Kinds that are not served are waited for without
     /// limit. 2 minutes by default.
-    pub cache_sync_timeout: Duration,
+    pub cache_sync_timeout: Option<Duration>,
     /// Turns a panic of the reconciler into an error. On by default; otherwise it ends the manager.
-    pub recover_panic: bool,
-    /// After what time a reconcile is given up and counts as failed. None by default.
+    pub recover_panic: Option<bool>,
+    /// After what time a reconcile is given up and counts as failed. Never by default.
     pub reconciliation_timeout: Option<Duration>,
     /// How long requests wait that failed. By default 5 ms, doubled with each failure, up to 1000 s.
     pub rate_limiter: Arc<dyn RateLimiter<R>>,
     /// What is done so that requests of low priority do not starve.
     pub fairness: Fairness,
     /// Whether the controller runs on the leader only. On by default; it matters if the manager has leader election.
-    pub needs_leader_election: bool,
+    pub needs_leader_election: Option<bool>,
     /// An election of the controller's own, beside the manager's: controllers of one program can run on different
     /// replicas.
     pub leader_election: Option<LeaderElectionOptions>,
@@ -32,13 +33,13 @@ pub struct ControllerOptions<R: Key> {
 impl<R: Key> Default for ControllerOptions<R> {
     fn default() -> ControllerOptions<R> {
         ControllerOptions {
-            max_concurrent_reconciles: NonZeroUsize::MIN,
-            cache_sync_timeout: Duration::from_secs(120),
-            recover_panic: true,
+            max_concurrent_reconciles: None,
+            cache_sync_timeout: None,
+            recover_panic: None,
             reconciliation_timeout: None,
             rate_limiter: Arc::new(ExponentialLimiter::default()),
             fairness: Fairness::default(),
-            needs_leader_election: true,
+            needs_leader_election: None,
             leader_election: None,
         }
     }
@@ -48,8 +49,65 @@ impl<R: Key> ControllerOptions<R> {
     /// The defaults, with so many reconciles at the same time (at least one).
     #[must_use]
     pub fn concurrent(max: usize) -> ControllerOptions<R> {
-        let max_concurrent_reconciles = NonZeroUsize::new(max).unwrap_or(NonZeroUsize::MIN);
+        let max_concurrent_reconciles = Some(NonZeroUsize::new(max).unwrap_or(NonZeroUsize::MIN));
         ControllerOptions { max_concurrent_reconciles, ..ControllerOptions::default() }
+    }
+}
+
+/// What the controllers of a manager do, unless their own options say otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ControllerDefaults {
+    /// See [`ControllerOptions::max_concurrent_reconciles`].
+    pub max_concurrent_reconciles: Option<NonZeroUsize>,
+    /// The same for controllers that are [for](super::Builder::for_) a kind; it comes before
+    /// [`max_concurrent_reconciles`](Self::max_concurrent_reconciles). Go's `GroupKindConcurrency`.
+    pub group_kind_concurrency: BTreeMap<GroupKind, NonZeroUsize>,
+    /// See [`ControllerOptions::cache_sync_timeout`].
+    pub cache_sync_timeout: Option<Duration>,
+    /// See [`ControllerOptions::recover_panic`].
+    pub recover_panic: Option<bool>,
+    /// See [`ControllerOptions::reconciliation_timeout`].
+    pub reconciliation_timeout: Option<Duration>,
+    /// See [`ControllerOptions::needs_leader_election`].
+    pub needs_leader_election: Option<bool>,
+}
+
+/// Options with all defaults in their places.
+pub(super) struct Settings {
+    pub(super) max_concurrent_reconciles: NonZeroUsize,
+    pub(super) cache_sync_timeout: Duration,
+    pub(super) recover_panic: bool,
+    pub(super) reconciliation_timeout: Option<Duration>,
+    pub(super) needs_leader_election: bool,
+    pub(super) leader_election: Option<LeaderElectionOptions>,
+}
+
+impl Settings {
+    /// The options of a controller, then those of its manager for its kind and for all, then the defaults.
+    pub(super) fn of<R: Key>(
+        options: &ControllerOptions<R>,
+        defaults: &ControllerDefaults,
+        kind: Option<&GroupKind>,
+    ) -> Settings {
+        let by_kind = kind.and_then(|kind| defaults.group_kind_concurrency.get(kind).copied());
+        Settings {
+            max_concurrent_reconciles: options
+                .max_concurrent_reconciles
+                .or(by_kind)
+                .or(defaults.max_concurrent_reconciles)
+                .unwrap_or(NonZeroUsize::MIN),
+            cache_sync_timeout: options
+                .cache_sync_timeout
+                .or(defaults.cache_sync_timeout)
+                .unwrap_or(Duration::from_secs(120)),
+            recover_panic: options.recover_panic.or(defaults.recover_panic).unwrap_or(true),
+            reconciliation_timeout: options.reconciliation_timeout.or(defaults.reconciliation_timeout),
+            needs_leader_election: options
+                .needs_leader_election
+                .or(defaults.needs_leader_election)
+                .unwrap_or(true),
+            leader_election: options.leader_election.clone(),
+        }
     }
 }
 

@@ -1,23 +1,31 @@
 //! Takes requests from the queue and reconciles them.
 
 use std::{
-    any::Any,
+    ops::ControlFlow,
     panic::AssertUnwindSafe,
     pin::pin,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use futures_util::FutureExt as _;
-use k1s_env::{Description, WorkGuard};
+use k1s_env::{Description, Stall, WorkGuard};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::{ControllerError, Inner};
+use super::{ControllerError, Inner, NOT_TOKIOS_CLOCK};
 use crate::{
     Action, BoxError, Context, TerminalError,
+    panics::message,
     queue::{AddOptions, Cause, CauseEvent, Item, Key},
-    reconcile::Requeue,
+    reconcile::{self, Requeue},
 };
+
+/// After so long in real time in which nothing moves, a reconcile under a simulated clock is reported.
+const STALLED_AFTER: Duration = Duration::from_secs(2);
+
+/// So many keys are remembered that a simulated clock has overtaken.
+const OVERTAKEN: usize = 10;
 
 /// How a reconcile ended.
 enum Outcome {
@@ -41,7 +49,12 @@ pub(super) async fn run<R: Key>(
         let (controller, failed) = (Arc::clone(controller), failed.clone());
         let name = format!("controller {}", controller.name);
         workers.push(controller.env.clone().spawn(name, async move {
-            let result = work(&controller).await;
+            // A reconciler's panic is caught in each run; this is one of a rate limiter.
+            let ended = AssertUnwindSafe(work(&controller)).catch_unwind().await;
+            let result = ended.unwrap_or_else(|panic| {
+                let message = format!("panic: {} [recovered]", message(&*panic));
+                Err(ControllerError::Panic { controller: Arc::clone(&controller.name), message })
+            });
             if result.is_err() {
                 failed.cancel();
             }
@@ -98,15 +111,16 @@ async fn reconcile<R: Key>(
     let id = env.uuid();
     let deadline = controller.options.reconciliation_timeout.map(|limit| began + limit);
     let causes = item.take_causes();
-    let context = Context::new(
+    let context = Context::new(reconcile::Inner {
+        env: env.clone(),
         id,
-        &controller.name,
-        item.attempt(),
-        item.priority(),
+        controller: Arc::clone(&controller.name),
+        attempt: item.attempt(),
+        priority: item.priority(),
         causes,
         deadline,
-        cancelled.clone(),
-    );
+        cancelled: cancelled.clone(),
+    });
     let span = tracing::info_span!(
         "reconcile",
         controller = %controller.name,
@@ -117,6 +131,8 @@ async fn reconcile<R: Key>(
     let outcome = {
         let run =
             AssertUnwindSafe(controller.reconciler.reconcile(item.key().clone(), context)).catch_unwind();
+        let stalled = |stall| controller.stalled(item.key(), stall);
+        let run = env.watch_stalls(STALLED_AFTER, || (), stalled, run);
         let mut run = pin!(run.instrument(span.clone()));
         let too_late = async {
             match deadline {
@@ -128,8 +144,9 @@ async fn reconcile<R: Key>(
             // A run that has ended has ended, however late it was.
             biased;
             ended = &mut run => match ended {
-                Ok(result) => Outcome::Finished(result),
-                Err(panic) => Outcome::Panicked(message(&*panic)),
+                Ok(Ok(result)) => Outcome::Finished(result),
+                Ok(Err(panic)) => Outcome::Panicked(message(&*panic)),
+                Err(stall) => Outcome::Finished(Err(stall.into())),
             },
             () = too_late => {
                 // Before it is dropped: what it started elsewhere may listen.
@@ -145,6 +162,27 @@ async fn reconcile<R: Key>(
     let _entered = span.enter();
     finish(controller, &item, guard, outcome)?;
     Ok(item)
+}
+
+impl<R: Key> Inner<R> {
+    /// A run does not go on by the clock of the simulation, or was overtaken by it. The run goes on all the same.
+    fn stalled(&self, key: &R, stall: Stall) -> ControlFlow<()> {
+        match stall {
+            Stall::Overtaken { .. } => {
+                tracing::warn!(controller = %self.name, object = ?key, "{stall}; {NOT_TOKIOS_CLOCK}");
+                let mut overtaken = self.overtaken.lock();
+                if overtaken.len() < OVERTAKEN {
+                    overtaken.insert(format!("{key:?}"));
+                }
+            }
+            _ => tracing::warn!(
+                controller = %self.name,
+                object = ?key,
+                "a reconcile is in flight: {stall}; move the clock if it waits for that. {NOT_TOKIOS_CLOCK}",
+            ),
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 fn finish<R: Key>(
@@ -214,14 +252,4 @@ fn finish<R: Key>(
     }
     guard.fail();
     Ok(())
-}
-
-fn message(panic: &(dyn Any + Send)) -> String {
-    if let Some(text) = panic.downcast_ref::<&str>() {
-        (*text).to_owned()
-    } else if let Some(text) = panic.downcast_ref::<String>() {
-        text.clone()
-    } else {
-        "something that is not text".to_owned()
-    }
 }

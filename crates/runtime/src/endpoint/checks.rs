@@ -81,7 +81,8 @@ impl Checks {
         .await
     }
 
-    /// As Kubernetes tells it. Reasons are not told: who may ask is not known here.
+    /// As Kubernetes tells it, but with the reasons, which Go withholds: who looks at a probe that fails wants to know what
+    /// to do, and each check tells its reason at a path of its own anyway.
     pub(super) async fn report(&self, exclude: &[String], verbose: bool) -> Report {
         let mut outcomes = self.ask(exclude).await;
         let mut unknown: Vec<&String> =
@@ -102,7 +103,9 @@ impl Checks {
                 Some(Ok(())) => text.push_str(&format!("[+]{name} ok\n")),
                 Some(Err(reason)) => {
                     tracing::info!(check = %name, reason, "a health check failed");
-                    text.push_str(&format!("[-]{name} failed: reason withheld\n"));
+                    // A line for each check, whatever its reason looks like.
+                    let reason = reason.trim_end().replace('\n', "\n    ");
+                    text.push_str(&format!("[-]{name} failed: {reason}\n"));
                 }
             }
         }

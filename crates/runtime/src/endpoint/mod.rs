@@ -2,6 +2,7 @@
 //!
 //! - [`Checks`] are what `/healthz` and `/readyz` ask; they can be added while all runs.
 //! - [`Routes`] are what an endpoint answers; [`Endpoint`] is a socket that does.
+//! - [`AccessReview`] asks the API server who may read; [`Certificates`] make it HTTPS.
 //! - Addresses are written as in Go: `:8080`, `127.0.0.1:0`, `0` for none.
 //!
 //! ```
@@ -20,13 +21,17 @@
 //! # }
 //! ```
 
+mod access;
 mod address;
+mod certificates;
 mod checks;
 mod exposition;
 mod routes;
 mod server;
 
+pub use access::{AccessReview, AccessReviewOptions};
 pub use address::InvalidAddress;
+pub use certificates::Certificates;
 pub use checks::Checks;
 pub use routes::Routes;
 pub use server::{BindError, Endpoint};

@@ -7,7 +7,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 
 use super::{
-    Checks,
+    AccessReview, Checks,
     exposition::{OPENMETRICS, PLAIN, plain, wants_openmetrics},
 };
 use crate::{
@@ -24,6 +24,7 @@ pub struct Routes {
     checks: BTreeMap<String, Checks>,
     metrics: BTreeMap<String, Metrics>,
     debug: Option<DebugPages>,
+    access: Option<AccessReview>,
 }
 
 impl Routes {
@@ -54,7 +55,20 @@ impl Routes {
         self
     }
 
+    /// Only for those whom the API server knows, and lets.
+    #[must_use]
+    pub fn protected(mut self, access: AccessReview) -> Routes {
+        self.access = Some(access);
+        self
+    }
+
     pub(super) async fn answer<B>(&self, request: &Request<B>) -> Answer {
+        if let Some(access) = &self.access
+            && let Err((status, message)) =
+                access.check(request.method(), request.uri().path(), request.headers()).await
+        {
+            return text(status, format!("{message}\n"));
+        }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed\n");
             answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));

@@ -8,11 +8,15 @@ use hyper_util::{
     server::{conn::auto, graceful::GracefulShutdown},
 };
 use k1s_env::Env;
-use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, lookup_host},
+};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    InvalidAddress, Routes,
+    Certificates, InvalidAddress, Routes,
     address::{Address, everywhere},
 };
 
@@ -22,6 +26,7 @@ pub struct Endpoint {
     listener: TcpListener,
     address: SocketAddr,
     name: &'static str,
+    certificates: Option<Certificates>,
 }
 
 /// Nobody can listen there.
@@ -58,6 +63,8 @@ pub enum BindError {
     },
 }
 
+/// A handshake has to be done by then.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The head of a request has to be there by then.
 const HEAD: Duration = Duration::from_secs(32);
 /// Requests under way have this long to end when the endpoint stops.
@@ -81,7 +88,7 @@ impl Endpoint {
         };
         let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
         match bound {
-            Ok((address, listener)) => Ok(Some(Endpoint { listener, address, name })),
+            Ok((address, listener)) => Ok(Some(Endpoint { listener, address, name, certificates: None })),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 Err(BindError::InUse { name, address: address.to_owned() })
             }
@@ -95,9 +102,17 @@ impl Endpoint {
         self.address
     }
 
+    /// Speaks TLS, and nothing else.
+    #[must_use]
+    pub fn with_tls(mut self, certificates: Certificates) -> Endpoint {
+        self.certificates = Some(certificates);
+        self
+    }
+
     /// Answers until `cancel`; then it takes no more connections, lets requests under way end, and returns.
     pub async fn serve(self, env: Env, routes: Routes, cancel: CancellationToken) {
-        tracing::info!(address = %self.address, "serving {}", self.name);
+        let tls = self.certificates.is_some();
+        tracing::info!(address = %self.address, tls, "serving {}", self.name);
         let (routes, graceful) = (Arc::new(routes), GracefulShutdown::new());
         let mut http = auto::Builder::new(TokioExecutor::new());
         http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
@@ -116,11 +131,21 @@ impl Endpoint {
                 Ok((stream, _)) => {
                     let (http, routes) = (http.clone(), routes.clone());
                     let (over, watcher) = (over.clone(), graceful.watcher());
+                    let (env_of_it, certificates) = (env.clone(), self.certificates.clone());
                     let connection = async move {
-                        tokio::select! {
-                            () = connection(&http, routes, stream, watcher) => {}
-                            () = over.cancelled() => {}
-                        }
+                        let _ = stream.set_nodelay(true);
+                        let serve = async {
+                            let Some(certificates) = certificates else {
+                                return connection(&http, routes, stream, watcher).await;
+                            };
+                            let handshake = TlsAcceptor::from(certificates.current()).accept(stream);
+                            match env_of_it.timeout(HANDSHAKE, handshake).await {
+                                Ok(Ok(stream)) => connection(&http, routes, stream, watcher).await,
+                                Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
+                                Err(_) => tracing::debug!("no TLS handshake in time"),
+                            }
+                        };
+                        over.run_until_cancelled(serve).await;
                     };
                     drop(env.spawn(self.name, connection));
                 }
@@ -152,13 +177,14 @@ async fn bind_first(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Resu
     Err(failure)
 }
 
-async fn connection(
+async fn connection<S>(
     http: &auto::Builder<TokioExecutor>,
     routes: Arc<Routes>,
-    stream: TcpStream,
+    stream: S,
     watcher: hyper_util::server::graceful::Watcher,
-) {
-    let _ = stream.set_nodelay(true);
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = service_fn(move |request| {
         let routes = routes.clone();
         async move { Ok::<_, Infallible>(routes.answer(&request).await) }

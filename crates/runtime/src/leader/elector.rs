@@ -1,8 +1,10 @@
 //! A candidate: waits for its turn.
 
+use std::{sync::Arc, time::Duration};
+
 use k1s_env::{Env, Instant};
 use kube::Client;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -19,6 +21,8 @@ pub struct LeaderElector {
     identity: String,
     metrics: LeaderMetrics,
     leader: watch::Sender<Option<String>>,
+    rival: watch::Sender<Option<String>>,
+    wake: Arc<Notify>,
     seen: Option<Observation>,
     /// Until when another one may be in office, by what was last seen of it.
     others_until: Option<Instant>,
@@ -28,6 +32,10 @@ pub struct LeaderElector {
 
 /// What is kept of those: more than can be under way, and a bound for a server that never answers.
 const UNCERTAIN: usize = 16;
+
+/// A candidate that waits says so after this time, and then less and less often.
+const SAID_AFTER: Duration = Duration::from_secs(10);
+const SAID_AT_LEAST_EVERY: Duration = Duration::from_secs(600);
 
 /// What came of one attempt.
 enum Attempt {
@@ -46,13 +54,15 @@ impl LeaderElector {
         env: Env,
         options: LeaderElectionOptions,
     ) -> Result<LeaderElector, InvalidOptions> {
-        options.validate()?;
+        let options = options.in_namespace()?;
         let identity = options.identity.clone().unwrap_or_else(|| identity::unique_identity(&env));
         Ok(LeaderElector {
             lock: LeaseLock::new(client, env, options),
             identity,
             metrics: LeaderMetrics::default(),
             leader: watch::Sender::new(None),
+            rival: watch::Sender::new(None),
+            wake: Arc::default(),
             seen: None,
             others_until: None,
             uncertain: Vec::new(),
@@ -79,12 +89,40 @@ impl LeaderElector {
         self.leader.subscribe()
     }
 
+    /// Another candidate that renewed the Lease while this one looked on: it is alive. That a Lease has a holder says less, it
+    /// may be one that was killed.
+    #[must_use]
+    pub fn rival(&self) -> watch::Receiver<Option<String>> {
+        self.rival.subscribe()
+    }
+
+    /// Notified, it looks at the Lease at once and not only after the retry period: for who hears by a watch that the Lease was
+    /// given back.
+    #[must_use]
+    pub fn wake(&self) -> Arc<Notify> {
+        Arc::clone(&self.wake)
+    }
+
     /// Waits to be elected. `None` if `cancel` came first; then it holds nothing.
     ///
     /// Failures on the way, of the network or for want of permission, are logged, and it goes on.
     pub async fn acquire(mut self, cancel: &CancellationToken) -> Option<Leadership> {
         tracing::info!(lease = %self.lock.name(), identity = %self.identity, "attempting to acquire leader lease");
+        let began = self.lock.env.now();
+        let (mut pause, mut next) = (SAID_AFTER, began + SAID_AFTER);
         while !cancel.is_cancelled() {
+            let now = self.lock.env.now();
+            if now >= next {
+                pause = (pause * 2).min(SAID_AT_LEAST_EVERY);
+                next = now + pause;
+                let leader = self.leader.borrow().clone();
+                tracing::info!(
+                    lease = %self.lock.name(),
+                    leader,
+                    waited = ?(now - began),
+                    "still waiting to become the leader"
+                );
+            }
             match self.attempt(cancel).await {
                 Attempt::Won { lease, term, sent } => {
                     tracing::info!(lease = %self.lock.name(), identity = %self.identity, "became the leader");
@@ -137,6 +175,7 @@ impl LeaderElector {
         let next = until.map_or(next, |until| next.min(until));
         tokio::select! {
             () = env.sleep_until(next) => {}
+            () = self.wake.notified() => {}
             () = cancel.cancelled() => {}
         }
     }
@@ -166,7 +205,14 @@ impl LeaderElector {
             .as_ref()
             .and_then(|lease| self.uncertain.iter().find(|term| term.is_shown_by(lease)).cloned());
         if let (Some(lease), None) = (&found, &begun) {
-            Observation::update(&mut self.seen, lease, now);
+            let renewed = Observation::update(&mut self.seen, lease, now);
+            if let Some(holder) = holder(lease).filter(|_| renewed) {
+                self.rival.send_if_modified(|rival| {
+                    let changed = rival.as_deref() != Some(holder);
+                    *rival = Some(holder.to_owned());
+                    changed
+                });
+            }
             self.others_until = self.seen.as_ref().and_then(|seen| seen.held_until(options.lease_duration));
         }
         // Also if the Lease is gone, or if it is our own by a request that came late: its holder may not know yet.

@@ -1,13 +1,13 @@
 //! What an election can be told.
 
-use std::time::Duration;
+use std::{fs, path::Path, time::Duration};
 
 /// How a leader is elected. The defaults are those of Go's controller-runtime.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeaderElectionOptions {
     /// The name of the Lease: who has the same one stands for the same election.
     pub id: String,
-    /// The namespace of the Lease.
+    /// The namespace of the Lease. If it is empty, as by default, that of the pod that this program runs in.
     pub namespace: String,
     /// What the Lease shows as its holder; `host_uuid` if not given. Two candidates of one name are still two.
     pub identity: Option<String>,
@@ -30,7 +30,7 @@ impl Default for LeaderElectionOptions {
     fn default() -> LeaderElectionOptions {
         LeaderElectionOptions {
             id: String::new(),
-            namespace: "default".to_owned(),
+            namespace: String::new(),
             identity: None,
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
@@ -41,6 +41,9 @@ impl Default for LeaderElectionOptions {
     }
 }
 
+/// Where a pod finds its namespace.
+const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
 /// Options that cannot work.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -49,7 +52,10 @@ pub enum InvalidOptions {
     #[error("leader election needs an id: the name of its Lease")]
     NoId,
     /// The Lease has no namespace.
-    #[error("leader election needs a namespace for its Lease {id:?}")]
+    #[error(
+        "leader election needs a namespace for its Lease {id:?}: none is given, and this is not a pod ({POD_NAMESPACE} \
+         cannot be read)"
+    )]
     NoNamespace {
         /// The name of the Lease.
         id: String,
@@ -98,14 +104,37 @@ impl LeaderElectionOptions {
         }
     }
 
+    /// The election over the Lease of this name, in the namespace of the pod that this program runs in.
+    pub fn in_pod(id: impl Into<String>) -> LeaderElectionOptions {
+        LeaderElectionOptions { id: id.into(), ..LeaderElectionOptions::default() }
+    }
+
     /// Whether this can work.
     ///
     /// # Errors
     /// What is wrong.
     pub fn validate(&self) -> Result<(), InvalidOptions> {
+        self.clone().resolved(Path::new(POD_NAMESPACE)).map(drop)
+    }
+
+    /// With a namespace.
+    pub(super) fn in_namespace(self) -> Result<LeaderElectionOptions, InvalidOptions> {
+        self.resolved(Path::new(POD_NAMESPACE))
+    }
+
+    fn resolved(mut self, pod_namespace: &Path) -> Result<LeaderElectionOptions, InvalidOptions> {
         if self.id.is_empty() {
             return Err(InvalidOptions::NoId);
         }
+        if self.namespace.is_empty() {
+            let found = fs::read_to_string(pod_namespace).unwrap_or_default();
+            found.trim().clone_into(&mut self.namespace);
+        }
+        self.check()?;
+        Ok(self)
+    }
+
+    fn check(&self) -> Result<(), InvalidOptions> {
         if self.namespace.is_empty() {
             return Err(InvalidOptions::NoNamespace { id: self.id.clone() });
         }
@@ -150,7 +179,25 @@ mod tests {
     fn refused(change: impl FnOnce(&mut LeaderElectionOptions)) -> String {
         let mut options = LeaderElectionOptions::new("test", "default");
         change(&mut options);
-        options.validate().unwrap_err().to_string()
+        options.resolved(Path::new("/nowhere")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_namespace_is_that_of_the_pod_unless_it_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("namespace");
+        fs::write(&file, "operators\n").unwrap();
+        let namespace = |options: LeaderElectionOptions, file: &Path| -> Result<String, InvalidOptions> {
+            Ok(options.resolved(file)?.namespace)
+        };
+        assert_eq!(namespace(LeaderElectionOptions::in_pod("test"), &file), Ok("operators".to_owned()));
+        assert_eq!(namespace(LeaderElectionOptions::new("test", "other"), &file), Ok("other".to_owned()));
+        let missing = namespace(LeaderElectionOptions::in_pod("test"), &folder.path().join("none"));
+        let missing = missing.unwrap_err();
+        assert!(
+            missing.to_string().contains("needs a namespace for its Lease \"test\": none is given"),
+            "{missing}"
+        );
     }
 
     #[test]

@@ -112,13 +112,14 @@ pub(super) struct Observation {
 }
 
 impl Observation {
-    /// Takes note of a Lease that was read. One that says the same as before is as old as it was.
-    pub(super) fn update(this: &mut Option<Observation>, lease: &Lease, now: Instant) {
+    /// Takes note of a Lease that was read. One that says the same as before is as old as it was. Returns whether it has changed
+    /// since it was last read.
+    pub(super) fn update(this: &mut Option<Observation>, lease: &Lease, now: Instant) -> bool {
         let spec = &lease.data["spec"];
-        match this {
-            Some(known) if known.spec == *spec => {}
-            _ => *this = Some(Observation { spec: spec.clone(), seen: now }),
+        if this.as_ref().is_some_and(|known| known.spec == *spec) {
+            return false;
         }
+        this.replace(Observation { spec: spec.clone(), seen: now }).is_some()
     }
 
     /// Until when it is to be left alone, if somebody holds it. A Lease that does not say for how long is held for

@@ -1,13 +1,30 @@
 //! Runnables that are started and stopped together.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::Future, ops::ControlFlow, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use k1s_env::{Env, Task};
+use futures_util::FutureExt as _;
+use k1s_env::{Env, Stall, Task};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{ManagerError, Runnable};
+use crate::panics::message;
+
+/// Waits for so long; under a simulated clock, no longer than until nothing has moved for `stalled_after` in real time.
+pub(super) async fn at_most<F: Future>(
+    env: &Env,
+    limit: Duration,
+    stalled_after: Duration,
+    waiting: F,
+) -> Option<F::Output> {
+    let stalled = |stall| match stall {
+        Stall::Still { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let waiting = env.watch_stalls(stalled_after, || (), stalled, waiting);
+    env.timeout(limit, waiting).await.ok()?.ok()
+}
 
 /// A group of runnables. One that is added while the group runs is started at once.
 pub(super) struct Group {
@@ -56,7 +73,11 @@ impl Group {
         let (name, stop, failures) = (runnable.name(), self.stop.clone(), self.failures.clone());
         let known = name.clone();
         let task = self.env.spawn(format!("{}: {name}", self.name), async move {
-            if let Err(error) = runnable.run(stop).await {
+            // One that panics has failed: a manager that goes on without it would look well.
+            let ended = AssertUnwindSafe(runnable.run(stop)).catch_unwind().await;
+            let ended =
+                ended.unwrap_or_else(|panic| Err(format!("panic: {} [recovered]", message(&*panic)).into()));
+            if let Err(error) = ended {
                 let _ = failures.send(ManagerError::Runnable { name, error });
             }
         });
@@ -65,7 +86,7 @@ impl Group {
 
     /// Stops all of it, waits for its end for so long (`None`: for ever), and ends the rest by force. Gives the names of
     /// those.
-    pub(super) async fn stop(&self, limit: Option<Duration>) -> Vec<String> {
+    pub(super) async fn stop(&self, limit: Option<Duration>, stalled_after: Duration) -> Vec<String> {
         self.stop.cancel();
         let state = std::mem::replace(&mut *self.state.lock(), State::Stopped);
         let State::Running(running) = state else { return Vec::new() };
@@ -79,7 +100,7 @@ impl Group {
                 }
                 Some(at) => {
                     let left = at - self.env.now();
-                    self.env.timeout(left, &mut task).await.is_ok() || task.is_finished()
+                    at_most(&self.env, left, stalled_after, &mut task).await.is_some() || task.is_finished()
                 }
             };
             if !ended {

@@ -1,22 +1,39 @@
 //! Triggered execution: run until there is nothing left to do, and say what was done.
 
-use std::{collections::BTreeMap, fmt, future::pending, sync::atomic::Ordering, time::Duration};
+use std::{
+    collections::BTreeMap, fmt, future::pending, ops::ControlFlow, sync::atomic::Ordering, time::Duration,
+};
 
 use futures_util::future::{join, join_all};
+use k1s_env::{Instant, Stall};
 
 use super::{Companion, Manager, ManagerError, companion};
-use crate::{cache::Problem, controller::ControllerStats};
+use crate::{
+    announce::announced,
+    cache::Problem,
+    controller::{ControllerStats, NOT_TOKIOS_CLOCK},
+};
 
 /// How long is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdleOptions {
     /// After what time it is given up: 5 minutes by default.
     pub deadline: Duration,
+    /// Under a simulated clock: after what time it is given up in real time, whatever the clock shows. 5 minutes by default.
+    pub real_deadline: Duration,
+    /// Under a simulated clock: after what time in real time it is given up if nothing moves, not even the clock. What is
+    /// left to do then waits for the clock (a retry, a sleep), or for something that the simulation does not know.
+    /// 10 seconds by default.
+    pub stalled_after: Duration,
 }
 
 impl Default for IdleOptions {
     fn default() -> IdleOptions {
-        IdleOptions { deadline: Duration::from_secs(300) }
+        IdleOptions {
+            deadline: Duration::from_secs(300),
+            real_deadline: Duration::from_secs(300),
+            stalled_after: Duration::from_secs(10),
+        }
     }
 }
 
@@ -24,7 +41,7 @@ impl IdleOptions {
     /// Gives up after so long.
     #[must_use]
     pub fn within(deadline: Duration) -> IdleOptions {
-        IdleOptions { deadline }
+        IdleOptions { deadline, ..IdleOptions::default() }
     }
 }
 
@@ -43,6 +60,10 @@ pub struct IdleReport {
     /// What the control plane's own controllers have done since they started: garbage collection, deletion of namespaces.
     /// Nothing if there was nothing for them to do, or if they are not in this process and not waited for.
     pub control_plane: BTreeMap<String, ControllerStats>,
+    /// Under a simulated clock, some of the requests whose reconciles waited for something that the simulation does not
+    /// know, `tokio::time::sleep` for example, while the clock moved on: `controller key`. They ran less often than
+    /// they would have in that time.
+    pub overtaken: Vec<String>,
 }
 
 impl IdleReport {
@@ -77,6 +98,10 @@ impl fmt::Display for IdleReport {
         for (kind, problem) in &self.problems {
             write!(f, "; {kind}: {problem}")?;
         }
+        if !self.overtaken.is_empty() {
+            let overtaken = self.overtaken.join(", ");
+            write!(f, "; overtaken by the simulated clock: {overtaken}. {NOT_TOKIOS_CLOCK}")?;
+        }
         Ok(())
     }
 }
@@ -92,16 +117,46 @@ impl fmt::Display for Count {
 }
 
 /// It did not become idle in time.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not idle after {after:?}: {}", .busy.join("; "))]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotIdle {
     /// How long it was waited for.
     pub after: Duration,
+    /// Whether it was given up because nothing moved any more under a simulated clock; `after` is in real time then.
+    pub stalled: bool,
     /// What kept it busy.
     pub busy: Vec<String>,
+    /// What was to be done later, and was not waited for.
+    pub later: Vec<String>,
     /// What was done until then.
     pub report: Box<IdleReport>,
+}
+
+impl std::error::Error for NotIdle {}
+
+impl fmt::Display for NotIdle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotIdle { after, stalled, busy, later, report } = self;
+        if *stalled {
+            write!(f, "not idle, and nothing has moved for {after:?} in real time under a simulated clock")?;
+        } else {
+            write!(f, "not idle after {after:?}")?;
+        }
+        write!(f, ": {}", busy.join("; "))?;
+        if !later.is_empty() {
+            write!(f, "; not waited for: {}", later.join("; "))?;
+        }
+        if *stalled {
+            write!(
+                f,
+                ". Move the clock (VirtualClock::advance_and_settle) for what waits for it. {NOT_TOKIOS_CLOCK}"
+            )?;
+        }
+        if !report.overtaken.is_empty() {
+            write!(f, ". The clock has overtaken {}", report.overtaken.join(", "))?;
+        }
+        Ok(())
+    }
 }
 
 impl Manager {
@@ -125,22 +180,67 @@ impl Manager {
             Ok(report) => (Some(report), Ok(())),
             Err(error) => (None, Err(error)),
         };
-        self.shut_down(running, ended).await?;
+        self.shut_down(running, ended, options.stalled_after).await?;
         Ok(report.unwrap_or_default())
     }
 
     /// Waits until nothing is queued, in flight or unseen, of a manager that runs and goes on running.
     ///
+    /// Under a simulated clock it does not wait for a clock that nobody moves: if nothing goes on any more in real time, it
+    /// gives up and says what is left ([`IdleOptions::stalled_after`]).
+    ///
     /// # Errors
     /// If there was something left to do at the deadline.
     pub async fn wait_until_idle(&self, options: IdleOptions) -> Result<IdleReport, NotIdle> {
-        match self.inner.env.timeout(options.deadline, self.idle()).await {
-            Ok(problems) => Ok(self.report(problems)),
-            Err(_) => Err(NotIdle {
-                after: options.deadline,
-                busy: self.busy(),
-                report: Box::new(self.report(self.inner.cache.problems())),
-            }),
+        let IdleOptions { deadline, real_deadline, stalled_after } = options;
+        let env = &self.inner.env;
+        let stalled = |stall| match stall {
+            Stall::Still { .. } => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        // In a box: what waits is wrapped several times, and each time it would be copied.
+        let idle = env.watch_stalls(stalled_after, || self.marks(), stalled, Box::pin(self.idle()));
+        let idle = announced(env, env.timeout(deadline, idle), |waited| {
+            tracing::info!(?waited, busy = %self.busy().join("; "), "not idle yet");
+        });
+        let waited = if env.is_simulated() {
+            env.timeout_in_real_time(real_deadline, idle).await
+        } else {
+            Ok(idle.await)
+        };
+        let (after, stalled) = match waited {
+            Ok(Ok(Ok(problems))) => return Ok(self.report(problems)),
+            Ok(Ok(Err(_))) => (stalled_after, true),
+            Ok(Err(_)) => (deadline, false),
+            Err(_) => (real_deadline, false),
+        };
+        Err(NotIdle {
+            after,
+            stalled,
+            busy: self.busy(),
+            later: self.later(),
+            report: Box::new(self.report(self.inner.cache.problems())),
+        })
+    }
+
+    /// Moves with everything that happens here and beside.
+    pub(super) fn marks(&self) -> Vec<u64> {
+        let beside = self.beside();
+        let all = std::iter::once(self).chain(&beside);
+        all.flat_map(|manager| {
+            let work = manager.inner.work.stats();
+            let work = work.iter().map(|one| one.started + one.succeeded + one.failed).sum();
+            let changes = *manager.inner.cache.changes().borrow();
+            manager.activity().into_iter().chain([work, changes])
+        })
+        .collect()
+    }
+
+    /// The controllers beside, if they run.
+    fn beside(&self) -> Option<Manager> {
+        match &*self.inner.companion.as_ref()?.borrow() {
+            Companion::Running(manager) => Some(manager.clone()),
+            _ => None,
         }
     }
 
@@ -209,14 +309,15 @@ impl Manager {
     }
 
     fn report(&self, problems: Vec<(String, Problem)>) -> IdleReport {
-        let delayed = self.all_controllers().iter().map(|controller| controller.state().delayed).sum();
-        let beside = self.inner.companion.as_ref().map(|companion| companion.borrow().clone());
-        let control_plane = match beside {
-            Some(Companion::Running(manager)) => manager.stats(),
-            _ => BTreeMap::new(),
-        };
+        let controllers = self.all_controllers();
+        let delayed = controllers.iter().map(|controller| controller.state().delayed).sum();
+        let overtaken = controllers
+            .iter()
+            .flat_map(|one| one.overtaken().into_iter().map(|key| format!("{} {key}", one.name())))
+            .collect();
+        let control_plane = self.beside().map(|beside| beside.stats()).unwrap_or_default();
         let writes = self.inner.cache.writes();
-        IdleReport { controllers: self.stats(), writes, delayed, problems, control_plane }
+        IdleReport { controllers: self.stats(), writes, delayed, problems, control_plane, overtaken }
     }
 
     /// What there is left to do.
@@ -231,6 +332,11 @@ impl Manager {
             )),
             Some(Companion::Running(manager)) => busy.extend(manager.busy_here("the control plane's")),
         }
+        for (name, problem) in self.inner.cache.unsynced() {
+            if !busy.iter().any(|one| one.contains(&name)) {
+                busy.push(format!("the cache waits for {}", super::describe((name, problem))));
+            }
+        }
         if busy.is_empty() {
             busy.push("caches have not seen all that is on the server".to_owned());
         }
@@ -241,17 +347,32 @@ impl Manager {
     fn busy_here(&self, who: &str) -> Vec<String> {
         let mut busy = Vec::new();
         let mut sources = BTreeMap::new();
+        if !self.inner.is_leader.is_cancelled() {
+            busy.push(if self.is_started() {
+                "another replica is the leader".to_owned()
+            } else {
+                "the manager was not started".to_owned()
+            });
+        }
         for controller in self.all_controllers() {
             let name = controller.name();
             for waiting in controller.waiting_for() {
                 busy.push(format!("{who} {name} waits for {}", super::describe(waiting)));
             }
-            let state = controller.state();
-            for (count, what) in [(state.ready, "queued"), (state.retrying, "to be tried again after errors")]
-            {
-                if count > 0 {
-                    busy.push(format!("{who} {name}: {count} {what}"));
-                }
+            let (state, keys) = (controller.state(), controller.waiting_keys(NAMED));
+            if state.ready > 0 {
+                busy.push(format!(
+                    "{who} {name}: {} queued ({})",
+                    state.ready,
+                    named(state.ready, keys.ready)
+                ));
+            }
+            if state.retrying > 0 {
+                let keys = named(state.retrying, self.due(keys.retrying));
+                busy.push(format!(
+                    "{who} {name}: {} to be tried again after errors ({keys})",
+                    state.retrying
+                ));
             }
             sources.extend(controller.problems());
         }
@@ -259,6 +380,39 @@ impl Manager {
         busy.extend(sources.into_iter().map(|(name, problem)| format!("{name}: {problem}")));
         busy
     }
+
+    /// What is to be done later, and is not waited for.
+    fn later(&self) -> Vec<String> {
+        let mut later = Vec::new();
+        for controller in self.all_controllers() {
+            let (delayed, keys) = (controller.state().delayed, controller.waiting_keys(NAMED));
+            if delayed > 0 {
+                let keys = named(delayed, self.due(keys.delayed));
+                later.push(format!(
+                    "controller {}: {delayed} to be looked at again ({keys})",
+                    controller.name()
+                ));
+            }
+        }
+        later
+    }
+
+    /// Keys with the time until they are due.
+    fn due(&self, keys: Vec<(String, Instant)>) -> Vec<String> {
+        let now = self.inner.env.now();
+        keys.into_iter().map(|(key, due)| format!("{key} in {:?}", due - now)).collect()
+    }
+}
+
+/// So many keys are named.
+const NAMED: usize = 5;
+
+/// The first of so many keys.
+fn named(count: usize, mut keys: Vec<String>) -> String {
+    if count > keys.len() {
+        keys.push(format!("{} more", count - keys.len()));
+    }
+    keys.join(", ")
 }
 
 #[cfg(test)]

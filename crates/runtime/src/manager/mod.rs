@@ -28,7 +28,7 @@ use self::group::Group;
 pub use self::{
     companion::Companion,
     idle::{IdleOptions, IdleReport, NotIdle},
-    options::ManagerOptions,
+    options::{ManagerOptions, MetricsServing},
     runnable::{FnRunnable, Runnable, runnable},
     signals::{Signals, shutdown_on_signals},
 };
@@ -36,7 +36,7 @@ use crate::{
     BoxError, Kind, Metrics, Object,
     cache::Cache,
     client::{Client, ClientOptions, Reader, RestMapper, RestMetrics},
-    controller::{AnyController, ControllerStats, metrics::ControllerMetrics},
+    controller::{AnyController, ControllerDefaults, ControllerStats, metrics::ControllerMetrics},
     endpoint::Checks,
     leader::{InvalidOptions, LeaderMetrics},
     queue::QueueMetrics,
@@ -45,6 +45,11 @@ use crate::{
 };
 
 /// What a manager can be made for: a `kube::Client`, or a runtime that has one.
+#[diagnostic::on_unimplemented(
+    message = "a manager cannot be made for `{Self}`",
+    label = "neither a `kube::Client` nor a runtime",
+    note = "give a `kube::Client`, or a reference to a `Runtime` of `k1s`: `Manager::new(&runtime, options)`; the client of a manager is `Client::kube`"
+)]
 pub trait Connect {
     /// The client.
     fn client(&self) -> kube::Client;
@@ -205,15 +210,16 @@ impl Manager {
         let metrics = options.metrics.clone();
         let mut cache_options = options.cache.clone();
         cache_options.namespaces = cache_options.namespaces.or_else(|| options.namespaces.clone());
-        let requests = RestMetrics::new(&metrics);
-        let cache = Cache::with_metrics(&env, kube.clone(), cache_options, &metrics, Some(requests.clone()));
         let client_options = ClientOptions {
             env: env.clone(),
-            metrics: Some(requests),
+            metrics: Some(RestMetrics::new(&metrics)),
             tracker: Some(work.clone()),
             ..ClientOptions::default()
         };
-        let client = Client::new(kube.clone(), client_options).with_cache(cache.clone());
+        let client = Client::new(kube.clone(), client_options);
+        let (telemetry, mapper) = (client.telemetry(), client.rest_mapper().clone());
+        let cache = Cache::assemble(&env, kube.clone(), cache_options, &metrics, telemetry, mapper);
+        let client = client.with_cache(cache.clone()).read_past_cache(options.uncached.iter().cloned());
         let events = EventBroadcaster::start(kube.clone(), env.clone(), &work, options.events.clone());
         let webhooks = WebhookServer::new(
             &env,
@@ -254,7 +260,8 @@ impl Manager {
         Ok(manager)
     }
 
-    /// Readiness is when every kind that is watched is complete; otherwise it says which one is not, and why.
+    /// Readiness is when every kind that is watched is complete, and no event was lost to a panic; otherwise it says which
+    /// one is not, and why.
     fn add_own_checks(&self) {
         self.inner.healthz.add("ping", || async { Ok(()) });
         let weak = Arc::downgrade(&self.inner);
@@ -272,6 +279,13 @@ impl Manager {
                             describe(waiting)
                         ));
                     }
+                }
+                let panics = inner.cache.panics();
+                let more = panics.len().saturating_sub(SHOWN_PANICS);
+                let shown = panics.into_iter().take(SHOWN_PANICS);
+                behind.extend(shown.map(|(source, problem)| describe((source, Some(problem)))));
+                if more > 0 {
+                    behind.push(format!("{more} more panics"));
                 }
                 if behind.is_empty() { Ok(()) } else { Err(behind.join("; ")) }
             }
@@ -402,6 +416,10 @@ impl Manager {
         controllers.iter().map(|(name, controller)| (name.to_string(), controller.stats())).collect()
     }
 
+    pub(crate) fn controller_defaults(&self) -> &ControllerDefaults {
+        &self.inner.options.controller
+    }
+
     pub(crate) fn queue_metrics(&self) -> &QueueMetrics {
         &self.inner.queue_metrics
     }
@@ -433,6 +451,9 @@ impl Manager {
         self.inner.started.load(Ordering::Acquire)
     }
 }
+
+/// So many panics are told by readiness; there may be one for each object.
+const SHOWN_PANICS: usize = 5;
 
 /// A kind that is not complete, and why.
 fn describe((name, problem): (String, Option<crate::cache::Problem>)) -> String {

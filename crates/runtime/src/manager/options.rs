@@ -1,12 +1,20 @@
 //! What a manager can be told.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use k1s_env::{Env, WorkTracker};
 
 use crate::{
-    Metrics, cache::CacheOptions, leader::LeaderElectionOptions, recorder::EventOptions,
-    webhook::WebhookOptions,
+    GroupKind, Metrics,
+    cache::CacheOptions,
+    controller::ControllerDefaults,
+    endpoint::{AccessReviewOptions, Certificates},
+    leader::LeaderElectionOptions,
+    recorder::EventOptions,
+    webhook::{
+        WebhookOptions,
+        tls::{CertFiles, CertificateError},
+    },
 };
 
 /// The options of a manager. The defaults are those of Go's controller-runtime.
@@ -14,6 +22,8 @@ use crate::{
 pub struct ManagerOptions {
     /// Where metrics are served, at `/metrics`: `:8080` by default, `0` for nowhere.
     pub metrics_address: String,
+    /// Whether metrics are served over TLS, and to whom. Over HTTP to everybody, by default.
+    pub metrics_serving: MetricsServing,
     /// Where `/healthz` and `/readyz` are served: `:8081` by default, `0` for nowhere.
     pub health_probe_address: String,
     /// Where `/debug/pprof/` is served, as in Go: CPU profiles (with the feature `pprof`), and what is in flight as text.
@@ -26,6 +36,11 @@ pub struct ManagerOptions {
     pub namespaces: Option<Vec<Arc<str>>>,
     /// What the cache holds, and how.
     pub cache: CacheOptions,
+    /// Kinds that the manager's client reads from the server, not from the cache: what is read rarely, or is too much to
+    /// hold. None by default. Go's `client.CacheOptions.DisableFor`.
+    pub uncached: Vec<GroupKind>,
+    /// What controllers do that do not say otherwise. Go's `config.Controller`.
+    pub controller: ControllerDefaults,
     /// The webhook server; started if a webhook is registered. Port 9443 by default.
     pub webhook: WebhookOptions,
     /// For how long a shutdown waits for what is in flight: 30 s by default. Zero is not at all, `None` is for ever.
@@ -44,11 +59,14 @@ impl Default for ManagerOptions {
     fn default() -> ManagerOptions {
         ManagerOptions {
             metrics_address: ":8080".to_owned(),
+            metrics_serving: MetricsServing::default(),
             health_probe_address: ":8081".to_owned(),
             pprof_bind_address: String::new(),
             leader_election: None,
             namespaces: None,
             cache: CacheOptions::default(),
+            uncached: Vec::new(),
+            controller: ControllerDefaults::default(),
             webhook: WebhookOptions::default(),
             graceful_shutdown_timeout: Some(Duration::from_secs(30)),
             events: EventOptions::default(),
@@ -68,5 +86,61 @@ impl ManagerOptions {
             health_probe_address: "0".to_owned(),
             ..ManagerOptions::default()
         }
+    }
+}
+
+/// How metrics are served.
+#[derive(Debug, Clone)]
+pub struct MetricsServing {
+    /// Over TLS. Off by default.
+    pub secure: bool,
+    /// Where certificate and key are; they are read again when they change. Without it, a self-signed certificate is made
+    /// at each start.
+    pub cert_dir: Option<PathBuf>,
+    /// The file of the certificate: `tls.crt`.
+    pub cert_name: String,
+    /// The file of the key: `tls.key`.
+    pub key_name: String,
+    /// Asks the API server who may read metrics; see [`AccessReview`](crate::endpoint::AccessReview). Nobody is asked by
+    /// default.
+    pub access_review: Option<AccessReviewOptions>,
+}
+
+impl Default for MetricsServing {
+    fn default() -> MetricsServing {
+        MetricsServing {
+            secure: false,
+            cert_dir: None,
+            cert_name: "tls.crt".to_owned(),
+            key_name: "tls.key".to_owned(),
+            access_review: None,
+        }
+    }
+}
+
+impl MetricsServing {
+    /// Over TLS, to those whom the API server lets.
+    #[must_use]
+    pub fn secure() -> MetricsServing {
+        MetricsServing {
+            secure: true,
+            access_review: Some(AccessReviewOptions::default()),
+            ..MetricsServing::default()
+        }
+    }
+
+    pub(super) fn certificates(&self) -> Result<Option<Certificates>, CertificateError> {
+        if !self.secure {
+            return Ok(None);
+        }
+        let certificates = match &self.cert_dir {
+            None => Certificates::self_signed(["localhost"]),
+            Some(dir) => Certificates::files(CertFiles {
+                certificate: dir.join(&self.cert_name),
+                key: dir.join(&self.key_name),
+                client_ca: None,
+            }),
+        };
+        certificates.map(Some)
     }
 }

@@ -10,14 +10,18 @@ use k1s_env::{Instant, Task};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Inner, Manager, ManagerError, Runnable, state::describe_state};
+use super::{Inner, Manager, ManagerError, Runnable, group::at_most, state::describe_state};
 use crate::{
     BoxError,
+    announce::announced,
     controller::AnyController,
     debug::{self, DebugPages},
-    endpoint::{Endpoint, Routes},
-    leader::{LeaderElectionOptions, LeaderElector, Leadership},
+    endpoint::{AccessReview, Certificates, Endpoint, Routes},
+    leader::{LeaderElector, Leadership},
 };
+
+/// Under a simulated clock that nobody moves, a shutdown waits for so long in real time.
+const STALLED_AFTER: Duration = Duration::from_secs(10);
 
 /// A manager that runs: what has to be stopped.
 pub(super) struct Running {
@@ -25,10 +29,14 @@ pub(super) struct Running {
     servers: Vec<(&'static str, Task<Result<(), BoxError>>)>,
     stop_servers: CancellationToken,
     stop_webhooks: CancellationToken,
-    election: Option<Election>,
+    runnables: Option<Runnables>,
 }
 
-struct Election {
+/// What starts the runnables.
+struct Runnables {
+    /// Starts none, if caches are still waited for.
+    no_more: CancellationToken,
+    /// Ends the leadership.
     stop: CancellationToken,
     task: Task<Option<Leadership>>,
     lost: CancellationToken,
@@ -37,7 +45,8 @@ struct Election {
 impl Manager {
     /// Runs until `stop` is cancelled, a runnable fails, or leadership is lost; then stops in good order.
     ///
-    /// Start: HTTP servers, webhooks, caches, runnables that need no leader, then those that do, once this replica leads.
+    /// Start: HTTP servers, webhooks, caches (until what is watched by now is complete, or cannot be), runnables that need no
+    /// leader, then those that do, once this replica leads.
     /// Stop: the other way round; reconciles in flight are waited for.
     ///
     /// # Errors
@@ -48,7 +57,7 @@ impl Manager {
             () = stop.cancelled() => Ok(()),
             error = running.ended() => Err(error),
         };
-        self.shut_down(running, ended).await
+        self.shut_down(running, ended, STALLED_AFTER).await
     }
 
     pub(super) async fn launch(&self) -> Result<Running, ManagerError> {
@@ -62,34 +71,36 @@ impl Manager {
             servers: Vec::new(),
             stop_servers: CancellationToken::new(),
             stop_webhooks: CancellationToken::new(),
-            election: None,
+            runnables: None,
         };
         if let Err(error) = self.launch_servers(&mut running).await {
             running.stop_servers.cancel();
             running.stop_webhooks.cancel();
             return Err(error);
         }
-        inner.others.start();
-        match &inner.options.leader_election {
-            None => {
-                inner.is_leader.cancel();
-                inner.elected.start();
-            }
-            Some(options) => running.election = Some(self.stand_for_election(options.clone())?),
-        }
+        running.runnables = Some(self.launch_runnables()?);
         Ok(running)
     }
 
     async fn launch_servers(&self, running: &mut Running) -> Result<(), ManagerError> {
         let inner = &self.inner;
         let health = Routes::new().checks("/healthz", &inner.healthz).checks("/readyz", &inner.readyz);
-        let metrics = Routes::new().metrics("/metrics", &inner.options.metrics);
         let address = self
-            .launch_endpoint(running, &inner.options.health_probe_address, "health probes", health)
+            .launch_endpoint(running, &inner.options.health_probe_address, "health probes", health, None)
             .await?;
         inner.addresses.lock().health = address;
-        let address =
-            self.launch_endpoint(running, &inner.options.metrics_address, "metrics", metrics).await?;
+        let (metrics, serving) = (&inner.options.metrics_address, &inner.options.metrics_serving);
+        let mut routes = Routes::new().metrics("/metrics", &inner.options.metrics);
+        if let Some(review) = &serving.access_review {
+            if !serving.secure {
+                tracing::warn!("metrics: tokens are asked for and not encrypted; set metrics_serving.secure");
+            }
+            routes = routes.protected(AccessReview::new(&inner.env, inner.kube.clone(), review.clone()));
+        }
+        let certificates = serving.certificates();
+        let certificates =
+            certificates.map_err(|error| ManagerError::Server { what: "metrics", error: error.into() })?;
+        let address = self.launch_endpoint(running, metrics, "metrics", routes, certificates).await?;
         inner.addresses.lock().metrics = address;
         let (weak, stop) = (Arc::downgrade(inner), running.stop_servers.clone());
         let state = move || {
@@ -97,7 +108,7 @@ impl Manager {
         };
         let pages = Routes::new().debug(DebugPages::new(&inner.env, state, stop));
         let address =
-            self.launch_endpoint(running, &inner.options.pprof_bind_address, "pprof", pages).await?;
+            self.launch_endpoint(running, &inner.options.pprof_bind_address, "pprof", pages, None).await?;
         if let (Some(_), Some(why)) = (address, debug::missing()) {
             tracing::warn!("{}/profile will not answer: {why}", debug::ROOT);
         }
@@ -129,13 +140,17 @@ impl Manager {
         address: &str,
         what: &'static str,
         routes: Routes,
+        certificates: Option<Certificates>,
     ) -> Result<Option<SocketAddr>, ManagerError> {
         let env = self.env().clone();
         let bound = Endpoint::bind(address, what).await;
-        let Some(endpoint) = bound.map_err(|error| ManagerError::Server { what, error: error.into() })?
+        let Some(mut endpoint) = bound.map_err(|error| ManagerError::Server { what, error: error.into() })?
         else {
             return Ok(None);
         };
+        if let Some(certificates) = certificates {
+            endpoint = endpoint.with_tls(certificates);
+        }
         let address = endpoint.address();
         let serve = endpoint.serve(env.clone(), routes, running.stop_servers.clone());
         let task = env.spawn(what, async move {
@@ -146,34 +161,58 @@ impl Manager {
         Ok(Some(address))
     }
 
-    fn stand_for_election(&self, options: LeaderElectionOptions) -> Result<Election, ManagerError> {
+    /// Starts the runnables when the caches are complete, and those that need a leader when this replica leads.
+    fn launch_runnables(&self) -> Result<Runnables, ManagerError> {
         let inner = &self.inner;
-        let elector = LeaderElector::new(inner.kube.clone(), inner.env.clone(), options)?
-            .with_metrics(&inner.leader_metrics);
-        let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
-        let (stopped, tell, weak) = (stop.clone(), lost.clone(), Arc::downgrade(inner));
-        let task = inner.env.spawn("election", async move {
-            let leadership = elector.acquire(&stopped).await?;
+        let elector = match &inner.options.leader_election {
+            None => None,
+            Some(options) => Some(
+                LeaderElector::new(inner.kube.clone(), inner.env.clone(), options.clone())?
+                    .with_metrics(&inner.leader_metrics),
+            ),
+        };
+        let (no_more, stop, lost) =
+            (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
+        let tokens = (no_more.clone(), stop.clone(), lost.clone());
+        let (cache, weak) = (inner.cache.clone(), Arc::downgrade(inner));
+        let task = inner.env.spawn("runnables", async move {
+            let (no_more, stop, lost) = tokens;
+            let problems = no_more.run_until_cancelled(cache.readable()).await?;
+            drop(cache);
+            for (kind, problem) in problems {
+                // It may take somebody's doing, perhaps that of a runnable.
+                tracing::warn!(%kind, %problem, "starting without this kind in the cache");
+            }
+            let inner = weak.upgrade().filter(|_| !no_more.is_cancelled())?;
+            inner.others.start();
+            let Some(elector) = elector else {
+                inner.is_leader.cancel();
+                inner.elected.start();
+                return None;
+            };
+            drop(inner);
+            let leadership = elector.acquire(&stop).await?;
             if let Some(inner) = weak.upgrade() {
                 inner.is_leader.cancel();
                 inner.elected.start();
             }
             tokio::select! {
-                () = stopped.cancelled() => Some(leadership),
+                () = stop.cancelled() => Some(leadership),
                 _ = leadership.lost() => {
-                    tell.cancel();
+                    lost.cancel();
                     None
                 }
             }
         });
-        Ok(Election { stop, task, lost })
+        Ok(Runnables { no_more, stop, task, lost })
     }
 
-    /// Stops everything in good order.
+    /// Stops everything in good order. Under a simulated clock, it does not wait for what has not moved for so long.
     pub(super) async fn shut_down(
         &self,
         mut running: Running,
         ended: Result<(), ManagerError>,
+        stalled_after: Duration,
     ) -> Result<(), ManagerError> {
         let inner = &self.inner;
         inner.stopping.store(true, Ordering::Release);
@@ -184,12 +223,15 @@ impl Manager {
         let deadline = limit.map(|limit| inner.env.now() + limit);
         let left = || deadline.map(|at: Instant| at - inner.env.now());
 
+        if let Some(runnables) = &running.runnables {
+            runnables.no_more.cancel();
+        }
         tracing::info!("Phase 1: Stopping acceptance of new reconcile requests");
         let controllers = self.all_controllers();
         for controller in &controllers {
             controller.stop_accepting();
         }
-        let mut stuck = inner.others.stop(left()).await;
+        let mut stuck = inner.others.stop(left(), stalled_after).await;
 
         for controller in &controllers {
             let in_flight = controller.reconciles().stats().in_flight;
@@ -202,13 +244,20 @@ impl Manager {
                 remaining = ?left(),
                 "Phase 2: Waiting for active reconciliation to complete"
             );
-            match left() {
-                None => controller.reconciles().wait_idle_forever().await,
-                Some(left) => {
-                    if let Err(still) = controller.reconciles().wait_idle(left).await {
-                        stuck.extend(still.work.iter().map(ToString::to_string));
-                    }
+            let reconciles = controller.reconciles();
+            let done = announced(&inner.env, reconciles.wait_idle_forever(), |waited| {
+                let work: Vec<String> = reconciles.running().iter().map(ToString::to_string).collect();
+                tracing::info!(?waited, remaining = ?left(), "Still waiting for {}", work.join(", "));
+            });
+            let ended = match left() {
+                None => {
+                    done.await;
+                    true
                 }
+                Some(left) => at_most(&inner.env, left, stalled_after, done).await.is_some(),
+            };
+            if !ended {
+                stuck.extend(reconciles.running().iter().map(ToString::to_string));
             }
         }
         if stuck.is_empty() {
@@ -223,7 +272,7 @@ impl Manager {
         }
         // Reconciles are over by now, so this is quick, unless a runnable does not listen.
         let patience = left().map(|left| left.max(Duration::from_millis(100)));
-        for name in inner.elected.stop(patience).await {
+        for name in inner.elected.stop(patience, stalled_after).await {
             if !is_named(&stuck, &name) {
                 stuck.push(name);
             }
@@ -234,18 +283,18 @@ impl Manager {
         let mut result = ended;
         for (what, mut task) in running.servers.drain(..) {
             let patience = left().map_or(Duration::MAX, |left| left.max(Duration::from_millis(100)));
-            match inner.env.timeout(patience, &mut task).await {
-                Ok(Ok(Err(error))) => result = result.and(Err(ManagerError::Server { what, error })),
-                Ok(_) => {}
-                Err(_) => {
+            match at_most(&inner.env, patience, stalled_after, &mut task).await {
+                Some(Ok(Err(error))) => result = result.and(Err(ManagerError::Server { what, error })),
+                Some(_) => {}
+                None => {
                     task.abort();
                     stuck.push(format!("requests to {what}"));
                 }
             }
         }
-        if let Some(election) = running.election.take() {
-            election.stop.cancel();
-            if let Ok(Some(leadership)) = election.task.await
+        if let Some(runnables) = running.runnables.take() {
+            runnables.stop.cancel();
+            if let Ok(Some(leadership)) = runnables.task.await
                 && let Err(error) = leadership.release().await
             {
                 tracing::warn!(%error, "the lease will run out by itself");
@@ -281,8 +330,8 @@ impl Running {
     /// Waits for what ends a manager by itself.
     pub(super) async fn ended(&mut self) -> ManagerError {
         let lost = async {
-            match &self.election {
-                Some(election) => election.lost.cancelled().await,
+            match &self.runnables {
+                Some(runnables) => runnables.lost.cancelled().await,
                 None => std::future::pending().await,
             }
         };

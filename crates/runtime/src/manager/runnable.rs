@@ -7,6 +7,11 @@ use tokio_util::sync::CancellationToken;
 use crate::BoxError;
 
 /// Something that runs as long as its manager does: a server, a loop, a controller of another library.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a runnable",
+    label = "not a runnable",
+    note = "a closure becomes one by `runnable(name, |stop| async move {{ … }})`; a controller adds itself when it is completed"
+)]
 #[async_trait::async_trait]
 pub trait Runnable: Send + Sync + 'static {
     /// What it is called in logs and errors.

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use k1s_env::Instant;
 
 use super::{
-    Causes, Fairness, Key, QueueState,
+    Causes, Fairness, Key, QueueState, WaitingKeys,
     list::{Chain, List},
     metrics::{Counters, Snapshot},
-    slots::{Again, Entry, Links, Place, Processing, Slot, Slots},
+    slots::{Again, Entry, Links, NIL, Place, Processing, Slot, Slots},
 };
 
 /// So many priorities keep their list when it is empty: the few that a program uses come again and again.
@@ -395,6 +395,32 @@ impl<R: Key> Core<R> {
             .collect();
         all.sort_by_key(|(_, started)| *started);
         all
+    }
+
+    /// The first keys of each kind that wait, at most so many.
+    pub(super) fn waiting(&self, limit: usize) -> WaitingKeys<R> {
+        let mut waiting = WaitingKeys { ready: Vec::new(), retrying: Vec::new(), delayed: Vec::new() };
+        let mut slot = self.age.head;
+        while slot != NIL && waiting.ready.len() < limit {
+            let entry = self.slots.entry(slot);
+            waiting.ready.push(entry.key.clone());
+            slot = match &entry.place {
+                Place::Ready(links) => links.age.next,
+                _ => NIL,
+            };
+        }
+        let again = self.ready_again().map(|entry| entry.key.clone());
+        waiting.ready.extend(again.take(limit - waiting.ready.len()));
+        let later = self.delayed.iter().map(|(_, _, slot)| self.slots.entry(*slot));
+        for entry in later.chain(self.again(Again::Delayed)) {
+            let list = if entry.retry { &mut waiting.retrying } else { &mut waiting.delayed };
+            if list.len() < limit {
+                list.push((entry.key.clone(), entry.since));
+            } else if waiting.retrying.len() == limit && waiting.delayed.len() == limit {
+                break;
+            }
+        }
+        waiting
     }
 
     /// Whether a key that is being processed was removed meanwhile.

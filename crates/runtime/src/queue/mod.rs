@@ -79,6 +79,26 @@ impl QueueState {
     }
 }
 
+/// Keys that wait in a queue, at one moment; not necessarily all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitingKeys<R> {
+    /// Those that wait for a worker; those that wait for their own run to end come last.
+    pub ready: Vec<R>,
+    /// Those that wait because of the rate limiter, and when they are due.
+    pub retrying: Vec<(R, Instant)>,
+    /// Those that wait for a time that somebody asked for.
+    pub delayed: Vec<(R, Instant)>,
+}
+
+impl<R> WaitingKeys<R> {
+    pub(crate) fn map<T>(self, of: impl Fn(R) -> T) -> WaitingKeys<T> {
+        let timed = |keys: Vec<(R, Instant)>| keys.into_iter().map(|(key, due)| (of(key), due)).collect();
+        let (retrying, delayed) = (timed(self.retrying), timed(self.delayed));
+        WaitingKeys { ready: self.ready.into_iter().map(of).collect(), retrying, delayed }
+    }
+}
+
 /// A queue of keys with priorities. Clones are the same queue.
 ///
 /// ```
@@ -206,6 +226,12 @@ impl<R: Key> Queue<R> {
     #[must_use]
     pub fn processing(&self) -> Vec<(R, Instant)> {
         self.shared.read(|core| core.processing())
+    }
+
+    /// The keys that wait: those that have waited the longest, or are due first, at most so many of each kind.
+    #[must_use]
+    pub fn waiting(&self, limit: usize) -> WaitingKeys<R> {
+        self.shared.read(|core| core.waiting(limit))
     }
 
     /// Drops a key that is ready or delayed, with its failures. One that is being processed goes on; adds of it that wait

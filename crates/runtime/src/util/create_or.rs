@@ -6,7 +6,7 @@ use k1s_object::patch::merge;
 use serde_json::{Map, Value};
 
 use crate::{
-    BoxError, Object, ObjectKey,
+    BoxError, Object, ObjectKey, TypedObject,
     client::{Client, Error, KindClient, Patch},
 };
 
@@ -46,6 +46,11 @@ impl fmt::Display for OperationResult {
 }
 
 /// What a function that changes an object returns: nothing, or whether it could.
+#[diagnostic::on_unimplemented(
+    message = "a function that changes an object returns `()` or `Result<(), E>`, not `{Self}`",
+    label = "neither `()` nor `Result<(), E>`",
+    note = "a `;` after the last expression drops its value"
+)]
 pub trait Mutation {
     /// The error, if there was one.
     fn into_result(self) -> Result<(), BoxError>;
@@ -65,8 +70,8 @@ impl<E: Into<BoxError>> Mutation for Result<(), E> {
 
 /// Makes an object be as `mutate` makes it: creates it, updates it, or leaves it alone if nothing differs.
 ///
-/// `skeleton` has the name and namespace. What is there is read through the client (from its cache, if it has one), and
-/// `mutate` changes that, or the skeleton if there is nothing. It must set what it cares about and leave the rest, which
+/// `skeleton` has the name and namespace. What is there is read through the client (from its cache, if it has one; from the
+/// server, if the cache watches other namespaces, or selects by labels or fields and does not have it), and `mutate` changes that, or the skeleton if there is nothing. It must set what it cares about and leave the rest, which
 /// the server fills with defaults: what it resets would differ every time. Its changes to the status are not written.
 ///
 /// ```
@@ -85,7 +90,7 @@ impl<E: Into<BoxError>> Mutation for Result<(), E> {
 /// # Errors
 /// Of `mutate`, also if it changed the name or the namespace; of reading and writing. A conflict
 /// ([`Error::is_conflict`]) means that somebody else was faster: try again later.
-pub async fn create_or_update<K: Object<DynamicType: Default>, M: Mutation>(
+pub async fn create_or_update<K: TypedObject, M: Mutation>(
     client: &Client,
     skeleton: K,
     mutate: impl FnOnce(&mut K) -> M,
@@ -100,7 +105,7 @@ pub async fn create_or_update<K: Object<DynamicType: Default>, M: Mutation>(
 ///
 /// # Errors
 /// Of `mutate`, also if it changed the name or the namespace; of reading and writing.
-pub async fn create_or_patch<K: Object<DynamicType: Default>, M: Mutation>(
+pub async fn create_or_patch<K: TypedObject, M: Mutation>(
     client: &Client,
     skeleton: K,
     mutate: impl FnOnce(&mut K) -> M,
@@ -169,8 +174,18 @@ impl<K: Object> KindClient<K> {
         Ok((stored.unwrap_or(wanted), result))
     }
 
+    /// What is there: as the cache has it, or as the server does if the cache would not have it.
     async fn read(&self, skeleton: &K) -> Result<Option<Arc<K>>, Error> {
-        self.get_opt(&ObjectKey::of(skeleton)).await
+        let key = ObjectKey::of(skeleton);
+        let held = match self.get_opt(&key).await {
+            Ok(None) => self.cache().is_none_or(|cache| cache.selects_all(self.kind())),
+            Err(error) if error.is_outside_cache() => false,
+            other => return other,
+        };
+        if held {
+            return Ok(None);
+        }
+        self.get_past_cache(&key).await
     }
 
     async fn create_mutated<M: Mutation>(

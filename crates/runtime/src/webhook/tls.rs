@@ -36,6 +36,12 @@ pub enum CertificateError {
         /// What is wrong with it.
         why: String,
     },
+    /// A certificate could not be made.
+    #[error("no certificate could be made: {why}")]
+    SelfSigned {
+        /// Why not.
+        why: String,
+    },
     /// Certificate and key are not usable together.
     #[error("the certificate {} and its key cannot be used: {source}", path.display())]
     Pair {

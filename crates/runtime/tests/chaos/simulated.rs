@@ -330,7 +330,7 @@ impl Life {
         let options = ManagerOptions { env: Some(self.env.clone()), cache, ..ManagerOptions::local() };
         let manager = Manager::new(self.network.client(true, &dead), options).unwrap();
         let options = ControllerOptions {
-            max_concurrent_reconciles: workers,
+            max_concurrent_reconciles: Some(workers),
             // Some requests are never answered.
             reconciliation_timeout: Some(Duration::from_secs(30)),
             ..ControllerOptions::default()

@@ -300,3 +300,80 @@ async fn an_old_servers_discovery_is_read_group_by_group() {
     mapper.mapping(&gvk("a.dev", "v2", "Gizmo")).await.unwrap();
     assert_eq!(sent.lock().len(), 6);
 }
+
+#[tokio::test]
+async fn a_warning_is_logged_once() {
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+    impl std::io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let warns = |texts: &[&str]| {
+        let mut answer = answer(200, CONFIG_MAP);
+        for text in texts {
+            answer.headers_mut().append("warning", text.parse().unwrap());
+        }
+        answer
+    };
+    let (client, _, _) = script(vec![
+        warns(&[r#"299 - "v1 is \"old\"""#, r#"299 - "second""#, r#"110 - "not for us""#]),
+        warns(&[r#"299 - "second""#]),
+    ]);
+    for _ in 0..2 {
+        client.live().get::<ConfigMap>(&key("a")).await.unwrap();
+    }
+    let log = String::from_utf8(log.0.lock().clone()).unwrap();
+    assert_eq!(log.matches(r#"v1 is "old""#).count(), 1, "{log}");
+    assert_eq!(log.matches("second").count(), 1, "{log}");
+    assert!(log.contains("WARN") && !log.contains("not for us"), "{log}");
+}
+
+#[tokio::test]
+async fn requests_are_counted_with_the_host_that_answers() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let counted = || {
+        let metrics = k1s_runtime::Metrics::new();
+        let rest = k1s_runtime::client::RestMetrics::new(&metrics);
+        (metrics, ClientOptions { metrics: Some(rest), ..ClientOptions::default() })
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serve = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = [0; 4096];
+        assert!(stream.read(&mut request).await.unwrap() > 0);
+        let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{CONFIG_MAP}", CONFIG_MAP.len());
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream
+    };
+    let (metrics, options) = counted();
+    let config = kube::Config::new(format!("http://{address}").parse().unwrap());
+    let client = Client::new(kube::Client::try_from(config).unwrap(), options);
+    let name = key("a");
+    let (read, _stream) = tokio::join!(client.get::<ConfigMap>(&name), serve);
+    read.unwrap();
+    let line = format!(r#"rest_client_requests_total{{code="200",method="GET",host="{address}"}} 1"#);
+    assert!(metrics.encode().contains(&line), "{}", metrics.encode());
+
+    // A server in the same process has no address; and a name can be given.
+    for (given, shown) in [("", "in-process"), ("api.example.org", "api.example.org")] {
+        let (metrics, mut options) = counted();
+        options.host = given.into();
+        let service = tower::service_fn(|_: Request<kube::client::Body>| async {
+            Ok::<_, Infallible>(answer(200, CONFIG_MAP))
+        });
+        let client = Client::new(kube::Client::new(service, "default"), options);
+        client.get::<ConfigMap>(&key("a")).await.unwrap();
+        assert!(metrics.encode().contains(&format!(r#"host="{shown}"}} 1"#)), "{}", metrics.encode());
+    }
+}

@@ -72,8 +72,9 @@ fn check_reviews(versions: &[&str], check: &Check<'_>) {
         check.push(FieldError::required(at, ""));
         return;
     }
+    let mut seen = std::collections::HashSet::new();
     for (index, version) in versions.iter().enumerate() {
-        if versions.iter().take(index).any(|other| other == version) {
+        if !seen.insert(*version) {
             check.push(FieldError::invalid(format!("{at}[{index}]"), *version, "duplicate version"));
             continue;
         }

@@ -1,9 +1,9 @@
 //! Defaults in a schema must be values of that schema.
 
-use k1s_object::field::FieldError;
+use k1s_object::field::{Errors, FieldError};
 use serde_json::{Map, Value};
 
-use super::sorted;
+use super::{below, sorted};
 use crate::{go, structural::Structural};
 
 /// The way from an object that is a resource to the schema at hand.
@@ -14,71 +14,81 @@ enum Step<'s> {
 }
 
 /// What is wrong with the defaults in the schema of a resource.
-pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    walk(schema, path, true, schema, &mut Vec::new(), false, &mut errors);
+pub(super) fn check(schema: &Value, path: &str) -> Errors {
+    let mut errors = Errors::new();
+    let compiled = Structural::compile(schema);
+    let at = Node { schema, compiled: &compiled };
+    walk(at, path, true, at, &mut Vec::new(), false, &mut errors);
     errors
 }
 
-fn walk<'s>(
+/// A schema, and the same compiled.
+#[derive(Clone, Copy)]
+struct Node<'s> {
     schema: &'s Value,
+    compiled: &'s Structural,
+}
+
+fn walk<'s>(
+    node: Node<'s>,
     path: &str,
     is_root: bool,
-    resource: &'s Value,
+    resource: Node<'s>,
     steps: &mut Vec<Step<'s>>,
     in_meta: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut Errors,
 ) {
+    let schema = node.schema;
     let embedded =
         is_root || schema.get("x-kubernetes-embedded-resource").and_then(Value::as_bool).unwrap_or_default();
     let mut own = Vec::new();
     let (resource, steps, in_meta) =
-        if embedded { (schema, &mut own, false) } else { (resource, steps, in_meta) };
+        if embedded { (node, &mut own, false) } else { (resource, steps, in_meta) };
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
-        check_default(
-            schema,
-            default,
-            &format!("{path}.default"),
-            resource,
-            steps,
-            in_meta,
-            embedded,
-            errors,
-        );
+        check_default(node, default, &format!("{path}.default"), resource, steps, in_meta, embedded, errors);
     }
-    if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
+    if let Some(items) = schema.get("items").filter(|items| items.is_object())
+        && let Some(compiled) = node.compiled.items()
+    {
+        let items = Node { schema: items, compiled };
         steps.push(Step::Item);
         walk(items, &format!("{path}.items"), false, resource, steps, in_meta, errors);
         steps.pop();
     }
     for (name, property) in sorted(schema.get("properties")) {
         let in_meta = in_meta || (embedded && matches!(name, "metadata" | "apiVersion" | "kind"));
+        let Some(compiled) = node.compiled.property(name) else { continue };
+        let property = Node { schema: property, compiled };
         steps.push(Step::Field(name));
-        walk(property, &format!("{path}.properties[{name}]"), false, resource, steps, in_meta, errors);
+        walk(property, &below(path, name), false, resource, steps, in_meta, errors);
         steps.pop();
     }
 }
 
 #[expect(clippy::too_many_arguments, reason = "the state of one walk")]
 fn check_default(
-    schema: &Value,
+    node: Node<'_>,
     default: &Value,
     at: &str,
-    resource: &Value,
+    resource: Node<'_>,
     steps: &[Step<'_>],
     in_meta: bool,
     embedded: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut Errors,
 ) {
-    let compiled = Structural::compile(schema);
+    let Node { schema, compiled } = node;
     if in_meta {
-        let surrounding = Structural::compile(resource);
+        let surrounding = resource.compiled;
         let mut object = surround(default, steps);
         let failed = match surrounding.coerce_embedded_root(&mut object) {
             Err(error) => Some(error.to_string()),
             Ok(()) => {
-                let wrong: Vec<String> =
-                    surrounding.check_embedded(&object, "", true).iter().map(ToString::to_string).collect();
+                let wrong: Vec<String> = surrounding
+                    .check_embedded(&object, "", true)
+                    .into_vec()
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect();
                 match wrong.as_slice() {
                     [] => None,
                     [one] => Some(one.clone()),
@@ -93,7 +103,7 @@ fn check_default(
                 go::shown(default),
                 format!("must result in valid metadata: {error}"),
             )),
-            None => errors.extend(compiled.check_values(default, None, at, false)),
+            None => errors.extend(compiled.check_values(default, None, at, false).into_vec()),
         }
         return;
     }
@@ -118,9 +128,9 @@ fn check_default(
         embedded && schema.get("x-kubernetes-embedded-resource").is_some(),
     );
     if wrong.is_empty() {
-        errors.extend(compiled.check_values(&coerced, None, at, false));
+        errors.extend(compiled.check_values(&coerced, None, at, false).into_vec());
     } else {
-        errors.extend(wrong);
+        errors.extend(wrong.into_vec());
     }
     // Rules in `x-kubernetes-validations` do not look at defaults yet.
 }

@@ -14,6 +14,8 @@ mod structural_rules;
 mod validate;
 mod view;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 pub use validate::{validate_create, validate_status_update, validate_update};
@@ -102,7 +104,8 @@ pub fn prepare_status(new: &mut Value, old: &Value) {
 /// Adds what should be said about a definition that is accepted nonetheless: formats nobody checks, and sets of
 /// objects or lists. On an update only what is new is told.
 pub fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
-    let known_formats: Vec<String> = old.map(unrecognised_formats).unwrap_or_default();
+    let known_formats: HashSet<String> =
+        old.map(unrecognised_formats).unwrap_or_default().into_iter().collect();
     for format in unrecognised_formats(new) {
         if !known_formats.contains(&format) {
             out.push(format!("unrecognized format {}", k1s_object::field::quote(&format)));
@@ -172,6 +175,18 @@ pub(crate) fn visit<'s>(schema: &'s Value, see: &mut impl FnMut(&'s Value)) {
     if let Some(additional) = schema.get("additionalProperties").filter(|additional| additional.is_object()) {
         visit(additional, see);
     }
+}
+
+/// How much of a name stands in the path of an error.
+const MAX_SHOWN_NAME: usize = 256;
+
+/// The path of a property. Paths are made for every property, so long names are cut.
+pub(crate) fn below(path: &str, name: &str) -> String {
+    if name.len() <= MAX_SHOWN_NAME {
+        return format!("{path}.properties[{name}]");
+    }
+    let shown = name.get(..name.floor_char_boundary(MAX_SHOWN_NAME)).unwrap_or_default();
+    format!("{path}.properties[{shown}...]")
 }
 
 /// The entries of an object in the order of their names.

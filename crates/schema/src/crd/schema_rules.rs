@@ -1,9 +1,11 @@
 //! Rules for every schema in a definition: keywords that are not supported, and extensions that need each other.
 
-use k1s_object::field::FieldError;
+use std::collections::HashSet;
+
+use k1s_object::field::{Errors, FieldError};
 use serde_json::Value;
 
-use super::{field_path, sorted};
+use super::{below, field_path, sorted};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: [&str; 4] =
@@ -18,14 +20,14 @@ struct Context<'c> {
 }
 
 /// What is wrong with a schema at `path`, and with all schemas in it.
-pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
-    let mut rules = Rules { errors: Vec::new() };
+pub(super) fn check(schema: &Value, path: &str) -> Errors {
+    let mut rules = Rules { errors: Errors::new() };
     rules.schema(schema, path, true, Context { no_defaults: None, in_metadata: false });
     rules.errors
 }
 
 struct Rules {
-    errors: Vec<FieldError>,
+    errors: Errors,
 }
 
 fn text<'s>(schema: &'s Value, key: &str) -> &'s str {
@@ -88,7 +90,7 @@ impl Rules {
                     inner.no_defaults = Some(&reason);
                 }
             }
-            self.schema(property, &format!("{path}.properties[{name}]"), false, inner);
+            self.schema(property, &below(path, name), false, inner);
         }
         if let Some(not) = schema.get("not") {
             self.schema(not, &format!("{path}.not"), false, context);
@@ -259,7 +261,7 @@ impl Rules {
         if list_type != "map" {
             return;
         }
-        let required = texts(items, "required");
+        let required: HashSet<&str> = texts(items, "required").into_iter().collect();
         for key in keys {
             let Some(property) = items.get("properties").and_then(|properties| properties.get(key)) else {
                 continue;
@@ -282,7 +284,8 @@ impl Rules {
 
     fn map_keys(&mut self, items: &Value, keys: &[&str], path: &str) {
         let at = format!("{path}.x-kubernetes-list-map-keys");
-        for (index, key) in keys.iter().enumerate() {
+        let mut seen = HashSet::new();
+        for key in keys {
             match items.get("properties").and_then(|properties| properties.get(key)) {
                 Some(property) if matches!(text(property, "type"), "array" | "object") => self.invalid(
                     format!("{path}.items.properties[{key}].type"),
@@ -290,14 +293,16 @@ impl Rules {
                     "must be a scalar type if parent array's x-kubernetes-list-type is map",
                 ),
                 Some(_) => {}
-                None => self.invalid(
-                    at.clone(),
-                    Value::from(keys.to_vec()),
-                    "entries must all be names of item properties",
-                ),
+                None => self.errors.push_with(|| {
+                    let detail = "entries must all be names of item properties";
+                    FieldError::invalid(at.clone(), Value::from(keys.to_vec()), detail)
+                }),
             }
-            if keys.iter().take(index).any(|other| other == key) {
-                self.invalid(at.clone(), Value::from(keys.to_vec()), "must not contain duplicate entries");
+            if !seen.insert(key) {
+                self.errors.push_with(|| {
+                    let detail = "must not contain duplicate entries";
+                    FieldError::invalid(at.clone(), Value::from(keys.to_vec()), detail)
+                });
             }
         }
     }

@@ -1,10 +1,10 @@
 //! What makes a schema structural: types are known everywhere, and value rules only restrict what is specified.
 
-use k1s_object::field::FieldError;
+use k1s_object::field::{Errors, FieldError};
 use serde_json::{Value, json};
 
-use super::sorted;
-use crate::go_regex;
+use super::{below, sorted};
+use crate::go_regex::Patterns;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
@@ -61,19 +61,20 @@ pub(super) fn unsupported(schema: &Value) -> Option<String> {
 }
 
 /// What keeps a schema at `path` from being structural, sorted by text.
-pub(super) fn check(schema: &Value, path: &str) -> Vec<FieldError> {
-    let mut rules = Rules { errors: Vec::new() };
+pub(super) fn check(schema: &Value, path: &str, patterns: &mut Patterns) -> Errors {
+    let mut rules = Rules { errors: Errors::new(), patterns };
     rules.invariants(schema, Level::Root, path);
     rules.complete(schema, Some(schema), path, path);
-    rules.errors.sort_by_cached_key(ToString::to_string);
+    rules.errors.sort_by_text();
     rules.errors
 }
 
-struct Rules {
-    errors: Vec<FieldError>,
+struct Rules<'p> {
+    errors: Errors,
+    patterns: &'p mut Patterns,
 }
 
-impl Rules {
+impl Rules<'_> {
     fn required(&mut self, path: String, detail: impl Into<String>) {
         self.errors.push(FieldError::required(path, detail));
     }
@@ -97,7 +98,7 @@ impl Rules {
             None => {}
         }
         for (name, property) in sorted(schema.get("properties")) {
-            self.invariants(property, Level::Field, &format!("{path}.properties[{name}]"));
+            self.invariants(property, Level::Field, &below(path, name));
         }
         let additional = schema.get("additionalProperties");
         if let Some(additional) = additional {
@@ -221,7 +222,7 @@ impl Rules {
         }
         let pattern = text(schema, "pattern");
         if !pattern.is_empty()
-            && let Err(error) = go_regex::check(pattern)
+            && let Err(error) = self.patterns.check(pattern)
         {
             let detail = format!("must be a valid regular expression, but isn't: {error}");
             self.invalid(format!("{path}.pattern"), pattern, detail);
@@ -234,7 +235,7 @@ impl Rules {
             self.nested(items, false, &format!("{path}.items"));
         }
         for (name, property) in sorted(schema.get("properties")) {
-            self.nested(property, false, &format!("{path}.properties[{name}]"));
+            self.nested(property, false, &below(path, name));
         }
         const EMPTY: &str = "must be empty to be structural";
         const UNDEFINED: &str = "must be undefined to be structural";
@@ -297,8 +298,8 @@ impl Rules {
             self.complete_nested(items, schema.get("items"), &at, &format!("{rules_path}.items"));
         }
         for (name, rules) in sorted(rules.get("properties")) {
-            let at = format!("{schema_path}.properties[{name}]");
-            let rules_at = format!("{rules_path}.properties[{name}]");
+            let at = below(schema_path, name);
+            let rules_at = below(rules_path, name);
             self.complete_nested(rules, property(schema, name), &at, &rules_at);
         }
     }

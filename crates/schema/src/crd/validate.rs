@@ -1,19 +1,23 @@
 //! What may be written as a `CustomResourceDefinition`.
 
-use k1s_object::field::{At, Check, ErrorKind, FieldError};
+use std::collections::HashSet;
+
+use k1s_object::field::{At, Check, ErrorKind, Errors, FieldError};
 use serde_json::Value;
 
 use super::{
     conversion, default_rules, dump, field_path, schema_rules, structural_rules,
     view::{Shared, Version, View},
 };
-use crate::{go, names_rules};
+use crate::{go, go_regex::Patterns, names_rules};
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS: [&str; 8] =
     ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 const MOST_SELECTABLE: usize = 8;
+/// Kubernetes has no such limit; definitions in use have fewer than ten.
+const MOST_VERSIONS: usize = 256;
 
 /// Checks a definition that is to be created: decoded, defaulted and prepared. Of the metadata only the name is
 /// looked at, which must be made of the plural and the group.
@@ -101,6 +105,11 @@ fn preserves(view: &View<'_>) -> bool {
 }
 
 fn check_spec(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
+    // What is to come compares versions with each other.
+    if view.versions.len() > MOST_VERSIONS {
+        check.push(FieldError::too_many("spec.versions", view.versions.len(), MOST_VERSIONS));
+        return;
+    }
     // Until it is established, and once it is broken, a definition may have any bundle.
     let check_ca = old.is_some_and(|old| {
         is_established(old)
@@ -140,9 +149,10 @@ fn check_spec(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
             "must be false in order to use defaults in the schema",
         ));
     }
-    check_versions(view, old, check);
+    let mut patterns = Patterns::default();
+    check_versions(view, old, &mut patterns, check);
     check_names(names(view), "spec.names", true, check);
-    check_shared(&view.shared, "spec", "spec.validation", any_status(view), check);
+    check_shared(&view.shared, "spec", "spec.validation", any_status(view), &mut patterns, check);
     check_selectable(&view.shared, view.shared.validation, "spec.selectableFields", "", old, check);
     if let Some(conversion) = view.spec.and_then(|spec| spec.get("conversion")) {
         let strategy = text(Some(conversion), "strategy");
@@ -169,7 +179,7 @@ fn has_defaults(view: &View<'_>) -> bool {
     found
 }
 
-fn check_versions(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
+fn check_versions(view: &View<'_>, old: Option<&Value>, patterns: &mut Patterns, check: &Check<'_>) {
     let per_version_subresources = view.versions.iter().any(|version| version.shared.subresources.is_some());
     for (index, version) in view.versions.iter().enumerate() {
         let at = format!("spec.versions[{index}]");
@@ -180,7 +190,7 @@ fn check_versions(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
         check_deprecation(version, &at, check);
         let status =
             if per_version_subresources { version.shared.has_status() } else { view.shared.has_status() };
-        check_shared(&version.shared, &at, &format!("{at}.schema"), status, check);
+        check_shared(&version.shared, &at, &format!("{at}.schema"), status, patterns, check);
         let selectable = format!("{at}.selectableFields");
         // A schema that all versions share is not seen from the version.
         if version.shared.selectable.is_some() && version.shared.schema().is_none() {
@@ -207,12 +217,8 @@ fn check_versions(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
         };
         check.push(FieldError::new(ErrorKind::Invalid, "spec.versions", go::json(&shown), detail));
     };
-    let repeated = view
-        .versions
-        .iter()
-        .enumerate()
-        .any(|(index, version)| view.versions.iter().take(index).any(|other| other.name == version.name));
-    if repeated {
+    let names: HashSet<&str> = view.versions.iter().map(|version| version.name).collect();
+    if names.len() < view.versions.len() {
         complain("must contain unique version names");
     }
     if view.versions.iter().filter(|version| version.storage).count() != 1 {
@@ -298,11 +304,16 @@ fn check_names(names: Option<&Value>, at: &str, needed: bool, check: &Check<'_>)
 }
 
 /// Schema, subresources and columns, of a version or of all.
-fn check_shared(shared: &Shared<'_>, at: &str, validation: &str, status: bool, check: &Check<'_>) {
+fn check_shared(
+    shared: &Shared<'_>,
+    at: &str,
+    validation: &str,
+    status: bool,
+    patterns: &mut Patterns,
+    check: &Check<'_>,
+) {
     if let Some(schema) = shared.schema() {
-        for error in check_schema(schema, validation, status) {
-            check.push(error);
-        }
+        check.append(check_schema(schema, validation, status, patterns));
     }
     if let Some(scale) = shared.subresources.and_then(|subresources| subresources.get("scale")) {
         check_scale(scale, &format!("{at}.subresources.scale"), check);
@@ -312,9 +323,9 @@ fn check_shared(shared: &Shared<'_>, at: &str, validation: &str, status: bool, c
     }
 }
 
-fn check_schema(schema: &Value, validation: &str, status: bool) -> Vec<FieldError> {
+fn check_schema(schema: &Value, validation: &str, status: bool, patterns: &mut Patterns) -> Errors {
     let at = format!("{validation}.openAPIV3Schema");
-    let mut errors = Vec::new();
+    let mut errors = Errors::new();
     if status {
         errors.extend(check_root(schema, &at));
     }
@@ -323,14 +334,14 @@ fn check_schema(schema: &Value, validation: &str, status: bool) -> Vec<FieldErro
     }
     let unsupported = structural_rules::unsupported(schema);
     if unsupported.is_none() {
-        let wrong = structural_rules::check(schema, &at);
+        let wrong = structural_rules::check(schema, &at, patterns);
         if wrong.is_empty() {
-            errors.extend(default_rules::check(schema, &at));
+            errors.extend(default_rules::check(schema, &at).into_vec());
         } else {
-            errors.extend(wrong);
+            errors.extend(wrong.into_vec());
         }
     }
-    errors.extend(schema_rules::check(schema, &at));
+    errors.extend(schema_rules::check(schema, &at).into_vec());
     if errors.is_empty() {
         errors.extend(unsupported.map(|error| FieldError::invalid(at, "", error)));
     }
@@ -471,7 +482,7 @@ fn check_selectable(
     };
     let empty = Value::Object(serde_json::Map::new());
     let schema = validation.get("openAPIV3Schema").unwrap_or(&empty);
-    let mut seen: Vec<Vec<String>> = Vec::new();
+    let mut seen: HashSet<Vec<String>> = HashSet::new();
     for (index, field) in fields.iter().enumerate() {
         let at = format!("{at}[{index}].jsonPath");
         let path = text(Some(field), "jsonPath");
@@ -496,10 +507,8 @@ fn check_selectable(
                 "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.",
             ));
         }
-        if seen.contains(&reached.names) {
+        if !seen.insert(reached.names) {
             check.push(FieldError::duplicate(at, path));
-        } else {
-            seen.push(reached.names);
         }
     }
     if seen.len() > MOST_SELECTABLE && !was_too_long(selectable, version, old) {
@@ -527,8 +536,9 @@ fn check_stored_versions(crd: &Value, view: &View<'_>, check: &Check<'_>) {
             check.push(FieldError::invalid(AT, shown.clone(), detail));
         }
     }
+    let known: HashSet<&str> = view.versions.iter().map(|version| version.name).collect();
     for (index, version) in stored.into_iter().enumerate() {
-        if !view.versions.iter().any(|other| other.name == version) {
+        if !known.contains(version) {
             check.push(FieldError::invalid(
                 format!("{AT}[{index}]"),
                 version,

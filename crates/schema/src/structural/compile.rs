@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{Additional, Limits, ListType, Pattern, Structural, Type, formats::Format};
 
 /// How deep a schema may nest; a document that was parsed never nests deeper.
-const DEPTH: usize = 200;
+const DEPTH: usize = k1s_object::depth::MAX_DEPTH;
 
 /// Compiles schemas of one definition, sharing what they have in common.
 #[derive(Debug, Default)]
@@ -158,6 +158,7 @@ impl Compiler {
             max_properties: count("maxProperties"),
             pattern: pattern.map(|pattern| self.pattern(pattern)),
             values: map.get("enum").and_then(Value::as_array).cloned().unwrap_or_default().into(),
+            known_values: std::sync::OnceLock::new(),
             required: strings(map, "required", self),
             all_of: self.branches(map, "allOf", depth),
             any_of: self.branches(map, "anyOf", depth),

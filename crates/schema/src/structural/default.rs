@@ -4,11 +4,41 @@ use serde_json::Value;
 
 use super::{Additional, Structural};
 
+/// How many bytes all defaults that are filled into one object may take: more than can be stored.
+const MAX_DEFAULT_BYTES: usize = 8 << 20;
+
+/// The defaults of an object are larger than any object may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the defaults of the schema add more than {MAX_DEFAULT_BYTES} bytes to the object")]
+pub struct DefaultsTooLarge;
+
+/// A copy of a default, as long as there is room.
+fn copy(default: &Value, room: &mut usize) -> Value {
+    *room = room.saturating_sub(size(default));
+    if *room == 0 { Value::Null } else { default.clone() }
+}
+
+/// About how many bytes a value takes.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => 16 + text.len(),
+        Value::Array(items) => 16 + items.iter().map(size).sum::<usize>(),
+        Value::Object(map) => 16 + map.iter().map(|(key, value)| 16 + key.len() + size(value)).sum::<usize>(),
+        _ => 16,
+    }
+}
+
 impl Structural {
     /// Drops nulls that are neither allowed nor replaced by a default, then fills in the defaults.
-    pub fn default(&self, value: &mut Value) {
+    ///
+    /// # Errors
+    /// The defaults are larger than any object may be: items of a list may each get a copy of a large default. The
+    /// object is incomplete then.
+    pub fn default(&self, value: &mut Value) -> Result<(), DefaultsTooLarge> {
         self.prune_nulls(value);
-        self.fill(value);
+        let mut room = MAX_DEFAULT_BYTES;
+        self.fill(value, &mut room);
+        if room == 0 { Err(DefaultsTooLarge) } else { Ok(()) }
     }
 
     fn is_wrong_null(&self, value: &Value) -> bool {
@@ -37,23 +67,23 @@ impl Structural {
         }
     }
 
-    fn fill(&self, value: &mut Value) {
+    fn fill(&self, value: &mut Value, room: &mut usize) {
         match value {
             Value::Object(map) => {
                 for (name, property) in &self.properties {
                     let Some(default) = property.default.as_deref() else { continue };
                     match map.get_mut(name.as_ref()) {
                         None => {
-                            map.insert(name.as_ref().to_owned(), default.clone());
+                            map.insert(name.as_ref().to_owned(), copy(default, room));
                         }
-                        Some(value) if property.is_wrong_null(value) => *value = default.clone(),
+                        Some(value) if property.is_wrong_null(value) => *value = copy(default, room),
                         Some(_) => {}
                     }
                 }
                 for (key, value) in map.iter_mut() {
                     match (self.property(key), &self.additional) {
-                        (Some(property), _) => property.fill(value),
-                        (None, Additional::Schema(schema)) => schema.fill_one(value),
+                        (Some(property), _) => property.fill(value, room),
+                        (None, Additional::Schema(schema)) => schema.fill_one(value, room),
                         _ => {}
                     }
                 }
@@ -61,7 +91,7 @@ impl Structural {
             Value::Array(list) => {
                 if let Some(items) = self.items() {
                     for item in list {
-                        items.fill_one(item);
+                        items.fill_one(item, room);
                     }
                 }
             }
@@ -69,12 +99,12 @@ impl Structural {
         }
     }
 
-    fn fill_one(&self, value: &mut Value) {
+    fn fill_one(&self, value: &mut Value, room: &mut usize) {
         if self.is_wrong_null(value)
             && let Some(default) = self.default.as_deref()
         {
-            *value = default.clone();
+            *value = copy(default, room);
         }
-        self.fill(value);
+        self.fill(value, room);
     }
 }

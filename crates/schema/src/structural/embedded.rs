@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use k1s_object::field::FieldError;
+use k1s_object::field::{Errors, FieldError};
 use serde_json::{Map, Value};
 
 use super::Structural;
@@ -13,17 +13,20 @@ use crate::{
 
 impl Structural {
     /// What is wrong with embedded objects in `value`, which stands at `path`; `root` says that it is one itself.
-    pub(crate) fn check_embedded(&self, value: &Value, path: &str, root: bool) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    pub(crate) fn check_embedded(&self, value: &Value, path: &str, root: bool) -> Errors {
+        let mut errors = Errors::new();
         walk(self, value, root, &mut path.to_owned(), &mut errors);
         errors
     }
 }
 
-fn walk(schema: &Structural, value: &Value, root: bool, path: &mut String, errors: &mut Vec<FieldError>) {
+/// Longer paths are not made again and again only to be counted.
+const MAX_PATH: usize = 10_000;
+
+fn walk(schema: &Structural, value: &Value, root: bool, path: &mut String, errors: &mut Errors) {
     match value {
         Value::Object(map) => {
-            if schema.embedded || root {
+            if (schema.embedded || root) && !(errors.is_full() && path.len() > MAX_PATH) {
                 check(map, path, errors);
             }
             for (key, value) in map {
@@ -58,7 +61,7 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-fn check(object: &Map<String, Value>, path: &str, errors: &mut Vec<FieldError>) {
+fn check(object: &Map<String, Value>, path: &str, errors: &mut Errors) {
     match object.get("apiVersion") {
         None => errors.push(FieldError::required(join(path, "apiVersion"), "")),
         Some(Value::String(text)) if text.is_empty() => {
@@ -103,7 +106,7 @@ fn check(object: &Map<String, Value>, path: &str, errors: &mut Vec<FieldError>) 
     }
 }
 
-fn check_meta(metadata: &Value, path: &str, errors: &mut Vec<FieldError>) {
+fn check_meta(metadata: &Value, path: &str, errors: &mut Errors) {
     let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
     let mut invalid = |field: String, value: &str, wrong: Vec<String>| {
         errors.extend(wrong.into_iter().map(|error| FieldError::invalid(field.clone(), value, error)));

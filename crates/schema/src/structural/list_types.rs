@@ -2,22 +2,22 @@
 
 use std::collections::HashMap;
 
-use k1s_object::field::{FieldError, Shown};
+use k1s_object::field::{Errors, FieldError, Shown};
 use serde_json::{Map, Value};
 
 use super::{ListType, Structural};
 use crate::go;
 
 /// The duplicates in sets and maps of a custom resource.
-pub(super) fn check(schema: &Structural, value: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn check(schema: &Structural, value: &Value) -> Errors {
+    let mut errors = Errors::new();
     if value.is_object() {
         walk(schema, value, &mut String::new(), &mut errors);
     }
     errors
 }
 
-fn walk(schema: &Structural, value: &Value, path: &mut String, errors: &mut Vec<FieldError>) {
+fn walk(schema: &Structural, value: &Value, path: &mut String, errors: &mut Errors) {
     use std::fmt::Write as _;
     match value {
         Value::Object(map) => {
@@ -44,7 +44,7 @@ fn walk(schema: &Structural, value: &Value, path: &mut String, errors: &mut Vec<
                     let refs: Vec<Option<&Value>> = list.iter().map(Some).collect();
                     for index in duplicates(&refs) {
                         if let Some(value) = list.get(index) {
-                            errors.push(duplicate(path, index, go::shown(value)));
+                            errors.push_with(|| duplicate(path, index, go::shown(value)));
                         }
                     }
                 }
@@ -67,7 +67,7 @@ fn duplicate(path: &str, index: usize, value: Shown) -> FieldError {
     FieldError::new(k1s_object::field::ErrorKind::Duplicate, format!("{path}[{index}]"), value, "")
 }
 
-fn check_map(schema: &Structural, list: &[Value], path: &str, errors: &mut Vec<FieldError>) {
+fn check_map(schema: &Structural, list: &[Value], path: &str, errors: &mut Errors) {
     if let Some((index, item)) =
         list.iter().enumerate().find(|(_, item)| !item.is_null() && !item.is_object())
     {
@@ -83,7 +83,7 @@ fn check_map(schema: &Structural, list: &[Value], path: &str, errors: &mut Vec<F
     let refs: Vec<Option<&Value>> = keys.iter().map(Some).collect();
     for index in duplicates(&refs) {
         if let Some(key) = keys.get(index) {
-            errors.push(duplicate(path, index, Shown::Json(key.clone())));
+            errors.push_with(|| duplicate(path, index, Shown::Json(key.clone())));
         }
     }
 }
@@ -101,6 +101,12 @@ pub(super) fn key_of(schema: &Structural, item: &Value) -> Value {
     Value::Object(key)
 }
 
+/// Whether a value comes more than once.
+pub(super) fn has_duplicates(list: &[Value]) -> bool {
+    let refs: Vec<Option<&Value>> = list.iter().map(Some).collect();
+    !duplicates(&refs).is_empty()
+}
+
 /// The indices at which a value comes for the second time; further times are not told.
 fn duplicates(list: &[Option<&Value>]) -> Vec<usize> {
     let mut seen: HashMap<String, u32> = HashMap::with_capacity(list.len());
@@ -116,7 +122,7 @@ fn duplicates(list: &[Option<&Value>]) -> Vec<usize> {
 }
 
 /// JSON with the fields of objects in order, so that equal values have equal texts.
-fn canonical(value: Option<&Value>) -> String {
+pub(super) fn canonical(value: Option<&Value>) -> String {
     fn write(value: &Value, out: &mut String) {
         match value {
             Value::Object(map) => {

@@ -15,6 +15,7 @@ mod prune;
 mod validate;
 
 use std::{
+    collections::HashSet,
     fmt,
     sync::{Arc, OnceLock},
 };
@@ -23,6 +24,7 @@ use regex::Regex;
 use serde_json::Value;
 
 pub(crate) use compile::Compiler;
+pub use default::DefaultsTooLarge;
 use formats::Format;
 
 /// The type a schema asks for.
@@ -121,6 +123,8 @@ pub(crate) struct Limits {
     max_properties: Option<i64>,
     pattern: Option<Arc<Pattern>>,
     values: Box<[Value]>,
+    /// The same to look up, made when it is first needed.
+    known_values: OnceLock<HashSet<String>>,
     required: Box<[Arc<str>]>,
     all_of: Box<[Structural]>,
     any_of: Box<[Structural]>,

@@ -15,6 +15,9 @@ fn is_meta(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }
 
+/// How many unknown fields are remembered; kube-apiserver tells 100 at most.
+const MAX_UNKNOWN: usize = 1000;
+
 /// The way to the value at hand, kept only when somebody wants to know.
 struct Trail<'r> {
     path: String,
@@ -46,6 +49,9 @@ impl Trail<'_> {
     }
 
     fn record(&mut self, field: &str) {
+        if self.unknown.as_ref().is_some_and(|unknown| unknown.len() >= MAX_UNKNOWN) {
+            return;
+        }
         let length = self.key(field);
         if let Some(unknown) = self.unknown.as_deref_mut() {
             unknown.push(self.path.clone());
@@ -248,7 +254,8 @@ fn coerce(
                     let before = (malformed == Malformed::Refuse).then(|| metadata.clone());
                     let mut fields = Vec::new();
                     let result = meta::coerce(metadata, malformed, &mut fields);
-                    unknown.extend(fields.into_iter().map(|field| format!("{at}.{field}")));
+                    let room = MAX_UNKNOWN.saturating_sub(unknown.len());
+                    unknown.extend(fields.into_iter().take(room).map(|field| format!("{at}.{field}")));
                     if let (Err(error), Some(before)) = (result, before) {
                         return Err(Box::new(FieldError::new(
                             ErrorKind::Invalid,

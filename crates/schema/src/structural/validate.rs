@@ -2,15 +2,23 @@
 //! as it was is not held against it.
 
 use std::{
+    cell::Cell,
     collections::{HashMap, HashSet},
     fmt::Write as _,
 };
 
-use k1s_object::field::{At, ErrorKind, FieldError, Shown, quote};
+use k1s_object::field::{At, ErrorKind, Errors, FieldError, MAX_ERROR_BYTES, MAX_ERRORS, Shown, quote};
 use serde_json::{Map, Value};
 
-use super::{Additional, Limits, ListType, Structural, Type, formats::Format, list_types, number};
+use super::{Additional, Limits, ListType, Pattern, Structural, Type, formats::Format, list_types, number};
 use crate::go::{self, GoNumber};
+
+/// How many values of an enum an error lists.
+const MAX_LISTED: usize = 100;
+
+/// How many values are compared with schemas in one validation: each value once, and once more for each alternative in
+/// `anyOf` and the like. A custom resource that fits into a request has half of that at most.
+const MAX_STEPS: usize = 3_000_000;
 
 /// One thing wrong, before it is known where in a document the value stands.
 pub(super) struct Found {
@@ -70,9 +78,22 @@ impl Found {
         Found { kind: ErrorKind::TooLong, name: Some(path.to_owned()), value: Shown::Nothing, detail }
     }
 
+    /// About how many bytes it takes.
+    fn size(&self) -> usize {
+        let value = match &self.value {
+            Shown::Nothing => 0,
+            Shown::Json(value) => value.to_string().len(),
+            Shown::Verbatim(text) => text.len(),
+        };
+        self.name.as_ref().map_or(0, String::len) + self.detail.len() + value
+    }
+
     fn not_among(path: &str, value: &Value, allowed: &[Value]) -> Found {
+        // More than are told, so that it is said that there are more; how many is counted below.
+        let count = allowed.len();
         let allowed: Vec<String> = allowed
             .iter()
+            .take(MAX_LISTED)
             .map(|value| match value {
                 Value::String(text) => text.clone(),
                 Value::Number(number) => match GoNumber::of(number).shown() {
@@ -82,12 +103,11 @@ impl Found {
                 other => other.to_string(),
             })
             .collect();
-        Found {
-            kind: ErrorKind::NotSupported,
-            name: Some(path.to_owned()),
-            value: go::shown(value),
-            detail: FieldError::not_supported("", "", &allowed).detail,
+        let mut detail = FieldError::not_supported("", "", &allowed).detail;
+        if count > MAX_LISTED {
+            let _ = write!(detail, ", and {} more", count - MAX_LISTED);
         }
+        Found { kind: ErrorKind::NotSupported, name: Some(path.to_owned()), value: go::shown(value), detail }
     }
 
     fn into_error(self, base: &str) -> FieldError {
@@ -108,13 +128,20 @@ impl Found {
 #[derive(Default)]
 struct Outcome {
     found: Vec<Found>,
+    /// Further complaints, of which only the number is told.
+    omitted: usize,
     matches: usize,
 }
 
 impl Outcome {
     fn merge(&mut self, other: Outcome) {
         self.found.extend(other.found);
+        self.omitted += other.omitted;
         self.matches += other.matches;
+    }
+
+    fn is_ok(&self) -> bool {
+        self.found.is_empty() && self.omitted == 0
     }
 }
 
@@ -125,12 +152,8 @@ impl Structural {
         let Some(value) = new.value() else { return };
         let base = new.path();
         let before = old.and_then(At::value);
-        for error in self.check_values(value, before, &base, true) {
-            new.check().push(error);
-        }
-        for error in self.check_embedded(value, &base, false) {
-            new.check().push(error);
-        }
+        new.check().append(self.check_values(value, before, &base, true));
+        new.check().append(self.check_embedded(value, &base, false));
         self.check_lists(value, before, &base, new);
         // The rules in `x-kubernetes-validations` (see `Structural::rules`) are not evaluated yet. This is the place:
         // after everything else, unless an error above keeps the types from being known.
@@ -143,9 +166,7 @@ impl Structural {
             (new.value().and_then(|new| new.get("status")), self.property("status"))
         {
             let old_status = before.and_then(|old| old.get("status"));
-            for error in schema.check_values(status, old_status, "status", true) {
-                new.check().push(error);
-            }
+            new.check().append(schema.check_values(status, old_status, "status", true));
         }
         if let Some(value) = new.value() {
             self.check_lists(value, before, &new.path(), new);
@@ -157,7 +178,7 @@ impl Structural {
         if before.is_some_and(|before| !list_types::check(self, before).is_empty()) {
             return;
         }
-        for mut error in list_types::check(self, value) {
+        for mut error in list_types::check(self, value).into_vec() {
             if !base.is_empty() {
                 error.field = format!("{base}.{}", error.field);
             }
@@ -167,26 +188,40 @@ impl Structural {
 
     /// What is wrong with a value. `live` is false for defaults in a definition, where a whole number or string
     /// may be anything.
-    pub(crate) fn check_values(
-        &self,
-        value: &Value,
-        old: Option<&Value>,
-        base: &str,
-        live: bool,
-    ) -> Vec<FieldError> {
-        let outcome = Walk { live }.node(self, value, old, &mut String::new());
+    pub(crate) fn check_values(&self, value: &Value, old: Option<&Value>, base: &str, live: bool) -> Errors {
+        let walk = Walk {
+            live,
+            errors: Cell::new(MAX_ERRORS),
+            bytes: Cell::new(MAX_ERROR_BYTES),
+            steps: Cell::new(MAX_STEPS),
+        };
+        let mut outcome = walk.node(self, value, old, &mut String::new());
+        if walk.steps.get() == 0 {
+            let detail = format!(
+                "has too many values and alternatives: more than {MAX_STEPS} steps are needed to check it"
+            );
+            outcome.found.insert(0, Found::plain(detail));
+        }
         let mut seen = HashSet::new();
-        outcome
-            .found
-            .into_iter()
-            .map(|found| found.into_error(base))
-            .filter(|error| seen.insert(error.to_string()))
-            .collect()
+        let mut errors = Errors::new();
+        errors.extend(
+            outcome
+                .found
+                .into_iter()
+                .map(|found| found.into_error(base))
+                .filter(|error| seen.insert(error.to_string())),
+        );
+        errors.omit(outcome.omitted);
+        errors
     }
 }
 
+/// A validation under way, and how much of it is left to be told and done.
 struct Walk {
     live: bool,
+    errors: Cell<usize>,
+    bytes: Cell<usize>,
+    steps: Cell<usize>,
 }
 
 fn type_of(value: &Value) -> Type {
@@ -219,10 +254,52 @@ impl Walk {
         }
     }
 
+    /// Whether further complaints are only counted.
+    fn is_full(&self) -> bool {
+        self.errors.get() == 0 || self.bytes.get() == 0
+    }
+
+    /// Adds a complaint, which is made only if it is told.
+    fn add(&self, outcome: &mut Outcome, make: impl FnOnce() -> Found) {
+        if self.is_full() {
+            outcome.omitted += 1;
+            return;
+        }
+        let found = make();
+        self.errors.set(self.errors.get() - 1);
+        self.bytes.set(self.bytes.get().saturating_sub(found.size()));
+        outcome.found.push(found);
+    }
+
+    /// Forgets complaints: others are told in their place.
+    fn forget(&self, outcome: &mut Outcome) {
+        outcome.omitted = 0;
+        for found in outcome.found.drain(..) {
+            self.errors.set(self.errors.get() + 1);
+            self.bytes.set(self.bytes.get() + found.size());
+        }
+    }
+
+    /// Takes the better of two alternatives that failed.
+    fn better(&self, best: &mut Option<Outcome>, mut result: Outcome) {
+        match best {
+            Some(best) if result.matches <= best.matches => self.forget(&mut result),
+            _ => {
+                if let Some(mut worse) = best.replace(result) {
+                    self.forget(&mut worse);
+                }
+            }
+        }
+    }
+
     fn node(&self, schema: &Structural, value: &Value, old: Option<&Value>, path: &mut String) -> Outcome {
+        if self.steps.get() == 0 {
+            return Outcome::default();
+        }
+        self.steps.set(self.steps.get() - 1);
         let mut outcome = self.fresh(schema, value, old, path);
-        if !outcome.found.is_empty() && old.is_some_and(|old| is_unchanged(schema, value, old)) {
-            outcome.found.clear();
+        if !outcome.is_ok() && old.is_some_and(|old| is_unchanged(schema, value, old)) {
+            self.forget(&mut outcome);
         }
         outcome
     }
@@ -234,16 +311,16 @@ impl Walk {
         let format = limits.and_then(|limits| limits.format);
         if value.is_null() {
             if !types.is_empty() && !schema.nullable {
-                outcome.found.push(Found::of_type(path, &names(types), "null"));
+                self.add(&mut outcome, || Found::of_type(path, &names(types), "null"));
             } else {
                 outcome.matches += 1;
             }
-            outcome.found.extend(limits.and_then(|limits| not_among(limits, value, path)));
+            self.among(limits, value, path, &mut outcome);
             return outcome;
         }
         if !types.is_empty() || format.is_some() {
-            match wrong_type(types, format, value, path) {
-                Some(found) => outcome.found.push(found),
+            match wrong_type(types, format, value) {
+                Some((wanted, got)) => self.add(&mut outcome, || Found::of_type(path, &wanted, got)),
                 None => outcome.matches += 1,
             }
             outcome.matches += 1;
@@ -255,11 +332,13 @@ impl Walk {
         match value {
             Value::String(text) => {
                 if let Some(limits) = limits {
-                    outcome.found.extend(wrong_text(limits, text, path));
+                    if let Some(wrong) = wrong_text(limits, text) {
+                        self.add(&mut outcome, || wrong.found(text, path));
+                    }
                     if let Some(Format::Text(format, name)) = limits.format {
                         outcome.matches += 1;
                         if !format.holds(text) {
-                            outcome.found.push(Found::of_type(path, name, text));
+                            self.add(&mut outcome, || Found::of_type(path, name, text));
                         }
                     }
                 }
@@ -267,7 +346,10 @@ impl Walk {
             }
             Value::Number(value) => {
                 let kind = if let [one] = types { *one } else { Type::Any };
-                number::check(GoNumber::of(value), kind, limits, path, &mut outcome.found);
+                let mut found = Vec::new();
+                let shown = if self.is_full() { "" } else { &**path };
+                number::check(GoNumber::of(value), kind, limits, shown, &mut found);
+                found.into_iter().for_each(|found| self.add(&mut outcome, || found));
                 outcome.matches += 2;
             }
             Value::Array(list) => {
@@ -276,7 +358,7 @@ impl Walk {
             }
             _ => {}
         }
-        outcome.found.extend(limits.and_then(|limits| not_among(limits, value, path)));
+        self.among(limits, value, path, &mut outcome);
         outcome.matches += 1;
         if let Value::Object(map) = value {
             self.object(schema, map, old, path, &mut outcome);
@@ -286,27 +368,38 @@ impl Walk {
         outcome
     }
 
+    fn among(&self, limits: Option<&Limits>, value: &Value, path: &str, outcome: &mut Outcome) {
+        if let Some(limits) = limits
+            && !limits.is_among(value)
+        {
+            self.add(outcome, || Found::not_among(path, value, &limits.values));
+        }
+    }
+
     fn branches(&self, limits: &Limits, value: &Value, path: &mut String, outcome: &mut Outcome) {
+        let plain = |path: &str, what: &str| Found::plain(format!("{} {what}", quote(path)));
         if !limits.any_of.is_empty() {
             let mut best: Option<Outcome> = None;
             let mut success = None;
             for branch in &limits.any_of {
                 let result = self.node(branch, value, None, path);
-                if result.found.is_empty() {
+                if result.is_ok() {
                     success = Some(result);
                     break;
                 }
-                if best.as_ref().is_none_or(|best| result.matches > best.matches) {
-                    best = Some(result);
+                self.better(&mut best, result);
+            }
+            match success {
+                Some(result) => {
+                    if let Some(mut best) = best {
+                        self.forget(&mut best);
+                    }
+                    outcome.merge(result);
                 }
-            }
-            if success.is_none() {
-                outcome
-                    .found
-                    .push(Found::plain(format!("{} must validate at least one schema (anyOf)", quote(path))));
-            }
-            if let Some(result) = success.or(best) {
-                outcome.merge(result);
+                None => {
+                    self.add(outcome, || plain(path, "must validate at least one schema (anyOf)"));
+                    outcome.merge(best.unwrap_or_default());
+                }
             }
         }
         if !limits.one_of.is_empty() {
@@ -314,13 +407,17 @@ impl Walk {
             let mut success = None;
             let mut valid = 0;
             for branch in &limits.one_of {
-                let result = self.node(branch, value, None, path);
-                if result.found.is_empty() {
+                let mut result = self.node(branch, value, None, path);
+                if result.is_ok() {
                     valid += 1;
-                    best = None;
+                    if let Some(mut best) = best.take() {
+                        self.forget(&mut best);
+                    }
                     success.get_or_insert(result);
-                } else if valid == 0 && best.as_ref().is_none_or(|best| result.matches > best.matches) {
-                    best = Some(result);
+                } else if valid == 0 {
+                    self.better(&mut best, result);
+                } else {
+                    self.forget(&mut result);
                 }
             }
             if valid == 1 {
@@ -330,10 +427,9 @@ impl Walk {
                     0 => "Found none valid".to_owned(),
                     _ => format!("Found {valid} valid alternatives"),
                 };
-                outcome.found.push(Found::plain(format!(
-                    "{} must validate one and only one schema (oneOf). {found}",
-                    quote(path)
-                )));
+                self.add(outcome, || {
+                    plain(path, &format!("must validate one and only one schema (oneOf). {found}"))
+                });
                 outcome.merge(best.unwrap_or_default());
             }
         }
@@ -341,21 +437,21 @@ impl Walk {
             let mut valid = 0;
             for branch in &limits.all_of {
                 let result = self.node(branch, value, None, path);
-                valid += usize::from(result.found.is_empty());
+                valid += usize::from(result.is_ok());
                 outcome.merge(result);
             }
             if valid != limits.all_of.len() {
                 let none = if valid == 0 { ". None validated" } else { "" };
-                outcome.found.push(Found::plain(format!(
-                    "{} must validate all the schemas (allOf){none}",
-                    quote(path)
-                )));
+                self.add(outcome, || plain(path, &format!("must validate all the schemas (allOf){none}")));
             }
         }
-        if let Some(not) = &limits.not
-            && self.node(not, value, None, path).found.is_empty()
-        {
-            outcome.found.push(Found::plain(format!("{} must not validate the schema (not)", quote(path))));
+        if let Some(not) = &limits.not {
+            let mut result = self.node(not, value, None, path);
+            if result.is_ok() {
+                self.add(outcome, || plain(path, "must not validate the schema (not)"));
+            } else {
+                self.forget(&mut result);
+            }
         }
     }
 
@@ -380,23 +476,19 @@ impl Walk {
         let Some(limits) = schema.limits.as_deref() else { return };
         let count = i64::try_from(list.len()).unwrap_or(i64::MAX);
         if let Some(least) = limits.min_items.filter(|least| count < *least) {
-            outcome.found.push(Found::invalid(
-                path,
-                Shown::Verbatim(count.to_string()),
-                format!("{path} in body should have at least {least} items"),
-            ));
+            self.add(outcome, || {
+                let detail = format!("{path} in body should have at least {least} items");
+                Found::invalid(path, Shown::Verbatim(count.to_string()), detail)
+            });
         }
         if let Some(most) = limits.max_items.filter(|most| count > *most) {
-            outcome.found.push(Found::too_many(path, list.len(), most));
+            self.add(outcome, || Found::too_many(path, list.len(), most));
         }
-        if limits.unique_items
-            && list.iter().enumerate().any(|(i, item)| list.iter().take(i).any(|other| other == item))
-        {
-            outcome.found.push(Found::invalid(
-                path,
-                Shown::Json(Value::from("")),
-                format!("{path} in body shouldn't contain duplicates"),
-            ));
+        if limits.unique_items && list_types::has_duplicates(list) {
+            self.add(outcome, || {
+                let detail = format!("{path} in body shouldn't contain duplicates");
+                Found::invalid(path, Shown::Json(Value::from("")), detail)
+            });
         }
     }
 
@@ -411,25 +503,23 @@ impl Walk {
         let limits = schema.limits.as_deref();
         let count = i64::try_from(map.len()).unwrap_or(i64::MAX);
         if let Some(least) = limits.and_then(|limits| limits.min_properties).filter(|least| count < *least) {
-            outcome.found.push(Found::invalid(
-                path,
-                Shown::Verbatim(count.to_string()),
-                format!("{path} in body should have at least {least} properties"),
-            ));
+            self.add(outcome, || {
+                let detail = format!("{path} in body should have at least {least} properties");
+                Found::invalid(path, Shown::Verbatim(count.to_string()), detail)
+            });
         }
         if let Some(most) = limits.and_then(|limits| limits.max_properties).filter(|most| count > *most) {
-            outcome.found.push(Found::too_many(path, map.len(), most));
+            self.add(outcome, || Found::too_many(path, map.len(), most));
         }
         for (key, value) in map {
             if schema.property(key).is_some() {
                 continue;
             }
             match &schema.additional {
-                Additional::Bool(false) => outcome.found.push(Found::invalid(
-                    path,
-                    Shown::Json(Value::from(key.as_str())),
-                    format!("{path}.{key} in body is a forbidden property"),
-                )),
+                Additional::Bool(false) => self.add(outcome, || {
+                    let detail = format!("{path}.{key} in body is a forbidden property");
+                    Found::invalid(path, Shown::Json(Value::from(key.as_str())), detail)
+                }),
                 Additional::Schema(additional) => {
                     let old = old.and_then(|old| old.get(key));
                     let length = path.len();
@@ -456,7 +546,7 @@ impl Walk {
         }
         for name in limits.into_iter().flat_map(|limits| limits.required.iter()) {
             if !map.contains_key(name.as_ref()) {
-                outcome.found.push(Found::required(&format!("{path}.{name}")));
+                self.add(outcome, || Found::required(&format!("{path}.{name}")));
             }
         }
     }
@@ -466,7 +556,8 @@ fn names(types: &[Type]) -> String {
     types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",")
 }
 
-fn wrong_type(types: &[Type], format: Option<Format>, value: &Value, path: &str) -> Option<Found> {
+/// The type that was wanted and the one that was found, if they differ.
+fn wrong_type(types: &[Type], format: Option<Format>, value: &Value) -> Option<(String, &'static str)> {
     let kind = type_of(value);
     let float = match value {
         Value::Number(number) => match GoNumber::of(number) {
@@ -486,49 +577,86 @@ fn wrong_type(types: &[Type], format: Option<Format>, value: &Value, path: &str)
         };
         let is_text = matches!(kind, Type::String | Type::Array);
         if !is_text && !fits && of_value != format.name() {
-            return Some(Found::of_type(path, format.name(), of_value));
+            return Some((format.name().to_owned(), of_value));
         }
         // A list or string of some format is left to the format.
         if is_text && !types.contains(&Type::Number) && !types.contains(&Type::Integer) {
             return None;
         }
     }
-    (!fits).then(|| Found::of_type(path, &names(types), kind.name()))
+    (!fits).then(|| (names(types), kind.name()))
 }
 
-fn wrong_text(limits: &Limits, text: &str, path: &str) -> Option<Found> {
+/// What is wrong with a text.
+enum WrongText<'l> {
+    TooLong(i64),
+    TooShort(i64),
+    Pattern(&'l Pattern),
+}
+
+impl WrongText<'_> {
+    fn found(&self, text: &str, path: &str) -> Found {
+        let detail = match self {
+            WrongText::TooLong(most) => return Found::too_long(path, *most),
+            WrongText::TooShort(least) => format!("{path} in body should be at least {least} chars long"),
+            WrongText::Pattern(pattern) => match pattern.compiled() {
+                Ok(_) => format!("{path} in body should match '{}'", pattern.source),
+                Err(error) => format!(
+                    "{path} in body should match '{}, but pattern is invalid: {error}'",
+                    pattern.source
+                ),
+            },
+        };
+        Found::invalid(path, Shown::Json(Value::from(text)), detail)
+    }
+}
+
+fn wrong_text<'l>(limits: &'l Limits, text: &str) -> Option<WrongText<'l>> {
     if limits.max_length.is_some() || limits.min_length.is_some() {
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         if let Some(most) = limits.max_length.filter(|most| length > *most) {
-            return Some(Found::too_long(path, most));
+            return Some(WrongText::TooLong(most));
         }
         if let Some(least) = limits.min_length.filter(|least| length < *least) {
-            let detail = format!("{path} in body should be at least {least} chars long");
-            return Some(Found::invalid(path, Shown::Json(Value::from(text)), detail));
+            return Some(WrongText::TooShort(least));
         }
     }
     let pattern = limits.pattern.as_deref()?;
-    let detail = match pattern.compiled() {
-        Ok(regex) if regex.is_match(text) => return None,
-        Ok(_) => format!("{path} in body should match '{}'", pattern.source),
-        Err(error) => {
-            format!("{path} in body should match '{}, but pattern is invalid: {error}'", pattern.source)
-        }
-    };
-    Some(Found::invalid(path, Shown::Json(Value::from(text)), detail))
+    let fits = pattern.compiled().as_ref().is_ok_and(|regex| regex.is_match(text));
+    (!fits).then_some(WrongText::Pattern(pattern))
 }
 
-fn not_among(limits: &Limits, value: &Value, path: &str) -> Option<Found> {
-    if limits.values.is_empty() {
-        return None;
-    }
-    let same = |allowed: &Value| match (allowed, value) {
+/// Up to here, looking at all values of an enum is faster than hashing.
+const FEW_VALUES: usize = 16;
+
+impl Limits {
+    /// Whether a value is one of the enum, if there is one.
+    fn is_among(&self, value: &Value) -> bool {
+        if self.values.is_empty() {
+            return true;
+        }
         // Null is not among the values even where it is listed.
-        (Value::Null, _) | (_, Value::Null) => false,
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (a, b) => a == b,
-    };
-    (!limits.values.iter().any(same)).then(|| Found::not_among(path, value, &limits.values))
+        if value.is_null() {
+            return false;
+        }
+        if self.values.len() > FEW_VALUES {
+            let known = || self.values.iter().filter(|value| !value.is_null()).map(enum_key).collect();
+            return self.known_values.get_or_init(known).contains(&enum_key(value));
+        }
+        self.values.iter().any(|allowed| match (allowed, value) {
+            (Value::Null, _) => false,
+            (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+            (a, b) => a == b,
+        })
+    }
+}
+
+/// A text that is the same for equal values; numbers are equal if they are equal as floats.
+fn enum_key(value: &Value) -> String {
+    match value {
+        Value::Number(number) => format!("#{}", number.as_f64().unwrap_or_default() + 0.0),
+        other => list_types::canonical(Some(other)),
+    }
 }
 
 /// The items of a list of type map as it was, by their keys.

@@ -25,7 +25,7 @@ use crate::{
     context::Cx,
     errors,
     resource::Resource,
-    stored::Stored,
+    stored::{Stored, Unreadable},
     tenant::Tenant,
     write::{Part, meta_text, metadata_mut},
 };
@@ -67,12 +67,20 @@ pub(crate) async fn mentioning(
     let found = tenant.store().range(range).await.map_err(|error| errors::store(&error))?;
     let mut objects = Vec::new();
     for entry in found.entries {
-        let stored = Stored::new(&entry.value, entry.revision)?;
-        if memchr::memmem::find(stored.json(), text.as_bytes()).is_some() {
-            objects.push(stored);
+        match Stored::new(&entry.value, entry.revision) {
+            Ok(stored) if memchr::memmem::find(stored.json(), text.as_bytes()).is_some() => {
+                objects.push(stored);
+            }
+            Ok(_) => {}
+            Err(why) => left_out(&entry.key, &why),
         }
     }
     Ok(objects)
+}
+
+/// One object that cannot be read does not keep others from being written.
+pub(crate) fn left_out(key: &[u8], why: &Unreadable) {
+    tracing::error!(key = %key.escape_ascii(), %why, "an object cannot be read and is left out");
 }
 
 /// The same, parsed.
@@ -84,8 +92,12 @@ pub(crate) async fn others(
 ) -> Result<Vec<(Stored, Value)>, Status> {
     let mut objects = Vec::new();
     for stored in mentioning(tenant, resource, namespace, text).await? {
-        let object = resource.read(&stored)?;
-        objects.push((stored, object));
+        match resource.read_any(&stored) {
+            Ok(object) => objects.push((stored, object)),
+            Err(why) => {
+                tracing::error!(resource = resource.plural, namespace, revision = %stored.revision, %why, "an object cannot be read and is left out");
+            }
+        }
     }
     Ok(objects)
 }
@@ -98,7 +110,7 @@ async fn other(
     name: &str,
 ) -> Result<Option<Value>, Status> {
     let stored = tenant.get(&tenant.key(resource, namespace, name)).await?;
-    stored.map(|stored| resource.read(&stored)).transpose()
+    stored.map(|stored| resource.read(&stored).map_err(|why| resource.unreadable(name, &why))).transpose()
 }
 
 /// Before an object is prepared and validated.

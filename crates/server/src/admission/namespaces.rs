@@ -16,7 +16,11 @@ pub(super) async fn require(cx: &Cx, object: &Value) -> Result<Op, Status> {
     };
     // Only an object being deleted has this field; looking for the text is quicker than parsing, and parsing decides.
     let marked = memchr::memmem::find(stored.json(), b"\"deletionTimestamp\"").is_some()
-        && !meta_text(&stored.to_value("Namespace", "v1")?, "deletionTimestamp").is_empty();
+        && !meta_text(
+            &stored.to_value("Namespace", "v1").map_err(|why| cx.tenant.unreadable(key.as_bytes(), &why))?,
+            "deletionTimestamp",
+        )
+        .is_empty();
     if marked {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");

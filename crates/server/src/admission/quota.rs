@@ -8,7 +8,7 @@ use k1s_store::{Action, Error, Op, Precondition};
 use serde_json::Value;
 
 use super::{kind, others, refused};
-use crate::{context::Cx, errors, resource::Resource, stored::Stored, tenant::Tenant, write::meta_text};
+use crate::{context::Cx, resource::Resource, stored::Stored, tenant::Tenant, write::meta_text};
 
 /// Whether objects of this kind count at all.
 fn is_counted(cx: &Cx) -> bool {
@@ -110,7 +110,7 @@ async fn count_one(
     loop {
         // The quota first: every write that is missing in what is counted changes it.
         let Some(stored) = tenant.get(&key).await? else { return Ok(()) };
-        let mut quota = resource.read(&stored)?;
+        let mut quota = resource.read(&stored).map_err(|why| tenant.unreadable(&key, &why))?;
         let customs = tenant.customs.current(tenant).await?;
         let mut counted: Vec<(String, String, Value)> = Vec::new();
         let mut seen = Vec::new();
@@ -130,10 +130,10 @@ async fn count_one(
             return Ok(());
         }
         quota["status"] = status;
-        match tenant.store().update(key.clone(), resource.encode(&quota)?, stored.revision).await {
+        match tenant.update(key.clone(), resource.encode(&quota)?, stored.revision).await {
             Ok(_) => return Ok(()),
             Err(Error::Conflict(_)) => {}
-            Err(error) => return Err(errors::store(&error)),
+            Err(error) => return Err(tenant.refusal(&error)),
         }
     }
 }

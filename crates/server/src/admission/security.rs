@@ -18,7 +18,7 @@ async fn policy(cx: &Cx) -> Result<Option<Policy>, Status> {
     if memchr::memmem::find(stored.json(), levels::LABEL_PREFIX.as_bytes()).is_none() {
         return Ok(None);
     }
-    let namespace = namespaces.read(&stored)?;
+    let namespace = namespaces.read(&stored).map_err(|why| namespaces.unreadable(&cx.namespace, &why))?;
     Ok(Some(levels::policy(namespace["metadata"].get("labels")).0))
 }
 

@@ -52,6 +52,12 @@ pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
         wanted: &'a Attributes<'a>,
     ) -> BoxFuture<'a, Decision>;
 
+    /// Whether there can be a tenant in which a user may do this. If not, a request is refused before its tenant is looked
+    /// for.
+    fn could_allow(&self, _user: &User, _wanted: &Attributes<'_>) -> bool {
+        true
+    }
+
     /// What a user may do in a namespace.
     fn rules<'a>(
         &'a self,
@@ -180,6 +186,10 @@ impl Authorizer for Defaults {
     ) -> BoxFuture<'a, Decision> {
         let decision = Decision { allowed: Defaults::allows(user, wanted), reason: String::new() };
         Box::pin(std::future::ready(decision))
+    }
+
+    fn could_allow(&self, user: &User, wanted: &Attributes<'_>) -> bool {
+        Defaults::allows(user, wanted)
     }
 
     fn rules<'a>(&'a self, _: &'a Arc<Tenant>, user: &'a User, _: &'a str) -> BoxFuture<'a, Rules> {

@@ -45,6 +45,21 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
     Err(Status::bad_request(format!("requested {} without impersonating a user name", go_user(&user))))
 }
 
+/// Whether there can be a tenant in which this sender may do what a request wants.
+pub(crate) fn could_allow(
+    authorizer: &dyn Authorizer,
+    sender: &User,
+    headers: &HeaderMap,
+    request: &Attributes<'_>,
+) -> bool {
+    if !matches!(wanted(headers), Ok(None)) {
+        let target =
+            Target::Resource { group: "", resource: "users", subresource: "", namespace: "", name: "" };
+        return authorizer.could_allow(sender, &Attributes { verb: "impersonate", target });
+    }
+    authorizer.could_allow(sender, request)
+}
+
 /// As Go prints a user with all that belongs to it.
 fn go_user(user: &User) -> String {
     let quote = k1s_object::field::quote;

@@ -1,6 +1,7 @@
 //! Who sends a request, and whether they may.
 
 mod authorizer;
+mod csv;
 mod impersonate;
 mod jwt;
 mod service_accounts;
@@ -12,7 +13,7 @@ use http::{HeaderMap, header};
 use k1s_object::Status;
 
 pub(crate) use authorizer::{Attributes, Authorizer, Defaults, Target, check};
-pub(crate) use impersonate::impersonate;
+pub(crate) use impersonate::{could_allow, impersonate};
 pub(crate) use service_accounts::{Bound, Grant, Ref, audiences, configuration, find, issue};
 pub use tokens::Tokens;
 
@@ -116,6 +117,20 @@ pub(crate) async fn authenticate(
     }
     let tenant = tenant.ok_or(Refusal::Unknown)?;
     service_accounts::authenticate(tenant, token, wanted).await
+}
+
+/// Who sends a request with this token to a tenant that may not be there; `None`: a service account of the tenant, if it is.
+///
+/// # Errors
+/// 401, if the token is nobody's: that needs no look at the tenant.
+pub(crate) async fn outside(shared: &Shared, tenant: &str, token: &str) -> Result<Option<User>, Status> {
+    if let Some(user) = shared.options.tokens.find(token) {
+        return Ok(Some(user.clone()));
+    }
+    if service_accounts::is_issued(shared, tenant, token).await? {
+        return Ok(None);
+    }
+    Err(Status::unauthorized())
 }
 
 fn intersection(of: &[String], with: &[String]) -> Vec<String> {

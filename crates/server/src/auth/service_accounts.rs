@@ -118,7 +118,7 @@ pub(crate) async fn find(
         return Ok(None);
     }
     let stored = tenant.get(&tenant.key(&resource, namespace, name)).await?;
-    stored.map(|stored| resource.read(&stored)).transpose()
+    stored.map(|stored| resource.read(&stored).map_err(|why| resource.unreadable(name, &why))).transpose()
 }
 
 /// Issues a token.
@@ -166,6 +166,12 @@ pub(super) fn split_username(username: &str) -> Option<(&str, &str)> {
     let right = k1s_object::names::is_dns1123_label(namespace).is_empty()
         && k1s_object::names::is_dns1123_subdomain(name).is_empty();
     right.then_some((namespace, name))
+}
+
+/// Whether a token was signed here for a tenant of this name. What else makes it valid is in the tenant.
+pub(super) async fn is_issued(shared: &Shared, tenant: &str, token: &str) -> Result<bool, Status> {
+    let issuer = issuer(shared, tenant);
+    Ok(matches!(shared.signer.verify(&*shared.store, token, &issuer).await?, Verdict::Good(_)))
 }
 
 /// Whose token this is, and for which of the wanted audiences.

@@ -2,11 +2,20 @@
 
 use std::{collections::HashMap, fmt};
 
-use super::User;
+use sha2::{Digest as _, Sha256};
+
+use super::{User, csv};
 
 /// Users by their bearer tokens.
+///
+/// The tokens themselves are not kept: what is looked up and compared is their digest. How long that takes says something
+/// about digests, of which nobody can choose the first bytes at will, and nothing about tokens.
 #[derive(Clone, Default)]
-pub struct Tokens(HashMap<String, User>);
+pub struct Tokens(HashMap<[u8; 32], User>);
+
+fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
 
 impl Tokens {
     /// Nobody has a token.
@@ -16,42 +25,43 @@ impl Tokens {
 
     /// Adds a user.
     pub fn insert(&mut self, token: impl Into<String>, user: User) {
-        self.0.insert(token.into(), user);
+        self.0.insert(digest(&token.into()), user);
     }
 
-    /// Reads Kubernetes' static token file: lines of `token,user,uid[,"group1,group2"]`.
+    /// Reads Kubernetes' static token file, which is CSV: `token,user,uid[,"group1,group2"]`. As in kube-apiserver, a line without
+    /// a token is left out, and of two lines with the same token the last counts; both are logged. Lines that begin with `#` are
+    /// comments.
+    ///
+    /// # Errors
+    /// What is wrong, with the number of the line.
     pub fn parse(text: &str) -> Result<Tokens, String> {
         let mut tokens = Tokens::new();
-        for (number, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
+        for (line, values) in csv::records(text)? {
+            let [token, name, uid, more @ ..] = &values[..] else {
+                return Err(format!(
+                    "line {line}: expected token,user,uid[,\"group1,group2\"], found {} of these",
+                    values.len()
+                ));
+            };
+            if token.is_empty() {
+                tracing::warn!(line, "the token file has a line without a token, which is left out");
                 continue;
             }
-            let mut parts = line.splitn(4, ',').map(str::trim);
-            let (Some(token), Some(name), Some(uid)) = (parts.next(), parts.next(), parts.next()) else {
-                return Err(format!("line {}: expected token,user,uid[,\"group1,group2\"]", number + 1));
-            };
-            if token.is_empty() || name.is_empty() {
-                return Err(format!("line {}: the token and the user must not be empty", number + 1));
+            if name.is_empty() {
+                return Err(format!("line {line}: the user must not be empty"));
             }
-            let groups: Vec<&str> = parts
-                .next()
-                .map(|groups| {
-                    groups
-                        .trim_matches('"')
-                        .split(',')
-                        .map(str::trim)
-                        .filter(|group| !group.is_empty())
-                        .collect()
-                })
-                .unwrap_or_default();
-            tokens.insert(token, User { uid: uid.to_owned(), ..User::new(name, &groups) });
+            if tokens.find(token).is_some() {
+                tracing::warn!(line, "the token file has a token twice; the later line counts");
+            }
+            let groups = more.first().map(String::as_str).unwrap_or_default();
+            let groups: Vec<&str> = groups.split(',').filter(|group| !group.is_empty()).collect();
+            tokens.insert(token.as_str(), User { uid: uid.clone(), ..User::new(name, &groups) });
         }
         Ok(tokens)
     }
 
     pub(crate) fn find(&self, token: &str) -> Option<&User> {
-        self.0.get(token)
+        self.0.get(&digest(token))
     }
 }
 
@@ -70,7 +80,24 @@ mod tests {
         let tokens = Tokens::parse("# who\nt1,admin,1,\"system:masters\"\n\nt2,alice,2\n").unwrap();
         assert!(tokens.find("t1").unwrap().is_admin());
         assert_eq!(tokens.find("t2").unwrap().groups, ["system:authenticated"]);
-        assert_eq!(Tokens::parse("x,y").unwrap_err(), "line 1: expected token,user,uid[,\"group1,group2\"]");
+        let refused = Tokens::parse("x,y,z\nx,y").unwrap_err();
+        assert_eq!(refused, "line 2: expected token,user,uid[,\"group1,group2\"], found 2 of these");
         assert!(!format!("{tokens:?}").contains("t1"));
+    }
+
+    #[test]
+    fn quotes_are_read_as_kube_apiserver_reads_them() {
+        let tokens = Tokens::parse(
+            "\"to,ken\",\"Doe, Jane\",1,\"devs,ops\",more\n,nobody,0\nt,first,1\nt,last,2,one,two\n",
+        )
+        .unwrap();
+        let jane = tokens.find("to,ken").unwrap();
+        assert_eq!((&*jane.name, &*jane.uid), ("Doe, Jane", "1"));
+        assert!(["devs", "ops"].iter().all(|group| jane.groups.iter().any(|has| has == group)), "{jane:?}");
+        assert!(tokens.find("").is_none() && tokens.find("to").is_none());
+        let last = tokens.find("t").unwrap();
+        assert_eq!(last.name, "last");
+        assert!(!last.groups.iter().any(|group| group == "two"), "{last:?}");
+        assert!(Tokens::parse("t,alice,1,\"devs").unwrap_err().starts_with("line 1: "));
     }
 }

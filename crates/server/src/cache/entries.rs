@@ -28,6 +28,15 @@ impl Entries {
         self.0.remove(key);
     }
 
+    /// Whether nothing has changed from one to the other. `false` may be said of equal ones.
+    pub(crate) fn is_same(&self, other: &Entries) -> bool {
+        self.0.ptr_eq(&other.0)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.0.iter().map(|slot| &slot.0)

@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use k1s_object::Status;
 use k1s_store::Revision;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{errors, stored::Stored};
+use crate::stored::{Stored, Unreadable};
 
 /// Reads the selectable fields of an object, in a fixed order. `None` for kinds that have none but name and namespace.
 pub(crate) type Fields = Option<std::sync::Arc<dyn Fn(&Value) -> Vec<String> + Send + Sync>>;
@@ -99,19 +98,20 @@ impl Entry {
         value: &Bytes,
         revision: Revision,
         fields: &Fields,
-    ) -> Result<Entry, Status> {
+    ) -> Result<Entry, Unreadable> {
         let stored = Stored::new(value, revision)?;
         let json = stored.json();
-        let unreadable = |error: serde_json::Error| errors::unreadable(&error);
+        // What is skipped over is not looked at as text.
+        let text = std::str::from_utf8(json).map_err(<serde_json::Error as serde::de::Error>::custom)?;
         // The labels alone: the rest of the object is skipped over.
-        let head: Head<'_> = serde_json::from_slice(json).map_err(unreadable)?;
+        let head: Head<'_> = serde_json::from_str(text)?;
         let labels = head.metadata.labels.map_or_else(Vec::new, |labels| labels.0);
         let labels =
             labels.into_iter().map(|(key, value)| (Text::new(key, json), Text::new(value, json))).collect();
         let fields = match fields {
             None => Box::default(),
             Some(read) => {
-                let object: Value = serde_json::from_slice(json).map_err(unreadable)?;
+                let object: Value = serde_json::from_str(text)?;
                 read(&object).into_iter().map(String::into_boxed_str).collect()
             }
         };

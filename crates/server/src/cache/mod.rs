@@ -20,6 +20,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use imbl::OrdSet;
 use k1s_env::{Env, Task};
 use k1s_object::Status;
 use k1s_store::{Range, RequestProgress, Revision, Store, WatchItem, WatchRequest};
@@ -37,6 +38,45 @@ use crate::errors;
 pub(crate) struct Snapshot {
     pub(crate) revision: Revision,
     pub(crate) entries: Entries,
+    /// The keys of objects that cannot be read. They are left out of everything, and can be deleted.
+    pub(crate) unreadable: OrdSet<Bytes>,
+}
+
+impl Snapshot {
+    /// The keys of unreadable objects under a prefix.
+    pub(crate) fn unreadable(&self, prefix: &str) -> impl Iterator<Item = &Bytes> {
+        self.unreadable.iter().filter(move |key| key.starts_with(prefix.as_bytes()))
+    }
+
+    /// Puts what lies in the store in its place; gives the entry if it can be read.
+    pub(crate) fn put(
+        &mut self,
+        key: &Bytes,
+        value: &Bytes,
+        revision: Revision,
+        fields: &Fields,
+    ) -> Option<Arc<Entry>> {
+        match Entry::new(key.clone(), value, revision, fields) {
+            Ok(entry) => {
+                let entry = Arc::new(entry);
+                self.unreadable.remove(key);
+                self.entries.insert(entry.clone());
+                Some(entry)
+            }
+            Err(why) => {
+                tracing::error!(key = %key.escape_ascii(), %why, "an object cannot be read and is left out");
+                self.entries.remove(key);
+                self.unreadable.insert(key.clone());
+                None
+            }
+        }
+    }
+
+    /// Takes out what is gone.
+    fn remove(&mut self, key: &Bytes) {
+        self.entries.remove(key);
+        self.unreadable.remove(key);
+    }
 }
 
 /// The cache of one resource of one tenant.
@@ -149,9 +189,14 @@ impl Cache {
         self.inner.reached.subscribe()
     }
 
-    /// Makes an entry of a value from the store.
-    pub(crate) fn entry(&self, key: Bytes, value: &Bytes, revision: Revision) -> Result<Entry, Status> {
-        Entry::new(key, value, revision, &self.inner.fields)
+    /// Makes an entry of a value from the store, if it can be read.
+    pub(crate) fn entry(&self, key: Bytes, value: &Bytes, revision: Revision) -> Option<Entry> {
+        Entry::new(key, value, revision, &self.inner.fields).ok()
+    }
+
+    /// What is kept for field selectors.
+    pub(crate) fn fields(&self) -> &Fields {
+        &self.inner.fields
     }
 }
 
@@ -189,19 +234,14 @@ async fn follow(inner: Arc<Inner>) {
 async fn follow_once(inner: &Inner, pause: &mut Duration) -> k1s_store::Result<()> {
     let loaded = inner.store.range(Range::prefix(inner.prefix.clone())).await?;
     let revision = loaded.revision;
-    let mut entries = Entries::default();
+    let mut snapshot = Snapshot { revision, ..Snapshot::default() };
     for kv in loaded.entries {
-        match Entry::new(kv.key.clone(), &kv.value, kv.revision, &inner.fields) {
-            Ok(entry) => entries.insert(Arc::new(entry)),
-            Err(error) => {
-                tracing::error!(key = %kv.key.escape_ascii(), %error, "an object cannot be read and is left out")
-            }
-        }
+        snapshot.put(&kv.key, &kv.value, kv.revision, &inner.fields);
     }
     let mut watch = inner.store.watch(WatchRequest::prefix(inner.prefix.clone()).after(revision)).await?;
     *inner.progress.lock() = Some(watch.progress_handle());
     inner.ring.write().restart(revision);
-    publish(inner, Snapshot { revision, entries });
+    publish(inner, snapshot);
     *pause = Duration::from_millis(5);
     while let Some(item) = watch.next().await {
         let change = match item? {
@@ -221,18 +261,11 @@ async fn follow_once(inner: &Inner, pause: &mut Duration) -> k1s_store::Result<(
         for event in change.events() {
             let old = snapshot.entries.get(&event.key).cloned();
             let new = match &event.value {
-                None => None,
-                Some(value) => match Entry::new(event.key.clone(), value, change.revision(), &inner.fields) {
-                    Ok(entry) => Some(Arc::new(entry)),
-                    Err(error) => {
-                        tracing::error!(key = %event.key.escape_ascii(), %error, "an object cannot be read and is left out");
-                        None
-                    }
-                },
-            };
-            match &new {
-                Some(entry) => snapshot.entries.insert(entry.clone()),
-                None => snapshot.entries.remove(&event.key),
+                None => {
+                    snapshot.remove(&event.key);
+                    None
+                }
+                Some(value) => snapshot.put(&event.key, value, change.revision(), &inner.fields),
             };
             if new.is_some() || old.is_some() {
                 events.push(Arc::new(Event::new(change.revision(), old, new)));

@@ -59,6 +59,10 @@ pub(crate) enum Took {
     TooOld,
 }
 
+/// Once there are so many bytes of objects, no more events are taken with them: a watcher holds them until its client
+/// reads.
+const MAX_BYTES_TAKEN: usize = 256 << 10;
+
 impl Ring {
     /// Forgets everything: the next event is one after `revision`.
     pub(super) fn restart(&mut self, revision: Revision) {
@@ -103,14 +107,25 @@ impl Ring {
         self.first + self.events.len() as u64
     }
 
-    /// Up to `max` events from a position on.
+    /// Up to `max` events from a position on; fewer if they are large.
     pub(crate) fn take(&self, position: u64, max: usize) -> Took {
         let Some(offset) = position.checked_sub(self.first) else { return Took::TooOld };
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         if offset >= self.events.len() {
             return Took::Nothing;
         }
-        let events: Vec<_> = self.events.range(offset..).take(max).cloned().collect();
+        let mut bytes = 0;
+        let events: Vec<_> = self
+            .events
+            .range(offset..)
+            .take(max)
+            .take_while(|event| {
+                let fits = bytes < MAX_BYTES_TAKEN;
+                bytes += event.new.as_ref().or(event.old.as_ref()).map_or(0, |entry| entry.stored.len());
+                fits
+            })
+            .cloned()
+            .collect();
         let position = position + events.len() as u64;
         Took::Events(events, position)
     }

@@ -157,6 +157,7 @@ impl Follower {
 /// An event; a value that is no object has none.
 fn line(out: &mut Vec<u8>, what: &str, (group, plural): (&str, &str), value: &Bytes, revision: Revision) {
     let Ok(stored) = Stored::new(value, revision) else { return };
+    let start = out.len();
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(what.as_bytes());
     out.extend_from_slice(b"\",\"object\":{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"resource\":{\"group\":\"");
@@ -164,7 +165,10 @@ fn line(out: &mut Vec<u8>, what: &str, (group, plural): (&str, &str), value: &By
     out.extend_from_slice(b"\",\"resource\":\"");
     out.extend_from_slice(plural.as_bytes());
     out.extend_from_slice(b"\"},");
-    stored.write_metadata(out);
+    if stored.write_metadata(out).is_err() {
+        out.truncate(start);
+        return;
+    }
     out.extend_from_slice(b"}}\n");
 }
 

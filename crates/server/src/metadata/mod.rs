@@ -16,6 +16,7 @@
 
 mod follow;
 mod select;
+mod unfinished;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -23,8 +24,8 @@ use http::Response;
 use k1s_object::Status;
 use k1s_store::{Range, Revision};
 
-use self::select::Selection;
-pub(crate) use self::select::{split_key, waits};
+pub(crate) use self::select::{Key, is_controllers_lease, is_finished_by_controllers, split_key, waits};
+use self::{select::Selection, unfinished::Tally};
 use crate::{
     auth::Target, body::Body, errors, request::Query, resource::Resource, respond, stored::Stored,
     tenant::Tenant,
@@ -73,7 +74,6 @@ async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Sta
         loop {
             let page = tenant.store().range(range.clone()).await.map_err(|error| errors::store(&error))?;
             for entry in &page.entries {
-                let stored = Stored::new(&entry.value, entry.revision)?;
                 if !std::mem::take(&mut first) {
                     out.push(b',');
                 }
@@ -84,7 +84,13 @@ async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Sta
                     )
                     .as_bytes(),
                 );
-                stored.write_metadata(&mut out);
+                let written = Stored::new(&entry.value, entry.revision)
+                    .and_then(|stored| stored.write_metadata(&mut out));
+                if let Err(why) = written {
+                    // Its key says enough for it to be deleted.
+                    crate::admission::left_out(&entry.key, &why);
+                    write_known(&mut out, tenant, &entry.key, entry.revision);
+                }
                 out.push(b'}');
             }
             let Some(last) = page.entries.last().filter(|_| page.more) else { break };
@@ -95,10 +101,25 @@ async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Sta
     Ok(respond::bytes(200, "application/json", out))
 }
 
+/// Appends `"metadata":{…}` with what is known of an object that cannot be read.
+fn write_known(out: &mut Vec<u8>, tenant: &Tenant, key: &[u8], revision: Revision) {
+    let prefix = crate::tenant::prefix(&tenant.name);
+    let mut metadata = serde_json::json!({"resourceVersion": revision.to_string()});
+    if let Some(Key { namespace, name, .. }) = split_key(key, &prefix) {
+        metadata["name"] = name.into();
+        if !namespace.is_empty() {
+            metadata["namespace"] = namespace.into();
+        }
+    }
+    out.extend_from_slice(b"\"metadata\":");
+    out.extend_from_slice(metadata.to_string().as_bytes());
+}
+
 /// Whether there is something in a tenant that is waiting to be done.
 pub(crate) async fn is_anything_left(tenant: &Arc<Tenant>) -> Result<bool, Status> {
     let prefix = crate::tenant::prefix(&tenant.name);
     let mut range = Range::prefix(prefix.clone()).limit(PAGE);
+    let mut tally = Tally::default();
     loop {
         let page = tenant.store().range(range.clone()).await.map_err(|error| errors::store(&error))?;
         for entry in &page.entries {
@@ -106,8 +127,9 @@ pub(crate) async fn is_anything_left(tenant: &Arc<Tenant>) -> Result<bool, Statu
             if waits(&key, &entry.value) {
                 return Ok(true);
             }
+            tally.count(&key);
         }
-        let Some(last) = page.entries.last().filter(|_| page.more) else { return Ok(false) };
+        let Some(last) = page.entries.last().filter(|_| page.more) else { return Ok(!tally.is_complete()) };
         range = range.start([&*last.key, b"\0"].concat()).at(page.revision);
     }
 }

@@ -74,12 +74,36 @@ fn has_owners(value: &[u8]) -> bool {
 /// Whether a controller may have to do something about an object.
 pub(crate) fn waits(key: &Key<'_>, value: &[u8]) -> bool {
     match (key.group, key.plural) {
-        ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions") => {
+        ("" | "events.k8s.io", "events") => true,
+        ("coordination.k8s.io", "leases") => !is_controllers_lease(key.namespace, key.name),
+        (group, plural) if is_finished_by_controllers(group, plural) => {
             memmem::find(value, b"\"deletionTimestamp\"").is_some() || has_owners(value)
         }
-        ("" | "events.k8s.io", "events") | ("coordination.k8s.io", "leases") => true,
         _ => has_owners(value),
     }
+}
+
+/// Whether objects of this kind that are being deleted wait for a controller, whatever their finalizers.
+pub(crate) fn is_finished_by_controllers(group: &str, plural: &str) -> bool {
+    matches!(
+        (group, plural),
+        ("", "namespaces" | "persistentvolumeclaims" | "persistentvolumes")
+            | ("apiextensions.k8s.io", "customresourcedefinitions")
+            | ("storage.k8s.io", "volumeattributesclasses")
+    )
+}
+
+/// Whether this is the Lease of the controllers themselves, which is no work for them.
+pub(crate) fn is_controllers_lease(namespace: &str, name: &str) -> bool {
+    (namespace, name) == crate::CONTROLLERS_LEASE
+}
+
+/// Whether this is an object that each namespace has, and gets again.
+pub(crate) fn is_default_object(key: &Key<'_>) -> bool {
+    matches!(
+        (key.group, key.plural, key.name),
+        ("", "serviceaccounts", "default") | ("", "configmaps", "kube-root-ca.crt")
+    )
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Status> {
     let eviction = input::other(cx, ty, ("policy/v1", "v1", "Eviction"), options.field_validation)?;
     policy::validate_eviction(&eviction, &cx.name)?;
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
-    let pod = cx.resource.read(&stored)?;
+    let pod = cx.read(&stored)?;
     let budget_kind = cx
         .tenant
         .shared
@@ -85,7 +85,7 @@ pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Status> {
         .ok_or_else(|| Status::internal("budgets are not in the table of kinds"))?;
     let budgets_cx = Cx::internal(&cx.tenant, &budget_kind, &cx.namespace, "");
     let list = read::collect(&budgets_cx, &Selection::default()).await?;
-    let budgets = list.items.iter().map(|stored| budget_kind.read(stored)).collect::<Result<Vec<_>, _>>()?;
+    let budgets: Vec<Value> = list.items.iter().filter_map(|stored| budget_kind.read(stored).ok()).collect();
     let now = crate::time::stamp(cx.tenant.env());
     let decision = rules::eviction_decision(&pod, &budgets, &now)?;
     let dry_run = options.dry_run
@@ -129,7 +129,7 @@ fn container(cx: &Cx, pod: &Value) -> Result<String, Status> {
 
 async fn find(cx: &Cx) -> Result<Value, Status> {
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
-    cx.resource.read(&stored)
+    cx.read(&stored)
 }
 
 /// The node of a pod, which is never there.

@@ -21,7 +21,7 @@ pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
     match cx.method {
         Method::GET => {
             let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
-            let scale = scale_of(cx, &cx.resource.read(&stored)?, NO_REPLICAS)?;
+            let scale = scale_of(cx, &cx.read(&stored)?, NO_REPLICAS)?;
             if let (Some(path), true) = (replicas_path(cx), scale["spec"]["replicas"] == NO_REPLICAS) {
                 return Err(Status::internal(format!(
                     "the spec replicas field {} does not exist",
@@ -60,7 +60,7 @@ async fn store(
     // A Scale may leave out the resourceVersion, whatever its parent's kind says.
     let update = Update { part: Part::Main, dry_run, change, uid_is_precondition: false, create: false };
     let (written, _) = write::update(cx, &update).await?;
-    respond::other(cx, 200, &scale_of(cx, &written.value(&cx.resource)?, 0)?)
+    respond::other(cx, 200, &scale_of(cx, &written.value(cx)?, 0)?)
 }
 
 /// apiVersion, version and kind of a Scale.

@@ -89,8 +89,9 @@ impl Encoder {
         }
         match cx.resource.read(stored) {
             Ok(value) => self.write_value(cx, out, kind, &value),
-            Err(status) => {
-                self.frame(out, Kind::Error, &status.to_json(), "io.k8s.apimachinery.pkg.apis.meta.v1.Status")
+            // An error would end the watch, and the next one as well.
+            Err(why) => {
+                tracing::error!(resource = cx.resource.plural, revision = %stored.revision, %why, "an object cannot be read and is left out");
             }
         }
     }

@@ -27,6 +27,9 @@ use encode::{Encoder, Kind};
 
 /// How many events a watcher takes from the ring at once.
 const BATCH: usize = 64;
+/// How many objects of the beginning it looks at, at once, and how many bytes of them it takes.
+const SEEN: usize = 4096;
+const BATCH_BYTES: usize = 256 << 10;
 
 /// What the query says about a watch.
 struct Options {
@@ -255,8 +258,13 @@ impl Watcher {
             if self.cx.tenant.stop.is_cancelled() || self.cx.tenant.env().now() >= self.deadline {
                 return None;
             }
-            if let Some(chunk) = self.next_initial() {
-                return Some((chunk, true));
+            if self.initial.is_some() {
+                if let Some(chunk) = self.next_initial() {
+                    return Some((chunk, true));
+                }
+                // Nothing yet, of many objects: others have their turn.
+                self.cx.tenant.env().yield_now().await;
+                continue;
             }
             if self.history.is_some() {
                 if let Some(chunk) = self.next_of_history().await {
@@ -317,7 +325,7 @@ impl Watcher {
         }
     }
 
-    /// Objects of the beginning, a batch at a time.
+    /// Objects of the beginning, a batch at a time; `None` if there was nothing for this watch among those, or in the end.
     fn next_initial(&mut self) -> Option<Bytes> {
         let initial = self.initial.as_mut()?;
         let Some(start) = initial.next.take() else {
@@ -326,18 +334,20 @@ impl Watcher {
             return announce.then(|| self.encoder.bookmark(&self.cx, self.revision, true));
         };
         let mut out = Vec::new();
-        let mut count = 0;
+        let (mut seen, mut count, mut bytes) = (0, 0, 0);
         for entry in initial.snapshot.entries.under(self.prefix.as_bytes(), &start) {
-            if count == BATCH {
+            if count == BATCH || seen == SEEN || bytes >= BATCH_BYTES {
                 initial.next = Some(entry.key.clone());
                 break;
             }
+            seen += 1;
             if self.selection.matches(entry) {
                 count += 1;
+                bytes += entry.stored.len();
                 self.encoder.write(&self.cx, &mut out, Kind::Added, &entry.stored);
             }
         }
-        if out.is_empty() { self.next_initial() } else { Some(out.into()) }
+        (!out.is_empty()).then(|| out.into())
     }
 
     /// Events from the store's history; `None` when there was nothing for this watch.
@@ -358,12 +368,12 @@ impl Watcher {
                 let mut events = Vec::new();
                 for event in change.events() {
                     let old = event.previous.as_ref().and_then(|previous| {
-                        self.cache.entry(event.key.clone(), &previous.value, previous.revision).ok()
+                        self.cache.entry(event.key.clone(), &previous.value, previous.revision)
                     });
                     let new = event
                         .value
                         .as_ref()
-                        .and_then(|value| self.cache.entry(event.key.clone(), value, change.revision()).ok());
+                        .and_then(|value| self.cache.entry(event.key.clone(), value, change.revision()));
                     events.push(Arc::new(Event::new(
                         change.revision(),
                         old.map(Arc::new),

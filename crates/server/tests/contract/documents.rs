@@ -1,8 +1,14 @@
 //! Discovery, OpenAPI, health and metrics.
 
+use futures_util::future::join_all;
+use k1s_env::Env;
+use k1s_server::ServerOptions;
 use serde_json::json;
 
-use crate::common::{self, config_map};
+use crate::{
+    common::{self, Client, config_map},
+    spy::Spy,
+};
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -190,4 +196,215 @@ async fn requests_for_what_is_not_there_do_not_make_metrics_grow() {
     let after = size().await;
     // A constant number of new series at most: not one for each name that was made up.
     assert!(after < before + 40, "{before} lines became {after}");
+}
+
+/// How many documents of OpenAPI and discovery were built.
+async fn built(client: &Client) -> u64 {
+    let text = client.send("GET", "/metrics", &[], "").await.text();
+    let line = text.lines().find_map(|line| line.strip_prefix("k1s_documents_built_total "));
+    line.unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn openapi_is_built_once_and_sent_to_those_who_do_not_have_it() {
+    const GNOSTIC: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let server = common::server().await;
+    let client = common::client(&server);
+    let other = common::client(&server.tenant("other").await.unwrap());
+    let paths = [
+        ("/openapi/v3", "*/*"),
+        ("/openapi/v3/api/v1", "application/json"),
+        ("/openapi/v2", "application/json"),
+        ("/openapi/v2", GNOSTIC),
+    ];
+    let send = |client: &Client, (path, accept): (&'static str, &'static str), tag: String| {
+        let client = client.clone();
+        async move { client.send("GET", path, &[("accept", accept), ("if-none-match", &tag)], "").await }
+    };
+    let mut tags = Vec::new();
+    for (number, one) in paths.into_iter().enumerate() {
+        // At the same time, by two tenants whose documents are the same.
+        let clients = [&client, &other, &client, &other, &client, &other];
+        let asked = clients.map(|client| Env::system().spawn("client", send(client, one, String::new())));
+        let answers: Vec<_> = join_all(asked).await.into_iter().map(|answer| answer.unwrap()).collect();
+        let tag = answers[0].header("etag").to_owned();
+        assert!(tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"'), "{one:?}: {tag}");
+        for answer in &answers {
+            assert_eq!((answer.status, answer.header("etag")), (200, &*tag), "{one:?}");
+            assert_eq!((answer.header("vary"), &answer.body), ("Accept", &answers[0].body), "{one:?}");
+        }
+        let known = send(&client, one, format!("\"x\", {tag}")).await;
+        assert_eq!((known.status, known.body.len(), known.header("etag")), (304, 0, &*tag), "{one:?}");
+        assert_eq!(send(&client, one, "\"x\"".into()).await.status, 200, "{one:?}");
+        assert_eq!(built(&client).await, number as u64 + 1, "{one:?}");
+        tags.push(tag);
+    }
+    // A definition makes new documents where it is in them, and for its own tenant alone.
+    client.post(CRDS, common::definition("new.k1s.dev")).await;
+    for (one, tag) in paths.into_iter().zip(&tags) {
+        let status = if one.0 == "/openapi/v3/api/v1" { 304 } else { 200 };
+        assert_eq!(send(&client, one, tag.clone()).await.status, status, "{one:?}");
+        assert_eq!(send(&other, one, tag.clone()).await.status, 304, "{one:?}");
+    }
+    let own = ("/openapi/v3/apis/new.k1s.dev/v1", "*/*");
+    let first = send(&client, own, String::new()).await;
+    assert_eq!((first.status, built(&client).await), (200, 8));
+    assert_eq!(send(&other, own, String::new()).await.status, 404);
+    // The same definition elsewhere makes the same documents, which are there already.
+    other.post(CRDS, common::definition("new.k1s.dev")).await;
+    assert_eq!(send(&other, own, first.header("etag").into()).await.status, 304);
+    for one in paths {
+        let (here, there) = (send(&client, one, String::new()).await, send(&other, one, String::new()).await);
+        assert_eq!(here.body, there.body, "{one:?}");
+    }
+    assert_eq!(built(&client).await, 8);
+    // A change that is not published makes none.
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    assert_eq!(client.call("PATCH", &format!("{CRDS}/things.new.k1s.dev"), label).await.0, 200);
+    assert_eq!(send(&client, own, first.header("etag").into()).await.status, 304);
+    let patch = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties", "value": {"spec": {"type": "string"}}}]);
+    assert_eq!(client.call("PATCH", &format!("{CRDS}/things.new.k1s.dev"), patch).await.0, 200);
+    assert_eq!(send(&client, own, first.header("etag").into()).await.status, 200);
+    assert_eq!(send(&other, own, first.header("etag").into()).await.status, 304);
+    // And it is gone with its definition.
+    assert_eq!(other.call("DELETE", &format!("{CRDS}/things.new.k1s.dev"), json!(null)).await.0, 200);
+    common::eventually("it is not published", || async {
+        send(&other, own, String::new()).await.status == 404
+    })
+    .await;
+    assert_eq!(send(&other, paths[0], tags[0].clone()).await.status, 304);
+}
+
+#[tokio::test]
+async fn objects_are_counted_without_reading_all_of_them_for_every_scrape() {
+    let store = Spy::new();
+    let server = common::bare(&Env::system(), store.clone(), ServerOptions::default()).await;
+    let client = common::client(&server);
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let counted = || async {
+        let text = client.send("GET", "/metrics", &[], "").await.text();
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("apiserver_storage_objects{resource=\"configmaps\"} "));
+        line.unwrap().parse::<usize>().unwrap()
+    };
+    let before = counted().await;
+    let read = store.ranges("/default/");
+    assert!(read > 0);
+    for number in 1..=20 {
+        client.post(maps, config_map(&format!("map-{number}"))).await;
+        assert_eq!(counted().await, before + number);
+    }
+    client.call("PATCH", &format!("{maps}/map-1"), json!({"data": {"a": "b"}})).await;
+    client.call("DELETE", &format!("{maps}/map-2"), json!(null)).await;
+    assert_eq!(counted().await, before + 19);
+    assert_eq!(store.ranges("/default/"), read);
+}
+
+#[tokio::test]
+async fn however_many_ask_for_health_the_store_is_asked_once_at_a_time() {
+    let store = Spy::new();
+    let server = k1s_server::ApiServer::new(Env::system(), store.clone(), ServerOptions::default()).await;
+    let client = common::client(&server.unwrap());
+    store.hold(Some(""));
+    let before = store.revisions();
+    let ask = || {
+        let client = client.clone();
+        Env::system().spawn("client", async move { client.send("GET", "/readyz", &[], "").await.status })
+    };
+    let asked: Vec<_> = (0..100).map(|_| ask()).collect();
+    common::eventually("the store is asked", || async { store.waiting() == 1 }).await;
+    for _ in 0..100 {
+        Env::system().yield_now().await;
+    }
+    assert_eq!(store.waiting(), 1);
+    store.hold(None);
+    for answer in join_all(asked).await {
+        assert_eq!(answer.unwrap(), 200);
+    }
+    // Two checks ask it: whether it answers, and whether it takes writes.
+    assert!(store.revisions() <= before + 4);
+}
+
+#[tokio::test]
+async fn however_many_ask_for_what_is_not_served_the_store_is_asked_once_at_a_time() {
+    let store = Spy::new();
+    let mut options = ServerOptions::default();
+    options.default_user = Some(k1s_server::User::new("alice", &[]));
+    let server = k1s_server::ApiServer::new(Env::system(), store.clone(), options).await;
+    let client = common::client(&server.unwrap());
+    assert_eq!(client.send("GET", "/apis", &[], "").await.status, 200);
+    store.hold(Some(""));
+    let before = store.revisions();
+    let ask = |number| {
+        let (client, path) = (client.clone(), format!("/apis/none-{number}.k1s.dev/v1"));
+        Env::system().spawn("client", async move { client.send("GET", &path, &[], "").await.status })
+    };
+    let asked: Vec<_> = (0..100).map(ask).collect();
+    common::eventually("the store is asked", || async { store.waiting() == 1 }).await;
+    store.hold(None);
+    for answer in join_all(asked).await {
+        assert_eq!(answer.unwrap(), 404);
+    }
+    assert!(store.revisions() <= before + 2);
+}
+
+#[tokio::test]
+async fn kinds_of_the_same_name_in_two_groups_are_told_apart() {
+    let client = common::client(&common::server().await);
+    for (group, text) in [("one.k1s.dev", "The one."), ("two.k1s.dev", "The other.")] {
+        let mut definition = common::definition(group);
+        definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = json!({"type": "object", "description": text, "properties": {"spec": {"type": "object", "properties": {
+                "port": {"x-kubernetes-int-or-string": true}}}}});
+        client.post(CRDS, definition).await;
+    }
+    let swagger = client.send("GET", "/openapi/v2", &[], "").await.json();
+    for (group, name, text) in [
+        ("one.k1s.dev", "dev.k1s.one.v1.Thing", "The one."),
+        ("two.k1s.dev", "dev.k1s.two.v1.Thing", "The other."),
+    ] {
+        let document = client.send("GET", &format!("/openapi/v3/apis/{group}/v1"), &[], "").await.json();
+        let kind = json!({"group": group, "kind": "Thing", "version": "v1"});
+        let list = &document["paths"][format!("/apis/{group}/v1/namespaces/{{namespace}}/things")]["get"];
+        assert_eq!(list["x-kubernetes-group-version-kind"], kind);
+        // As kubectl looks for it.
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        let of_kind = |schema: &&serde_json::Value| {
+            schema["x-kubernetes-group-version-kind"].as_array().is_some_and(|kinds| kinds.contains(&kind))
+        };
+        let found: Vec<_> = schemas.values().filter(of_kind).collect();
+        assert_eq!((found.len(), &found[0]["description"]), (1, &json!(text)));
+        let either = json!([{"type": "integer"}, {"type": "string"}]);
+        assert_eq!(found[0]["properties"]["spec"]["properties"]["port"]["anyOf"], either);
+        let creation =
+            &schemas["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"]["properties"]["creationTimestamp"];
+        assert!(creation["description"].as_str().unwrap().starts_with("CreationTimestamp is a timestamp"));
+        let definition = &swagger["definitions"][name];
+        assert_eq!(
+            (&definition["description"], &definition["x-kubernetes-group-version-kind"]),
+            (&json!(text), &json!([kind]))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_write_makes_a_server_that_is_alive_and_not_ready() {
+    use k1s_store_disk::{DiskOptions, DiskStore};
+    let dir = tempfile::tempdir().unwrap();
+    let (env, folder) = (k1s_env::Env::system(), dir.path().join("data"));
+    let store = DiskStore::open(env.clone(), &folder, DiskOptions::default()).unwrap();
+    let store = std::sync::Arc::new(store);
+    let client =
+        common::client(&common::server_with(&env, store, k1s_server::ServerOptions::default()).await);
+    assert!(client.send("GET", "/readyz?verbose", &[], "").await.text().contains("[+]store ok\n"));
+    assert_eq!(client.send("GET", "/livez/store", &[], "").await.status, 404);
+    std::fs::rename(&folder, dir.path().join("elsewhere")).unwrap();
+    let answer = client.send("GET", "/readyz", &[], "").await;
+    assert_eq!(answer.status, 500);
+    let text = answer.text();
+    assert!(text.contains("[-]store failed: ") && text.contains("removed, moved or replaced"), "{text}");
+    assert_eq!(client.send("GET", "/readyz/store", &[], "").await.status, 500);
+    assert_eq!(client.send("GET", "/livez", &[], "").await.status, 200);
+    // What is there can still be read.
+    assert_eq!(client.send("GET", "/api/v1/namespaces/default", &[], "").await.status, 200);
 }

@@ -47,11 +47,14 @@ async fn a_body_over_three_mebibytes_is_refused() {
 async fn more_requests_than_the_server_works_on_are_sent_away() {
     let mut options = ServerOptions::default();
     options.max_in_flight = 1;
+    options.limits.reserved_in_flight = 0;
+    options.future_revision_patience = common::HANG;
     let env = Env::system();
     let client = common::client(&common::server_with(&env, Arc::new(MemoryStore::default()), options).await);
     let mut server = client.server.clone();
     let slow = env.spawn("slow request", async move {
-        let request = Request::post(MAPS).body(endless()).unwrap();
+        let path = format!("{MAPS}/some?resourceVersion=1000000");
+        let request = Request::get(path).body(http_body_util::Empty::<Bytes>::new()).unwrap();
         server.call(request).await.unwrap().status().as_u16()
     });
     common::eventually("the request has its place", || async {

@@ -11,5 +11,8 @@ mod encodings;
 mod limits;
 mod metadata;
 mod network;
+mod requests;
+mod spy;
 mod tenants;
+mod tenants_api;
 mod watches;

@@ -20,11 +20,46 @@ async fn pair() -> (Client, Client, Client) {
     (common::client(&server), one, two)
 }
 
+const CAN_I: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
 #[tokio::test]
-async fn they_come_into_being_on_first_use_and_by_call() {
-    let server = common::server().await;
+async fn they_come_into_being_by_an_administrators_write_and_by_call() {
+    let store = Arc::new(MemoryStore::default());
+    let mut options = ServerOptions::default();
+    options.create_tenants = true;
+    let server = common::server_with(&Env::system(), store.clone(), options).await;
     let client = common::client(&server);
     assert_eq!(server.tenants(), ["default"]);
+    // Never by what stores nothing.
+    let before = store.revision().await.unwrap();
+    let review = json!({"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}});
+    for (method, path, body) in [
+        ("GET", "", json!(null)),
+        ("GET", "/healthz", json!(null)),
+        ("GET", "/version", json!(null)),
+        ("GET", "/apis", json!(null)),
+        ("GET", "/openapi/v2", json!(null)),
+        ("GET", "/metrics", json!(null)),
+        ("GET", "/k1s/v1/metadata", json!(null)),
+        ("GET", "/api/v1/namespaces", json!(null)),
+        ("GET", "/api/v1/namespaces?watch=true", json!(null)),
+        ("DELETE", "", json!(null)),
+        ("DELETE", "/api/v1/namespaces/default", json!(null)),
+        ("DELETE", MAPS, json!(null)),
+        ("POST", &format!("{MAPS}?dryRun=All"), config_map("a")),
+        ("POST", CAN_I, review),
+        ("POST", "/healthz", json!({})),
+    ] {
+        let (status, body) = client.call(method, &format!("/clusters/one{path}"), body).await;
+        assert_eq!(
+            (status, &body["message"]),
+            (404, &json!("tenants.k1s.dev \"one\" not found")),
+            "{method} {path}"
+        );
+    }
+    assert_eq!(store.revision().await.unwrap(), before);
+    assert_eq!(server.tenants(), ["default"]);
+    client.post(&format!("/clusters/one{MAPS}"), config_map("a")).await;
     let list = client.get("/clusters/one/api/v1/namespaces").await;
     assert_eq!(names(&list), ["default", "kube-node-lease", "kube-public", "kube-system"]);
     assert_eq!(
@@ -46,14 +81,15 @@ async fn they_come_into_being_on_first_use_and_by_call() {
 }
 
 #[tokio::test]
-async fn they_come_by_call_alone_where_that_is_wanted() {
-    let mut options = ServerOptions::default();
-    options.create_tenants = false;
+async fn they_come_by_call_alone_unless_it_is_said_otherwise() {
+    let options = ServerOptions::default();
     let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
     let server = common::server_with(&env, store.clone(), options.clone()).await;
     let client = common::client(&server);
-    let (status, body) = client.call("GET", "/clusters/one/api/v1/namespaces", json!(null)).await;
-    assert_eq!((status, &body["reason"]), (404, &json!("NotFound")));
+    for (method, body) in [("GET", json!(null)), ("POST", config_map("a"))] {
+        let (status, body) = client.call(method, &format!("/clusters/one{MAPS}"), body).await;
+        assert_eq!((status, &body["reason"]), (404, &json!("NotFound")), "{method}");
+    }
     assert!(store.range(Range::prefix("/one/")).await.unwrap().entries.is_empty());
     server.create_tenant("one").await.unwrap();
     client.post(&format!("/clusters/one{MAPS}"), config_map("a")).await;
@@ -173,6 +209,8 @@ async fn a_deleted_tenant_leaves_nothing() {
     let left = env.tasks();
     assert!(left.iter().map(|task| task.tasks).sum::<usize>() <= tasks + 2, "{left:?}");
     // The name is free for another.
+    assert_eq!(client.call("GET", "/clusters/gone/api/v1/namespaces", json!(null)).await.0, 404);
+    server.create_tenant("gone").await.unwrap();
     let list = client.get("/clusters/gone/api/v1/namespaces").await;
     assert_eq!(names(&list), ["default", "kube-node-lease", "kube-public", "kube-system"]);
     server.delete_tenant("never-there").await.unwrap();
@@ -186,6 +224,7 @@ async fn tokens_name_their_users() {
     let server =
         k1s_server::ApiServer::new(Env::system(), Arc::new(MemoryStore::default()), options).await.unwrap();
     let client = common::client(&server);
+    server.create_tenant("one").await.unwrap();
     for prefix in ["", "/clusters/one"] {
         let path = format!("{prefix}/api/v1/namespaces/default");
         let send = |token: &'static str| {

@@ -42,6 +42,49 @@ async fn one_from_a_forgotten_revision_gets_410_as_an_event() {
 }
 
 #[tokio::test]
+async fn a_pod_that_goes_is_first_shown_with_a_grace_period_of_zero() {
+    let pods = "/api/v1/namespaces/default/pods";
+    let client = common::client(&common::server().await);
+    let spec = json!({"containers": [{"name": "c", "image": "i"}]});
+    client.post(pods, json!({"metadata": {"name": "nowhere"}, "spec": spec})).await;
+    let mut on_node = spec.clone();
+    on_node["nodeName"] = "n".into();
+    let created = client.post(pods, json!({"metadata": {"name": "on-node"}, "spec": on_node})).await;
+    let mut watch = client.watch(&format!("{pods}?resourceVersion={}", revision(&created))).await;
+    let shown = |event: &serde_json::Value| {
+        let metadata = &event["object"]["metadata"];
+        let grace = metadata["deletionGracePeriodSeconds"].as_i64();
+        (event["type"].as_str().unwrap().to_owned(), grace, metadata["generation"].as_i64())
+    };
+    let event = |what: &str, grace, generation| (what.to_owned(), Some(grace), Some(generation));
+    // One that has no node goes at once, and is marked all the same.
+    let (_, answer) = client.call("DELETE", &format!("{pods}/nowhere"), json!(null)).await;
+    assert_eq!(answer["metadata"]["deletionGracePeriodSeconds"], 0);
+    let marked = watch.event().await;
+    assert_eq!(shown(&marked), event("MODIFIED", 0, 2));
+    let gone = watch.event().await;
+    assert_eq!(shown(&gone), event("DELETED", 0, 2));
+    assert!(revision(&gone["object"]) > revision(&marked["object"]));
+    // One that a node ends: marked with its time, then with none, then gone.
+    client.call("DELETE", &format!("{pods}/on-node"), json!(null)).await;
+    let waiting = watch.event().await;
+    assert_eq!(shown(&waiting), event("MODIFIED", 30, 2));
+    client.call("DELETE", &format!("{pods}/on-node?gracePeriodSeconds=0"), json!(null)).await;
+    let over = watch.event().await;
+    assert_eq!(shown(&over), event("MODIFIED", 0, 2));
+    assert_eq!(shown(&watch.event().await), event("DELETED", 0, 2));
+    let at = |event: &serde_json::Value| -> jiff::Timestamp {
+        event["object"]["metadata"]["deletionTimestamp"].as_str().unwrap().parse().unwrap()
+    };
+    assert_eq!((at(&waiting) - at(&over)).get_seconds(), 30, "counted from when it was first deleted");
+    // With a precondition on its version, too.
+    let created = client.post(pods, json!({"metadata": {"name": "exactly"}, "spec": spec})).await;
+    let only = json!({"preconditions": {"resourceVersion": revision(&created).to_string()}});
+    let (status, answer) = client.call("DELETE", &format!("{pods}/exactly"), only).await;
+    assert_eq!(status, 200, "{answer}");
+}
+
+#[tokio::test]
 async fn one_from_the_future_stays_silent_until_then() {
     let (client, clock) = simulated(ServerOptions::default()).await;
     let now = revision(&client.get(MAPS).await);

@@ -209,6 +209,15 @@ impl Directory {
         Some(bytes)
     }
 
+    /// Whether these bytes, which end with the file, look like a directory that was made for this one: it may be damaged.
+    pub(super) fn resembles(&self, bytes: &[u8]) -> bool {
+        let by_trailer = || {
+            let trailer = bytes.last_chunk::<TRAILER>()?.strip_suffix(END)?;
+            Some(short(&trailer[4..8])? == self.records() && short(&trailer[8..12])? == self.end)
+        };
+        bytes.starts_with(DIRECTORY) || by_trailer() == Some(true)
+    }
+
     /// How many bytes the directory has that ends with `trailer`, and where the frames end, if one does.
     pub(super) fn by_trailer(trailer: &[u8; TRAILER]) -> Option<(usize, u32)> {
         let trailer = trailer.strip_suffix(END)?;
@@ -272,6 +281,18 @@ fn check(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     }
     let (entries, trailer) = body.split_at_checked(body.len().checked_sub(TRAILER - 16)?)?;
     Some((entries.strip_prefix(DIRECTORY)?, trailer))
+}
+
+/// Whether these bytes begin as a directory does.
+pub(super) fn begins(bytes: &[u8]) -> bool {
+    bytes.starts_with(DIRECTORY)
+}
+
+/// Where frames end and the directory begins in all bytes of a segment, and its entries, if it has a whole one.
+pub(super) fn of_segment(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (len, end) = Directory::by_trailer(bytes.last_chunk::<TRAILER>()?)?;
+    let directory = bytes.get(end as usize..)?;
+    (directory.len() == len).then(|| entries_of(directory))?.map(|entries| (end, entries))
 }
 
 /// The entries in a directory, if that is whole.

@@ -18,12 +18,12 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use crate::record::Pointer;
 
 const SEGMENT: &[u8; 8] = b"k1s log\n";
-const FRAME: &[u8; 4] = b"\x01k1s";
-const RECORD: &[u8; 4] = b"\x02rec";
+pub(super) const FRAME: &[u8; 4] = b"\x01k1s";
+pub(super) const RECORD: &[u8; 4] = b"\x02rec";
 
 pub(super) const SEGMENT_HEADER: usize = 8 + 4 * 8 + 8;
-const FRAME_HEADER: usize = 4 + 4 + 4 + 8 + 8;
-const RECORD_HEADER: usize = 4 + Pointer::LEN + 4;
+pub(super) const FRAME_HEADER: usize = 4 + 4 + 4 + 8 + 8;
+pub(super) const RECORD_HEADER: usize = 4 + Pointer::LEN + 4;
 
 /// What the first bytes of a segment say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@
 pub(crate) mod clean;
 mod directory;
 mod format;
+pub(crate) mod scan;
 mod segment;
 
 use std::{
@@ -22,6 +23,7 @@ use k1s_store::{Result, Revision};
 use crate::{
     error::OpenError,
     folder::sync,
+    lock::Access,
     record::{Pointer, Record},
 };
 pub(crate) use directory::Bits;
@@ -79,6 +81,11 @@ impl Segments {
         self.0.iter().rev().find_map(|segment| segment.last())
     }
 
+    /// Fails if the segment that is written to is not where it was.
+    pub(crate) fn check_in_place(&self) -> io::Result<()> {
+        self.0.last().map_or(Ok(()), |last| last.check_in_place())
+    }
+
     /// Notes that nobody can read a record any more.
     pub(crate) fn kill(&self, pointer: Pointer) {
         if let Some(segment) = self.of(pointer.revision) {
@@ -122,14 +129,15 @@ impl Log {
         })
     }
 
-    /// Opens a log, in which everything up to `acknowledged` must be whole. Changes nothing: that is for
-    /// [`prepare`](Self::prepare) when it is clear that the store is sound. All segments but the last are what is
-    /// `expected`.
+    /// Opens a log, in which everything up to `acknowledged` must be whole, or all of it if that is not known. Changes nothing:
+    /// that is for [`prepare`](Self::prepare) when it is clear that the store is sound. All segments but the last are what is
+    /// `expected`; a directory that is damaged is made again from the frames, if those are whole.
     pub(crate) fn open(
         folder: &Path,
         segment_bytes: u64,
-        acknowledged: Revision,
+        acknowledged: Option<Revision>,
         expected: Expect,
+        access: Access,
     ) -> Result<Self, OpenError> {
         let mut ids = Vec::new();
         let entries = fs::read_dir(folder).map_err(|error| match error.kind() {
@@ -143,7 +151,7 @@ impl Log {
             ids.extend(id);
         }
         ids.sort_unstable();
-        let mut segments = Vec::with_capacity(ids.len());
+        let mut segments = Vec::<Arc<Segment>>::with_capacity(ids.len());
         let mut torn = None;
         // From the last to the first: one that was cleaned together with those before it says so.
         let mut wanted = None;
@@ -158,7 +166,16 @@ impl Log {
                 Expect::Directory if wanted.is_none() => Expect::Frames,
                 expected => expected,
             };
-            let (segment, torn_there) = Segment::open(&path, expect)?;
+            let (segment, mut torn_there) = Segment::open(&path, expect, access)?;
+            if let (Expect::Directory, false, Some(next)) = (expect, segment.is_sealed(), segments.last()) {
+                if !segment.has_all_frames(torn_there.take().as_ref(), next.begin()) {
+                    return Err(OpenError::damaged(
+                        &path,
+                        "its directory is missing or damaged, and its end too",
+                    ));
+                }
+                tracing::warn!(segment = %path.display(), "its directory is missing or damaged, and is made again");
+            }
             if segment.id() != *id || !(1..=*id).contains(&segment.header.from) {
                 return Err(OpenError::damaged(&path, "it is the file of another segment"));
             }
@@ -180,15 +197,16 @@ impl Log {
             written: 0,
             failed: true,
         };
-        if let Some((Torn { reason, at, frame_follows }, last)) = torn.zip(log.last()) {
+        if let Some((Torn { reason, at, frame_follows, .. }, last)) = torn.zip(log.last()) {
             let whole_up_to = log.segments.last().map_or(Revision::FIRST, |last| last.revision);
-            if frame_follows || whole_up_to < acknowledged {
+            if frame_follows || acknowledged.is_none_or(|acknowledged| whole_up_to < acknowledged) {
+                let known = match acknowledged {
+                    Some(acknowledged) => format!("and revision {acknowledged} had been acknowledged"),
+                    None => "and what had been acknowledged is not known".to_owned(),
+                };
                 return Err(OpenError::damaged(
                     &last.path,
-                    format!(
-                        "{reason} at byte {at}; it is whole up to revision {whole_up_to}, and revision {acknowledged} \
-                         had been acknowledged"
-                    ),
+                    format!("{reason} at byte {at}; it is whole up to revision {whole_up_to}, {known}"),
                 ));
             }
             tracing::warn!(
@@ -207,11 +225,18 @@ impl Log {
         self.segments.0.last()
     }
 
+    /// Fails if the file that is written to is not where it was: the store's folder was removed, moved or replaced.
+    pub(crate) fn check_in_place(&self) -> io::Result<()> {
+        self.last().map_or(Ok(()), |last| last.check_in_place())
+    }
+
     /// Cuts off what was torn, after a crash or a failure, and removes files that others have replaced.
     pub(crate) fn prepare(&mut self) -> io::Result<()> {
         if !self.failed {
             return Ok(());
         }
+        // Directories that were made again.
+        self.seal()?;
         if let Some(last) = self.last() {
             if last.is_sealed() {
                 self.roll()?;
@@ -251,27 +276,36 @@ impl Log {
     /// Writes a frame and syncs it. Readers find its records when this is done. After an error, nothing can be
     /// written until the log was [prepared](Self::prepare) again.
     pub(crate) fn append(&mut self, frame: &mut Frame) -> io::Result<()> {
-        self.write(frame, true)
+        self.write(frame, true, false)
+    }
+
+    /// The same, but takes up no more room than the frame needs: no zeros behind it, and no other segment.
+    pub(crate) fn append_tightly(&mut self, frame: &mut Frame) -> io::Result<()> {
+        self.write(frame, true, true)
     }
 
     /// Writes a frame that need not be durable yet.
     pub(crate) fn append_unsynced(&mut self, frame: &mut Frame) -> io::Result<()> {
-        self.write(frame, false)
+        self.write(frame, false, false)
     }
 
-    fn write(&mut self, frame: &mut Frame, durable: bool) -> io::Result<()> {
+    fn write(&mut self, frame: &mut Frame, durable: bool, tight: bool) -> io::Result<()> {
         if self.failed {
             return Err(io::Error::other("the log has to be mended first"));
         }
         self.failed = true;
-        if self.last().is_none_or(|last| u64::from(last.end()) >= self.segment_bytes) {
+        if durable {
+            self.check_in_place()?;
+        }
+        let full = if tight { MOST_BYTES } else { self.segment_bytes };
+        if self.last().is_none_or(|last| u64::from(last.end()) >= full) {
             self.roll()?;
         }
         let Some(last) = self.segments.0.last() else { return Err(io::ErrorKind::NotFound.into()) };
         let begin = u64::from(last.end());
         let len = frame.len();
         let end = begin + len as u64;
-        let room = if len < LARGE && end > self.written {
+        let room = if len < LARGE && end > self.written && !tight {
             ROOM.min(self.segment_bytes.saturating_sub(end)) as usize
         } else {
             0
@@ -279,6 +313,8 @@ impl Log {
         segment::write_all_at(&last.file, frame.finish(room), begin)?;
         if durable {
             last.file.sync_data()?;
+            // What is on disk, but in a file that nobody will look for, is not durable.
+            last.check_in_place()?;
         }
         frame.truncate(len);
         last.extend(frame);
@@ -318,6 +354,12 @@ impl Log {
         Ok(())
     }
 
+    /// Segments but the last whose directory is not on disk.
+    pub(crate) fn unsealed(&self) -> impl Iterator<Item = &Path> {
+        let full = self.segments.0.split_last().map_or(&[][..], |(_, full)| full);
+        full.iter().filter(|segment| !segment.is_sealed()).map(|segment| &*segment.path)
+    }
+
     /// Completes all segments but the last.
     pub(crate) fn seal(&self) -> io::Result<()> {
         let full = self.segments.0.split_last().map_or(&[][..], |(_, full)| full);
@@ -336,6 +378,22 @@ impl Log {
         self.written = SEGMENT_HEADER as u64;
         Ok(())
     }
+}
+
+/// Whether any file of a log has more than its beginning in it: something that a store which was never finished does not have.
+pub(crate) fn holds_records(folder: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let metadata = entry?.metadata()?;
+        if metadata.is_file() && metadata.len() > SEGMENT_HEADER as u64 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Gives a new segment its name: from then on it counts.

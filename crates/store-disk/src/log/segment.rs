@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     error::{OpenError, io_error},
+    lock::{Access, FileId},
     record::{Outline, Pointer, Record},
 };
 
@@ -28,6 +29,8 @@ pub(crate) struct Segment {
     pub(super) path: PathBuf,
     pub(super) file: File,
     pub(super) header: Header,
+    /// `None` where the file system has no lasting numbers for files.
+    file_id: Option<FileId>,
     directory: RwLock<Directory>,
 }
 
@@ -49,6 +52,8 @@ pub(super) struct Torn {
     /// Whether there is a whole frame further behind. A crash cannot leave that: a frame is written when the one before
     /// it is synced.
     pub(super) frame_follows: bool,
+    /// Whether it looks like the directory of what is before it.
+    pub(super) directory_follows: bool,
 }
 
 impl Segment {
@@ -61,13 +66,19 @@ impl Segment {
     }
 
     fn of(path: &Path, file: File, header: Header, directory: Directory) -> Self {
-        Self { path: path.to_owned(), file, header, directory: RwLock::new(directory) }
+        let file_id = FileId::known(&file, path);
+        Self { path: path.to_owned(), file, header, file_id, directory: RwLock::new(directory) }
     }
 
-    /// Opens a segment. The last one need not have a directory, and may end with something else than a frame, which comes
-    /// along. Nothing is changed: see [`cut`](Self::cut).
-    pub(super) fn open(path: &Path, expect: Expect) -> Result<(Self, Option<Torn>), OpenError> {
-        let file = OpenOptions::new().read(true).write(true).open(path).map_err(OpenError::io(path))?;
+    /// Opens a segment. One without a whole directory may end with something else than a frame, which comes along. Nothing is
+    /// changed: see [`cut`](Self::cut).
+    pub(super) fn open(
+        path: &Path,
+        expect: Expect,
+        access: Access,
+    ) -> Result<(Self, Option<Torn>), OpenError> {
+        let writes = access == Access::Write;
+        let file = OpenOptions::new().read(true).write(writes).open(path).map_err(OpenError::io(path))?;
         let len = file.metadata().map_err(OpenError::io(path))?.len();
         let mut header = [0; SEGMENT_HEADER];
         let header = match read_exact_at(&file, &mut header, 0) {
@@ -84,9 +95,6 @@ impl Segment {
         };
         let (directory, torn) = match whole.as_deref().and_then(Directory::decode) {
             Some(directory) => (directory, None),
-            None if expect == Expect::Directory => {
-                return Err(OpenError::damaged(path, "its directory is missing or damaged"));
-            }
             None => Self::scan(path, &file, len, expect)?,
         };
         Ok((Self::of(path, file, header, directory), torn))
@@ -151,7 +159,12 @@ impl Segment {
                     directory.end = (begin + len) as u32;
                 }
                 Found::Damage(reason) => {
-                    let torn = Torn { reason, at: begin, frame_follows: format::frame_follows(rest) };
+                    let torn = Torn {
+                        reason,
+                        at: begin,
+                        frame_follows: format::frame_follows(rest),
+                        directory_follows: directory.resembles(rest),
+                    };
                     return Ok((directory, Some(torn)));
                 }
             }
@@ -218,6 +231,24 @@ impl Segment {
     /// The same segment, whose file has another name now.
     pub(super) fn at(self, path: PathBuf) -> Self {
         Self { path, ..self }
+    }
+
+    /// Whether all frames of it were found, though its directory cannot be read. `torn`: what is behind them, if anything is.
+    /// `next`: where the next segment begins.
+    pub(super) fn has_all_frames(&self, torn: Option<&Torn>, next: Revision) -> bool {
+        // What has never been cleaned ends where the next one begins.
+        let reaches_next = self.header.cleaned == Revision::FIRST
+            && self.last().is_some_and(|last| last.revision.next() == next);
+        match torn {
+            Some(torn) if torn.frame_follows => false,
+            Some(torn) => torn.directory_follows || reaches_next,
+            None => reaches_next,
+        }
+    }
+
+    /// Fails if another file, or none, has its place.
+    pub(super) fn check_in_place(&self) -> io::Result<()> {
+        self.file_id.map_or(Ok(()), |id| id.check(&self.path))
     }
 
     /// Whether this one was made of `other`.
@@ -381,7 +412,7 @@ pub(super) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result
 }
 
 #[cfg(unix)]
-fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+pub(super) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
 }
 
@@ -399,7 +430,7 @@ pub(super) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io
 }
 
 #[cfg(windows)]
-fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
+pub(super) fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         let read = std::os::windows::fs::FileExt::seek_read(file, bytes, offset)?;
         if read == 0 {

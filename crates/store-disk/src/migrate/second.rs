@@ -10,6 +10,7 @@ use crate::{
     checkpoint::Checkpoint,
     error::OpenError,
     folder::Folder,
+    lock::Access,
     log::{Expect, Log},
     options::DiskOptions,
     record::{Pointer, Record},
@@ -19,9 +20,9 @@ use crate::{
 /// its new format: whoever was interrupted here begins anew.
 pub(crate) fn heads_into_memory(folder: &Folder) -> Result<(), OpenError> {
     let (log_path, engine_path) = (folder.log(), folder.engine());
-    let acknowledged = folder.watermark()?.revision();
+    let acknowledged = folder.acknowledged()?;
     let segment_bytes = DiskOptions::default().segment_bytes;
-    let log = Log::open(&log_path, segment_bytes, acknowledged, Expect::OlderFormat)?;
+    let log = Log::open(&log_path, segment_bytes, Some(acknowledged), Expect::OlderFormat, Access::Write)?;
     let segments = log.segments();
     let revision = segments.last().map_or(Revision::FIRST, |last| last.revision);
     if revision < acknowledged {

@@ -21,7 +21,7 @@ use std::{
 use bytes::Bytes;
 use k1s_env::Env;
 use k1s_store::{Error, Outcome, Precondition, Range, Result, Revision, Store, Txn, WatchItem, WatchRequest};
-use k1s_store_disk::{DiskOptions, DiskStore};
+use k1s_store_disk::{DiskOptions, DiskStore, OpenError};
 use tokio::sync::Semaphore;
 
 const SHIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/shim.c");
@@ -42,7 +42,7 @@ async fn with_faults(name: &str) -> Option<Faults> {
     assert!(compiled.success());
     let (folder, switch) = (dir.path().join("store"), dir.path().join("switch"));
     fs::create_dir(&folder).unwrap();
-    fs::write(&switch, "0").unwrap();
+    fs::write(&switch, [b"0".as_slice(), &[0; 31]].concat()).unwrap();
     let child = Command::new(env::current_exe().unwrap())
         .args([name, "--exact", "--nocapture", "--test-threads=1"])
         .env("LD_PRELOAD", &shim)
@@ -113,6 +113,22 @@ impl Faults {
         let switch = fs::OpenOptions::new().write(true).open(&self.switch).unwrap();
         switch.write_all_at(&[fault as u8], 0).unwrap();
     }
+
+    /// Gives the disk room for so many bytes.
+    fn set_capacity(&self, bytes: u64) {
+        use std::os::unix::fs::FileExt;
+        let switch = fs::OpenOptions::new().write(true).open(&self.switch).unwrap();
+        switch.write_all_at(format!("{bytes}\0").as_bytes(), 1).unwrap();
+        self.set('c');
+    }
+}
+
+fn size_of(folder: &Path) -> u64 {
+    let sizes = fs::read_dir(folder).unwrap().map(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() { size_of(&path) } else { fs::metadata(&path).unwrap().len() }
+    });
+    sizes.sum()
 }
 
 async fn put(store: &DiskStore, key: String, seed: u64) -> Result<Revision> {
@@ -377,4 +393,91 @@ async fn a_store_can_be_opened_and_read_on_a_full_disk() {
     assert_eq!(store.range(Range::default()).await.unwrap().entries.len() as u64, written + 1);
     let report = store.check().await.unwrap();
     assert!(report.is_sound(), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_lets_objects_be_deleted_and_that_makes_room() {
+    let name = "a_full_disk_lets_objects_be_deleted_and_that_makes_room";
+    let Some(faults) = with_faults(name).await else { return };
+    let options = DiskOptions { reserve_bytes: 256 << 10, ..options() };
+    let open = || DiskStore::open(Env::system(), &faults.folder, options).unwrap();
+    let store = open();
+    let mut revisions = Vec::new();
+    for number in 0..700 {
+        revisions.push(put(&store, format!("/{number}"), number).await.unwrap());
+    }
+    faults.set_capacity(size_of(&faults.folder) + 10_000);
+    let mut extra = 0;
+    let full = loop {
+        match put(&store, format!("/extra/{extra}"), extra).await {
+            Ok(_) => extra += 1,
+            Err(error) => break error,
+        }
+        assert!(extra < 700, "the disk is not full");
+    };
+    assert!(is_full(&full), "{full:?}");
+    assert!(store.health().await.is_err_and(|error| is_full(&error)), "it is told before somebody writes");
+    // What is marked as deleted, and what is done before it goes, are updates.
+    let update = async |key: &str, bytes: usize| {
+        store.txn(Txn::new().put(key.to_owned(), vec![b'x'; bytes], Precondition::Exists)).await
+    };
+    update("/699", 3100).await.unwrap();
+    update("/699", 2900).await.unwrap();
+    assert!(is_full(&update("/698", 9000).await.unwrap_err()), "it wants more room");
+    let both = Txn::new().delete("/698", Precondition::Exists).put("/copy", value(1), Precondition::Any);
+    assert!(is_full(&store.txn(both).await.unwrap_err()), "it wants more room");
+    for (number, revision) in revisions.iter().enumerate().take(650) {
+        store
+            .delete(format!("/{number}").into(), *revision)
+            .await
+            .unwrap_or_else(|error| panic!("/{number}: {error}"));
+    }
+    assert!(is_full(&put(&store, "/refused".to_owned(), 1).await.unwrap_err()));
+    let left = 50 + extra as usize;
+    assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), left);
+    drop(store);
+    let store = open();
+    assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), left, "deletions last");
+
+    // The disk is as large as it was.
+    store.compact(store.revision().await.unwrap()).await.unwrap();
+    put_until_it_works(&store, "/recovered", 1).await;
+    store.health().await.unwrap();
+    let report = store.check().await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_is_not_refused_because_it_is_the_write_that_finds_the_disk_full() {
+    let name = "a_deletion_is_not_refused_because_it_is_the_write_that_finds_the_disk_full";
+    let Some(faults) = with_faults(name).await else { return };
+    let store = faults.open();
+    let mut deletions = Vec::new();
+    // Until what was prepared for small writes is used up.
+    for number in 0..60 {
+        deletions.push(put(&store, format!("/{number}"), number).await.unwrap());
+    }
+    faults.set_capacity(size_of(&faults.folder));
+    for (number, revision) in deletions.into_iter().enumerate() {
+        store.delete(format!("/{number}").into(), revision).await.unwrap();
+    }
+    let large = Txn::new().put("/large", vec![b'x'; 1 << 20], Precondition::Any);
+    assert!(is_full(&store.txn(large).await.unwrap_err()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_cannot_be_written_to_is_refused_with_the_reason_and_can_be_checked() {
+    let name = "a_folder_that_cannot_be_written_to_is_refused_with_the_reason_and_can_be_checked";
+    let Some(faults) = with_faults(name).await else { return };
+    let store = faults.open();
+    put(&store, "/a".to_owned(), 1).await.unwrap();
+    store.close().await.unwrap();
+    faults.set('o');
+    let refused = DiskStore::open(Env::system(), &faults.folder, options()).unwrap_err();
+    assert!(matches!(refused, OpenError::ReadOnly { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("cannot be written to: Read-only file system"), "{refused}");
+    let report = k1s_store_disk::check_folder(&faults.folder, &mut |_| {}).unwrap();
+    assert!(report.is_sound() && report.keys == 1, "{report:?}");
+    faults.set('0');
+    faults.open();
 }

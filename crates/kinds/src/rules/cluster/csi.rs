@@ -103,7 +103,7 @@ fn driver_create(driver: At<'_, '_>) {
 }
 
 fn token_requests(at: At<'_, '_>) {
-    let mut audiences = Vec::new();
+    let mut audiences = std::collections::HashSet::new();
     for request in at.items() {
         let audience = request.get("audience").text();
         if audiences.contains(&audience) {
@@ -111,7 +111,7 @@ fn token_requests(at: At<'_, '_>) {
             request.check().push(FieldError::duplicate(path, audience));
             continue;
         }
-        audiences.push(audience);
+        audiences.insert(audience);
         super::reviews::token_lifetime(request.get("expirationSeconds"));
     }
 }
@@ -143,7 +143,7 @@ fn driver_warnings(driver: &Value, old: Option<&Value>, out: &mut Vec<String>) {
 }
 
 fn node_create(node: At<'_, '_>) {
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for driver in node.get("spec").get("drivers").items() {
         let name = driver.get("name");
         driver_name(name);
@@ -158,8 +158,8 @@ fn node_create(node: At<'_, '_>) {
         if seen.contains(&name.text()) {
             name.check().push(FieldError::duplicate(name.path(), name.text()));
         }
-        seen.push(name.text());
-        let mut keys = Vec::new();
+        seen.insert(name.text());
+        let mut keys = std::collections::HashSet::new();
         for key in driver.get("topologyKeys").items() {
             let text = key.text();
             if text.is_empty() {
@@ -168,7 +168,7 @@ fn node_create(node: At<'_, '_>) {
             if keys.contains(&text) {
                 driver.check().push(FieldError::duplicate(driver.path(), text));
             }
-            keys.push(text);
+            keys.insert(text);
             for message in names::is_qualified_name(text) {
                 driver.invalid_as(text, message);
             }

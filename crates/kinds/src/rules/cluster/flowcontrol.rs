@@ -79,13 +79,13 @@ fn prepare_status(new: &mut Value, old: &Value) {
 }
 
 fn validate_status(object: At<'_, '_>, _: At<'_, '_>) {
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for condition in object.get("status").get("conditions").items() {
         let kind = condition.get("type");
         if seen.contains(&kind.text()) {
             kind.duplicate();
         }
-        seen.push(kind.text());
+        seen.insert(kind.text());
         if kind.is_empty() {
             kind.required("");
         }

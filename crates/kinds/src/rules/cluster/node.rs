@@ -104,13 +104,13 @@ fn tolerations(at: At<'_, '_>) {
             effect.not_supported(&effects);
         }
     }
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for toleration in at.items() {
         let key = ["key", "operator", "value", "effect"].map(|name| toleration.get(name).text());
         if seen.contains(&key) {
             toleration.duplicate();
         }
-        seen.push(key);
+        seen.insert(key);
     }
 }
 

@@ -147,6 +147,7 @@ pub fn aggregated_rules(role: &Value, all: &[Value]) -> Option<Vec<Value>> {
     let aggregation = role.get("aggregationRule").filter(|rule| rule.is_object())?;
     let selectors = aggregation.get("clusterRoleSelectors").and_then(Value::as_array);
     let mut rules: Vec<Value> = Vec::new();
+    let mut known: std::collections::HashSet<&Value> = std::collections::HashSet::new();
     for selector in selectors.into_iter().flatten() {
         let selector = LabelSelector::from_json(Some(selector)).ok()?;
         let mut parts: Vec<&Value> = all
@@ -156,7 +157,9 @@ pub fn aggregated_rules(role: &Value, all: &[Value]) -> Option<Vec<Value>> {
             .collect();
         parts.sort_by_key(|part| name(part));
         for rule in parts.iter().filter_map(|part| part.get("rules")).filter_map(Value::as_array).flatten() {
-            if !rules.iter().any(|known| same(Some(known), Some(rule))) {
+            // What differs in writing alone is compared as long as there are few.
+            let few = rules.len() <= 1000;
+            if known.insert(rule) && !(few && rules.iter().any(|known| same(Some(known), Some(rule)))) {
                 rules.push(rule.clone());
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k1s_object::{
-    field::{At, FieldError},
+    field::{At, FieldError, MAX_ERRORS},
     names,
 };
 use serde_json::Value;
@@ -127,7 +127,7 @@ fn parameters(at: At<'_, '_>) {
 }
 
 fn topologies(at: At<'_, '_>) {
-    let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = Vec::new();
+    let mut seen: BTreeMap<BTreeMap<&str, BTreeSet<&str>>, usize> = BTreeMap::new();
     for term in at.items() {
         let expressions = term.get("matchLabelExpressions");
         let mut terms: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -147,10 +147,16 @@ fn topologies(at: At<'_, '_>) {
                 key.duplicate();
             }
         }
-        for _ in seen.iter().filter(|other| **other == terms) {
-            expressions.check().push(FieldError::duplicate(expressions.path(), ""));
+        // One error for each term that was there before.
+        let before = seen.entry(terms).or_default();
+        let told = (*before).min(MAX_ERRORS);
+        for _ in 0..told {
+            expressions.check().push_with(|| FieldError::duplicate(expressions.path(), ""));
         }
-        seen.push(terms);
+        if *before > told {
+            expressions.check().push(FieldError::omitted(*before - told));
+        }
+        *before += 1;
     }
 }
 

@@ -202,13 +202,13 @@ pub(super) fn finds_fault(value: Option<&Value>, look: impl Fn(At<'_, '_>)) -> b
 
 /// `metav1.Condition`s.
 pub(super) fn conditions(at: At<'_, '_>) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for condition in at.items() {
         let kind = condition.get("type").text();
         if seen.contains(&kind) {
             condition.check().push(k1s_object::field::FieldError::duplicate(condition.path(), kind));
         }
-        seen.push(kind);
+        seen.insert(kind);
         if kind.is_empty() {
             condition.get("type").required("is required");
         } else {

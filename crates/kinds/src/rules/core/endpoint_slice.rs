@@ -175,13 +175,13 @@ fn check_endpoint(endpoint: At<'_, '_>, kind: &str) {
         if list.len() > 8 {
             return list.too_many(8);
         }
-        let mut seen = Vec::new();
+        let mut seen = std::collections::HashSet::new();
         for one in list.items() {
             let name = one.get("name");
             if seen.contains(&name.text()) {
                 name.duplicate();
             }
-            seen.push(name.text());
+            seen.insert(name.text());
             each(name, rule(name.text()));
         }
     }

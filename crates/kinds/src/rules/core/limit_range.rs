@@ -52,7 +52,7 @@ fn fill(limit: &mut Map<String, Value>, to: &str, from: &str) {
 }
 
 fn validate(range: At<'_, '_>) {
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for limit in range.get("spec").get("limits").items() {
         let kind = limit.get("type");
         let messages = names::is_qualified_name(kind.text());
@@ -66,7 +66,7 @@ fn validate(range: At<'_, '_>) {
         if seen.contains(&kind.text()) {
             kind.duplicate();
         }
-        seen.push(kind.text());
+        seen.insert(kind.text());
         item(limit, kind.text());
     }
 }

@@ -114,12 +114,9 @@ pub fn together(errors: &[String]) -> String {
     match errors {
         [one] => one.clone(),
         several => {
-            let mut texts: Vec<&str> = Vec::new();
-            for text in several {
-                if !texts.contains(&text.as_str()) {
-                    texts.push(text);
-                }
-            }
+            let mut seen = std::collections::HashSet::new();
+            let texts: Vec<&str> =
+                several.iter().map(String::as_str).filter(|text| seen.insert(*text)).collect();
             if texts.len() == 1 { texts.concat() } else { format!("[{}]", texts.join(", ")) }
         }
     }

@@ -44,13 +44,13 @@ fn defaults(policy: &mut Value) {
 }
 
 fn spec(spec: At<'_, '_>, old: Option<At<'_, '_>>) {
-    let mut known = Vec::new();
+    let mut known = std::collections::HashSet::new();
     let mut any_value = false;
     if let Some(old) = old {
         for (direction, peers) in DIRECTIONS {
             for peer in old.get(direction).items().flat_map(|rule| rule.get(peers).items()) {
                 let block = peer.get("ipBlock");
-                known.push(block.get("cidr").text());
+                known.insert(block.get("cidr").text());
                 known.extend(texts(block.get("except")));
             }
         }
@@ -111,7 +111,7 @@ fn port(port: At<'_, '_>) {
     }
 }
 
-fn check_peer(peer: At<'_, '_>, any_value: bool, known: &[&str]) {
+fn check_peer(peer: At<'_, '_>, any_value: bool, known: &std::collections::HashSet<&str>) {
     let mut peers = 0;
     for selector in ["podSelector", "namespaceSelector"] {
         if peer.get(selector).is_set() {
@@ -131,15 +131,21 @@ fn check_peer(peer: At<'_, '_>, any_value: bool, known: &[&str]) {
     }
 }
 
-fn ip_block(block: At<'_, '_>, known: &[&str]) {
+/// A range that was there before may be written as it was.
+fn cidr_or_known(at: At<'_, '_>, known: &std::collections::HashSet<&str>) {
+    let own = [at.text()];
+    legacy_cidr(at, if known.contains(at.text()) { &own } else { &[] });
+}
+
+fn ip_block(block: At<'_, '_>, known: &std::collections::HashSet<&str>) {
     let cidr = block.get("cidr");
     if cidr.text().is_empty() {
         return;
     }
-    legacy_cidr(cidr, known);
+    cidr_or_known(cidr, known);
     let Some(whole) = ip::parse_cidr_sloppy(cidr.text()) else { return };
     for except in block.get("except").items() {
-        legacy_cidr(except, known);
+        cidr_or_known(except, known);
         if let Some(part) = ip::parse_cidr_sloppy(except.text())
             && (!whole.contains(part.masked()) || whole.bits >= part.bits)
         {

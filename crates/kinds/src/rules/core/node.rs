@@ -119,7 +119,7 @@ fn validate(node: At<'_, '_>) {
 /// Errors about taints speak of `metadata.taints`, although they are in the spec.
 fn taints(node: At<'_, '_>) {
     let taints = node.get("metadata").get("taints").with(node.get("spec").get("taints").value());
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for taint in taints.items() {
         let (key, value, effect) = (taint.get("key"), taint.get("value"), taint.get("effect"));
         qualified_name(key);
@@ -145,7 +145,7 @@ fn taints(node: At<'_, '_>) {
             taint.check().push(error);
             continue;
         }
-        seen.push((key.text(), effect.text()));
+        seen.insert((key.text(), effect.text()));
     }
 }
 
@@ -160,13 +160,13 @@ fn resources(node: At<'_, '_>) {
 
 fn changes(new: At<'_, '_>, old: At<'_, '_>) {
     resources(new);
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for address in new.get("status").get("addresses").items() {
         let key = (address.get("type").text(), address.get("address").text());
         if seen.contains(&key) {
             duplicate(address, json!({"Type": key.0, "Address": key.1}));
         }
-        seen.push(key);
+        seen.insert(key);
     }
     let (spec, before) = (new.get("spec"), old.get("spec"));
     let (cidrs, old_cidrs) = (texts(spec.get("podCIDRs")), texts(before.get("podCIDRs")));

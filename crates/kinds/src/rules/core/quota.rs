@@ -82,6 +82,9 @@ fn spec(spec: At<'_, '_>) {
         }
         for _ in 0..misfits(scope) {
             scopes.invalid("unsupported scope applied to resource");
+            if scopes.check().is_full() {
+                break;
+            }
         }
     }
     conflicts(scopes, &texts(scopes), scopes.value());
@@ -97,6 +100,10 @@ fn spec(spec: At<'_, '_>) {
             expressions.get("scopeName").invalid_as(scope, "unsupported scope");
         }
         for _ in 0..misfits(scope) {
+            if expressions.check().is_full() {
+                expressions.check().push(k1s_object::FieldError::omitted(1));
+                break;
+            }
             expressions.invalid_as(shown(expressions), "unsupported scope applied to resource");
         }
         let operator = requirement.get("operator").text();

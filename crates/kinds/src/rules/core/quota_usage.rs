@@ -13,6 +13,10 @@ use super::{
 };
 
 const STORAGE_CLASS: &str = ".storageclass.storage.k8s.io/";
+const DEVICE_CLASS: &str = ".deviceclass.resource.k8s.io/devices";
+
+/// As many devices as a claim can get at most: what "all" of them is counted as.
+const MOST_DEVICES: i64 = 32;
 
 fn count_name(group: &str, resource: &str) -> String {
     if group.is_empty() { format!("count/{resource}") } else { format!("count/{resource}.{group}") }
@@ -25,6 +29,7 @@ pub fn usage(group: &str, resource: &str, object: &Value) -> Amounts {
         ("", "pods") => used.extend(pod_usage(object)),
         ("", "services") => used.extend(service_usage(object)),
         ("", "persistentvolumeclaims") => used.extend(claim_usage(object)),
+        ("resource.k8s.io", "resourceclaims") => used.extend(device_usage(object)),
         ("", "configmaps" | "resourcequotas" | "replicationcontrollers" | "secrets") => {
             used.insert(resource.to_owned(), Quantity::from_i64(1));
         }
@@ -106,6 +111,36 @@ fn claim_usage(claim: &Value) -> Amounts {
     used
 }
 
+/// The devices that a claim may get, by their class. Of alternatives, the most that one of them asks for is counted for
+/// each class.
+fn device_usage(claim: &Value) -> Amounts {
+    let asked = |request: &Value| match text(request, &["allocationMode"]) {
+        "All" => MOST_DEVICES,
+        "ExactCount" => number(request, &["count"]),
+        _ => 0,
+    };
+    let mut devices: BTreeMap<String, i64> = BTreeMap::new();
+    for request in list(claim, &["spec", "devices", "requests"]) {
+        let alternatives = list(request, &["firstAvailable"]);
+        let exactly = request.get("exactly").filter(|exactly| !exactly.is_null());
+        let choices = if alternatives.is_empty() {
+            exactly.into_iter().collect()
+        } else {
+            Vec::from_iter(alternatives)
+        };
+        let mut most: BTreeMap<&str, i64> = BTreeMap::new();
+        for choice in choices {
+            let count = most.entry(text(choice, &["deviceClassName"])).or_default();
+            *count = (*count).max(asked(choice));
+        }
+        for (class, count) in most {
+            let total = devices.entry(format!("{class}{DEVICE_CLASS}")).or_default();
+            *total = total.saturating_add(count);
+        }
+    }
+    devices.into_iter().map(|(name, count)| (name, Quantity::from_i64(count))).collect()
+}
+
 /// Whether this kind of object counts for a name in a quota.
 fn matters(group: &str, resource: &str, name: &str) -> bool {
     if name == count_name(group, resource) {
@@ -128,6 +163,7 @@ fn matters(group: &str, resource: &str, name: &str) -> bool {
             matches!(short, "persistentvolumeclaims" | "requests.storage")
         }
         ("", "configmaps" | "resourcequotas" | "replicationcontrollers" | "secrets") => name == resource,
+        ("resource.k8s.io", "resourceclaims") => name.ends_with(DEVICE_CLASS),
         _ => false,
     }
 }
@@ -400,6 +436,38 @@ mod tests {
         );
         assert_eq!(charge(&full, "apps", "deployments", &json!({}), Some(&json!({}))), Ok(vec![]));
         assert_eq!(charge(&full, "", "configmaps", &json!({}), None), Ok(vec![]));
+    }
+
+    #[test]
+    fn devices_are_counted_by_their_class() {
+        let claim = |requests: &Value| json!({"spec": {"devices": {"requests": requests}}});
+        let exact = |class: &str, count: i64| json!({"deviceClassName": class, "allocationMode": "ExactCount", "count": count});
+        let used = |requests: Value| {
+            let mut used = usage("resource.k8s.io", "resourceclaims", &claim(&requests));
+            assert_eq!(used.remove("count/resourceclaims.resource.k8s.io"), Some(Quantity::from_i64(1)));
+            to_json(&used)
+        };
+        let (gpu, nic) =
+            ("gpu.deviceclass.resource.k8s.io/devices", "nic.deviceclass.resource.k8s.io/devices");
+        assert_eq!(
+            used(
+                json!([{"exactly": exact("gpu", 2)}, {"exactly": exact("gpu", 1)}, {"exactly": exact("nic", 1)}])
+            ),
+            json!({gpu: "3", nic: "1"})
+        );
+        let all = json!({"deviceClassName": "gpu", "allocationMode": "All"});
+        assert_eq!(used(json!([{"exactly": all}])), json!({gpu: "32"}));
+        let alternatives = json!([exact("gpu", 1), exact("gpu", 4), exact("nic", 2)]);
+        assert_eq!(
+            used(json!([{"firstAvailable": alternatives}, {"exactly": exact("gpu", 1)}])),
+            json!({gpu: "5", nic: "2"})
+        );
+        let full = [quota(&json!({gpu: "1"}), &json!({gpu: "0"}))];
+        let two = claim(&json!([{"exactly": exact("gpu", 2)}]));
+        assert_eq!(
+            charge(&full, "resource.k8s.io", "resourceclaims", &two, None),
+            Err(format!("exceeded quota: q, requested: {gpu}=2, used: {gpu}=0, limited: {gpu}=1"))
+        );
     }
 
     #[test]

@@ -206,6 +206,7 @@ pub(in super::super) async fn statistics_tell_keys_revision_and_oldest(suite: &S
     suite.unmoved(last, stats.revision, "asking for statistics");
     assert!(stats.oldest <= stats.revision, "broken promise: the oldest revision is not after the newest");
     assert_eq!(stats.degraded, None, "broken promise: a store that takes writes is not degraded");
+    assert_eq!(store.health().await, Ok(()), "broken promise: a store that takes writes is healthy");
     if let Some(bytes) = stats.bytes {
         let expected = 9 * "/0".len() + 8 * "value".len() + "longer value".len();
         assert_eq!(bytes, expected as u64, "broken promise: `bytes` counts the keys and values of now");

@@ -54,7 +54,8 @@ fn resources(list: At<'_, '_>) {
     if list.is_empty() {
         list.required("");
     }
-    let (mut any_sub_of, mut sub_of_any): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
+    let mut any_sub_of: std::collections::HashSet<&str> = std::collections::HashSet::new();
+    let mut sub_of_any: std::collections::HashSet<&str> = std::collections::HashSet::new();
     let (mut both, mut star, mut plain) = (false, false, false);
     for item in list.items() {
         let text = item.text();
@@ -75,10 +76,10 @@ fn resources(list: At<'_, '_>) {
             item.invalid(format!("if '*/{sub}' is present, must not specify {text}"));
         }
         if sub == "*" {
-            any_sub_of.push(resource);
+            any_sub_of.insert(resource);
         }
         if resource == "*" {
-            sub_of_any.push(sub);
+            sub_of_any.insert(sub);
         }
     }
     if list.len() > 1 && both {
@@ -108,13 +109,13 @@ pub(super) fn match_resources(at: At<'_, '_>) {
     }
     for name in ["resourceRules", "excludeResourceRules"] {
         for rule in at.get(name).items() {
-            let mut seen = Vec::new();
+            let mut seen = std::collections::HashSet::new();
             for item in rule.get("resourceNames").items() {
                 invalid_each(item, names::is_path_segment_name(item.text()));
                 if seen.contains(&item.text()) {
                     item.duplicate();
                 }
-                seen.push(item.text());
+                seen.insert(item.text());
             }
             rule_with_operations(rule);
         }
@@ -138,7 +139,7 @@ pub(super) fn match_conditions(list: At<'_, '_>, params: bool, compiler: Compile
     if list.len() > 64 {
         list.too_many(64);
     }
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for condition in list.items() {
         let (name, expression) = (condition.get("name"), condition.get("expression"));
         let text = expression.text().trim();
@@ -162,6 +163,6 @@ pub(super) fn match_conditions(list: At<'_, '_>, params: bool, compiler: Compile
         if seen.contains(&name.text()) {
             name.duplicate();
         }
-        seen.push(name.text());
+        seen.insert(name.text());
     }
 }

@@ -165,14 +165,14 @@ pub(super) fn validating(new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: Com
         annotations.invalid_as(shown, "must not have more than 20 auditAnnotations");
     }
     let name = new.get("metadata").get("name").text();
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for annotation in annotations.items() {
         audit_annotation(annotation, name, &scope);
         let key = annotation.get("key");
         if seen.contains(&key.text()) {
             key.duplicate();
         }
-        seen.push(key.text());
+        seen.insert(key.text());
     }
 }
 
@@ -273,13 +273,13 @@ pub(super) fn binding(new: At<'_, '_>, old: Option<At<'_, '_>>, mutating: bool) 
         return mutating_operations(spec.get("matchResources"));
     }
     let actions = spec.get("validationActions");
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for action in actions.items() {
         one_of_if_set(action, &ACTIONS);
         if seen.contains(&action.text()) {
             action.duplicate();
         }
-        seen.push(action.text());
+        seen.insert(action.text());
     }
     if seen.contains(&"Deny") && seen.contains(&"Warn") {
         actions.invalid(

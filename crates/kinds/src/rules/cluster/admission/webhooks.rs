@@ -90,7 +90,7 @@ fn is_known_version(version: &str) -> bool {
 
 pub(super) fn validate(new: At<'_, '_>, old: Option<At<'_, '_>>, mutating: bool, compiler: Compiler<'_>) {
     let options = old.map_or_else(Options::on_create, |old| Options::on_update(new, old));
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for hook in new.get("webhooks").items() {
         webhook(hook, options, mutating, compiler);
         review_versions(hook.get("admissionReviewVersions"), options.known_review_version);
@@ -99,7 +99,7 @@ pub(super) fn validate(new: At<'_, '_>, old: Option<At<'_, '_>>, mutating: bool,
             if seen.contains(&name.text()) {
                 name.duplicate();
             }
-            seen.push(name.text());
+            seen.insert(name.text());
         }
     }
 }
@@ -141,13 +141,13 @@ fn review_versions(list: At<'_, '_>, known: bool) {
     if list.is_empty() {
         return list.required("must specify one of v1, v1beta1");
     }
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for version in list.items() {
         if seen.contains(&version.text()) {
             version.invalid("duplicate version");
             continue;
         }
-        seen.push(version.text());
+        seen.insert(version.text());
         super::super::util::invalid_each(version, names::is_dns1035_label(version.text()));
     }
     if known && !seen.iter().any(|version| is_known_version(version)) {
@@ -294,17 +294,19 @@ pub(super) fn warnings(configuration: &Value, out: &mut Vec<String>) {
             if groups.iter().chain(&resources).any(|text| text == "*") {
                 continue;
             }
-            let mut seen = Vec::new();
-            for pair in
-                groups.iter().flat_map(|group| resources.iter().map(move |resource| (group, resource)))
-            {
-                let (group, resource) = (pair.0.as_str(), pair.1.as_str());
-                if EXCLUDED.contains(&(group, resource)) && !seen.contains(&pair) {
-                    seen.push(pair);
-                    out.push(format!(
-                        "webhooks[{i}].rules[{j}]: {resource}.{group} is excluded from admission webhooks; this rule will have no effect"
-                    ));
-                }
+            // In the order of all pairs of a group and a resource, of which there may be very many.
+            let place = |list: &[String], text: &str| list.iter().position(|one| one == text);
+            let mut found: Vec<_> = EXCLUDED
+                .iter()
+                .filter_map(|(group, resource)| {
+                    Some((place(&groups, group)?, place(&resources, resource)?, group, resource))
+                })
+                .collect();
+            found.sort_unstable();
+            for (_, _, group, resource) in found {
+                out.push(format!(
+                    "webhooks[{i}].rules[{j}]: {resource}.{group} is excluded from admission webhooks; this rule will have no effect"
+                ));
             }
         }
     }

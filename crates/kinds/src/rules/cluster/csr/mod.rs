@@ -297,13 +297,13 @@ fn written(request: At<'_, '_>, old: Option<At<'_, '_>>) {
 }
 
 fn repeated<'v>(values: impl Iterator<Item = &'v str>) -> Vec<usize> {
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     let mut again = Vec::new();
     for (index, value) in values.enumerate() {
         if seen.contains(&value) {
             again.push(index);
         }
-        seen.push(value);
+        seen.insert(value);
     }
     again
 }
@@ -327,7 +327,7 @@ fn conditions(request: At<'_, '_>, old: Option<At<'_, '_>>) {
         } else if !allowed.contains(&status.text()) {
             status.not_supported(allowed);
         }
-        if duplicates.contains(&index) {
+        if duplicates.binary_search(&index).is_ok() {
             kind.check().push(FieldError::duplicate(kind.path(), kind.text()));
         }
     }

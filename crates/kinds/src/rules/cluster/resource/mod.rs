@@ -160,7 +160,7 @@ fn prepare_claim_status(claim: &mut Value, old: &Value) {
         }
     }
     let id = |device: &Value| ["driver", "pool", "device", "shareID"].map(|name| device.get(name).cloned());
-    let results = |claim: &Value| -> Vec<_> {
+    let results = |claim: &Value| -> std::collections::HashSet<_> {
         let list = claim.pointer("/status/allocation/devices/results").and_then(Value::as_array);
         list.into_iter().flatten().map(id).collect()
     };
@@ -263,13 +263,13 @@ impl Later {
 
     /// Items with the same key are duplicates.
     fn unique<'c, 'v>(&self, list: At<'c, 'v>, key: impl Fn(At<'c, 'v>) -> &'v str) {
-        let mut seen = Vec::new();
+        let mut seen = std::collections::HashSet::new();
         for item in list.items() {
             let key = key(item);
             if seen.contains(&key) {
                 self.keep(item, || item.check().push(FieldError::duplicate(item.path(), key)));
             }
-            seen.push(key);
+            seen.insert(key);
         }
     }
 

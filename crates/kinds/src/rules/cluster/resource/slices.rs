@@ -71,13 +71,13 @@ fn slice_spec(spec: At<'_, '_>, old: Option<At<'_, '_>>, later: &Later) {
                 old.and_then(|old| old.get("devices").items().find(|other| other.get("name").text() == name));
             device(one, before, per_device, later);
         }
-        let mut seen = Vec::new();
+        let mut seen = std::collections::HashSet::new();
         for one in devices.items() {
             let name = one.get("name").text();
             if seen.contains(&name) {
                 one.check().push(FieldError::duplicate(one.path(), name));
             }
-            seen.push(name);
+            seen.insert(name);
         }
     }
     if later.at_most(counters, 8) {

@@ -104,19 +104,19 @@ pub(super) fn binding_conditions(at: At<'_, '_>, later: &Later) {
             }
         }
     }
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for condition in wanted.items() {
         if seen.contains(&condition.text()) {
             condition.duplicate();
         }
-        seen.push(condition.text());
+        seen.insert(condition.text());
     }
-    let mut seen_failed = Vec::new();
+    let mut seen_failed = std::collections::HashSet::new();
     for condition in failed.items() {
         if seen_failed.contains(&condition.text()) {
             condition.duplicate();
         }
-        seen_failed.push(condition.text());
+        seen_failed.insert(condition.text());
         if seen.contains(&condition.text()) {
             condition.invalid("bindingFailureConditions must not overlap with bindingConditions");
         }

@@ -160,14 +160,9 @@ fn set_node_port(service: &mut Value, index: usize, port: i64) {
 
 /// The node ports of a Service, each once.
 pub(super) fn node_ports(service: &Value) -> Vec<i64> {
-    let mut ports = Vec::new();
-    for port in list(service, &["spec", "ports"]) {
-        let port = number(port, &["nodePort"]);
-        if port != 0 && !ports.contains(&port) {
-            ports.push(port);
-        }
-    }
-    ports
+    let mut seen = std::collections::HashSet::new();
+    let ports = list(service, &["spec", "ports"]).iter().map(|port| number(port, &["nodePort"]));
+    ports.filter(|port| *port != 0 && seen.insert(*port)).collect()
 }
 
 fn patch_allocated_values(new: &mut Value, old: &Value) {
@@ -182,16 +177,19 @@ fn patch_allocated_values(new: &mut Value, old: &Value) {
         }
     }
     if has_ports_on_nodes(kind(old)) && has_ports_on_nodes(kind(new)) {
-        let (before, after) = (node_ports(old), node_ports(new));
+        let before: std::collections::HashSet<i64> = node_ports(old).into_iter().collect();
+        let after: std::collections::HashSet<i64> = node_ports(new).into_iter().collect();
+        // Of ports with one name the last counts.
+        let by_name: std::collections::HashMap<&str, i64> = list(old, &["spec", "ports"])
+            .iter()
+            .map(|one| (text(one, &["name"]), number(one, &["nodePort"])))
+            .collect();
         let mut changes = Vec::new();
         for (i, port) in list(new, &["spec", "ports"]).iter().enumerate() {
             if number(port, &["nodePort"]) != 0 {
                 continue;
             }
-            // Of ports with one name the last counts.
-            let named = |one: &&Value| text(one, &["name"]) == text(port, &["name"]);
-            let old_port = list(old, &["spec", "ports"]).iter().rev().find(named);
-            let value = old_port.map_or(0, |one| number(one, &["nodePort"]));
+            let value = by_name.get(text(port, &["name"])).copied().unwrap_or_default();
             if value != 0 && !(before.contains(&value) && after.contains(&value)) {
                 changes.push((i, value));
             }
@@ -380,22 +378,28 @@ fn wants_node_ports(service: &Value) -> bool {
 fn create_ports(service: &mut Value, plan: &mut AllocationPlan) {
     let ports = list(service, &["spec", "ports"]).to_vec();
     if has_ports_on_nodes(kind(service)) {
-        // A port's number, its node port (0: not chosen yet), and which of the taken ones it is.
-        let mut known: Vec<(i64, i64, usize)> = Vec::new();
+        // Of a port's number: its node port (0: not chosen yet), and which of the taken ones it is.
+        let mut known: std::collections::HashMap<i64, (i64, usize)> = std::collections::HashMap::new();
+        let mut first_wanted: std::collections::HashMap<i64, i64> = std::collections::HashMap::new();
+        for one in &ports {
+            let (port, node_port) = (number(one, &["port"]), number(one, &["nodePort"]));
+            if node_port != 0 {
+                first_wanted.entry(port).or_insert(node_port);
+            }
+        }
         for (i, one) in ports.iter().enumerate() {
             let (port, node_port) = (number(one, &["port"]), number(one, &["nodePort"]));
             if node_port == 0 && !wants_node_ports(service) {
                 continue;
             }
-            match known.iter().find(|known| known.0 == port).copied() {
+            match known.get(&port).copied() {
                 None => {
-                    let same_port = ports.iter().filter(|one| number(one, &["port"]) == port);
-                    let wanted = same_port.map(|one| number(one, &["nodePort"])).find(|&port| port != 0);
-                    known.push((port, wanted.unwrap_or_default(), plan.take_ports.len()));
+                    let wanted = first_wanted.get(&port).copied();
+                    known.insert(port, (wanted.unwrap_or_default(), plan.take_ports.len()));
                     plan.take_ports.push(TakePort { place: Place::Ports(vec![i]), port: wanted });
                 }
-                Some((_, taken, _)) if taken == node_port && taken != 0 => {}
-                Some((_, _, index)) if node_port == 0 => {
+                Some((taken, _)) if taken == node_port && taken != 0 => {}
+                Some((_, index)) if node_port == 0 => {
                     if let Some(TakePort { place: Place::Ports(places), .. }) = plan.take_ports.get_mut(index)
                     {
                         places.push(i);
@@ -419,12 +423,13 @@ fn take_health_check(service: &Value, plan: &mut AllocationPlan) {
 
 fn update_ports(new: &Value, old: &Value, plan: &mut AllocationPlan) -> Result<(), AllocationError> {
     let before = node_ports(old);
+    let known: std::collections::HashSet<i64> = before.iter().copied().collect();
     if has_ports_on_nodes(kind(old)) && matches!(kind(new), "ExternalName" | "ClusterIP") {
         plan.free_ports.extend(&before);
     }
     if has_ports_on_nodes(kind(new)) {
-        let mut seen: Vec<(&str, i64)> = Vec::new();
-        let mut taken = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        let mut taken = std::collections::HashSet::new();
         for (i, one) in list(new, &["spec", "ports"]).iter().enumerate() {
             let (protocol, port) = (text(one, &["protocol"]), number(one, &["nodePort"]));
             if port == 0 && !wants_node_ports(new) {
@@ -435,16 +440,16 @@ fn update_ports(new: &Value, old: &Value, plan: &mut AllocationPlan) -> Result<(
                 plan.take_ports.push(TakePort { place, port: None });
                 continue;
             }
-            if !before.contains(&port) && !taken.contains(&port) {
+            if !known.contains(&port) && !taken.contains(&port) {
                 plan.take_ports.push(TakePort { place, port: Some(port) });
-                taken.push(port);
+                taken.insert(port);
             }
             if seen.contains(&(protocol, port)) {
                 return Err(AllocationError::Internal(format!("duplicate nodePort: {{{protocol} {port}}}")));
             }
-            seen.push((protocol, port));
+            seen.insert((protocol, port));
         }
-        let after = node_ports(new);
+        let after: std::collections::HashSet<i64> = node_ports(new).into_iter().collect();
         plan.free_ports.extend(before.iter().filter(|port| !after.contains(port)));
     }
     match (needs_health_check(old), needs_health_check(new)) {

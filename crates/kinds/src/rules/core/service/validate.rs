@@ -46,7 +46,7 @@ pub(super) fn service(service: At<'_, '_>, old: Option<At<'_, '_>>) {
         "ExternalName" => external_name(spec),
         _ => {}
     }
-    let mut port_names = Vec::new();
+    let mut port_names = std::collections::HashSet::new();
     for port in ports.items() {
         service_port(port, ports.len() > 1, &mut port_names);
     }
@@ -94,7 +94,7 @@ fn external_name(spec: At<'_, '_>) {
     }
 }
 
-fn service_port<'v>(port: At<'_, 'v>, name_required: bool, seen: &mut Vec<&'v str>) {
+fn service_port<'v>(port: At<'_, 'v>, name_required: bool, seen: &mut std::collections::HashSet<&'v str>) {
     let name = port.get("name");
     if name.text().is_empty() {
         if name_required {
@@ -105,7 +105,7 @@ fn service_port<'v>(port: At<'_, 'v>, name_required: bool, seen: &mut Vec<&'v st
         if seen.contains(&name.text()) {
             name.duplicate();
         } else {
-            seen.push(name.text());
+            seen.insert(name.text());
         }
     }
     port_number(port.get("port"));
@@ -159,7 +159,7 @@ pub(super) fn cluster_ips(service: At<'_, '_>, old: Option<At<'_, '_>>) {
         at.invalid("must be empty when `clusterIP` is not specified");
     }
     let families = spec.get("ipFamilies");
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for family in families.items() {
         if !matches!(family.text(), "IPv4" | "IPv6") {
             family.not_supported(&["IPv4", "IPv6"]);
@@ -167,7 +167,7 @@ pub(super) fn cluster_ips(service: At<'_, '_>, old: Option<At<'_, '_>>) {
         if seen.contains(&family.text()) {
             family.duplicate();
         }
-        seen.push(family.text());
+        seen.insert(family.text());
     }
     let policy = spec.get("ipFamilyPolicy");
     if policy.is_set() && !matches!(policy.text(), "SingleStack" | "PreferDualStack" | "RequireDualStack") {
@@ -229,7 +229,7 @@ fn port_numbers(ports: At<'_, '_>, kind: &str) {
             }
         }
     }
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for port in ports.items() {
         let key = (port.get("protocol").text(), port.get("nodePort").number());
         if key.1 == 0 {
@@ -238,9 +238,9 @@ fn port_numbers(ports: At<'_, '_>, kind: &str) {
         if seen.contains(&key) {
             port.get("nodePort").duplicate();
         }
-        seen.push(key);
+        seen.insert(key);
     }
-    let mut seen = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for port in ports.items() {
         let key = (port.get("protocol").text(), port.get("port").number());
         if seen.contains(&key) {
@@ -250,7 +250,7 @@ fn port_numbers(ports: At<'_, '_>, kind: &str) {
             });
             duplicate(port, shown);
         }
-        seen.push(key);
+        seen.insert(key);
     }
 }
 
@@ -265,9 +265,10 @@ fn source_ranges(service: At<'_, '_>, old: Option<At<'_, '_>>) {
             at.forbidden(ONLY_LOAD_BALANCER);
         }
         let old = old.map(|old| texts(old.get("spec").get("loadBalancerSourceRanges"))).unwrap_or_default();
-        let old: Vec<&str> = old.into_iter().map(str::trim).collect();
+        let old: std::collections::HashSet<&str> = old.into_iter().map(str::trim).collect();
         for range in at.items() {
-            cidr_text(range, range.text().trim(), &old);
+            let own = [range.text().trim()];
+            cidr_text(range, own[0], if old.contains(own[0]) { &own } else { &[] });
         }
     } else if let Some(text) = annotation.str() {
         if !load_balancer {

@@ -341,7 +341,9 @@ fn stateful_set_template(spec: At<'_, '_>) {
             })
             .collect();
         if !claims.is_empty() {
-            let named = |volume: &Value| claims.iter().any(|claim| claim.get("name") == volume.get("name"));
+            let names: std::collections::HashSet<Option<&Value>> =
+                claims.iter().map(|claim| claim.get("name")).collect();
+            let named = |volume: &Value| names.contains(&volume.get("name"));
             let others = inner.get("volumes").and_then(Value::as_array).into_iter().flatten();
             let others: Vec<Value> = others.filter(|volume| !named(volume)).cloned().collect();
             let all: Vec<Value> = claims.iter().cloned().chain(others).collect();

@@ -206,6 +206,7 @@ fn by_name<'v>(list: At<'_, 'v>, path: &'v str) -> BTreeMap<&'v str, &'v str> {
 fn mounts(container: At<'_, '_>, pod: &Pod<'_, '_>) {
     let list = container.get("volumeMounts");
     let devices = by_name(container.get("volumeDevices"), "devicePath");
+    let device_paths: BTreeSet<&str> = devices.values().copied().collect();
     let mut paths = BTreeSet::new();
     for mount in list.items() {
         let (name, path) = (mount.get("name"), mount.get("mountPath"));
@@ -220,7 +221,7 @@ fn mounts(container: At<'_, '_>, pod: &Pod<'_, '_>) {
         if devices.contains_key(name.text()) {
             name.invalid_text("must not already exist in volumeDevices");
         }
-        if devices.values().any(|device| *device == path.text()) {
+        if device_paths.contains(path.text()) {
             path.invalid_text("must not already exist as a path in volumeDevices");
         }
         let (sub, expression) = (mount.get("subPath"), mount.get("subPathExpr"));
@@ -280,6 +281,7 @@ fn not_found(at: At<'_, '_>) {
 
 fn devices(container: At<'_, '_>, pod: &Pod<'_, '_>) {
     let mounts = by_name(container.get("volumeMounts"), "mountPath");
+    let mount_paths: BTreeSet<&str> = mounts.values().copied().collect();
     let (mut names, mut paths) = (BTreeSet::new(), BTreeSet::new());
     for device in container.get("volumeDevices").items() {
         let (name, path) = (device.get("name"), device.get("devicePath"));
@@ -306,7 +308,7 @@ fn devices(container: At<'_, '_>, pod: &Pod<'_, '_>) {
         if mounts.contains_key(name.text()) {
             name.invalid_text("must not already exist in volumeMounts");
         }
-        if mounts.values().any(|mount| *mount == path.text()) {
+        if mount_paths.contains(path.text()) {
             path.invalid_text("must not already exist as a path in volumeMounts");
         }
         if !name.is_empty() {

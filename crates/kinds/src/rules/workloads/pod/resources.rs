@@ -190,12 +190,15 @@ fn claim_names(list: At<'_, '_>, known: &BTreeSet<&str>) {
             if seen.contains(&key) {
                 duplicate(&key);
             } else if request.is_empty() {
-                let parts = seen.iter().filter(|one| one.split_once('/').is_some_and(|(own, _)| own == name));
+                let prefix = format!("{name}/");
+                let parts = seen.range(prefix.clone()..).take_while(|one| one.starts_with(&prefix));
                 parts.for_each(|_| duplicate(name));
             }
             seen.insert(key);
         }
-        if !known.contains(name) {
+        if !known.contains(name) && claim.check().is_full() {
+            claim.check().push(FieldError::omitted(1));
+        } else if !known.contains(name) {
             let mut detail = String::from("must be one of the names in pod.spec.resourceClaims");
             if known.is_empty() {
                 detail.push_str(" which is empty");

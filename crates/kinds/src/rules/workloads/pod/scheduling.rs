@@ -1,6 +1,6 @@
 //! Where a pod may run: affinity, tolerations, topology spread, gates.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k1s_object::{At, FieldError, names};
 
@@ -142,7 +142,7 @@ fn match_label_keys(term: At<'_, '_>) {
             }
         }
     }
-    let mismatch: Vec<&str> = term.get("mismatchLabelKeys").items().map(At::text).collect();
+    let mismatch: BTreeSet<&str> = term.get("mismatchLabelKeys").items().map(At::text).collect();
     for key in term.get("matchLabelKeys").items() {
         if mismatch.contains(&key.text()) {
             key.invalid("exists in both matchLabelKeys and mismatchLabelKeys");
@@ -155,8 +155,11 @@ pub(crate) fn topology_spread(list: At<'_, '_>) {
     let pair = |at: At<'_, '_>| {
         (at.get("topologyKey").text().to_owned(), at.get("whenUnsatisfiable").text().to_owned())
     };
-    let all: Vec<_> = list.items().map(pair).collect();
-    for (index, constraint) in list.items().enumerate() {
+    let mut later: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for constraint in list.items() {
+        *later.entry(pair(constraint)).or_default() += 1;
+    }
+    for constraint in list.items() {
         positive(constraint.get("maxSkew"));
         if constraint.get("topologyKey").is_empty() {
             constraint.get("topologyKey").required("can not be empty");
@@ -166,7 +169,9 @@ pub(crate) fn topology_spread(list: At<'_, '_>) {
             action.not_supported(&["DoNotSchedule", "ScheduleAnyway"]);
         }
         let own = pair(constraint);
-        if all.iter().skip(index + 1).any(|other| *other == own) {
+        let left = later.entry(own.clone()).or_default();
+        *left = left.saturating_sub(1);
+        if *left > 0 {
             let path = format!("{}.{{topologyKey, whenUnsatisfiable}}", constraint.path());
             list.check().push(FieldError::duplicate(path, format!("{{{}, {}}}", own.0, own.1)));
         }

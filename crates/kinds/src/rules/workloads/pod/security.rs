@@ -110,7 +110,7 @@ pub(crate) fn pod(spec: At<'_, '_>) {
 }
 
 fn sysctls(list: At<'_, '_>, spec: At<'_, '_>) {
-    let mut seen: Vec<&str> = Vec::new();
+    let mut seen = std::collections::HashSet::new();
     for sysctl in list.items() {
         let name = sysctl.get("name");
         let text = name.text();
@@ -134,7 +134,7 @@ fn sysctls(list: At<'_, '_>, spec: At<'_, '_>) {
         {
             name.invalid_text("may not be specified when 'hostIPC' is true");
         }
-        seen.push(text);
+        seen.insert(text);
     }
 }
 

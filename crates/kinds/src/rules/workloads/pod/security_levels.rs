@@ -132,7 +132,7 @@ pub fn is_significant(new: &Value, old: &Value) -> bool {
     if ["containers", "initContainers"].iter().any(|list| images(new, list) != images(old, list)) {
         return true;
     }
-    let named = |pod: &Value| -> Vec<(String, String)> {
+    let named = |pod: &Value| -> std::collections::HashSet<(String, String)> {
         let list = pod.pointer("/spec/ephemeralContainers").and_then(Value::as_array).into_iter().flatten();
         list.map(|one| (text_at(one, "/name").to_owned(), text_at(one, "/image").to_owned())).collect()
     };

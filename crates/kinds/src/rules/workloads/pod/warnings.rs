@@ -263,8 +263,15 @@ fn hidden_variables(list: At<'_, '_>, out: &mut Vec<String>) {
     }
 }
 
+/// How many pairs of ports, or of paths, are compared: only so many warnings are sent anyway.
+const MAX_COMPARED: usize = 50_000;
+
+/// A port with the address and the port of its host.
+type Port<'c, 'v> = (At<'c, 'v>, &'v str, i64);
+
 fn ports(spec: At<'_, '_>, out: &mut Vec<String>) {
-    let mut seen: BTreeMap<(i64, &str), Vec<At<'_, '_>>> = BTreeMap::new();
+    let mut seen: BTreeMap<(i64, &str), Vec<Port<'_, '_>>> = BTreeMap::new();
+    let mut compared = 0;
     for container in super::spec::containers(spec) {
         for port in container.get("ports").items() {
             let (ip, host) = (port.get("hostIP").text(), port.get("hostPort").number());
@@ -279,8 +286,11 @@ fn ports(spec: At<'_, '_>, out: &mut Vec<String>) {
             }
             let key = (port.get("containerPort").number(), port.get("protocol").text());
             let others = seen.entry(key).or_default();
-            for other in others.iter() {
-                let (other_ip, other_host) = (other.get("hostIP").text(), other.get("hostPort").number());
+            for (other, other_ip, other_host) in others.iter().copied() {
+                compared += 1;
+                if compared > MAX_COMPARED {
+                    break;
+                }
                 let how = if ip == other_ip && host == other_host {
                     "duplicate"
                 } else if host == 0 || other_host == 0 {
@@ -292,7 +302,7 @@ fn ports(spec: At<'_, '_>, out: &mut Vec<String>) {
                 };
                 out.push(format!("{}: {how} port definition with {}", port.path(), other.path()));
             }
-            others.push(port);
+            others.push((port, ip, host));
         }
     }
     let mut named: BTreeMap<&str, String> = BTreeMap::new();
@@ -343,6 +353,7 @@ fn container_app_armor(object: At<'_, '_>, container: At<'_, '_>, is_pod: bool, 
 }
 
 fn overlapping_paths(volumes: At<'_, '_>, out: &mut Vec<String>) {
+    let mut compared = 0;
     for volume in volumes.items() {
         let name = volume.get("name").text();
         let mut overlap = |what: &str, taken: &mut Vec<(String, String)>, path: &str, source: &str| {
@@ -351,10 +362,15 @@ fn overlapping_paths(volumes: At<'_, '_>, out: &mut Vec<String>) {
                 if source.is_empty() { format!("{path:?}") } else { format!("{path:?} ({source})") }
             };
             if !path.is_empty() {
+                let within = |inner: &str, outer: &str| {
+                    inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+                };
                 for (other, other_source) in taken.iter().filter(|(other, _)| !other.is_empty()) {
-                    if format!("{other}/").starts_with(&format!("{path}/"))
-                        || format!("{path}/").starts_with(&format!("{other}/"))
-                    {
+                    compared += 1;
+                    if compared > MAX_COMPARED {
+                        break;
+                    }
+                    if within(other, &path) || within(&path, other) {
                         out.push(format!(
                             "volume {name:?} ({what}): overlapping paths: {} with {}",
                             shown(&path, source),

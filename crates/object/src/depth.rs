@@ -1,0 +1,97 @@
+//! The one limit on how deeply an object may be nested.
+//!
+//! Everything that reads, walks or stores an object relies on it: request bodies, patches, definitions, stored bytes.
+//! A walk may recurse once or a few times per level, so the limit is what keeps the stack bounded. It leaves room
+//! below the 128 levels that `serde_json` reads by default, so that clients which use it can still read an object
+//! inside a list, a table or a watch event.
+
+use serde_json::Value;
+
+use crate::field::{ErrorKind, FieldError, Shown};
+
+/// How many objects and lists may contain each other. Go reads 10000 levels; the deepest definitions in use have
+/// some 40.
+pub const MAX_DEPTH: usize = 120;
+
+/// Whether a value is nested more deeply than [`MAX_DEPTH`].
+pub fn is_too_deep(value: &Value) -> bool {
+    exceeds(value, MAX_DEPTH)
+}
+
+/// Whether more than `levels` containers contain each other. Recurses no deeper than that.
+fn exceeds(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(|item| exceeds(item, levels - 1)),
+        Value::Object(map) => levels == 0 || map.values().any(|value| exceeds(value, levels - 1)),
+        _ => false,
+    }
+}
+
+/// Names the fields of an object that are nested too deeply.
+pub fn check(object: &Value) -> Vec<FieldError> {
+    let fields = object.as_object().into_iter().flatten();
+    fields
+        .filter(|(_, value)| exceeds(value, MAX_DEPTH - 1))
+        .map(|(name, _)| FieldError::new(ErrorKind::Invalid, name, Shown::Nothing, too_deep()))
+        .collect()
+}
+
+/// What is said of an object that is nested too deeply.
+pub fn too_deep() -> String {
+    format!("must not be nested more than {MAX_DEPTH} levels deep")
+}
+
+/// Whether JSON text is nested more deeply than [`MAX_DEPTH`]; it need not be valid.
+pub fn is_too_deep_json(json: &[u8]) -> bool {
+    // Most objects do not have as many brackets at all, and counting them is quicker than following them.
+    if json.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= MAX_DEPTH {
+        return false;
+    }
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lists(depth: usize) -> Value {
+        (1..depth).fold(Value::Array(Vec::new()), |inner, _| Value::Array(vec![inner]))
+    }
+
+    #[test]
+    fn the_limit_is_inclusive_for_values_and_for_text() {
+        for (depth, too_deep) in [(1, false), (MAX_DEPTH, false), (MAX_DEPTH + 1, true), (5000, true)] {
+            let value = lists(depth.min(MAX_DEPTH + 1));
+            assert_eq!(is_too_deep(&value), too_deep, "{depth}");
+            let text = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+            assert_eq!(is_too_deep_json(text.as_bytes()), too_deep, "{depth}");
+        }
+        let brackets = serde_json::json!({"text": "[{\"".repeat(1000), "wide": vec![lists(1); 1000]});
+        assert!(!is_too_deep(&brackets));
+        assert!(!is_too_deep_json(brackets.to_string().as_bytes()));
+    }
+
+    #[test]
+    fn errors_name_the_field_and_the_limit() {
+        let object = serde_json::json!({"spec": lists(MAX_DEPTH), "data": lists(MAX_DEPTH - 1)});
+        let errors: Vec<String> = check(&object).iter().map(ToString::to_string).collect();
+        assert_eq!(errors, ["spec: Invalid value: must not be nested more than 120 levels deep"]);
+    }
+}

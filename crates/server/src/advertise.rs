@@ -1,0 +1,100 @@
+//! Where the Service `default/kubernetes` of each tenant leads: its port, its Endpoints and its EndpointSlice follow the address
+//! that is listened at, as kube-apiserver's do. Without one the Service has the usual port, and no endpoints.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use k1s_object::Status;
+use k1s_store::{Error, Precondition, Txn};
+use serde_json::{Value, json};
+
+use crate::{lifecycle::encode_new, tenant::Tenant};
+
+const NAMESPACE: &str = "default";
+const NAME: &str = "kubernetes";
+/// The port that pods would be listening at, if nobody has said where the server is.
+const USUAL_PORT: u16 = 6443;
+
+/// The port that the Service leads to.
+pub(crate) fn target_port(tenant: &Tenant) -> u16 {
+    tenant.options().advertise_address.map_or(USUAL_PORT, |address| address.port())
+}
+
+/// Makes all three lead to this server. Several servers over one store replace each other: the last one to open a tenant is
+/// shown.
+pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Status> {
+    let Some(address) = tenant.options().advertise_address else { return Ok(()) };
+    let port = address.port();
+    let service = |object: &mut Value| {
+        if let Some(first) = object["spec"]["ports"].get_mut(0) {
+            first["targetPort"] = port.into();
+        }
+    };
+    put(tenant, ("", "v1", "services"), None, &service).await?;
+    let (endpoints, slice) = objects(address);
+    let set = |from: &Value, fields: &[&str], to: &mut Value| {
+        for field in fields {
+            to[*field] = from[*field].clone();
+        }
+    };
+    let as_endpoints = |object: &mut Value| set(&endpoints, &["subsets"], object);
+    put(tenant, ("", "v1", "endpoints"), Some(&endpoints), &as_endpoints).await?;
+    let as_slice = |object: &mut Value| set(&slice, &["addressType", "endpoints", "ports"], object);
+    put(tenant, ("discovery.k8s.io", "v1", "endpointslices"), Some(&slice), &as_slice).await
+}
+
+/// The Endpoints and the EndpointSlice of an address.
+fn objects(address: SocketAddr) -> (Value, Value) {
+    let (ip, kind) = (address.ip().to_string(), if address.is_ipv6() { "IPv6" } else { "IPv4" });
+    let ports = json!([{"name": "https", "port": address.port(), "protocol": "TCP"}]);
+    let metadata =
+        |label: &str, value: &str| json!({"name": NAME, "namespace": NAMESPACE, "labels": {label: value}});
+    let endpoints = json!({
+        "metadata": metadata("endpointslice.kubernetes.io/skip-mirror", "true"),
+        "subsets": [{"addresses": [{"ip": ip}], "ports": ports}],
+    });
+    let slice = json!({
+        "metadata": metadata("kubernetes.io/service-name", NAME),
+        "addressType": kind,
+        "endpoints": [{"addresses": [ip], "conditions": {"ready": true}}],
+        "ports": ports,
+    });
+    (endpoints, slice)
+}
+
+/// Changes an object, or creates it as `new`. Not by the way of everybody's requests: those may not name addresses of this
+/// machine alone, and that is where a server may well be.
+async fn put(
+    tenant: &Arc<Tenant>,
+    (group, version, plural): (&str, &str, &str),
+    new: Option<&Value>,
+    change: &(dyn Fn(&mut Value) + Sync),
+) -> Result<(), Status> {
+    let Some(resource) = tenant.shared.catalog.find(group, version, plural) else {
+        return Err(Status::internal(format!("{plural} are not in the table of kinds")));
+    };
+    let key = tenant.key(&resource, NAMESPACE, NAME);
+    loop {
+        let written = match (tenant.get(&key).await?, new) {
+            (Some(stored), _) => {
+                let old = resource.read(&stored).map_err(|why| resource.unreadable(NAME, &why))?;
+                let mut object = old.clone();
+                change(&mut object);
+                resource.finish(&mut object);
+                if object == old {
+                    return Ok(());
+                }
+                tenant.update(key.clone(), resource.encode(&object)?, stored.revision).await
+            }
+            (None, Some(new)) => {
+                let value = encode_new(tenant, &resource, new.clone())?;
+                tenant.txn(Txn::new().put(key.clone(), value, Precondition::Absent)).await
+            }
+            (None, None) => return Ok(()),
+        };
+        match written {
+            Ok(_) => return Ok(()),
+            Err(Error::Conflict(_)) => {}
+            Err(error) => return Err(tenant.refusal(&error)),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! How many objects of each resource a tenant has, for metrics.
+//!
+//! They are counted when somebody first asks, and from then on by following the store, so that asking again costs next to
+//! nothing. When nobody has asked for a while, it ends.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use k1s_env::{Env, Instant};
+use k1s_object::Status;
+use k1s_store::{Range, RequestProgress, Revision, Store, WatchItem, WatchRequest};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cache::PATIENCE,
+    errors,
+    metadata::split_key,
+    registry::Page,
+    tenant::{self, Tenant},
+};
+
+/// When nobody has asked for so long, nothing is counted any more.
+const UNUSED: Duration = Duration::from_secs(10 * 60);
+
+/// The counts of a tenant, if somebody asks for them.
+#[derive(Default)]
+pub(crate) struct Counts(Mutex<Option<Arc<Counter>>>);
+
+struct Counter {
+    env: Env,
+    store: Arc<dyn Store>,
+    prefix: String,
+    /// By resource: `pods`, `deployments.apps`.
+    counts: Mutex<BTreeMap<String, usize>>,
+    /// The revision they are of; 0 before all was counted once.
+    reached: watch::Sender<u64>,
+    progress: Mutex<Option<Arc<dyn RequestProgress>>>,
+    asked: Mutex<Instant>,
+    ended: AtomicBool,
+}
+
+impl Counts {
+    /// How many objects there are now.
+    pub(crate) async fn now(&self, tenant: &Tenant) -> Result<Vec<(String, usize)>, Status> {
+        let revision = tenant.revision().await?;
+        let counter = self.counter(tenant);
+        let mut reached = counter.reached.subscribe();
+        let wait = async {
+            while *reached.borrow_and_update() < revision.get() {
+                if let Some(progress) = counter.progress.lock().clone() {
+                    progress.request_progress();
+                }
+                if counter.ended.load(Ordering::Acquire) || reached.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = counter.env.timeout(PATIENCE, wait).await;
+        if *counter.reached.borrow() == 0 {
+            return Err(errors::store(&k1s_store::Error::unavailable(
+                "objects could not be counted in time",
+            )));
+        }
+        Ok(counter.counts.lock().iter().map(|(name, count)| (name.clone(), *count)).collect())
+    }
+
+    fn counter(&self, tenant: &Tenant) -> Arc<Counter> {
+        let mut current = self.0.lock();
+        if let Some(counter) = current.as_ref().filter(|counter| !counter.ended.load(Ordering::Acquire)) {
+            *counter.asked.lock() = tenant.env().now();
+            return counter.clone();
+        }
+        let counter = Arc::new(Counter {
+            env: tenant.env().clone(),
+            store: tenant.store().clone(),
+            prefix: tenant::prefix(&tenant.name),
+            counts: Mutex::default(),
+            reached: watch::Sender::new(0),
+            progress: Mutex::default(),
+            asked: Mutex::new(tenant.env().now()),
+            ended: AtomicBool::new(false),
+        });
+        drop(tenant.env().spawn("object counts", counter.clone().follow(tenant.stop.clone())));
+        *current = Some(counter.clone());
+        counter
+    }
+}
+
+impl Counter {
+    async fn follow(self: Arc<Self>, stop: CancellationToken) {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.unused() => {}
+            counted = self.count() => {
+                if let Err(error) = counted {
+                    tracing::debug!(prefix = self.prefix, %error, "objects are counted anew when somebody asks");
+                }
+            }
+        }
+        self.ended.store(true, Ordering::Release);
+        // Wakes up who waits.
+        self.reached.send_modify(|_| ());
+    }
+
+    /// Comes back when nobody has asked for long.
+    async fn unused(&self) {
+        loop {
+            let until = *self.asked.lock() + UNUSED;
+            if self.env.now() >= until {
+                return;
+            }
+            self.env.sleep_until(until).await;
+        }
+    }
+
+    async fn count(&self) -> k1s_store::Result<()> {
+        let mut range = Range::prefix(self.prefix.clone());
+        let mut size = Page::default();
+        let revision = loop {
+            let page = self.store.range(range.clone().limit(size.entries())).await?;
+            size.adapt(&page.entries);
+            for entry in &page.entries {
+                self.add(&entry.key);
+            }
+            match page.entries.last() {
+                Some(last) if page.more => {
+                    range = range.start([&*last.key, b"\0"].concat()).at(page.revision)
+                }
+                _ => break page.revision,
+            }
+        };
+        let request = WatchRequest::prefix(self.prefix.clone()).after(revision);
+        let mut watch = self.store.watch(request).await?;
+        *self.progress.lock() = Some(watch.progress_handle());
+        self.reach(revision);
+        while let Some(item) = watch.next().await {
+            match item? {
+                WatchItem::Progress(revision) => self.reach(revision),
+                WatchItem::Change(change) => {
+                    for event in change.events() {
+                        match event.value {
+                            Some(_) if event.created => self.add(&event.key),
+                            Some(_) => {}
+                            None => self.remove(&event.key),
+                        }
+                    }
+                    self.reach(change.revision());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn reach(&self, revision: Revision) {
+        self.reached.send_replace(revision.get());
+    }
+
+    fn add(&self, key: &[u8]) {
+        if let Some(name) = self.name(key) {
+            *self.counts.lock().entry(name).or_default() += 1;
+        }
+    }
+
+    fn remove(&self, key: &[u8]) {
+        let Some(name) = self.name(key) else { return };
+        let mut counts = self.counts.lock();
+        if let Some(count) = counts.get_mut(&name) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&name);
+            }
+        }
+    }
+
+    /// The resource of a key; nothing, if it is the server's own.
+    fn name(&self, key: &[u8]) -> Option<String> {
+        let key = split_key(key, &self.prefix)?;
+        Some(if key.group.is_empty() {
+            key.plural.to_owned()
+        } else {
+            format!("{}.{}", key.plural, key.group)
+        })
+    }
+}

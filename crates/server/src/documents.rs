@@ -1,0 +1,250 @@
+//! Documents that are made once and sent often: OpenAPI and discovery.
+//!
+//! A document is known by what it is made of, so tenants with the same definitions share it, and a changed definition needs no
+//! cleaning up. So many bytes are kept of those that were used last; of others only their hashes are known, which is all
+//! that a client needs who has the document already.
+
+use std::{collections::HashMap, fmt::Write as _, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, header};
+use k1s_object::Status;
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
+
+use crate::{body::Body, respond, tenant::Tenant};
+
+/// What something is made of, as a hash.
+pub(crate) type Fingerprint = [u8; 32];
+
+/// What a document is, and what it is made of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    /// The definitions in it; zeros for the built-in kinds alone.
+    pub(crate) of: Fingerprint,
+    /// Its path and encoding.
+    pub(crate) name: String,
+}
+
+/// A document as it is sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Document {
+    /// The hash of its bytes.
+    pub(crate) hash: Arc<str>,
+    pub(crate) body: Bytes,
+}
+
+struct Entry {
+    hash: Arc<str>,
+    body: Option<Bytes>,
+    /// When it was last used, by the order of uses.
+    used: u64,
+}
+
+#[derive(Default)]
+struct Kept {
+    entries: HashMap<Key, Entry>,
+    /// Bytes of all bodies.
+    bytes: usize,
+    uses: u64,
+}
+
+/// The documents of a server.
+pub(crate) struct Documents {
+    kept: Mutex<Kept>,
+    /// Documents are built one at a time.
+    builder: Arc<Semaphore>,
+    /// How many were built.
+    built: std::sync::atomic::AtomicU64,
+}
+
+/// Bytes of documents that are kept. The newest one is kept whatever its size.
+const MAX_BYTES: usize = 32 << 20;
+
+/// Documents whose hashes are kept.
+const MAX_ENTRIES: usize = 16 << 10;
+
+impl Default for Documents {
+    fn default() -> Documents {
+        Documents { kept: Mutex::default(), builder: Arc::new(Semaphore::new(1)), built: 0.into() }
+    }
+}
+
+impl Documents {
+    /// A document that is kept.
+    pub(crate) fn find(&self, key: &Key) -> Option<Document> {
+        let mut kept = self.kept.lock();
+        kept.uses += 1;
+        let uses = kept.uses;
+        let entry = kept.entries.get_mut(key)?;
+        entry.used = uses;
+        Some(Document { hash: entry.hash.clone(), body: entry.body.clone()? })
+    }
+
+    /// The hash of a document that was built before.
+    pub(crate) fn hash(&self, key: &Key) -> Option<Arc<str>> {
+        let mut kept = self.kept.lock();
+        kept.uses += 1;
+        let uses = kept.uses;
+        let entry = kept.entries.get_mut(key)?;
+        entry.used = uses;
+        Some(entry.hash.clone())
+    }
+
+    /// Keeps a document.
+    pub(crate) fn keep(&self, key: Key, body: Bytes) -> Document {
+        let hash = hash(&body);
+        self.kept.lock().insert(key, hash.clone(), Some(body.clone()));
+        Document { hash, body }
+    }
+
+    /// Keeps the hash of a document alone.
+    pub(crate) fn keep_hash(&self, key: Key, body: &[u8]) -> Arc<str> {
+        let hash = hash(body);
+        self.kept.lock().insert(key, hash.clone(), None);
+        hash
+    }
+
+    /// How many documents were built by [`built`] so far.
+    pub(crate) fn built(&self) -> u64 {
+        self.built.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+impl Kept {
+    fn insert(&mut self, key: Key, hash: Arc<str>, body: Option<Bytes>) {
+        self.uses += 1;
+        self.bytes += body.as_ref().map_or(0, Bytes::len);
+        let entry = Entry { hash, body, used: self.uses };
+        if let Some(old) = self.entries.insert(key, entry) {
+            self.bytes -= old.body.map_or(0, |body| body.len());
+        }
+        while self.bytes > MAX_BYTES {
+            let with_body =
+                self.entries.values_mut().filter(|entry| entry.body.is_some() && entry.used < self.uses);
+            let Some(oldest) = with_body.min_by_key(|entry| entry.used) else { break };
+            self.bytes -= oldest.body.take().map_or(0, |body| body.len());
+        }
+        if self.entries.len() > MAX_ENTRIES {
+            // Half of them at once: each round looks at all.
+            let mut uses: Vec<u64> = self.entries.values().map(|entry| entry.used).collect();
+            let (_, middle, _) = uses.select_nth_unstable(MAX_ENTRIES / 2);
+            let middle = *middle;
+            self.entries.retain(|_, entry| entry.used >= middle);
+            self.bytes = self.entries.values().filter_map(|entry| entry.body.as_ref()).map(Bytes::len).sum();
+        }
+    }
+}
+
+/// A document of a tenant, which is built if it is not kept: off the tasks of requests, one at a time, and for one request of
+/// each tenant. A build that has begun comes to its end, whether its client waits or not.
+pub(crate) async fn built(
+    tenant: &Arc<Tenant>,
+    key: Key,
+    build: impl FnOnce() -> Vec<u8> + Send + 'static,
+) -> Result<Document, Status> {
+    let shared = tenant.shared.clone();
+    if let Some(document) = shared.documents.find(&key) {
+        return Ok(document);
+    }
+    let turn = tenant.building.clone().lock_owned().await;
+    let permit = shared.documents.builder.clone().acquire_owned().await.map_err(Status::internal)?;
+    // Somebody else may have waited for the same.
+    if let Some(document) = shared.documents.find(&key) {
+        return Ok(document);
+    }
+    let env = shared.env.clone();
+    let building = env.spawn_blocking("build a document", move || {
+        let document = shared.documents.keep(key, build().into());
+        shared.documents.built.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        drop((permit, turn));
+        document
+    });
+    building.await.map_err(Status::internal)
+}
+
+fn hash(body: &[u8]) -> Arc<str> {
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(body) {
+        let _ = write!(text, "{byte:02X}");
+    }
+    text.into()
+}
+
+/// The answer to a request for a document: 304 without it, if the client has it already.
+pub(crate) fn respond(
+    document: &Document,
+    content_type: &'static str,
+    headers: &HeaderMap,
+) -> Response<Body> {
+    let tag = format!("\"{}\"", document.hash);
+    let mut response = match is_known(headers, &tag) {
+        true => respond::bytes(304, content_type, Body::empty()),
+        false => respond::bytes(200, content_type, document.body.clone()),
+    };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
+    response
+}
+
+/// Whether a client says that it has the document with this tag.
+fn is_known(headers: &HeaderMap, tag: &str) -> bool {
+    headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: usize) -> Key {
+        Key { of: [0; 32], name: number.to_string() }
+    }
+
+    #[test]
+    fn what_was_used_last_is_kept_and_of_the_rest_its_hash() {
+        let documents = Documents::default();
+        let body = Bytes::from(vec![7; MAX_BYTES / 4]);
+        for number in 0..4 {
+            documents.keep(key(number), body.clone());
+        }
+        assert!(documents.find(&key(0)).is_some());
+        documents.keep(key(4), body.clone());
+        assert!(documents.find(&key(1)).is_none() && documents.find(&key(0)).is_some());
+        assert_eq!(documents.hash(&key(1)), Some(hash(&body)));
+        // One that is too large stays until the next.
+        documents.keep(key(5), vec![1; 2 * MAX_BYTES].into());
+        assert!(documents.find(&key(5)).is_some() && documents.find(&key(0)).is_none());
+        documents.keep(key(6), "small".into());
+        assert!(documents.find(&key(5)).is_none() && documents.find(&key(6)).is_some());
+        assert_eq!(documents.kept.lock().bytes, 5);
+    }
+
+    #[test]
+    fn there_is_a_bound_on_names() {
+        let documents = Documents::default();
+        for number in 0..3 * MAX_ENTRIES {
+            documents.keep(key(number), "x".into());
+        }
+        let kept = documents.kept.lock();
+        assert!(kept.entries.len() <= MAX_ENTRIES && kept.entries.len() == kept.bytes);
+    }
+
+    #[test]
+    fn a_tag_is_found_among_others() {
+        let known = |value: &'static str| {
+            let headers = HeaderMap::from_iter([(header::IF_NONE_MATCH, HeaderValue::from_static(value))]);
+            is_known(&headers, "\"A\"")
+        };
+        assert!(known("\"A\"") && known("\"B\", W/\"A\"") && known("*"));
+        assert!(!known("\"B\"") && !known("A") && !known(""));
+    }
+}

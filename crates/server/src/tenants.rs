@@ -1,0 +1,203 @@
+//! `/k1s/v1/tenants`: the tenants of the store, for those who may know of them.
+//!
+//! This is not Kubernetes' API, but it speaks like one. A tenant comes into being by POST, and goes with everything in it by
+//! DELETE. By its path alone, `/clusters/{name}`, one comes into being only where `ServerOptions::create_tenants` says so, by a
+//! write of somebody who may create tenants; reading never makes one.
+
+use std::sync::Arc;
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use http::{Method, Response};
+use k1s_object::{FieldError, Status};
+use serde_json::{Value, json};
+
+use crate::{
+    auth::{Attributes, Target},
+    body::Body,
+    catalog::Catalog,
+    registry::{Absent, Found, Mark, Registry, check_name},
+    request::{Path, Query},
+    respond,
+    tenant::{Shared, not_found},
+};
+
+const PATH: &str = "/k1s/v1/tenants";
+const GROUP: &str = "k1s.dev";
+const API_VERSION: &str = "k1s.dev/v1";
+
+/// Tenants in one answer, if the client does not say how many.
+const PAGE: usize = 500;
+
+/// The name in a path to a tenant, empty in the path to all of them.
+pub(crate) fn parse(path: &str) -> Option<&str> {
+    let rest = path.strip_prefix(PATH)?;
+    match rest.strip_prefix('/') {
+        None => rest.is_empty().then_some(""),
+        Some(name) => (!name.contains('/')).then_some(name),
+    }
+}
+
+/// What somebody wants to do with a tenant.
+pub(crate) fn wanted<'a>(verb: &'a str, name: &'a str) -> Attributes<'a> {
+    let target = Target::Resource { group: GROUP, resource: "tenants", subresource: "", namespace: "", name };
+    Attributes { verb, target }
+}
+
+/// The verb of a request to this API.
+pub(crate) fn verb(method: &Method, name: &str) -> &'static str {
+    match *method {
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE if name.is_empty() => "deletecollection",
+        Method::DELETE => "delete",
+        _ if name.is_empty() => "list",
+        _ => "get",
+    }
+}
+
+/// Whether a request in a tenant that is not there may bring it into being: if it stores an object. Reviews and dry runs
+/// store nothing.
+pub(crate) fn stores(method: &Method, path: &Path, query: &Query, catalog: &Catalog) -> bool {
+    let Path::Resource(path) = path else { return false };
+    let found = catalog.find(&path.group, &path.version, &path.resource);
+    matches!(*method, Method::POST | Method::PUT | Method::PATCH)
+        && found.is_none_or(|resource| resource.verbs != ["create"])
+        && query.find("dryRun").is_none()
+}
+
+/// 405: `DELETE /clusters/{name}` is not how a tenant is deleted, nor made by another method.
+pub(crate) fn not_here(name: &str) -> Status {
+    let mut status = Status::method_not_allowed();
+    status
+        .message
+        .push_str(&format!("; a tenant is created by POST {PATH} and deleted by DELETE {PATH}/{name}"));
+    status
+}
+
+/// Answers a request; `name` is of its path.
+pub(crate) async fn handle(
+    registry: &Arc<Registry>,
+    shared: &Arc<Shared>,
+    method: &Method,
+    name: &str,
+    query: &Query,
+    body: &Bytes,
+) -> Result<Response<Body>, Status> {
+    match (method, name.is_empty()) {
+        (&Method::GET | &Method::HEAD, true) => list(registry, query).await,
+        (&Method::POST, true) => create(registry, query, body).await,
+        (&Method::GET | &Method::HEAD, false) => match find(registry, name).await? {
+            Some(found) => Ok(respond::json(200, &tenant(&found, true))),
+            None => Err(not_found(name)),
+        },
+        (&Method::DELETE, false) => delete(registry, shared, name).await,
+        _ => Err(Status::method_not_allowed()),
+    }
+}
+
+/// What the store says of a tenant; there is none of a name that no tenant can have.
+async fn find(registry: &Registry, name: &str) -> Result<Option<Found>, Status> {
+    if check_name(name).is_err() {
+        return Ok(None);
+    }
+    registry.get(name).await
+}
+
+fn tenant(found: &Found, alone: bool) -> Value {
+    let Found { name, mark: Mark { phase, uid, created }, revision } = found;
+    let mut metadata = json!({ "name": name });
+    for (field, value) in [("uid", uid), ("creationTimestamp", created)] {
+        if !value.is_empty() {
+            metadata[field] = value.as_str().into();
+        }
+    }
+    metadata["resourceVersion"] = revision.to_string().into();
+    let rest = json!({"metadata": metadata, "status": {"phase": phase}});
+    if !alone {
+        return rest;
+    }
+    json!({"kind": "Tenant", "apiVersion": API_VERSION, "metadata": rest["metadata"], "status": rest["status"]})
+}
+
+async fn list(registry: &Registry, query: &Query) -> Result<Response<Body>, Status> {
+    let limit = match query.number("limit")? {
+        Some(limit) if limit > 0 => usize::try_from(limit).unwrap_or(PAGE).min(PAGE),
+        _ => PAGE,
+    };
+    let start = match query.get("continue") {
+        "" => None,
+        token => {
+            let wrong = |_| Status::bad_request("continue key is not valid: it was not made by this server");
+            Some(Bytes::from(URL_SAFE_NO_PAD.decode(token).map_err(wrong)?))
+        }
+    };
+    let (found, revision, next) = registry.list(start, limit).await?;
+    let mut metadata = json!({"resourceVersion": revision.to_string()});
+    if let Some(next) = next {
+        metadata["continue"] = URL_SAFE_NO_PAD.encode(next).into();
+    }
+    let items: Vec<Value> = found.iter().map(|found| tenant(found, false)).collect();
+    let list = json!({"kind": "TenantList", "apiVersion": API_VERSION, "metadata": metadata, "items": items});
+    Ok(respond::json(200, &list))
+}
+
+async fn create(registry: &Registry, query: &Query, body: &Bytes) -> Result<Response<Body>, Status> {
+    if query.find("dryRun").is_some() {
+        return Err(Status::bad_request("dryRun: tenants have no dry run"));
+    }
+    let sent: Value = serde_json::from_slice(body)
+        .map_err(|error| Status::bad_request(format!("the body is not a Tenant in JSON: {error}")))?;
+    for (field, expected) in [("kind", "Tenant"), ("apiVersion", API_VERSION)] {
+        match &sent[field] {
+            Value::Null => {}
+            Value::String(text) if text == expected => {}
+            other => {
+                return Err(Status::bad_request(format!("{field}: {other} is not {expected:?}")));
+            }
+        }
+    }
+    let name = sent["metadata"]["name"].as_str().unwrap_or_default();
+    let field = "metadata.name";
+    let errors: Vec<FieldError> = match name {
+        "" => vec![FieldError::required(field, "name is required")],
+        name => k1s_object::names::is_dns1123_label(name)
+            .into_iter()
+            .map(|why| FieldError::invalid(field, name, why))
+            .collect(),
+    };
+    if !errors.is_empty() {
+        return Err(Status::invalid(GROUP, "Tenant", name, &errors));
+    }
+    let (_, made) = registry.make(name, Absent::IsMade).await?;
+    match registry.get(name).await? {
+        _ if !made => Err(Status::already_exists(GROUP, "tenants", name)),
+        Some(found) => Ok(respond::json(201, &tenant(&found, true))),
+        None => Err(not_found(name)),
+    }
+}
+
+async fn delete(
+    registry: &Arc<Registry>,
+    shared: &Arc<Shared>,
+    name: &str,
+) -> Result<Response<Body>, Status> {
+    if *name == *shared.options.default_tenant {
+        return Err(Status::forbidden(GROUP, "tenants", name, "the default tenant may not be deleted"));
+    }
+    check_name(name).map_err(|_| not_found(name))?;
+    // Once begun it goes on to its end, whether the client waits or not.
+    let deletion = {
+        let (registry, name) = (registry.clone(), name.to_owned());
+        async move { registry.delete(&name).await }
+    };
+    let deleted = shared.env.spawn(format!("delete tenant {name}"), deletion).await;
+    let Some(mark) = deleted.map_err(Status::internal)?? else { return Err(not_found(name)) };
+    let mut details = json!({"name": name, "group": GROUP, "kind": "tenants"});
+    if !mark.uid.is_empty() {
+        details["uid"] = mark.uid.into();
+    }
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+    Ok(respond::json(200, &status))
+}

@@ -1,0 +1,133 @@
+//! A store that counts what is read, and can be made slow or broken.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use k1s_env::Env;
+use k1s_store::{
+    Error, GetResult, MemoryStore, Range, RangeResult, Result, Revision, Stats, Store, Txn, Watch,
+    WatchRequest,
+};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+/// See above.
+pub(crate) struct Spy {
+    inner: MemoryStore,
+    gets: Mutex<Vec<Bytes>>,
+    ranges: Mutex<Vec<Bytes>>,
+    revisions: AtomicUsize,
+    /// Reads of keys with this prefix wait until it is taken away; `revision` does for an empty one.
+    held: watch::Sender<Option<&'static str>>,
+    waiting: AtomicUsize,
+    /// So many transactions go through yet.
+    txns: Mutex<Option<usize>>,
+}
+
+impl Spy {
+    pub(crate) fn new() -> Arc<Spy> {
+        Arc::new(Spy {
+            inner: MemoryStore::default(),
+            gets: Mutex::default(),
+            ranges: Mutex::default(),
+            revisions: AtomicUsize::new(0),
+            held: watch::Sender::new(None),
+            waiting: AtomicUsize::new(0),
+            txns: Mutex::new(None),
+        })
+    }
+
+    /// The keys that were read one by one since this was last asked.
+    pub(crate) fn take_gets(&self) -> Vec<Bytes> {
+        std::mem::take(&mut *self.gets.lock())
+    }
+
+    /// How often keys of exactly this prefix were read.
+    pub(crate) fn ranges(&self, prefix: &str) -> usize {
+        self.ranges.lock().iter().filter(|one| **one == prefix).count()
+    }
+
+    pub(crate) fn revisions(&self) -> usize {
+        self.revisions.load(Ordering::SeqCst)
+    }
+
+    /// Holds reads of keys with a prefix, or lets all go.
+    pub(crate) fn hold(&self, prefix: Option<&'static str>) {
+        self.held.send_replace(prefix);
+    }
+
+    /// The reads that are held now.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::SeqCst)
+    }
+
+    /// Lets so many transactions through, or all.
+    pub(crate) fn let_through(&self, txns: Option<usize>) {
+        *self.txns.lock() = txns;
+    }
+
+    async fn wait(&self, key: &[u8]) {
+        // Others come along: a store in memory never waits.
+        Env::system().yield_now().await;
+        let mut held = self.held.subscribe();
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let free = |held: &Option<&str>| match held {
+            None => true,
+            Some("") => !key.is_empty(),
+            Some(prefix) => !key.starts_with(prefix.as_bytes()),
+        };
+        held.wait_for(free).await.unwrap();
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Store for Spy {
+    async fn revision(&self) -> Result<Revision> {
+        self.revisions.fetch_add(1, Ordering::SeqCst);
+        self.wait(b"").await;
+        self.inner.revision().await
+    }
+
+    async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
+        self.gets.lock().push(Bytes::copy_from_slice(key));
+        self.wait(key).await;
+        self.inner.get(key, at).await
+    }
+
+    async fn range(&self, range: Range) -> Result<RangeResult> {
+        self.ranges.lock().push(range.prefix.clone());
+        self.inner.range(range).await
+    }
+
+    async fn txn(&self, txn: Txn) -> Result<Revision> {
+        Env::system().yield_now().await;
+        if let Some(left) = &mut *self.txns.lock() {
+            if *left == 0 {
+                return Err(Error::unavailable("the spy lets nothing through"));
+            }
+            *left -= 1;
+        }
+        self.inner.txn(txn).await
+    }
+
+    async fn watch(&self, request: WatchRequest) -> Result<Watch> {
+        self.inner.watch(request).await
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<()> {
+        self.inner.compact(revision).await
+    }
+
+    async fn stats(&self) -> Result<Stats> {
+        self.inner.stats().await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.inner.close().await
+    }
+}

@@ -1,0 +1,388 @@
+//! Connections that are silent, slow, too many, or not read from.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http::{Request, Version};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use k1s_env::{Env, Task};
+use k1s_server::{ApiServer, Listener, ServerOptions, TlsFiles, User};
+use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject as _};
+use serde_json::json;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::common::{self, HANG};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+/// Long enough for a request, short enough to be waited for.
+const SHORT: Duration = Duration::from_millis(150);
+
+struct Served {
+    env: Env,
+    server: ApiServer,
+    address: SocketAddr,
+    task: Task<std::io::Result<()>>,
+}
+
+/// A server that listens, and knows `admin` and, who may do nothing special, `mallory`.
+async fn served(tls: Option<&TlsFiles>, change: impl FnOnce(&mut ServerOptions)) -> Served {
+    let env = Env::system();
+    let mut options = ServerOptions::default();
+    options.tokens.insert("admin", User::admin());
+    options.tokens.insert("mallory", User::new("mallory", &[]));
+    change(&mut options);
+    let store = Arc::new(k1s_store::MemoryStore::default());
+    let server = ApiServer::new(env.clone(), store, options).await.unwrap();
+    let local = ([127, 0, 0, 1], 0).into();
+    let listener = match tls {
+        Some(files) => Listener::https(local, files).await.unwrap(),
+        None => Listener::http(local).await.unwrap(),
+    };
+    let address = listener.address().unwrap();
+    let task = env.spawn("server", k1s_server::serve(server.clone(), listener));
+    Served { env, server, address, task }
+}
+
+impl Served {
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// A connection over which these bytes were sent.
+    async fn say(&self, bytes: impl AsRef<[u8]>) -> TcpStream {
+        let mut stream = self.connect().await;
+        stream.write_all(bytes.as_ref()).await.unwrap();
+        stream
+    }
+
+    /// Sends a request over a connection of its own; the status and the whole answer.
+    async fn ask(&self, request: impl AsRef<[u8]>) -> (u16, String) {
+        let mut stream = self.say(request).await;
+        self.answer(&mut stream).await
+    }
+
+    /// Reads an answer.
+    async fn answer(&self, stream: &mut (impl AsyncRead + Unpin)) -> (u16, String) {
+        let read = async {
+            let mut text = Vec::new();
+            loop {
+                let mut buffer = [0; 4096];
+                let count = stream.read(&mut buffer).await.unwrap_or(0);
+                text.extend_from_slice(&buffer[..count]);
+                let seen = String::from_utf8_lossy(&text).into_owned();
+                let whole = seen.split_once("\r\n\r\n").is_some_and(|(head, body)| {
+                    let length = head.lines().find_map(|line| {
+                        line.to_lowercase().strip_prefix("content-length: ").map(str::to_owned)
+                    });
+                    length.is_some_and(|length| body.len() >= length.parse::<usize>().unwrap())
+                });
+                if count == 0 || whole {
+                    return seen;
+                }
+            }
+        };
+        let text = self.env.timeout(HANG, read).await.expect("there is no answer");
+        let status = text.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
+        (status, text)
+    }
+
+    /// Waits until the server has closed a connection.
+    async fn closed(&self, stream: &mut (impl AsyncRead + Unpin), what: &str) {
+        let mut rest = Vec::new();
+        let read = self.env.timeout(HANG, stream.read_to_end(&mut rest)).await;
+        assert!(read.is_ok(), "{what} is never closed");
+    }
+
+    async fn connections_ended(&self) {
+        common::eventually("the connections have ended", || async {
+            !self.env.tasks().iter().any(|task| task.name == "connection")
+        })
+        .await;
+    }
+
+    async fn stop(self) {
+        self.server.shutdown();
+        self.env.timeout(HANG, self.task).await.unwrap().unwrap().unwrap();
+    }
+}
+
+fn get(path: &str, token: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\r\n")
+}
+
+/// The head of a POST, and the body's first bytes.
+fn post(path: &str, token: &str, length: usize, body: &str) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    )
+}
+
+async fn shake_hands(address: SocketAddr, files: &TlsFiles) -> tokio_rustls::client::TlsStream<TcpStream> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(files.authority.as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    let stream = TcpStream::connect(address).await.unwrap();
+    connector.connect(ServerName::try_from("localhost").unwrap(), stream).await.unwrap()
+}
+
+#[tokio::test]
+async fn silent_connections_are_closed() {
+    let short = |options: &mut ServerOptions| options.connections.head_timeout = SHORT;
+    let server = served(None, short).await;
+    for begun in ["", "PRI * HTTP/2.0\r\n", "GET /healthz HT", "GET /healthz HTTP/1.1\r\nhost: x\r\n"] {
+        let mut stream = server.say(begun).await;
+        server.closed(&mut stream, begun).await;
+    }
+    // HTTP/2 that says hello, and nothing else.
+    let mut hello = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    hello.extend([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    let mut stream = server.say(hello).await;
+    server.closed(&mut stream, "HTTP/2 without a request").await;
+    server.stop().await;
+
+    let files = k1s_server::certificate(&["localhost".into()]).unwrap();
+    let server = served(Some(&files), short).await;
+    let mut silent = server.connect().await;
+    let mut half = server.say([22, 3, 1, 2, 0, 1, 0]).await;
+    let mut shaken = shake_hands(server.address, &files).await;
+    server.closed(&mut silent, "a connection without a handshake").await;
+    server.closed(&mut half, "half a handshake").await;
+    server.closed(&mut shaken, "a handshake and nothing else").await;
+    server.connections_ended().await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_connection_may_be_idle_for_longer_than_a_head_may_take() {
+    let server = served(None, |options| options.connections.head_timeout = SHORT).await;
+    let mut idle = server.say(get("/healthz", "admin")).await;
+    assert_eq!(server.answer(&mut idle).await.0, 200);
+    let mut silent = server.connect().await;
+    server.closed(&mut silent, "a silent connection").await;
+    // The other one was silent for as long.
+    idle.write_all(get("/healthz", "admin").as_bytes()).await.unwrap();
+    assert_eq!(server.answer(&mut idle).await.0, 200);
+    // Once it has begun with a request, it has to end it.
+    idle.write_all(b"GET /healthz HTTP/1.1\r\n").await.unwrap();
+    server.closed(&mut idle, "half a head after a request").await;
+    server.stop().await;
+
+    let server = served(None, |options| options.connections.idle_timeout = SHORT).await;
+    let mut idle = server.say(get("/healthz", "admin")).await;
+    assert_eq!(server.answer(&mut idle).await.0, 200);
+    server.closed(&mut idle, "an idle connection").await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn too_many_connections_close_the_one_that_is_idle_for_longest() {
+    let server = served(None, |options| options.connections.max = 3).await;
+    let watch = format!("{MAPS}?watch=true");
+    let mut watching = server.say(get(&watch, "admin")).await;
+    let mut first = [0; 12];
+    watching.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    // What counts is when they were used last.
+    let (mut newer, mut older) = (server.connect().await, server.connect().await);
+    for stream in [&mut older, &mut newer] {
+        stream.write_all(get("/healthz", "admin").as_bytes()).await.unwrap();
+        assert_eq!(server.answer(stream).await.0, 200);
+    }
+    assert_eq!(server.ask(get("/healthz", "admin")).await.0, 200);
+    server.closed(&mut older, "the oldest idle connection").await;
+    newer.write_all(get("/healthz", "admin").as_bytes()).await.unwrap();
+    assert_eq!(server.answer(&mut newer).await.0, 200);
+    // Where nobody is idle there is no place for more.
+    let full = server.say(get(&watch, "admin")).await;
+    let more = server.say(get(&watch, "admin")).await;
+    common::eventually("all are watches", || async {
+        server
+            .env
+            .tasks()
+            .iter()
+            .find(|task| task.name == "connection")
+            .is_some_and(|task| task.running() == 3)
+    })
+    .await;
+    common::eventually("there is no place", || async { server.ask(get("/healthz", "admin")).await.0 == 0 })
+        .await;
+    drop((watching, full, more, newer));
+    common::eventually("there is one again", || async {
+        server.ask(get("/healthz", "admin")).await.0 == 200
+    })
+    .await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn slow_bodies_take_no_place() {
+    let server = served(None, |options| {
+        options.max_in_flight = 2;
+        options.limits.reserved_in_flight = 0;
+    })
+    .await;
+    let mut slow = Vec::new();
+    for _ in 0..8 {
+        slow.push(server.say(post(REVIEWS, "mallory", 1000, "{")).await);
+    }
+    // They have arrived when one that came after them has.
+    for token in ["admin", "mallory"] {
+        let review = r#"{"spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}"#;
+        let (status, text) = server.ask(post(REVIEWS, token, review.len(), review)).await;
+        assert_eq!(status, 201, "{text}");
+    }
+    assert_eq!(server.ask(get(MAPS, "admin")).await.0, 200);
+    drop(slow);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn bodies_share_a_number_of_bytes_and_administrators_have_some_of_their_own() {
+    let server = served(None, |options| {
+        options.limits.max_body_bytes_in_flight = 100_000;
+        options.limits.reserved_body_bytes = 50_000;
+        options.limits.patience = Duration::from_millis(50);
+    })
+    .await;
+    let half = "x".repeat(60_000);
+    let mut held = server.say(post(REVIEWS, "mallory", 70_000, &half)).await;
+    // The second one does not fit, whichever that is; what it was charged is given back.
+    let mut other = server.say(post(REVIEWS, "mallory", 70_000, &half)).await;
+    let refused = tokio::select! {
+        answer = server.answer(&mut held) => answer,
+        answer = server.answer(&mut other) => answer,
+    };
+    assert_eq!(refused.0, 429, "{}", refused.1);
+    assert!(refused.1.contains("retry-after: 1"), "{}", refused.1);
+    let map = json!({"metadata": {"name": "a"}, "data": {"a": "x".repeat(60_000)}}).to_string();
+    let (status, text) = server.ask(post(MAPS, "admin", map.len(), &map)).await;
+    assert_eq!(status, 201, "{text}");
+    // A length that is too large is refused before anything of it is sent.
+    let (status, text) = server.ask(post(REVIEWS, "mallory", 4 << 20, "")).await;
+    assert_eq!(status, 413, "{text}");
+    // As is a stranger's.
+    assert_eq!(server.ask(post(MAPS, "nobody", 1000, "")).await.0, 401);
+    let anonymous = format!("POST {MAPS} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n");
+    assert_eq!(server.ask(anonymous).await.0, 403);
+    drop((held, other));
+    let review = format!(r#"{{"spec":{{}},"x":"{}"}}"#, "x".repeat(60_000));
+    common::eventually("there is room again", || async {
+        server.ask(post(REVIEWS, "mallory", review.len(), &review)).await.0 != 429
+    })
+    .await;
+    server.stop().await;
+}
+
+/// Config maps that are more together than the kernel buffers.
+async fn fill(server: &Served) {
+    let client = common::client(&server.server.as_user(User::admin()));
+    for number in 0..14 {
+        let map =
+            json!({"metadata": {"name": format!("large-{number}")}, "data": {"a": "x".repeat(1_000_000)}});
+        client.post(MAPS, map).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_stops_reading_is_cut_off() {
+    let server = served(None, |options| options.connections.write_timeout = SHORT).await;
+    fill(&server).await;
+    for path in [MAPS.to_owned(), format!("{MAPS}?watch=true")] {
+        let unread = server.say(get(&path, "admin")).await;
+        server.connections_ended().await;
+        drop(unread);
+    }
+    // HTTP/2 leaves the connection alone, and ends the one answer that nobody takes.
+    let stream = TokioIo::new(server.connect().await);
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake::<_, _, Full<Bytes>>(TokioExecutor::new(), stream)
+            .await
+            .unwrap();
+    drop(server.env.spawn("client", connection));
+    let mut send = async |path: &str| {
+        let request = Request::get(format!("http://{}{path}", server.address));
+        let request = request.header("authorization", "Bearer admin").body(Full::default()).unwrap();
+        sender.send_request(request).await.unwrap()
+    };
+    let list = send(MAPS).await;
+    let watch = send(&format!("{MAPS}?watch=true")).await;
+    let object = send(&format!("{MAPS}/large-1")).await;
+    assert_eq!((list.version(), list.status().as_u16()), (Version::HTTP_2, 200));
+    let after = |mut body: hyper::body::Incoming| {
+        let env = server.env.clone();
+        async move {
+            // What was sent is read when there is nothing more to come.
+            env.sleep(SHORT * 4).await;
+            while let Some(frame) = env.timeout(HANG, body.frame()).await.expect("it is never reset") {
+                frame?;
+            }
+            Ok::<_, hyper::Error>(())
+        }
+    };
+    for unread in [list, watch] {
+        let error = after(unread.into_body()).await.unwrap_err();
+        assert!(format!("{error:?}").contains("CANCEL"), "{error:?}");
+    }
+    drop(object);
+    let read = send("/healthz").await.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(read, "ok");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn heads_are_as_large_as_kubernetes_allows() {
+    let server = served(None, |_| {}).await;
+    let many: String = (0..10_000).map(|number| format!("x-{number}: {number}\r\n")).collect();
+    let large = format!("x-large: {}\r\n", "x".repeat(900_000));
+    for more in [many, large] {
+        let request = get("/healthz", "admin").replace("\r\n\r\n", &format!("\r\n{more}\r\n"));
+        assert_eq!(server.ask(request).await.0, 200);
+    }
+    let stream = TokioIo::new(server.connect().await);
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake::<_, _, Full<Bytes>>(TokioExecutor::new(), stream)
+            .await
+            .unwrap();
+    drop(server.env.spawn("client", connection));
+    let request = Request::get(format!("http://{}/healthz", server.address));
+    let request = request.header("x-large", "x".repeat(900_000)).body(Full::default()).unwrap();
+    assert_eq!(sender.send_request(request).await.unwrap().status(), 200);
+    // More is an answer, too.
+    let request =
+        get("/healthz", "admin").replace("\r\n\r\n", &format!("\r\nx: {}\r\n\r\n", "x".repeat(1_200_000)));
+    assert_eq!(server.ask(request).await.0, 431);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn methods_that_do_not_exist_are_not_allowed() {
+    let server = served(None, |_| {}).await;
+    for path in [
+        MAPS,
+        "/api",
+        "/apis/apps/v1",
+        "/version",
+        "/openapi/v2",
+        "/k1s/v1/metadata",
+        "/api/v1/namespaces/x/pods?watch=true",
+    ] {
+        let request = get(path, "admin").replacen("GET", "FROB", 1);
+        let (status, text) = server.ask(request).await;
+        assert_eq!(status, 405, "{path}: {text}");
+        assert!(text.contains("MethodNotAllowed"), "{text}");
+    }
+    server.stop().await;
+}

@@ -1,0 +1,319 @@
+//! Reading a segment that may be damaged: every record that is whole, and where something else is.
+//!
+//! A record has a checksum of its own, so it can be told whatever became of its neighbours and of the frame that it is in. Where
+//! one is damaged, the next is where the directory says; without a directory, where the next one begins as records do, if
+//! it also ends where something else begins: bytes in a value are not taken for a record.
+
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use k1s_store::Revision;
+
+use super::{
+    MOST_BYTES, directory,
+    format::{self, FRAME, FRAME_HEADER, Found, Header, RECORD, RECORD_HEADER, SEGMENT_HEADER, short},
+    path_of,
+    segment::read_exact_at,
+};
+use crate::record::{Head, Outline, Pointer, Record, Totals, entry_size};
+
+/// Keys are shorter.
+const LONGEST_KEY: usize = 64 << 10;
+
+/// A segment, as far as it can be read.
+pub(crate) struct Scan {
+    pub(crate) id: u64,
+    pub(crate) path: PathBuf,
+    /// `None` if the beginning of the file is damaged.
+    header: Option<Header>,
+    /// In the order of their places, which is that of their pointers.
+    pub(crate) records: Vec<Whole>,
+    /// What its directory lists, if that is whole.
+    pub(crate) listed: Option<Vec<(Bytes, Head)>>,
+    /// Where there should be a record.
+    pub(crate) unread: Vec<Unread>,
+    /// What is wrong with it, in words.
+    pub(crate) problems: Vec<String>,
+}
+
+/// A record that is whole, without its value.
+pub(crate) struct Whole {
+    pub(crate) pointer: Pointer,
+    pub(crate) key: Bytes,
+    pub(crate) head: Head,
+    pub(crate) steps: u32,
+    pub(crate) totals: Totals,
+    /// Where its bytes are in the file.
+    pub(crate) at: usize,
+    pub(crate) len: usize,
+    /// Whether all of its frame is whole.
+    pub(crate) frame_is_whole: bool,
+    /// How many records are before it, where that is known.
+    pub(crate) number: Option<usize>,
+}
+
+impl Whole {
+    fn new(pointer: Pointer, record: &Record, at: usize, len: usize) -> Self {
+        let size = record.value.as_ref().map(|value| entry_size(&record.key, value));
+        Self {
+            pointer,
+            key: Bytes::copy_from_slice(&record.key),
+            head: Head { pointer, size },
+            steps: record.steps,
+            totals: record.totals,
+            at,
+            len,
+            frame_is_whole: false,
+            number: None,
+        }
+    }
+}
+
+/// Bytes that are no record, where there should be one.
+pub(crate) struct Unread {
+    /// What they seem to be.
+    pub(crate) pointer: Option<Pointer>,
+    pub(crate) key: Option<Bytes>,
+    /// Whether it is one record, and not more.
+    pub(crate) is_one: bool,
+}
+
+/// The numbers of the segments in a folder, in order.
+pub(crate) fn ids(folder: &Path) -> io::Result<Vec<u64>> {
+    let mut ids = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let id = name.to_str().and_then(|name| name.strip_suffix(".log")?.parse::<u64>().ok());
+        // They are numbered from 1.
+        ids.extend(id.filter(|id| *id > 0));
+    }
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// A part of a file that the disk cannot read is this large.
+const SECTOR: usize = 4096;
+
+/// All bytes of a file. What the disk cannot read is zeros.
+pub(crate) fn read_all(path: &Path) -> io::Result<Bytes> {
+    let mut file = fs::File::open(path)?;
+    // No segment is longer: what is behind that is no part of it, and would not fit into memory.
+    let len = file.metadata()?.len().min(MOST_BYTES + (64 << 20));
+    let mut bytes = vec![0; len as usize];
+    if file.read_exact(&mut bytes).is_ok() {
+        return Ok(bytes.into());
+    }
+    for (number, part) in (0..).zip(bytes.chunks_mut(SECTOR)) {
+        if read_exact_at(&file, part, number * SECTOR as u64).is_err() {
+            part.fill(0);
+        }
+    }
+    Ok(bytes.into())
+}
+
+impl Scan {
+    /// Reads a segment.
+    pub(crate) fn read(folder: &Path, id: u64) -> io::Result<Self> {
+        let path = path_of(folder, id);
+        let bytes = read_all(&path)?;
+        let header = bytes.first_chunk::<SEGMENT_HEADER>().and_then(Header::decode);
+        let header = header.filter(|header| header.id == id && (1..=id).contains(&header.from));
+        let mut scan = Self {
+            id,
+            path,
+            header,
+            records: Vec::new(),
+            listed: None,
+            unread: Vec::new(),
+            problems: Vec::new(),
+        };
+        if header.is_none() {
+            scan.problem(0, "it does not begin as this segment does");
+        }
+        Reader::new(&bytes, &mut scan).read();
+        Ok(scan)
+    }
+
+    /// The first of the segments that it stands for.
+    pub(crate) fn from(&self) -> Option<u64> {
+        self.header.map(|header| header.from)
+    }
+
+    /// What it was made of, and how far records have been left out of it.
+    pub(crate) fn origin(&self) -> Option<(u64, Revision)> {
+        self.header.map(|header| (header.from, header.cleaned))
+    }
+
+    pub(crate) fn begin(&self) -> Option<Revision> {
+        self.header.map(|header| header.begin)
+    }
+
+    fn problem(&mut self, at: usize, what: &str) {
+        self.problems.push(format!("{}: {what} at byte {at}", self.path.display()));
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a Bytes,
+    scan: &'a mut Scan,
+    /// Where records begin, if the directory is whole, and their pointers.
+    places: Vec<(usize, Pointer)>,
+    /// Where frames end.
+    end: usize,
+    /// Whether `end` is known.
+    has_directory: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a Bytes, scan: &'a mut Scan) -> Self {
+        let mut reader = Self { bytes, scan, places: Vec::new(), end: bytes.len(), has_directory: false };
+        if let Some((end, entries)) = directory::of_segment(bytes) {
+            let mut listed = Vec::new();
+            let read = directory::each(entries, |entry, at| {
+                listed.push((Bytes::copy_from_slice(entry.key), entry.head));
+                reader.places.push((at as usize, entry.head.pointer));
+            });
+            if read.is_some() {
+                reader.has_directory = true;
+                reader.end = end as usize;
+                reader.scan.listed = Some(listed);
+            } else {
+                reader.places.clear();
+            }
+        }
+        reader
+    }
+
+    fn read(&mut self) {
+        let mut at = SEGMENT_HEADER;
+        // Up to here, a frame is whole.
+        let mut whole_until = 0;
+        // Whether what comes next is where the one before says.
+        let mut in_order = true;
+        let mut skipped = false;
+        while at < self.end {
+            let rest = &self.bytes[at..self.end];
+            if rest.starts_with(FRAME) {
+                match format::find_frame(rest) {
+                    Found::Frame { len, .. } => whole_until = at + len,
+                    Found::Damage(reason) => self.scan.problem(at, reason),
+                    Found::Nothing => {}
+                }
+                at += FRAME_HEADER;
+                in_order = true;
+                continue;
+            }
+            let place = self.places.binary_search_by_key(&at, |(place, _)| *place).ok();
+            let listed = place.and_then(|place| self.places.get(place)).map(|(_, pointer)| *pointer);
+            let trusted = in_order || listed.is_some();
+            match self.record(at, listed, trusted) {
+                Some(whole) => {
+                    at = whole.at + whole.len;
+                    in_order = true;
+                    let frame_is_whole = at <= whole_until;
+                    let number =
+                        place.or((!skipped && !self.has_directory).then_some(self.scan.records.len()));
+                    if self.scan.records.last().is_none_or(|last| last.pointer < whole.pointer) {
+                        self.scan.records.push(Whole { frame_is_whole, number, ..whole });
+                    }
+                }
+                None if !self.has_directory && rest.iter().all(|byte| *byte == 0) => break,
+                None => {
+                    if !self.has_directory && directory::begins(rest) {
+                        self.scan.problem(at, "its directory is damaged");
+                        break;
+                    }
+                    if in_order {
+                        self.scan.problem(at, "there is no whole record");
+                    }
+                    skipped = true;
+                    let next;
+                    (next, in_order) = self.skip(at);
+                    at = next;
+                }
+            }
+        }
+    }
+
+    /// The record whose header is at `at`, if it is whole. One that is not `trusted` to be there has to end where something else
+    /// begins.
+    fn record(&self, at: usize, listed: Option<Pointer>, trusted: bool) -> Option<Whole> {
+        let rest = &self.bytes[at..self.end];
+        let header = rest.get(..RECORD_HEADER)?;
+        let said = Pointer::decode(&header[4..4 + Pointer::LEN]);
+        // Whatever became of its header, the checksum tells whether it is this record.
+        let follows = self.scan.records.last().map(|last| last.pointer.next(last.steps));
+        let pointers = [said, listed, follows];
+        let len = short(&header[RECORD_HEADER - 4..])? as usize;
+        let body_at = at + RECORD_HEADER;
+        let lens = std::iter::once(len)
+            .chain(next_begins(&rest[RECORD_HEADER..]).chain([rest.len() - RECORD_HEADER]).take(ENDS_TRIED));
+        for len in lens {
+            let Some(body) = rest.get(RECORD_HEADER..RECORD_HEADER + len) else { continue };
+            let body = self.bytes.slice_ref(body);
+            for pointer in pointers.into_iter().flatten() {
+                if let Some(record) = Record::decode(pointer, &body)
+                    && (trusted || self.is_end(body_at + len))
+                {
+                    return Some(Whole::new(pointer, &record, body_at, len));
+                }
+            }
+        }
+        None
+    }
+
+    /// Whether something that is not a part of a record is at `at`.
+    fn is_end(&self, at: usize) -> bool {
+        let rest = self.bytes.get(at..self.end).unwrap_or_default();
+        rest.starts_with(RECORD) || rest.starts_with(FRAME) || rest.iter().all(|byte| *byte == 0)
+    }
+
+    /// Notes what cannot be read, and finds where to go on; and whether a record must be there.
+    fn skip(&mut self, at: usize) -> (usize, bool) {
+        let rest = &self.bytes[at..self.end];
+        let body_len = rest.get(RECORD_HEADER - 4..RECORD_HEADER).and_then(short).unwrap_or(0) as usize;
+        let said_end = at + RECORD_HEADER + body_len;
+        let begins_well = rest.starts_with(RECORD);
+        let ends_well = said_end < self.end && body_len > 0 && self.is_end(said_end);
+        let next = if self.has_directory {
+            let next = self.places.partition_point(|(place, _)| *place <= at);
+            let place = self.places.get(next).map_or(self.end, |(place, _)| *place);
+            // There may be the beginning of a frame in front of it.
+            let frame = place
+                .checked_sub(FRAME_HEADER)
+                .filter(|frame| *frame > at && self.bytes[*frame..].starts_with(FRAME));
+            (frame.unwrap_or(place), true)
+        } else if begins_well && ends_well {
+            (said_end, true)
+        } else {
+            (next_begins(&rest[1..]).next().map_or(self.end, |next| at + 1 + next), false)
+        };
+        let pointer = rest.get(4..4 + Pointer::LEN).filter(|_| begins_well).and_then(Pointer::decode);
+        let body = rest.get(RECORD_HEADER..next.0 - at).filter(|_| begins_well).unwrap_or_default();
+        let outline = Outline::of(body).filter(|outline| outline.key.len() < LONGEST_KEY);
+        self.scan.unread.push(Unread {
+            pointer,
+            key: outline.map(|outline| Bytes::copy_from_slice(outline.key)),
+            is_one: begins_well && ends_well,
+        });
+        next
+    }
+}
+
+/// A record whose length is damaged ends at one of so many places.
+const ENDS_TRIED: usize = 8;
+
+/// Where records or frames seem to begin.
+fn next_begins(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    let mut records = memchr::memmem::find_iter(bytes, RECORD).peekable();
+    let mut frames = memchr::memmem::find_iter(bytes, FRAME).peekable();
+    std::iter::from_fn(move || match (records.peek(), frames.peek()) {
+        (Some(record), Some(frame)) if record < frame => records.next(),
+        (_, Some(_)) => frames.next(),
+        (_, None) => records.next(),
+    })
+}
