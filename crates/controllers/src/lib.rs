@@ -138,6 +138,12 @@ pub fn add_to_manager(manager: &Manager, options: &ControllersOptions) -> Result
     Ok(())
 }
 
+/// A manager that listens nowhere. What a server warns of is what users wrote, or kinds that are looked at because they are
+/// there: nothing that the log of a control plane should tell.
+fn manager_options() -> ManagerOptions {
+    ManagerOptions { log_warnings: false, ..ManagerOptions::local() }
+}
+
 /// Runs the controllers, with a manager of their own that listens nowhere, until `stop` is cancelled.
 ///
 /// # Errors
@@ -147,7 +153,7 @@ pub async fn run(
     options: ControllersOptions,
     stop: CancellationToken,
 ) -> Result<(), Error> {
-    let manager = Manager::new(connect, ManagerOptions::local())?;
+    let manager = Manager::new(connect, manager_options())?;
     add_to_manager(&manager, &options)?;
     manager.start(stop).await?;
     Ok(())

@@ -10,7 +10,7 @@ use std::{
 };
 
 use k1s_env::{Env, Task};
-use k1s_runtime::{BoxError, Connect, Manager, ManagerOptions, manager::Companion};
+use k1s_runtime::{BoxError, Connect, Manager, manager::Companion};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -324,7 +324,7 @@ async fn follow(
             };
             let Some(client) = client else { return Ok(()) };
             let connected = Connected { client, env: env.clone() };
-            let manager = Manager::new(connected, ManagerOptions::local())?;
+            let manager = Manager::new(connected, crate::manager_options())?;
             add_to_manager(&manager, &options)?;
             news.tell(Companion::Running(manager.clone()));
             Ok(manager.start(stop.clone()).await?)

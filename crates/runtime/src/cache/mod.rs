@@ -256,7 +256,7 @@ impl Cache {
         metrics: &Metrics,
         requests: Option<RestMetrics>,
     ) -> Cache {
-        let telemetry = Arc::new(Telemetry::new(requests, "".into()));
+        let telemetry = Arc::new(Telemetry::new(requests, "".into(), true));
         let mapper = RestMapper::for_client(client.clone(), env.clone(), Arc::clone(&telemetry));
         Cache::assemble(env, client, settings, metrics, telemetry, mapper)
     }

@@ -32,11 +32,20 @@ pub struct ClientOptions {
     pub tracker: Option<WorkTracker>,
     /// How often a request is sent again when the server says that it is too busy and to come back in at most 30 s.
     pub retries: u32,
+    /// Whether warnings of the server are logged, each text once.
+    pub log_warnings: bool,
 }
 
 impl Default for ClientOptions {
     fn default() -> ClientOptions {
-        ClientOptions { env: Env::system(), metrics: None, host: "".into(), tracker: None, retries: 10 }
+        ClientOptions {
+            env: Env::system(),
+            metrics: None,
+            host: "".into(),
+            tracker: None,
+            retries: 10,
+            log_warnings: true,
+        }
     }
 }
 
@@ -93,9 +102,9 @@ impl Client {
     /// A client without a cache.
     #[must_use]
     pub fn new(client: kube::Client, options: ClientOptions) -> Client {
-        let ClientOptions { env, metrics, host, tracker, retries } = options;
+        let ClientOptions { env, metrics, host, tracker, retries, log_warnings } = options;
         let tracked = tracker.map(|tracker| tracker.component("client"));
-        let telemetry = Arc::new(Telemetry::new(metrics, host));
+        let telemetry = Arc::new(Telemetry::new(metrics, host, log_warnings));
         let transport = Arc::new(Transport { client, env, telemetry, tracked, retries });
         let mapper = RestMapper::new(Arc::clone(&transport));
         let shared = Shared { transport, mapper, kinds: RwLock::default() };

@@ -19,16 +19,16 @@ pub(crate) struct Telemetry {
     /// Whether the host was given, or is learned from answers.
     learns: bool,
     host: RwLock<Arc<str>>,
-    /// Warnings that were logged.
-    warned: Mutex<HashSet<String>>,
+    /// Warnings that were logged; `None`: none are.
+    warned: Option<Mutex<HashSet<String>>>,
 }
 
 impl Telemetry {
     /// Without a host, it is the address that answers come from.
-    pub(crate) fn new(metrics: Option<RestMetrics>, host: Arc<str>) -> Telemetry {
+    pub(crate) fn new(metrics: Option<RestMetrics>, host: Arc<str>, log_warnings: bool) -> Telemetry {
         let learns = host.is_empty();
         let host = if learns { "unknown".into() } else { host };
-        Telemetry { metrics, learns, host: RwLock::new(host), warned: Mutex::default() }
+        Telemetry { metrics, learns, host: RwLock::new(host), warned: log_warnings.then(Mutex::default) }
     }
 
     /// A request was answered, or not.
@@ -56,19 +56,25 @@ impl Telemetry {
 
     /// Logs each warning once.
     fn warn(&self, headers: &HeaderMap) {
-        for value in headers.get_all(header::WARNING) {
-            for text in warnings(&String::from_utf8_lossy(value.as_bytes())) {
-                let mut warned = self.warned.lock();
-                if warned.contains(&text) {
-                    continue;
-                }
-                tracing::warn!("{text}");
-                if warned.len() == REMEMBERED {
+        for text in self.new_warnings(headers) {
+            tracing::warn!("{text}");
+        }
+    }
+
+    /// The warnings of an answer that are to be logged.
+    fn new_warnings(&self, headers: &HeaderMap) -> Vec<String> {
+        let Some(warned) = &self.warned else { return Vec::new() };
+        let values = headers.get_all(header::WARNING).iter();
+        let texts = values.flat_map(|value| warnings(&String::from_utf8_lossy(value.as_bytes())));
+        texts
+            .filter(|text| {
+                let mut warned = warned.lock();
+                if warned.len() == REMEMBERED && !warned.contains(text) {
                     warned.clear();
                 }
-                warned.insert(text);
-            }
-        }
+                warned.insert(text.clone())
+            })
+            .collect()
     }
 }
 
@@ -117,6 +123,17 @@ fn warnings(value: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_warning_is_logged_once_or_not_at_all() {
+        let mut headers = HeaderMap::new();
+        headers.append(header::WARNING, r#"299 - "one", 299 - "two", 299 - "one""#.parse().unwrap());
+        headers.append(header::WARNING, r#"299 - "three""#.parse().unwrap());
+        let telemetry = Telemetry::new(None, "".into(), true);
+        assert_eq!(telemetry.new_warnings(&headers), ["one", "two", "three"]);
+        assert!(telemetry.new_warnings(&headers).is_empty());
+        assert!(Telemetry::new(None, "".into(), false).new_warnings(&headers).is_empty());
+    }
 
     #[test]
     fn warnings_are_read_out_of_their_header() {

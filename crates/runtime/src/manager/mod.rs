@@ -214,6 +214,7 @@ impl Manager {
             env: env.clone(),
             metrics: Some(RestMetrics::new(&metrics)),
             tracker: Some(work.clone()),
+            log_warnings: options.log_warnings,
             ..ClientOptions::default()
         };
         let client = Client::new(kube.clone(), client_options);

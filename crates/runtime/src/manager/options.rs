@@ -39,6 +39,8 @@ pub struct ManagerOptions {
     /// Kinds that the manager's client reads from the server, not from the cache: what is read rarely, or is too much to
     /// hold. None by default. Go's `client.CacheOptions.DisableFor`.
     pub uncached: Vec<GroupKind>,
+    /// Whether warnings of the server are logged, each text once; so they are by default.
+    pub log_warnings: bool,
     /// What controllers do that do not say otherwise. Go's `config.Controller`.
     pub controller: ControllerDefaults,
     /// The webhook server; started if a webhook is registered. Port 9443 by default.
@@ -66,6 +68,7 @@ impl Default for ManagerOptions {
             namespaces: None,
             cache: CacheOptions::default(),
             uncached: Vec::new(),
+            log_warnings: true,
             controller: ControllerDefaults::default(),
             webhook: WebhookOptions::default(),
             graceful_shutdown_timeout: Some(Duration::from_secs(30)),

@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use k1s_env::Env;
 use k1s_server::ServerOptions;
-use k1s_store::{MemoryStore, Store};
+use k1s_store::{
+    GetResult, MemoryStore, Range, RangeResult, Result, Revision, Stats, Store, Txn, Watch, WatchRequest,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,6 +19,48 @@ use crate::{
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+
+/// A store that others write to, too.
+struct Shared(MemoryStore);
+
+#[async_trait]
+impl Store for Shared {
+    async fn revision(&self) -> Result<Revision> {
+        self.0.revision().await
+    }
+
+    async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
+        self.0.get(key, at).await
+    }
+
+    async fn range(&self, range: Range) -> Result<RangeResult> {
+        self.0.range(range).await
+    }
+
+    async fn txn(&self, txn: Txn) -> Result<Revision> {
+        self.0.txn(txn).await
+    }
+
+    async fn watch(&self, request: WatchRequest) -> Result<Watch> {
+        self.0.watch(request).await
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<()> {
+        self.0.compact(revision).await
+    }
+
+    async fn stats(&self) -> Result<Stats> {
+        self.0.stats().await
+    }
+
+    async fn close(&self) -> Result<()> {
+        self.0.close().await
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}
 
 /// A server over a store that somebody else writes to, too; in the place of one that was there before.
 async fn over(store: &Arc<dyn Store>) -> Client {
@@ -36,15 +81,12 @@ fn damaged(metadata: &Value) -> Vec<Bytes> {
 }
 
 async fn put(store: &Arc<dyn Store>, key: &str, value: &Bytes) {
-    store
-        .txn(k1s_store::Txn::new().put(key.to_owned(), value.clone(), k1s_store::Precondition::Any))
-        .await
-        .unwrap();
+    store.txn(Txn::new().put(key.to_owned(), value.clone(), k1s_store::Precondition::Any)).await.unwrap();
 }
 
 /// The key of an object, from one of its kind that is there.
 async fn key_like(store: &Arc<dyn Store>, end: &str, new: &str) -> String {
-    let all = store.range(k1s_store::Range::prefix("/")).await.unwrap();
+    let all = store.range(Range::prefix("/")).await.unwrap();
     let keys = all.entries.iter().map(|entry| std::str::from_utf8(&entry.key).unwrap());
     let key = keys.into_iter().find(|key| key.ends_with(end)).expect("an object of the kind").to_owned();
     let prefix = key.strip_suffix(end.rsplit('/').next().unwrap()).unwrap();
@@ -52,7 +94,7 @@ async fn key_like(store: &Arc<dyn Store>, end: &str, new: &str) -> String {
 }
 
 async fn prepared() -> (Arc<dyn Store>, Client) {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let store: Arc<dyn Store> = Arc::new(Shared(MemoryStore::default()));
     let client = over(&store).await;
     client.post("/api/v1/namespaces", json!({"metadata": {"name": "n"}})).await;
     client.post("/api/v1/namespaces/n/configmaps", json!({"metadata": {"name": "good"}})).await;
