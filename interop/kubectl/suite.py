@@ -254,7 +254,7 @@ def server_side_apply_works_or_is_refused_clearly(k):
     if code == 0:
         expect_in("deployment.apps/web serverside-applied", out)
     else:
-        expect_in("(415: Unsupported Media Type)", error)
+        expect_in("server-side apply is not supported", error)
 
 
 @check

@@ -199,11 +199,14 @@ impl Tools {
             .env("KUBECONFIG", &server.kubeconfig)
             .output()
             .map_err(|error| format!("cannot run kubectl: {error}"))?;
-        if output.status.success() {
-            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-        } else {
-            Err(format!("kubectl get: {}", String::from_utf8_lossy(&output.stderr)))
+        if !output.status.success() {
+            return Err(format!("kubectl get: {}", String::from_utf8_lossy(&output.stderr)));
         }
+        // The Service `kubernetes` leads to the port that is listened at, which is another one after a restart.
+        let follows_the_port =
+            |line: &&str| line.split_whitespace().take(3).eq(["Service", "default", "kubernetes"]);
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.lines().filter(|line| !follows_the_port(line)).map(|line| format!("{line}\n")).collect())
     }
 }
 
