@@ -63,7 +63,7 @@ pub struct ConnectionOptions {
     pub write_timeout: Duration,
     /// The largest head of a request.
     pub max_header_bytes: u32,
-    /// The most header fields of an HTTP/1.1 request.
+    /// The most header fields of an HTTP/1.1 request. hyper makes room for that many with each request, so this is not free.
     pub max_headers: usize,
     /// The most requests at the same time over one HTTP/2 connection.
     pub max_streams: u32,
@@ -79,7 +79,7 @@ impl Default for ConnectionOptions {
             idle_timeout: Duration::from_secs(90),
             write_timeout: Duration::from_secs(60),
             max_header_bytes: 1 << 20,
-            max_headers: 20_000,
+            max_headers: 500,
             max_streams: 1000,
             shutdown_timeout: Duration::from_secs(10),
         }

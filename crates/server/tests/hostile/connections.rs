@@ -345,7 +345,7 @@ async fn a_client_that_stops_reading_is_cut_off() {
 #[tokio::test]
 async fn heads_are_as_large_as_kubernetes_allows() {
     let server = served(None, |_| {}).await;
-    let many: String = (0..10_000).map(|number| format!("x-{number}: {number}\r\n")).collect();
+    let many: String = (0..450).map(|number| format!("x-{number}: {number}\r\n")).collect();
     let large = format!("x-large: {}\r\n", "x".repeat(900_000));
     for more in [many, large] {
         let request = get("/healthz", "admin").replace("\r\n\r\n", &format!("\r\n{more}\r\n"));
