@@ -2,7 +2,7 @@
 
 use std::{env, process::Command};
 
-use crate::{oracle, print, tidy};
+use crate::{print, tidy};
 
 /// One step: what it is for, and the command line that does it.
 struct Step {
@@ -44,8 +44,6 @@ pub(crate) fn run(tests: bool) -> Result<(), String> {
         run_step(&TESTS)?;
     }
     run_step(&DOCUMENTATION)?;
-    print("== oracle");
-    oracle::run(false)?;
     run_step(&CRASHES)?;
     print("all of it holds");
     Ok(())

@@ -1,4 +1,4 @@
-//! The workspace's own chores: `cargo xtask ci`, `cargo xtask gen` and `cargo xtask tidy`.
+//! The workspace's own chores; `cargo xtask help` lists them.
 
 mod ci;
 mod r#gen;
@@ -7,7 +7,7 @@ mod oracle;
 mod program;
 mod tidy;
 
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 const HELP: &str = "\
 The workspace's own chores.
@@ -22,9 +22,8 @@ Commands:
                    (--check: only say whether the committed files are what it would write)
   interop          kubectl, client-go, the Python client and kopf against `k1s serve`, over HTTPS; needs Go and
                    Python 3.11 or later, and the network the first time
-  oracle [--update]
-                   plays the recordings of a real kube-apiserver, if they are beside the workspace, and fails
-                   if a scenario that passed before does not (--update: writes the list of those that pass)
+  oracle FOLDER    replace the recordings of kube-apiserver in oracle/ by those of a folder; `cargo test --test oracle`
+                   plays them
   tidy             the rules about crates and files that the compiler does not know
 ";
 
@@ -36,8 +35,7 @@ fn main() -> ExitCode {
         ["gen"] => r#gen::run(false),
         ["gen", "--check"] => r#gen::run(true),
         ["interop"] => interop::run(),
-        ["oracle"] => oracle::run(false),
-        ["oracle", "--update"] => oracle::run(true),
+        ["oracle", folder] => oracle::take(Path::new(folder)),
         ["tidy"] => tidy::run(),
         ["help" | "--help" | "-h"] => {
             print(HELP);
