@@ -28,13 +28,6 @@ const DOCUMENTATION: Step = Step {
     variables: &[("RUSTDOCFLAGS", "-D warnings")],
 };
 
-const CRASHES: Step = Step {
-    name: "200 kills",
-    // Not in release: that would compile everything once more.
-    cargo: &["run", "--quiet", "-p", "k1s-bench", "--", "crash", "--kills", "200"],
-    variables: &[],
-};
-
 pub(crate) fn run(tests: bool) -> Result<(), String> {
     run_step(&FORMAT)?;
     print("== tidy");
@@ -44,7 +37,6 @@ pub(crate) fn run(tests: bool) -> Result<(), String> {
         run_step(&TESTS)?;
     }
     run_step(&DOCUMENTATION)?;
-    run_step(&CRASHES)?;
     print("all of it holds");
     Ok(())
 }

@@ -15,9 +15,8 @@ The workspace's own chores.
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  ci [--no-tests]  everything that must hold before a change lands: format, tidy, lints, tests,
-                   documentation, and 200 kills of a disk store that is being written to
-                   (--no-tests: all but the tests, for a script that has run them)
+  ci [--no-tests]  everything that must hold before a change lands: format, tidy, lints, tests and
+                   documentation (--no-tests: all but the tests, for a script that has run them)
   gen [--check]    write the table of built-in kinds from Kubernetes' published Go packages; needs Go
                    (--check: only say whether the committed files are what it would write)
   interop          kubectl, client-go, the Python client and kopf against `k1s serve`, over HTTPS; needs Go and

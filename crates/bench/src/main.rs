@@ -4,7 +4,6 @@
 //! `{"name":"disk.put.w64","value":…,"unit":"ops/s","peer":"etcd","peer_value":…,"ratio":…}`.
 //! A ratio says how many times better than the peer: above 1 is better, whatever the unit.
 
-mod crash;
 mod failover;
 mod hostile;
 mod report;
@@ -13,7 +12,7 @@ mod server;
 mod soak;
 mod store;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -37,8 +36,6 @@ enum Suite {
     Runtime(runtime::Options),
     /// An operator under steady churn, for minutes: its memory, its tasks, and whether it converges
     Soak(soak::Options),
-    /// Kills a process that writes to a disk store, over and over, and looks for what was lost
-    Crash(crash::Options),
     /// Two servers on one etcd, killed in turns while namespaces and owners are deleted: everything is collected, each once
     Failover(failover::Options),
     /// One backend at one size, in a process of its own (used by `store`)
@@ -50,9 +47,6 @@ enum Suite {
     /// A cache in a process of its own (used by `runtime`)
     #[command(hide = true)]
     CachePart(runtime::CacheOptions),
-    /// The process that is killed (used by `crash`)
-    #[command(hide = true)]
-    CrashChild { folder: PathBuf, seed: u64, start: String },
 }
 
 fn main() -> ExitCode {
@@ -68,12 +62,10 @@ fn main() -> ExitCode {
             Suite::Hostile(options) => hostile::run(options).await,
             Suite::Runtime(options) => runtime::run(options).await,
             Suite::Soak(options) => soak::run(options).await,
-            Suite::Crash(options) => crash::run(options).await,
             Suite::Failover(options) => failover::run(options).await,
             Suite::StorePart(options) => store::run_part(options).await,
             Suite::Operator(options) => runtime::run_operator(options).await,
             Suite::CachePart(options) => runtime::run_cache(options).await,
-            Suite::CrashChild { folder, seed, start } => crash::child(folder, seed, &start).await,
         }
     });
     match done {

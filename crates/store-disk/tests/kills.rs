@@ -1,36 +1,82 @@
-//! Kills a process that writes to a disk store, and looks for what was lost.
+//! Kills a process that writes to a disk store, over and over, and looks for what was lost.
 //!
-//! The child has several clients, each with keys of its own, whose operations follow from a seed. For each
-//! operation that is acknowledged it writes a line into a pipe, which survives it. After the kill, the store is
-//! opened here: each client's keys must be as after its last acknowledged operation, or as after the one
-//! that was under way, whole; revisions, history and the store's own check must agree.
+//! The child has several clients, each with its own keys, whose operations follow from a seed. It writes a line into a pipe for
+//! each acknowledged operation. After the kill the store is opened here: each client's keys must be as after its last
+//! acknowledged operation, or as after the one that was in flight, whole; revisions, history and the store's own check must agree.
+//!
+//! `K1S_KILLS=5000 K1S_SEED=7 cargo test -p k1s-store-disk --test kills` runs more of them.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program with its own main, not a libtest")]
 
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitCode, Stdio},
+    time::Duration,
 };
 
 use bytes::Bytes;
-use clap::Args;
 use k1s_env::Env;
 use k1s_store::{Precondition, Range, Revision, Store, Txn, WatchItem, WatchRequest};
 use k1s_store_disk::{DiskOptions, DiskStore};
 
-use crate::{Failure, report};
+/// The number of kills; 200 if it is not set.
+const KILLS: &str = "K1S_KILLS";
 
-#[derive(Args)]
-pub(crate) struct Options {
-    /// How often to kill
-    #[arg(long, default_value_t = 200)]
-    kills: u64,
-    /// What the operations, and the moments of the kills, follow from
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Where to keep the store; it is kept if something is wrong with it
-    #[arg(long)]
-    folder: Option<PathBuf>,
+/// The seed of the operations and of the times of the kills; 1 if it is not set.
+const SEED: &str = "K1S_SEED";
+
+/// The first argument of the process that is killed.
+const CHILD: &str = "child";
+
+/// What was lost, or why the test could not run.
+#[derive(Debug)]
+struct Failure(String);
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [CHILD, folder, seed, start] => child(folder.into(), seed, start),
+        // `cargo test NAME` gives every test program the name.
+        [name, ..] if !name.starts_with('-') && !"kills".contains(name) => Ok(()),
+        ["--list", ..] => {
+            println!("kills: test");
+            Ok(())
+        }
+        _ => test(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure(message)) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test() -> Result<(), Failure> {
+    let number = |name: &str, default: u64| match std::env::var(name) {
+        Ok(text) => text.parse().map_err(|error| Failure(format!("{name} is {text:?}: {error}"))),
+        Err(_) => Ok(default),
+    };
+    let (kills, seed) = (number(KILLS, 200)?, number(SEED, 1)?);
+    let folder = tempfile::tempdir()?;
+    let outcome = runtime()?.block_on(rounds(kills, seed, folder.path()));
+    if outcome.is_err() {
+        eprintln!("the store is left in {}", folder.keep().display());
+    }
+    outcome
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().build()?)
 }
 
 const CLIENTS: u64 = 24;
@@ -69,7 +115,11 @@ fn transaction(effects: &Effects) -> Txn {
 }
 
 /// The process that is killed. `start` has the number of each client's next operation.
-pub(crate) async fn child(folder: PathBuf, seed: u64, start: &str) -> Result<(), Failure> {
+fn child(folder: PathBuf, seed: &str, start: &str) -> Result<(), Failure> {
+    runtime()?.block_on(write(folder, seed.parse()?, start))
+}
+
+async fn write(folder: PathBuf, seed: u64, start: &str) -> Result<(), Failure> {
     let env = Env::system();
     let store = DiskStore::open(env.clone(), &folder, options())?;
     let mut clients = Vec::new();
@@ -100,7 +150,7 @@ fn acknowledge(client: u64, number: u64, revision: Revision) -> Result<(), Failu
     Ok(())
 }
 
-/// What a client has been told, and what its keys must be.
+/// The acknowledged operations of a client, and what its keys must be.
 #[derive(Clone, Default)]
 struct Client {
     next: u64,
@@ -121,27 +171,16 @@ impl Client {
     }
 }
 
-pub(crate) async fn run(options: Options) -> Result<(), Failure> {
-    let Options { kills, seed, folder } = options;
-    let temporary = tempfile::tempdir()?;
-    let folder = folder.unwrap_or_else(|| temporary.path().join("crash"));
-    let outcome = rounds(kills, seed, &folder).await;
-    if outcome.is_err() {
-        report::progress(&format!("the store is left in {}", temporary.keep().display()));
-    }
-    outcome
-}
-
 async fn rounds(kills: u64, seed: u64, folder: &Path) -> Result<(), Failure> {
     let env = Env::system();
     let (random, _clock) = Env::simulated(seed);
     let mut clients = vec![Client::default(); CLIENTS as usize];
     let (mut acknowledged, mut torn, mut during_start) = (0, 0, 0);
-    let mut told = env.now();
+    let mut reported = env.now();
     for round in 1..=kills {
         let start = clients.iter().map(|client| client.next.to_string()).collect::<Vec<_>>().join(",");
         let mut child = Command::new(std::env::current_exe()?)
-            .args(["crash-child", &folder.display().to_string(), &seed.to_string(), &start])
+            .args([CHILD, &folder.display().to_string(), &seed.to_string(), &start])
             .stdout(Stdio::piped())
             .spawn()?;
         let lines = kill(&env, &random, &mut child).await?;
@@ -156,7 +195,7 @@ async fn rounds(kills: u64, seed: u64, folder: &Path) -> Result<(), Failure> {
             let client = &mut clients[id as usize];
             if client.next != number {
                 return Err(Failure(format!(
-                    "round {round}: client {id} was told of operation {number} out of order"
+                    "round {round}: client {id} acknowledged operation {number} out of order"
                 )));
             }
             client.acknowledged.push((number, revision));
@@ -166,19 +205,19 @@ async fn rounds(kills: u64, seed: u64, folder: &Path) -> Result<(), Failure> {
         torn += verify(folder, seed, &mut clients)
             .await
             .map_err(|what| Failure(format!("round {round}: {}", what.0)))?;
-        if env.now() - told > std::time::Duration::from_secs(2) || round == kills {
-            told = env.now();
-            report::progress(&format!("{round} of {kills} kills, {acknowledged} acknowledged writes"));
+        if env.now() - reported > Duration::from_secs(10) || round == kills {
+            reported = env.now();
+            eprintln!("{round} of {kills} kills, {acknowledged} acknowledged writes");
         }
     }
-    report::print(&format!(
+    println!(
         "{kills} kills ({during_start} before the first acknowledgement), {acknowledged} acknowledged writes: all \
-         there, whole, with their revisions; {torn} writes that were under way are there too, whole. Seed {seed}."
-    ));
+         there, whole, with their revisions; {torn} writes in flight are there too, whole. Seed {seed}."
+    );
     Ok(())
 }
 
-/// Lets the child work for a moment that nobody chose, kills it, and returns what it had acknowledged.
+/// Lets the child work for a random time, kills it, and returns what it had acknowledged.
 async fn kill(env: &Env, random: &Env, child: &mut Child) -> Result<Vec<String>, Failure> {
     let pipe = child.stdout.take().ok_or_else(|| Failure("the child has no output".to_owned()))?;
     let (first, begun) = tokio::sync::oneshot::channel();
@@ -193,14 +232,14 @@ async fn kill(env: &Env, random: &Env, child: &mut Child) -> Result<Vec<String>,
         }
         Ok::<_, std::io::Error>(lines)
     });
-    let moment = std::time::Duration::from_micros(random.random_below(60_000));
+    let delay = Duration::from_micros(random.random_below(60_000));
     if random.random_below(8) == 0 {
         // Perhaps while the store is being opened.
-        env.sleep(moment / 2).await;
+        env.sleep(delay / 2).await;
     } else {
         // If the child fails before it acknowledges anything, this ends too.
         let _ = begun.await;
-        env.sleep(moment).await;
+        env.sleep(delay).await;
     }
     if let Some(status) = child.try_wait()? {
         return Err(Failure(format!("the child ended by itself: {status}")));
@@ -220,7 +259,7 @@ fn parse(line: &str) -> Option<(u64, u64, Revision)> {
     }
 }
 
-/// Compares the store with what the clients were told. Returns how many operations under way are there.
+/// Compares the store with what was acknowledged. Returns how many operations in flight are there.
 async fn verify(folder: &Path, seed: u64, clients: &mut [Client]) -> Result<u64, Failure> {
     let store = DiskStore::open(Env::system(), folder, options())?;
     let report = store.check().await?;
@@ -237,7 +276,7 @@ async fn verify(folder: &Path, seed: u64, clients: &mut [Client]) -> Result<u64,
         if found == client.keys {
             continue;
         }
-        // Only the operation that was under way may make a difference, and it has one revision.
+        // Only the operation in flight may make a difference, and it has one revision.
         let newest = found.values().map(|(_, revision)| *revision).max().unwrap_or_default();
         let mut after = client.clone();
         after.apply(seed, id, newest);
@@ -276,7 +315,7 @@ async fn verify_history(store: &DiskStore, seed: u64, clients: &[Client]) -> Res
         {
             let effects = operation(seed, id, *number);
             let seen = history.get(revision).map(|change| change.events()).unwrap_or_default();
-            // What deletes a key that is not there is no event, and one that does nothing else has no revision.
+            // Deleting a key that does not exist is no event; a transaction that does nothing else has no revision.
             let whole = effects.iter().all(|(key, value)| {
                 let event = seen.iter().find(|event| event.key == key.as_bytes());
                 event.map_or(value.is_none(), |event| event.value == *value)
