@@ -1,10 +1,10 @@
-//! What must hold before a change lands, step by step.
+//! The checks that a change has to pass, step by step.
 
 use std::{env, process::Command};
 
 use crate::{print, tidy};
 
-/// One step: what it is for, and the command line that does it.
+/// A named cargo command.
 struct Step {
     name: &'static str,
     cargo: &'static [&'static str],

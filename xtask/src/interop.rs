@@ -12,10 +12,10 @@ use std::{
 
 use crate::{print, program, tidy};
 
-/// The versions of kubectl that are tried, and what they call themselves.
+/// The kubectl versions that are tested, as they report themselves.
 const KUBECTLS: &[(&str, &str)] = &[("newest", "v1.37.2"), ("oldest", "v1.27.16")];
 
-/// Builds what is missing, and runs every suite on a server in memory and most of them on one with a folder.
+/// Builds what is missing, and runs every suite on a server in memory and most of them on one with a disk store.
 pub(crate) fn run() -> Result<(), String> {
     let tools = Tools::build()?;
     let mut failed = Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn run() -> Result<(), String> {
     }
 }
 
-/// Where everything is.
+/// The folders and programs of a run.
 struct Tools {
     sources: PathBuf,
     built: PathBuf,
@@ -117,7 +117,7 @@ impl Tools {
         server.stop()
     }
 
-    /// The same, but for the old kubectl; and what was written is there again after a restart.
+    /// The same without the old kubectl, and a restart in between: everything written is still there.
     fn on_disk(&self, failed: &mut Vec<String>) -> Result<(), String> {
         let folder = self.built.join("data");
         if folder.exists() {
@@ -214,7 +214,7 @@ impl Tools {
 struct Server {
     name: &'static str,
     process: Child,
-    /// What it says is read no further, but must not be refused either.
+    /// Kept open: the server must not get EPIPE when it prints.
     says: BufReader<ChildStdout>,
     kubeconfig: PathBuf,
 }
@@ -232,7 +232,7 @@ impl Server {
             .map_err(|error| format!("{}: {error}", tools.k1s.display()))?;
         let out = process.stdout.take().ok_or("k1s serve has no output")?;
         let mut server = Self { name, process, says: BufReader::new(out), kubeconfig };
-        // It says where it serves once it does.
+        // It prints its address once it serves.
         let mut line = String::new();
         while !line.contains("serves Kubernetes' API at") {
             line.clear();
@@ -257,7 +257,7 @@ impl Server {
         Ok(())
     }
 
-    /// Asks it to end, as a supervisor would; it must end well.
+    /// Sends SIGTERM, as a supervisor would; it must exit with 0.
     fn stop(mut self) -> Result<(), String> {
         finish(Command::new("kill").args(["-TERM", &self.process.id().to_string()]))?;
         let status = self.process.wait().map_err(|error| format!("k1s serve: {error}"))?;
@@ -267,7 +267,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Already over, or no longer wanted.
+        // Already ended, or no longer wanted.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

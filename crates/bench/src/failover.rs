@@ -1,5 +1,5 @@
-//! Two servers on one etcd, killed in turns while namespaces and owners are deleted: everything is collected, by whoever leads,
-//! and each object is deleted once.
+//! Two servers on one etcd, killed in turns while namespaces and owners are deleted: the leader collects everything, and each
+//! object is deleted once.
 //!
 //! The servers are processes of `k1s serve` that get SIGKILL. Objects are made and deleted, and deletions are watched, by a third
 //! server in this process that has no controllers.
@@ -35,28 +35,28 @@ use crate::{Failure, report, server::child};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// For how long
+    /// The duration in minutes
     #[arg(long, default_value_t = 2.0)]
     minutes: f64,
     /// The seconds between two kills
     #[arg(long, default_value_t = 4.0)]
     every: f64,
-    /// The seconds after which a server that was killed is taken for dead
+    /// The lease duration in seconds: how long a killed server stays the leader
     #[arg(long, default_value_t = 3)]
     lease: u64,
-    /// How many namespaces, and as many owners, are deleted in a second
+    /// Namespaces deleted per second, and as many owners
     #[arg(long, default_value_t = 5.0)]
     rate: f64,
-    /// What chance follows from
+    /// The seed of everything random
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The program; the one of the same build if it is not said
+    /// The `k1s` program; by default the one of the same build
     #[arg(long, value_name = "FILE")]
     k1s: Option<PathBuf>,
 }
 
 const TENANTS: [&str; 3] = ["default", "first", "second"];
-/// So many objects in each namespace, and dependents of each owner.
+/// Objects in each namespace, and dependents of each owner.
 const OBJECTS: usize = 10;
 
 pub(crate) async fn run(options: Options) -> Result<(), Failure> {
@@ -125,7 +125,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is to be deleted, and what was.
+/// The objects that have to be deleted, and the deletions seen.
 #[derive(Default)]
 struct Ledger {
     wanted: Mutex<BTreeSet<String>>,
@@ -172,7 +172,7 @@ async fn terminating(client: &kube::Client) -> Result<Vec<String>, Failure> {
     Ok(leaving.filter_map(|one| one.metadata.name).collect())
 }
 
-/// Waits until all that was to be deleted is, and no namespace is on its way.
+/// Waits until every object that has to be deleted is, and no namespace is terminating.
 async fn settled(env: &Env, clients: &[kube::Client], ledger: &Ledger) -> Result<(), Failure> {
     loop {
         let mut left = ledger.missing();
@@ -210,7 +210,7 @@ async fn follow(client: &kube::Client, ledger: &Ledger, from: String) -> Result<
     }
 }
 
-/// Makes namespaces and owners with what goes with them, and deletes them. Returns how many.
+/// Creates namespaces with objects and owners with dependents, and deletes them. Returns how many.
 async fn churn(
     env: &Env,
     clients: &[kube::Client],
@@ -252,8 +252,7 @@ async fn churn(
     Ok(round)
 }
 
-/// Kills one server after the other, each time the one that was not killed last, and starts another in its place. Returns how
-/// often.
+/// Kills the servers in turns, each time starting a new one in its place. Returns the number of kills.
 async fn kill_in_turns(
     env: &Env,
     options: &Options,
@@ -297,7 +296,7 @@ impl Servers {
     }
 
     fn spawn(&mut self, place: usize) -> Result<(), Failure> {
-        // A port that was free a moment ago.
+        // A port that was just free.
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let mut command = Command::new(&self.program);
         command.args(["serve", "--http", "--port", &port.to_string(), "--etcd", &self.etcd]);

@@ -30,7 +30,7 @@ enum Suite {
     Store(store::Options),
     /// The API server as its clients see it: requests, lists, watches, memory per object, definition and tenant
     Server(server::Options),
-    /// What a well-behaved client notices of attackers, and what they make the server hold
+    /// The latency of a well-behaved client beside attackers, and the server's peak memory
     Hostile(hostile::Options),
     /// Operators of k1s-runtime, kube-rs and Go's controller-runtime beside each other; caches and the queue alone
     Runtime(runtime::Options),
@@ -74,7 +74,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why a suite could not be run, or what it found wrong: a sentence for the person at the terminal.
+/// Why a suite could not run, or what it found wrong: a sentence for the terminal.
 #[derive(Debug)]
 struct Failure(String);
 

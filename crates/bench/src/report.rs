@@ -8,7 +8,7 @@ pub(crate) struct Measurement {
     pub(crate) name: String,
     pub(crate) value: f64,
     pub(crate) unit: Unit,
-    /// At least this for a rate, at most this for anything else.
+    /// The target: a minimum for a rate, a maximum for anything else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expected: Option<f64>,
 }
@@ -120,7 +120,7 @@ pub(crate) fn show(measurements: &[Measurement], peer: &str, json: bool) {
     }
 }
 
-/// What was expected, with a mark where the value is not that good.
+/// The target, marked if the value misses it.
 fn expectation(value: f64, expected: f64, unit: Unit) -> String {
     let (sign, met) = if unit.is_rate() { ('≥', value >= expected) } else { ('≤', value <= expected) };
     let number = readable(expected);
@@ -128,7 +128,7 @@ fn expectation(value: f64, expected: f64, unit: Unit) -> String {
     format!("{sign} {number}{}", if met { "" } else { " !" })
 }
 
-/// A number with as many digits as it deserves.
+/// A number for people: grouped digits from 100 on, else two decimals.
 fn readable(number: f64) -> String {
     if number >= 100.0 {
         let digits = format!("{number:.0}");
@@ -139,7 +139,7 @@ fn readable(number: f64) -> String {
     }
 }
 
-/// The value below which so large a part of the others is.
+/// The quantile `part` of some values, which this sorts.
 pub(crate) fn quantile(values: &mut [f64], part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let place = ((values.len() as f64 - 1.0) * part).round() as usize;
@@ -152,7 +152,7 @@ pub(crate) fn print(text: &str) {
     println!("{text}");
 }
 
-/// A line that tells what is going on.
+/// A line of progress, on standard error.
 #[expect(clippy::print_stderr, reason = "a command-line program speaks to its user")]
 pub(crate) fn progress(text: &str) {
     eprintln!("{text}");

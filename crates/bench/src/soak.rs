@@ -1,5 +1,5 @@
-//! An operator under steady churn, for minutes: widgets are created, changed and deleted, watches are cut now and then,
-//! and after all of it memory is what it was, every widget has what it should have, and no task is left.
+//! An operator under steady churn: widgets are created, changed and deleted, and watches are cut now and then. Memory must
+//! not grow, every widget must converge, and no task may be left.
 //!
 //! Server, operator and churn are in this process, so its memory is that of all of them.
 
@@ -46,13 +46,13 @@ use crate::{
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// For how long
+    /// The duration in minutes
     #[arg(long, default_value_t = 10.0)]
     minutes: f64,
-    /// How many widgets there are at a time
+    /// The number of widgets at a time
     #[arg(long, default_value_t = 500)]
     widgets: u64,
-    /// How many are written in a second, by each of four writers; 0 is as many as they can
+    /// Writes per second of each of four writers; 0 is no limit
     #[arg(long, default_value_t = 100)]
     rate: u64,
     /// The seconds between two cuts of all watches
@@ -62,9 +62,9 @@ pub(crate) struct Options {
 
 const FINALIZER: &str = "bench.k1s.dev/soak";
 const WRITERS: u64 = 4;
-/// The minutes after which memory has to be flat: until then what the server remembers of each kind grows to its limit.
+/// The minutes after which memory has to be flat: until then the watch caches' rings fill.
 const SETTLED: f64 = 5.0;
-/// So much more memory at the end than in the middle is a leak.
+/// Maximum growth of memory from the middle to the end, as a factor; more is a leak.
 const GROWTH: f64 = 1.1;
 
 pub(crate) async fn run(options: Options) -> Result<(), Failure> {
@@ -145,7 +145,7 @@ async fn watch(
             continue;
         }
         next_look = env.now() + every;
-        // Otherwise they stay for an hour.
+        // By default they expire after an hour.
         let events: Api<Event> = Api::namespaced(manager.kube_client(), NAMESPACE);
         events.delete_collection(&DeleteParams::default(), &ListParams::default()).await?;
         let megabytes = resident_bytes(std::process::id())? as f64 / 1e6;
@@ -167,7 +167,7 @@ async fn watch(
     Ok(rss)
 }
 
-/// Whether memory at the end is what it was in the middle.
+/// Checks that memory did not grow from the middle to the end.
 fn flat(rss: &[f64]) -> Result<(), Failure> {
     let third = rss.len() / 3;
     if third == 0 {
@@ -261,7 +261,7 @@ impl k1s_runtime::Reconciler for Widgets {
     }
 }
 
-/// Those who create, change and delete.
+/// The writers.
 struct Churn {
     stop: CancellationToken,
     writes: Arc<AtomicU64>,
@@ -304,7 +304,7 @@ impl Churn {
     }
 }
 
-/// One of: a widget is created, changed, deleted. Somebody else may have been quicker.
+/// Creates, changes or deletes a widget. Another writer may have done so first.
 async fn write(env: &Env, client: &Client, widgets: u64) -> Result<(), Failure> {
     let name = widget::name(env.random_below(widgets));
     let key = ObjectKey::namespaced(NAMESPACE, name.as_str());
@@ -319,7 +319,7 @@ async fn write(env: &Env, client: &Client, widgets: u64) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Cuts all answers that are still being sent: watches.
+/// Cuts all responses that are still streaming: watches.
 #[derive(Clone, Default)]
 struct Cut {
     token: Arc<Mutex<CancellationToken>>,

@@ -19,21 +19,21 @@ use crate::{
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Attack {
-    /// POSTs whose last byte does not come
+    /// POSTs whose last byte is never sent
     SlowPosts,
-    /// Connections that say nothing, or half a word
+    /// Connections that send nothing, or half a request
     SilentConnections,
-    /// Lists and watches that nobody reads
+    /// Lists and watches that the client does not read
     StoppedReaders,
-    /// An access review with 900,000 requirements that are none
+    /// An access review with 900,000 empty requirements
     BadRequirements,
     /// A custom resource with 100,000 fields of the wrong type
     TypeErrors,
     /// YAML with 100,000 aliases of a long text
     YamlAliases,
-    /// A million arrays in each other
+    /// A million nested arrays
     DeepNesting,
-    /// OpenAPI, again and again
+    /// OpenAPI, over and over
     OpenApi,
 }
 
@@ -52,10 +52,10 @@ impl Attack {
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const GROUP: &str = "hostile.k1s.dev";
-/// An attacker that is refused tries again after this long.
+/// The pause of an attacker after a refusal.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// Who attacks whom.
+/// An attacked server, and the attacker's credentials.
 #[derive(Clone)]
 pub(crate) struct Battle {
     pub(crate) env: Env,
@@ -66,7 +66,7 @@ pub(crate) struct Battle {
 }
 
 impl Battle {
-    /// Makes what the attacks need.
+    /// Creates the objects that the attacks need.
     pub(crate) async fn prepare(
         &self,
         client: &mut Client,
@@ -89,7 +89,7 @@ impl Battle {
                     "names": {"plural": "victims", "singular": "victim", "kind": "Victim", "listKind": "VictimList"},
                     "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
             let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            // A peer may have it from the last run.
+            // A peer may still have it from the last run.
             client.exchange(Method::POST, path, Content::json(definition.to_string()), |_| ()).await?;
         }
         Ok(())
@@ -154,7 +154,7 @@ impl Battle {
         }
     }
 
-    /// Opens as many connections as there can be, with these bytes each, and opens them anew when they are closed.
+    /// Opens as many connections as possible, sends these bytes on each, and reopens those that are closed.
     async fn keep_open(&self, target: &Target, count: usize, bytes: impl Fn(usize) -> Bytes + Send) {
         let mut open: Vec<Box<dyn Wire>> = Vec::new();
         for number in 0.. {
@@ -189,7 +189,7 @@ impl Battle {
             self.nobody.token
         );
         let mut bytes = head.into_bytes();
-        // As much less than was announced as is sent to see whether the connection is open.
+        // Short of Content-Length by more than the bytes sent to probe whether the connection is open.
         bytes.resize(bytes.len() + length - 100_000, b' ');
         let bytes = Bytes::from(bytes);
         self.keep_open(&self.nobody, if self.small { 100 } else { 400 }, |_| bytes.clone()).await;

@@ -1,8 +1,8 @@
-//! A well-behaved client beside attackers: how long its requests take, and how much memory the server needs at most;
-//! the same without attackers, and with `--peer` of another API server.
+//! A well-behaved client beside attackers: the latency of its requests and the server's peak memory; the same without
+//! attackers, and with `--peer` for another API server.
 //!
-//! Attackers and client share this machine's processors with the server, so a part of what the client notices is that they
-//! compute, too. What it tells is whether the server goes on serving, and whether its memory is bounded.
+//! Attackers and client share this machine's processors with the server, so part of the latency is theirs. The point is
+//! whether the server goes on serving, and whether its memory is bounded.
 
 mod attack;
 
@@ -33,7 +33,7 @@ pub(crate) struct Options {
     /// A shorter run
     #[arg(long)]
     quick: bool,
-    /// How many attackers there are; each does one of the attacks
+    /// The number of attackers; each runs one of the attacks
     #[arg(long, default_value_t = 8)]
     attackers: usize,
     /// Only these attacks
@@ -48,14 +48,14 @@ pub(crate) struct Options {
     /// The program to measure, instead of the k1s of this build
     #[arg(long, value_name = "FILE")]
     k1s: Option<PathBuf>,
-    /// Where to put what the server needs
+    /// The folder for the server's files
     #[arg(long, default_value = "target")]
     folder: PathBuf,
 }
 
-/// A request that takes longer is counted as one that took as long, and given up.
+/// The client's timeout; a request that reaches it counts as having taken this long.
 const GIVEN_UP: Duration = Duration::from_secs(10);
-/// Attackers have this long before the client begins.
+/// How long attackers run before the client begins.
 const HEAD_START: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(options: Options) -> Result<(), Failure> {
@@ -114,12 +114,12 @@ fn note(all: &mut Vec<Measurement>, subject: &str, when: &str, seen: Seen, peak:
     }
 }
 
-/// What the client saw.
+/// The client's measurements.
 struct Seen {
-    /// How long its requests took, in seconds.
+    /// Latencies in seconds.
     times: Vec<f64>,
     seconds: f64,
-    /// Requests that were not answered, or with an error.
+    /// Requests that failed or were not answered.
     refused: u64,
 }
 

@@ -1,4 +1,4 @@
-//! An operator that is measured: a process that is told what to do, line by line.
+//! The process of a measured operator, driven by commands line by line.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::{
 use super::operator::Said;
 use crate::{Failure, server::child::cpu_seconds};
 
-/// Longer than anything takes that an operator is told to do.
+/// Maximum time for a command.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Another process of this program.
@@ -20,7 +20,7 @@ pub(crate) fn this_program() -> Result<Command, Failure> {
     Ok(Command::new(std::env::current_exe()?))
 }
 
-/// Runs a process to its end and reads the last line it says.
+/// Runs a process to its end and returns its last line of output.
 pub(crate) async fn ask<T: DeserializeOwned>(env: &Env, mut command: Command) -> Result<T, Failure> {
     let shown = format!("{:?}", command.as_std());
     let child =
@@ -40,7 +40,7 @@ pub(crate) struct Child {
     process: tokio::process::Child,
     says: Lines<BufReader<ChildStdout>>,
     tell: ChildStdin,
-    /// What it said when every object had been reconciled once.
+    /// Its report once every object had been reconciled.
     pub(crate) started: Said,
 }
 
@@ -84,7 +84,7 @@ impl Child {
     }
 }
 
-/// The operator of Go, built unless there is one.
+/// The Go operator; built if it is not there.
 pub(crate) async fn go_operator(folder: &Path) -> Result<Option<std::path::PathBuf>, Failure> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../interop/operator-go");
     let program = folder.join("operator-go");

@@ -1,4 +1,4 @@
-//! A cache alone, in a process of its own: how long it takes to be complete, and what it takes of memory.
+//! A cache alone, in its own process: the time until it is synced, and its memory.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -131,7 +131,7 @@ where
 {
     let env = Env::system();
     let client = operator::client(&env, Some(&options.kubeconfig)).await?;
-    // Connections and what they need are not what is measured.
+    // Connections are not part of the measurement.
     client.apiserver_version().await?;
     let before = resident_bytes(std::process::id())?;
     let began = env.now();
@@ -155,7 +155,7 @@ where
     if (there as u64) < count {
         return Err(Failure(format!("{there} objects are in the cache instead of {count}")));
     }
-    // Time for what is done in the background.
+    // Lets background work finish.
     env.sleep(Duration::from_millis(500)).await;
     let grown = resident_bytes(std::process::id())?.saturating_sub(before);
     drop(held);

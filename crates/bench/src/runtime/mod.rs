@@ -2,7 +2,7 @@
 //! on the same `k1s serve`, over HTTPS; and k1s' also with the server in its own process.
 //!
 //! Server, operators and the writer share the machine's processors, so what needs the server is a rate of both together;
-//! `cpu` lines tell the operator's part.
+//! `cpu` lines show the operator's share.
 
 mod child;
 mod k1s;
@@ -58,12 +58,12 @@ pub(crate) struct Options {
     /// The program to serve with, instead of the k1s of this build
     #[arg(long, value_name = "FILE")]
     k1s: Option<PathBuf>,
-    /// Where to put what is built and stored
+    /// The folder for built programs and stores
     #[arg(long, default_value = "target")]
     folder: PathBuf,
 }
 
-/// What can be measured on its own.
+/// The parts of the suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
     Operators,
@@ -97,24 +97,24 @@ impl Subject {
     }
 }
 
-/// How much is done.
+/// The size of a run.
 struct Sizes {
     objects: u64,
-    /// Of these, for what writes.
+    /// Of these, how many are written.
     written: u64,
     times: usize,
     timed: u64,
     keys: u64,
     cached: u64,
-    /// How often each cache is filled.
+    /// Runs per cache; the median is reported.
     caches: usize,
 }
 
-/// How many writes are under way at a time.
+/// Concurrent writes.
 const WRITERS: usize = 16;
 const WORKERS: [u16; 2] = [1, 16];
 
-/// What the lines of the first table tell.
+/// Explanations of the first table's rows.
 const OPERATORS: &str = "
 start.synced       from the start of the operator until its cache holds all widgets
 start.reconciled   until each of them was reconciled once
@@ -128,7 +128,7 @@ latency            from the moment the operator sends a write until the reconcil
 queue.*            the queue alone, with a million keys: adding, adding again, handing out and ending, adding with delays
 .w1, .w16          reconciles at the same time";
 
-/// What the lines of the second table tell.
+/// Explanations of the second table's rows.
 const CACHES: &str = "
 memory             growth of the process (VmRSS) by a cache of so many objects, for each (Go: after a collection)
 sync               from an empty cache until all of them are in it
@@ -210,13 +210,13 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Three times the reconciles of Go's; and a millisecond from a write to its reconcile.
+/// Targets: three times the reconciles of Go's, and a millisecond from a write to its reconcile.
 fn expect(all: &mut [Measurement]) {
     let of_go: Vec<(String, f64)> =
         all.iter().filter_map(|one| Some((one.name.strip_prefix("go.")?.to_owned(), one.value))).collect();
     for one in all {
         if let Some(what) = one.name.strip_prefix("k1s.").filter(|what| what.starts_with("requeue.")) {
-            // With a write it is the server's rate.
+            // With a write, the server is the limit.
             let go = of_go.iter().find(|(of_go, _)| of_go == what && !what.contains("status"));
             one.expected = go.map(|(_, value)| 3.0 * value);
         }
@@ -226,7 +226,7 @@ fn expect(all: &mut [Measurement]) {
     }
 }
 
-/// A fifth of what kube-rs takes.
+/// Target: a fifth of kube-rs' memory.
 fn expect_lean(all: &mut [Measurement]) {
     let find = |name: &str| all.iter().find(|one| one.name == name).map(|one| one.value);
     let expected = find("kube-rs.memory.deployment").map(|bytes| bytes / 5.0);
@@ -248,7 +248,7 @@ impl Run<'_> {
         servers::Child::start(self.env, &self.program, Kept::Memory, true, &self.folder).await
     }
 
-    /// The command that starts an operator; none if there is no such library here.
+    /// The command that starts an operator; none if its toolchain is not installed.
     fn command(
         &self,
         subject: Subject,
@@ -286,7 +286,7 @@ impl Run<'_> {
         let name = subject.name();
         for workers in WORKERS {
             report::progress(&format!("{name}: {workers} at the same time …"));
-            // A server of its own for each: what others have written is not in the way.
+            // Each operator has its own server, so that none sees the others' objects.
             let server = match subject {
                 Subject::Embedded => None,
                 _ => Some(self.server().await?),
@@ -319,7 +319,7 @@ impl Run<'_> {
             notes.add(name, "start.reconciled", milliseconds(operator.started.first), Unit::Milliseconds);
         }
         for mode in Mode::ALL {
-            // kube-rs has read the object before it asks.
+            // kube-rs has read the object before it calls the reconciler.
             if subject == Subject::KubeRs && mode == Mode::Noop {
                 continue;
             }

@@ -1,13 +1,13 @@
-//! An operator in a process of its own, that does what it is told: one line in, one line of JSON out.
+//! An operator in its own process, driven by commands: one line in, one line of JSON out.
 //!
 //! The operators of all libraries speak the same lines, that of Go in `interop/operator-go` too:
-//! - at the beginning it says `synced` and `first`: the seconds until its cache was complete, and until every object
+//! - at the start it reports `synced` and `first`: the seconds until its cache was complete, and until every object
 //!   was reconciled once;
-//! - `requeue MODE COUNT` sends so many objects through a channel into the queue, and says in how many `seconds` they
+//! - `requeue MODE COUNT` sends that many objects through a channel into the queue, and reports the `seconds` until they
 //!   were reconciled;
-//! - `expect COUNT` is answered at once, and again when so many more reconciles have run;
-//! - `write COUNT` changes so many objects (a server in the same process has no other writers);
-//! - `time COUNT` changes an object so often, and says `p50` and `p99` of the seconds from the write to the reconcile;
+//! - `expect COUNT` is answered at once, and again after that many more reconciles;
+//! - `write COUNT` changes that many objects (a server in the same process has no other writers);
+//! - `time COUNT` changes an object that many times, and reports `p50` and `p99` of the seconds from the write to the reconcile;
 //! - `end` ends it.
 
 use std::{
@@ -42,7 +42,7 @@ pub(crate) struct Options {
     kubeconfig: Option<PathBuf>,
     #[arg(long)]
     workers: u16,
-    /// How many widgets there are, or are to be made if the server is in this process
+    /// The number of widgets; they are created if the server is in this process
     #[arg(long)]
     objects: u64,
 }
@@ -80,7 +80,7 @@ impl Mode {
     }
 }
 
-/// What an operator says.
+/// A line of an operator's output.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Said {
@@ -96,7 +96,7 @@ pub(crate) struct Said {
     pub(crate) p99: Option<f64>,
 }
 
-/// What reconciles count, and what they are to do.
+/// Counts reconciles, and holds what a reconcile does.
 pub(crate) struct Tally {
     pub(crate) env: Env,
     mode: AtomicU8,
@@ -104,7 +104,7 @@ pub(crate) struct Tally {
     target: AtomicU64,
     reached: watch::Sender<Option<Instant>>,
     timed: watch::Sender<Option<Instant>>,
-    /// A number that no status has had.
+    /// A number that no status has had yet.
     fresh: AtomicU64,
 }
 
@@ -144,7 +144,7 @@ impl Tally {
         self.fresh.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// So many more are awaited from now on.
+    /// Waits for `count` more reconciles from now on.
     fn expect(&self, more: u64) {
         self.reached.send_replace(None);
         self.target.store(self.count.load(Ordering::SeqCst) + more, Ordering::SeqCst);
@@ -171,7 +171,7 @@ async fn at(
 pub(crate) trait Operator: Send + Sync {
     /// Waits until its cache is complete.
     async fn synced(&self) -> Result<(), Failure>;
-    /// Sends the first so many widgets through the channel.
+    /// Sends the first `count` widgets through the channel.
     async fn requeue(&self, count: u64) -> Result<(), Failure>;
     /// Changes a widget, with the library's client.
     async fn write(&self, name: &str, size: u64) -> Result<(), Failure>;
@@ -193,8 +193,7 @@ pub(crate) async fn client(env: &Env, kubeconfig: Option<&PathBuf>) -> Result<ku
 
 pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     let env = Env::system();
-    // Among the other tasks, like the parts of any program: the thread that waits for `main` would be one more than there
-    // are processors.
+    // As a task: on the thread of `main` it would run beside the workers, one thread more than there are processors.
     env.clone().spawn("operator", run_task(env, options)).await?
 }
 
@@ -222,7 +221,7 @@ async fn run_task(env: Env, options: Options) -> Result<(), Failure> {
     operator.end().await
 }
 
-/// Does what a line says; whether there is more to come.
+/// Runs a command; `false` after `end`.
 async fn told(line: &str, env: &Env, tally: &Tally, operator: &dyn Operator) -> Result<bool, Failure> {
     let wrong = || Failure(format!("{line:?} cannot be done"));
     let words: Vec<&str> = line.split_whitespace().collect();

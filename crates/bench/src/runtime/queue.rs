@@ -16,7 +16,7 @@ use crate::{
     report::{Unit, quantile},
 };
 
-/// What the operator of Go says of its queue.
+/// The Go operator's report of its queue.
 #[derive(Deserialize)]
 struct OfGo {
     add: f64,
@@ -59,7 +59,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Adds all keys, adds them again, hands them all out and ends them; and adds them with delays.
+/// Adds all keys, adds them again, takes and finishes all of them, and adds them with delays.
 async fn once(env: &Env, keys: &[ObjectKey]) -> Result<[f64; 4], Failure> {
     let queue = Queue::new(env, QueueOptions::named("bench"));
     let rate = |began: k1s_env::Instant| keys.len() as f64 / (env.now() - began).as_secs_f64();

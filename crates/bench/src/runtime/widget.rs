@@ -1,4 +1,4 @@
-//! The kind that operators look after here: a custom resource with a status, of some 500 bytes.
+//! The operators' kind: a custom resource with a status, of some 500 bytes.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -30,7 +30,7 @@ pub(crate) struct WidgetStatus {
 }
 
 pub(crate) const NAMESPACE: &str = "default";
-/// The widget whose way from a write to a reconcile is measured.
+/// The widget whose latency from a write to a reconcile is measured.
 pub(crate) const TIMED: &str = "timed";
 
 /// The name of a widget.
@@ -67,7 +67,7 @@ pub(crate) async fn define(env: &Env, client: &kube::Client) -> Result<(), Failu
     Err(Failure("widgets are not served".to_owned()))
 }
 
-/// Defines widgets and makes so many, and the one that is timed.
+/// Defines widgets and creates `count` of them, and the one that is timed.
 pub(crate) async fn fill(env: &Env, client: &kube::Client, count: u64) -> Result<(), Failure> {
     define(env, client).await?;
     let widgets: Api<Widget> = Api::namespaced(client.clone(), NAMESPACE);

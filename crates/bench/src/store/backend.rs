@@ -39,7 +39,7 @@ impl std::fmt::Display for Backend {
     }
 }
 
-/// A number of objects as it appears in names.
+/// A number of objects as it appears in the names of measurements.
 pub(crate) fn short(number: u64) -> String {
     match number {
         millions if millions % 1_000_000 == 0 => format!("{}m", millions / 1_000_000),
@@ -48,7 +48,7 @@ pub(crate) fn short(number: u64) -> String {
     }
 }
 
-/// An open store, and what belongs to it.
+/// An open store, with the etcd or folder behind it.
 pub(crate) struct Opened {
     pub(crate) store: Arc<dyn Store>,
     place: Place,
@@ -58,7 +58,7 @@ pub(crate) struct Opened {
 #[derive(Clone, Default)]
 pub(crate) struct Map(Arc<Mutex<HashMap<Bytes, Bytes>>>);
 
-/// Who writes.
+/// A target of writes.
 #[derive(Clone)]
 pub(crate) enum Writer {
     Store(Arc<dyn Store>),
@@ -70,10 +70,10 @@ impl Writer {
     pub(crate) async fn put(&self, key: String, value: Bytes) -> k1s_store::Result<()> {
         match self {
             Self::Store(store) => store.txn(Txn::new().put(key, value, Precondition::Any)).await.map(drop),
-            // Where a store on etcd with its default options has the key.
+            // The key that a store on etcd would use, with default options.
             Self::Etcd(client) => client.put(format!("/k1s/kv/{key}"), value).await.map(drop),
             Self::Map(Map(map)) => {
-                // It never waits for anything either: see the memory store.
+                // Yields as the memory store does, which never waits either.
                 tokio::task::coop::consume_budget().await;
                 let replaced = map.lock().insert(key.into(), value);
                 drop(replaced);
@@ -82,7 +82,7 @@ impl Writer {
         }
     }
 
-    /// Writes all of `objects`, together if that can be.
+    /// Writes all `objects`, in one transaction if possible.
     pub(crate) async fn fill(&self, objects: Vec<(String, Bytes)>) -> k1s_store::Result<()> {
         if let Self::Store(store) = self {
             let put = |txn: Txn, (key, value)| txn.put(key, value, Precondition::Any);

@@ -1,7 +1,7 @@
 //! The three stores side by side.
 //!
-//! Each backend runs at each size in a process of its own, so that memory can be told apart; the etcd
-//! is a real one, started for the run, on the same disk.
+//! Each backend runs at each size in its own process, so that memory can be attributed; etcd is a real one, started for
+//! the run, on the same disk.
 //!
 //! All are measured through the `Store` trait. A store on etcd watches it all the time, which etcd has to work
 //! for; `etcd.put.*-raw` is what the same etcd does for a client that only writes. `memory.put.*-map` is a hash map under
@@ -43,8 +43,7 @@ pub(crate) struct Options {
     folder: PathBuf,
 }
 
-/// So many turns each store has at writing. What is compared takes turns, since the machine is not the same from one minute to
-/// the next.
+/// Turns of each store at writing. They alternate because a machine's speed drifts from one minute to the next.
 const TURNS: usize = 15;
 
 pub(crate) async fn run(options: Options) -> Result<(), Failure> {
@@ -102,7 +101,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What was measured in turns, in the order of the turns.
+/// Measurements taken in turns, in the order of the turns.
 #[derive(Default)]
 struct Turns(Vec<(Measurement, Vec<f64>)>);
 
@@ -159,7 +158,7 @@ mod tests {
             expected: None,
         };
         let mut turns = Turns::default();
-        // The machine gets slower and slower.
+        // As on a machine that slows down.
         for (few, many) in [(300.0, 200.0), (30.0, 20.0), (3.0, 2.5)] {
             turns.add(vec![rate("disk.put.w64-10k", few)]);
             turns.add(vec![rate("disk.put.w64-100k", 1.0)]);

@@ -1,8 +1,7 @@
 //! A backend at one size, in a process of its own.
 //!
-//! What the process prints is a line of JSON per measurement. When its store is filled, it says that it is ready, and writes
-//! for some time whenever it is told to, in turn with other processes. When nobody tells it to write any more, it measures
-//! the rest.
+//! The process prints a line of JSON per measurement. When its store is filled it reports that it is ready, and writes
+//! for a while on each command, in turn with other processes. When its standard input ends it measures the rest.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -22,7 +21,7 @@ use crate::{
     report::{self, Measurement, Unit},
 };
 
-/// What a part says when it waits for its turns.
+/// The line by which a part reports that it is ready for its turns.
 const READY: &str = "ready";
 
 #[derive(Args)]
@@ -45,7 +44,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Starts a process and waits until it is ready. What it measured before that goes to `measurements`.
+    /// Starts a process and waits until it is ready. What it measured until then goes to `measurements`.
     pub(super) fn start(
         options: &PartOptions,
         folder: &Path,
@@ -74,7 +73,7 @@ impl Part {
         }
     }
 
-    /// Lets it write for `seconds`, with so many writers: how many writes there were in a second, under the name of `what`.
+    /// Lets it write for `seconds` with `writers` writers; the writes per second are reported as `what`.
     pub(super) fn turn(
         &mut self,
         what: &str,
@@ -105,14 +104,14 @@ impl Part {
         Ok((read > 0).then(|| line.trim_end().to_owned()))
     }
 
-    /// It ended when it should not have; it has said why on the terminal.
+    /// The error for a process that ended early; it printed the reason itself.
     fn failed(&mut self) -> Failure {
         let ended = self.process.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
         Failure(format!("{}: {ended}", self.name))
     }
 }
 
-/// Does what a part does.
+/// The part's own process.
 pub(crate) async fn run_part(options: PartOptions) -> Result<(), Failure> {
     let PartOptions { backend, size, seconds, base } = options;
     let env = Env::system();
@@ -182,8 +181,8 @@ pub(crate) async fn run_part(options: PartOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a store has to reach on its own. (The disk store is also to have three times etcd's writes with one writer, and four
-/// times with 64; those are ratios.)
+/// Absolute targets. (The disk store's targets of three times etcd's writes with one writer, and four times with 64, are
+/// ratios.)
 fn expected(backend: Backend, what: &str) -> Option<f64> {
     match (backend, what) {
         (Backend::Memory, "put.w1-listing") => Some(100_000.0),

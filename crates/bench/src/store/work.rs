@@ -1,4 +1,4 @@
-//! What the stores are made to do.
+//! The workloads.
 
 use std::sync::{
     Arc,
@@ -48,14 +48,14 @@ impl Values {
         Self((0..64).map(value).collect())
     }
 
-    /// A value of its own, as an encoder would have made it: shared ones would cost no memory.
+    /// An unshared value, as an encoder would make it: shared ones would cost no memory.
     fn get(&self, number: u64) -> Bytes {
         Bytes::copy_from_slice(&self.0[(number % self.0.len() as u64) as usize])
     }
 }
 
-/// Writes objects 0 to `size`, not in the order of their keys. Whoever writes them makes them, as it is with the writes that
-/// follow: memory comes from where it goes back to.
+/// Writes objects 0 to `size`, not in the order of their keys. The writing tasks allocate the values, as they do later: memory
+/// is freed to the arena it came from.
 pub(super) async fn fill(env: &Env, writer: &Writer, size: u64) -> Result<(), Failure> {
     const TOGETHER: u64 = 100;
     let values = Arc::new(Values::new());
@@ -80,7 +80,7 @@ pub(super) async fn fill(env: &Env, writer: &Writer, size: u64) -> Result<(), Fa
     Ok(())
 }
 
-/// Runs `clients` copies of a loop for some time; how often they went round, per second.
+/// Runs `clients` copies of a loop for some time; the iterations per second of all of them.
 async fn rate<F>(
     env: &Env,
     clients: u64,
@@ -177,7 +177,7 @@ pub(super) async fn gets(
     .await
 }
 
-/// The milliseconds it takes to list so many objects: the median of some.
+/// The median of the milliseconds it takes to list `limit` objects.
 pub(super) async fn range(env: &Env, store: &Arc<dyn Store>, limit: usize) -> Result<f64, Failure> {
     let mut times = Vec::new();
     for _ in 0..11 {
@@ -191,7 +191,7 @@ pub(super) async fn range(env: &Env, store: &Arc<dyn Store>, limit: usize) -> Re
     Ok(quantile(&mut times, 0.5))
 }
 
-/// Writes that many watches see, all of them; deliveries per second.
+/// Writes seen by every one of many watches; deliveries per second.
 pub(super) async fn fan_out(
     env: &Env,
     store: &Arc<dyn Store>,
@@ -222,7 +222,7 @@ pub(super) async fn fan_out(
     let began = env.now();
     let mut number = 0;
     while (env.now() - began).as_secs_f64() < seconds / 2.0 {
-        // As many writers as a control plane has: the watches are what is measured.
+        // A typical number of writers: the watches are what is measured.
         let batch: Vec<_> = (0..16)
             .map(|_| {
                 number += 1;
@@ -235,7 +235,7 @@ pub(super) async fn fan_out(
             write.await??;
         }
     }
-    // The next write is the last that is waited for. It is announced before it is made.
+    // Watchers wait up to the next write; its revision is published before it is made.
     let newest = store.revision().await?;
     last.store(newest.get() + 1, Ordering::Release);
     store.txn(Txn::new().put(key(0), values.get(0), Precondition::Any)).await?;
