@@ -3,9 +3,9 @@
 //! [`ApiServer`] serves Kubernetes' HTTP API over a [`k1s_store::Store`]: to a `kube::Client` in the same process with
 //! no socket between them, or, through [`serve`], to kubectl and every other client over HTTP and HTTPS.
 //!
-//! The tree follows the way of a request: [`server`](ApiServer) takes it in; `request` and `negotiate` read it; `auth`
-//! lets it through; `verbs`, `read`, `watch`, `delete` and `subresource` answer it; `write` and `admission` are the way
-//! of every change; `cache` is what lists and watches are served from; `stored` is how an object lies in the store.
+//! The tree follows the way of a request: `pipeline` is the list of its steps; `request` and `negotiate` parse it; `auth`
+//! decides on it; `verbs`, `read`, `watch`, `delete` and `subresource` answer it; every change goes through `write` and
+//! `admission`; lists and watches are served from `cache`; `stored` is the format of objects in the store.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -49,6 +49,7 @@ mod metrics;
 mod negotiate;
 mod openapi;
 mod options;
+mod pipeline;
 mod pki;
 mod pretty;
 mod read;

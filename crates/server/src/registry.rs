@@ -75,15 +75,15 @@ pub(crate) struct Found {
     pub(crate) revision: Revision,
 }
 
-/// What becomes of a tenant that is not there.
+/// What to do about a tenant that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// It stays so.
-    Stays,
-    /// It is made, unless it is still being deleted.
-    IsMade,
-    /// It is made when its deletion has come to its end.
-    IsMadeAnew,
+    /// Answer 404.
+    Fail,
+    /// Create it; 409 while an older one of that name is being deleted.
+    CreateUnlessTerminating,
+    /// Create it, after finishing the deletion of an older one.
+    Create,
 }
 
 /// The answer to a lookup, for all who wait for it.
@@ -187,7 +187,7 @@ impl Registry {
                 })?),
             };
         let turn = self.turn(name);
-        turn.lookup.call(|| async { Ok(self.take(name, Absent::Stays).await?.0) }).await
+        turn.lookup.call(|| async { Ok(self.take(name, Absent::Fail).await?.0) }).await
     }
 
     /// A tenant, which is made if it is not there; whether it was.
@@ -219,8 +219,10 @@ impl Registry {
                     lifecycle::take_up(&tenant).await?;
                     return Ok((tenant, false));
                 }
-                _ if absent == Absent::Stays => return Err(not_found(name)),
-                Some((mark, _)) if mark.phase == Phase::Terminating && absent == Absent::IsMade => {
+                _ if absent == Absent::Fail => return Err(not_found(name)),
+                Some((mark, _))
+                    if mark.phase == Phase::Terminating && absent == Absent::CreateUnlessTerminating =>
+                {
                     return Err(being_deleted(name));
                 }
                 Some((mark, revision)) if mark.phase == Phase::Terminating => {

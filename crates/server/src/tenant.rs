@@ -63,19 +63,19 @@ pub(crate) struct Tenant {
     /// The revision of the tenant's mark in the store, which all its writes are conditional on: no server writes to a
     /// tenant that another one has deleted.
     mark: AtomicU64,
-    /// When the mark was last looked at.
-    looked: Mutex<Instant>,
+    /// When the mark was last read.
+    verified: Mutex<Instant>,
     /// Whether it was said that controllers are needed.
     needs_controllers: AtomicBool,
     /// Ends its watches and tasks.
     pub(crate) stop: CancellationToken,
 }
 
-/// How often a server looks whether a tenant that is in use was deleted by another server.
-pub(crate) const LOOK: Duration = Duration::from_secs(10);
+/// Minimum interval between checks whether another server has deleted a tenant that is in use.
+pub(crate) const VERIFY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The same, where something was not found.
-pub(crate) const LOOK_SOON: Duration = Duration::from_secs(1);
+/// The same after a 404: the tenant may be what is gone.
+pub(crate) const VERIFY_SOON_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Steps that a transaction of a tenant can have: one more looks at its mark.
 pub(crate) const MAX_OPS: usize = k1s_store::limits::MAX_OPS - 1;
@@ -84,7 +84,7 @@ impl Tenant {
     /// A tenant whose mark was written by this revision.
     pub(crate) fn new(shared: Arc<Shared>, name: &str, mark: Revision) -> Arc<Tenant> {
         let stop = shared.stop.child_token();
-        let looked = Mutex::new(shared.env.now());
+        let verified = Mutex::new(shared.env.now());
         Arc::new(Tenant {
             name: name.to_owned(),
             prefix: prefix(name),
@@ -95,7 +95,7 @@ impl Tenant {
             building: Arc::default(),
             mark_key: mark_key(name),
             mark: AtomicU64::new(mark.get()),
-            looked,
+            verified,
             needs_controllers: AtomicBool::new(false),
             stop,
         })
@@ -261,22 +261,22 @@ impl Tenant {
         }
     }
 
-    /// Has a task look whether the tenant is still the one that was opened, if that is so long ago. A write that finds it
-    /// deleted needs no look.
-    pub(crate) fn look(self: &Arc<Self>, every: Duration) {
+    /// Verifies in a task that the tenant still exists, unless that was done less than `interval` ago. Writes need none:
+    /// their transactions check the mark.
+    pub(crate) fn verify_every(self: &Arc<Self>, interval: Duration) {
         let now = self.env().now();
         {
-            let mut looked = self.looked.lock();
-            if now - *looked < every {
+            let mut verified = self.verified.lock();
+            if now - *verified < interval {
                 return;
             }
-            *looked = now;
+            *verified = now;
         }
         let tenant = self.clone();
-        drop(self.env().spawn("look at a tenant's mark", async move { tenant.verify().await }));
+        drop(self.env().spawn("verify a tenant's mark", async move { tenant.verify().await }));
     }
 
-    /// Looks whether the tenant is still the one that was opened, and ends it if not.
+    /// Reads the mark and ends the tenant if it is not the one that was opened. Whether it is still there.
     pub(crate) async fn verify(&self) -> bool {
         let expected = self.mark.load(Ordering::Acquire);
         // What cannot be read is no reason to end it.

@@ -38,8 +38,8 @@ pub(crate) fn parse(path: &str) -> Option<&str> {
     }
 }
 
-/// What somebody wants to do with a tenant.
-pub(crate) fn wanted<'a>(verb: &'a str, name: &'a str) -> Attributes<'a> {
+/// What the authorizer is asked about a request for a tenant.
+pub(crate) fn attributes<'a>(verb: &'a str, name: &'a str) -> Attributes<'a> {
     let target = Target::Resource { group: GROUP, resource: "tenants", subresource: "", namespace: "", name };
     Attributes { verb, target }
 }
@@ -170,7 +170,7 @@ async fn create(registry: &Registry, query: &Query, body: &Bytes) -> Result<Resp
     if !errors.is_empty() {
         return Err(Status::invalid(GROUP, "Tenant", name, &errors));
     }
-    let (_, made) = registry.make(name, Absent::IsMade).await?;
+    let (_, made) = registry.make(name, Absent::CreateUnlessTerminating).await?;
     match registry.get(name).await? {
         _ if !made => Err(Status::already_exists(GROUP, "tenants", name)),
         Some(found) => Ok(respond::json(201, &tenant(&found, true))),

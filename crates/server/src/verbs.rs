@@ -30,7 +30,7 @@ pub(crate) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
 }
 
 /// PUT of an object, or of a part of it.
-pub(crate) async fn put(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
+pub(crate) async fn update(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
     let options = cx.write_options("UpdateOptions")?;
     let mut object = input::object(cx, options.field_validation)?;
     check_identity(cx, &mut object)?;
