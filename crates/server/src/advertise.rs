@@ -3,11 +3,16 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use k1s_object::Status;
+use k1s_object::{Status, gvk::GroupVersionResource};
 use k1s_store::{Error, Precondition, Txn};
 use serde_json::{Value, json};
 
 use crate::{lifecycle::encode_new, tenant::Tenant};
+
+const SERVICES: GroupVersionResource<&str> = GroupVersionResource::new("", "v1", "services");
+const ENDPOINTS: GroupVersionResource<&str> = GroupVersionResource::new("", "v1", "endpoints");
+const ENDPOINT_SLICES: GroupVersionResource<&str> =
+    GroupVersionResource::new("discovery.k8s.io", "v1", "endpointslices");
 
 const NAMESPACE: &str = "default";
 const NAME: &str = "kubernetes";
@@ -29,7 +34,7 @@ pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Status> {
             first["targetPort"] = port.into();
         }
     };
-    put(tenant, ("", "v1", "services"), None, &service).await?;
+    put(tenant, SERVICES, None, &service).await?;
     let (endpoints, slice) = objects(address);
     let set = |from: &Value, fields: &[&str], to: &mut Value| {
         for field in fields {
@@ -37,9 +42,9 @@ pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Status> {
         }
     };
     let as_endpoints = |object: &mut Value| set(&endpoints, &["subsets"], object);
-    put(tenant, ("", "v1", "endpoints"), Some(&endpoints), &as_endpoints).await?;
+    put(tenant, ENDPOINTS, Some(&endpoints), &as_endpoints).await?;
     let as_slice = |object: &mut Value| set(&slice, &["addressType", "endpoints", "ports"], object);
-    put(tenant, ("discovery.k8s.io", "v1", "endpointslices"), Some(&slice), &as_slice).await
+    put(tenant, ENDPOINT_SLICES, Some(&slice), &as_slice).await
 }
 
 /// The Endpoints and the EndpointSlice of an address.
@@ -65,13 +70,11 @@ fn objects(address: SocketAddr) -> (Value, Value) {
 /// machine alone, and that is where a server may well be.
 async fn put(
     tenant: &Arc<Tenant>,
-    (group, version, plural): (&str, &str, &str),
+    gvr: GroupVersionResource<&str>,
     new: Option<&Value>,
     change: &(dyn Fn(&mut Value) + Sync),
 ) -> Result<(), Status> {
-    let Some(resource) = tenant.shared.catalog.find(group, version, plural) else {
-        return Err(Status::internal(format!("{plural} are not in the table of kinds")));
-    };
+    let resource = tenant.shared.catalog.require(gvr)?;
     let key = tenant.key(&resource, NAMESPACE, NAME);
     loop {
         let written = match (tenant.get(&key).await?, new) {

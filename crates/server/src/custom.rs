@@ -12,7 +12,14 @@ use std::{
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use k1s_object::{Status, columns::Columns, decode::Duplicate, field::At, field::quote};
+use k1s_object::{
+    Status,
+    columns::Columns,
+    decode::Duplicate,
+    field::At,
+    field::quote,
+    gvk::{GroupVersion, GroupVersionResource},
+};
 use k1s_schema::{CustomKind, CustomVersion, Structural, names};
 use k1s_store::Revision;
 use parking_lot::Mutex;
@@ -24,7 +31,8 @@ use crate::{
     context::{Cx, FieldValidation},
     documents::Fingerprint,
     input,
-    resource::{Resource, Source, Subresource, api_version},
+    request::Verb,
+    resource::{Resource, Source, Subresource},
     shared_call::SharedCall,
     stored::Stored,
     tenant::Tenant,
@@ -63,13 +71,8 @@ impl Served {
         self.fingerprint
     }
 
-    fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
-        self.resources
-            .iter()
-            .find(|resource| {
-                resource.plural == plural && resource.group == group && resource.version == version
-            })
-            .cloned()
+    fn find(&self, gvr: GroupVersionResource<&str>) -> Option<Arc<Resource>> {
+        self.resources.iter().find(|resource| resource.gvr() == gvr).cloned()
     }
 }
 
@@ -112,7 +115,8 @@ pub(crate) struct Customs {
 }
 
 /// Where definitions are served.
-const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+pub(crate) const DEFINITIONS: GroupVersionResource<&str> =
+    GroupVersionResource::new("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 
 impl Customs {
     /// What is served now, as far as this process has heard.
@@ -144,20 +148,17 @@ impl Customs {
     pub(crate) async fn find(
         &self,
         tenant: &Arc<Tenant>,
-        group: &str,
-        version: &str,
-        plural: &str,
+        gvr: GroupVersionResource<&str>,
     ) -> Result<Option<Arc<Resource>>, Status> {
-        let found = self.current(tenant).await?.find(group, version, plural);
+        let found = self.current(tenant).await?.find(gvr);
         if found.is_some() {
             return Ok(found);
         }
-        Ok(self.newest(tenant).await?.find(group, version, plural))
+        Ok(self.newest(tenant).await?.find(gvr))
     }
 
     async fn at(&self, tenant: &Arc<Tenant>, revision: Revision) -> Result<Arc<Served>, Status> {
-        let (group, version, plural) = DEFINITIONS;
-        let Some(definitions) = tenant.shared.catalog.find(group, version, plural) else {
+        let Some(definitions) = tenant.shared.catalog.find(DEFINITIONS) else {
             return Ok(self.served.load_full());
         };
         let snapshot = tenant.cache(&definitions).at_least(revision, PATIENCE).await?;
@@ -249,6 +250,18 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
+/// The verbs of every custom resource, in discovery's order.
+const VERBS: [Verb<'static>; 8] = [
+    Verb::Delete,
+    Verb::DeleteCollection,
+    Verb::Get,
+    Verb::List,
+    Verb::Patch,
+    Verb::Create,
+    Verb::Update,
+    Verb::Watch,
+];
+
 /// The served versions of a definition that is established.
 fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64>) -> Vec<Arc<Resource>> {
     if !names::is_true(crd, "Established") {
@@ -276,7 +289,7 @@ fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64>) -> Vec<A
             Arc::new(Resource {
                 group: kind.group.to_string(),
                 version: version.name.to_string(),
-                api_version: api_version(&kind.group, &version.name),
+                api_version: GroupVersion::new(&*kind.group, &*version.name).to_string(),
                 kind: kind.kind.to_string(),
                 list_kind: kind.list_kind.to_string(),
                 plural: kind.plural.to_string(),
@@ -284,16 +297,7 @@ fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64>) -> Vec<A
                 namespaced: kind.namespaced,
                 short_names: kind.short_names.iter().map(ToString::to_string).collect(),
                 categories: kind.categories.iter().map(ToString::to_string).collect(),
-                verbs: vec![
-                    "delete",
-                    "deletecollection",
-                    "get",
-                    "list",
-                    "patch",
-                    "create",
-                    "update",
-                    "watch",
-                ],
+                verbs: VERBS.to_vec(),
                 subresources: subresources(&kind, version),
                 storage_hash: storage_hash.clone(),
                 source: Source::Custom(CustomResource {
@@ -317,7 +321,7 @@ fn printer_columns<'a>(crd: &'a Value, version: &str) -> Option<&'a Value> {
 }
 
 fn subresources(kind: &CustomKind, version: &CustomVersion) -> Vec<Subresource> {
-    let verbs = vec!["get", "patch", "update"];
+    let verbs = vec![Verb::Get, Verb::Patch, Verb::Update];
     let mut subresources = Vec::new();
     if version.has_status {
         subresources.push(Subresource {

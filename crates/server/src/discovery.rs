@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use http::{HeaderMap, Response, header};
-use k1s_object::{Status, status::qualified};
+use k1s_object::{Status, gvk::GroupVersion};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     documents::{self, Document, Fingerprint, Key},
     negotiate::not_acceptable,
     request::{Path, ResourcePath},
-    resource::{Resource, api_version},
+    resource::Resource,
     respond,
     tenant::Tenant,
 };
@@ -217,7 +217,7 @@ fn send(document: &Document, wanted: Wanted, headers: &HeaderMap) -> Response<Bo
 }
 
 fn group_json(group: &Group, alone: bool) -> Value {
-    let version = |name: &str| json!({"groupVersion": api_version(&group.name, name), "version": name});
+    let version = |name: &str| json!({"groupVersion": GroupVersion::new(&*group.name, name).to_string(), "version": name});
     let versions: Vec<Value> = group.versions.iter().map(|(name, _)| version(name)).collect();
     let preferred = versions.first().cloned().unwrap_or_default();
     let mut out = Map::new();
@@ -279,7 +279,7 @@ fn resource_list(tenant: &Tenant, customs: &Served, group: &str, version: &str) 
     if !group.is_empty() {
         out.insert("apiVersion".into(), "v1".into());
     }
-    out.insert("groupVersion".into(), api_version(group, version).into());
+    out.insert("groupVersion".into(), GroupVersion::new(group, version).to_string().into());
     out.insert("resources".into(), list.into());
     Some(Value::Object(out))
 }
@@ -344,7 +344,7 @@ pub(crate) async fn no_resource(tenant: &Arc<Tenant>, path: &ResourcePath) -> Re
     if tenant.shared.catalog.has_group(&path.group) {
         return Err(Status::no_such_resource());
     }
-    tracing::debug!(resource = %qualified(&path.group, &path.resource), "no such resource");
+    tracing::debug!(resource = %path.gvr(), "no such resource");
     Ok(respond::page_not_found())
 }
 

@@ -2,7 +2,12 @@
 
 use http::header;
 use k1s_kinds::table::Type;
-use k1s_object::{Status, decode, decode::Duplicate, depth};
+use k1s_object::{
+    Status, decode,
+    decode::Duplicate,
+    depth,
+    gvk::{GroupKind, GroupVersion, GroupVersionKind},
+};
 use serde_json::Value;
 
 use crate::{
@@ -65,7 +70,7 @@ fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
         }
         Media::Protobuf => {
             let lookup = |api_version: &str, kind: &str| {
-                let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+                let GroupVersion { group, version } = GroupVersion::split(api_version);
                 k1s_kinds::body(group, version, kind)
             };
             let value = k1s_kinds::protobuf::decode(&cx.body, lookup)
@@ -104,14 +109,8 @@ pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Stat
         Source::BuiltIn(built_in) => {
             let media = media(cx)?;
             let parsed = parse(cx, media, &resource.kind)?;
-            let mut value = typed(
-                cx,
-                parsed,
-                built_in.kind.ty,
-                (&resource.api_version, &resource.version, &resource.kind),
-                validation,
-                media == Media::Yaml,
-            )?;
+            let mut value =
+                typed(cx, parsed, built_in.kind.ty, resource.gvk(), validation, media == Media::Yaml)?;
             (built_in.rules.defaults)(&mut value);
             resource.set_type(&mut value);
             Ok(value)
@@ -124,15 +123,22 @@ pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Stat
     }
 }
 
+/// The type of bodies of a built-in kind that is not a resource, such as a Scale.
+pub(crate) fn body_type(gvk: GroupVersionKind<&str>) -> Result<&'static Type, Status> {
+    let GroupVersionKind { group, version, kind } = gvk;
+    k1s_kinds::body(group, version, kind)
+        .ok_or_else(|| Status::internal(format!("{kind} is not in the table of types")))
+}
+
 /// A body of another kind than the resource's: a Scale, an Eviction, DeleteOptions.
 pub(crate) fn other(
     cx: &Cx,
-    ty: &'static Type,
-    expected: (&str, &str, &str),
+    expected: GroupVersionKind<&str>,
     validation: FieldValidation,
 ) -> Result<Value, Status> {
+    let ty = body_type(expected)?;
     let media = media(cx)?;
-    let parsed = parse(cx, media, expected.2)?;
+    let parsed = parse(cx, media, expected.kind)?;
     typed(cx, parsed, ty, expected, validation, media == Media::Yaml)
 }
 
@@ -157,36 +163,35 @@ pub(crate) fn delete_options(cx: &Cx, ty: &'static Type) -> Result<Value, Status
 }
 
 /// Checks the kind and apiVersion of a document against what is expected, and fills them in.
-pub(crate) fn check_type(value: &Value, body: &[u8], expected: (&str, &str, &str)) -> Result<(), Status> {
-    let (api_version, _, kind) = expected;
+pub(crate) fn check_type(value: &Value, body: &[u8], expected: GroupVersionKind<&str>) -> Result<(), Status> {
+    let (api_version, kind) = (expected.group_version(), expected.kind);
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (sent_version, sent_kind) = (text("apiVersion"), text("kind"));
-    if sent_version.matches('/').count() > 1 {
-        return Err(Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): unexpected GroupVersion string: {sent_version} ({})",
+    let sent_version = if sent_version.is_empty() { api_version.to_string() } else { sent_version };
+    let GroupVersion { group, version } = GroupVersion::parse(&sent_version).map_err(|why| {
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): {why} ({})",
             summary(body, 30)
-        )));
-    }
+        ))
+    })?;
     let sent_kind = if sent_kind.is_empty() { kind.to_owned() } else { sent_kind };
-    let sent_version = if sent_version.is_empty() { api_version.to_owned() } else { sent_version };
-    if sent_version == api_version && sent_kind == kind {
+    if api_version.is_written_as(&sent_version) && sent_kind == kind {
         return Ok(());
     }
-    let (group, version) = sent_version.split_once('/').unwrap_or(("", &sent_version));
     if sent_kind == kind || k1s_kinds::find_kind(group, version, &sent_kind).is_none() {
         return Err(Status::bad_request(format!(
             "the API version in the data ({sent_version}) does not match the expected API version ({api_version})"
         )));
     }
-    let (expected_group, _) = api_version.split_once('/').unwrap_or(("", api_version));
     Err(Status::bad_request(format!(
         "{sent_kind} in version {version:?} cannot be handled as a {kind}: {}",
-        unknown_conversion((version, &sent_kind), (expected_group, kind))
+        unknown_conversion((version, &sent_kind), expected.group_kind())
     )))
 }
 
 /// Why an object of another kind cannot be taken for one of this group and kind.
-pub(crate) fn unknown_conversion((version, sent_kind): (&str, &str), (group, kind): (&str, &str)) -> String {
+pub(crate) fn unknown_conversion((version, sent_kind): (&str, &str), expected: GroupKind<&str>) -> String {
+    let GroupKind { group, kind } = expected;
     let package = match group.split('.').next() {
         None | Some("") => "core",
         Some(package) => package,
@@ -198,13 +203,13 @@ fn typed(
     cx: &Cx,
     parsed: Parsed,
     ty: &'static Type,
-    expected: (&str, &str, &str),
+    expected: GroupVersionKind<&str>,
     validation: FieldValidation,
     yaml: bool,
 ) -> Result<Value, Status> {
     let Parsed { mut value, duplicates } = parsed;
     check_type(&value, &cx.body, expected)?;
-    let (_, version, kind) = expected;
+    let (version, kind) = (expected.version, expected.kind);
     let handled = |why: &dyn std::fmt::Display| {
         Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
     };

@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use k1s_object::Status;
+use k1s_object::{
+    Status,
+    gvk::{GroupVersion, GroupVersionResource},
+};
 use k1s_schema::names::{Termination, set_terminating};
 use k1s_store::{Precondition, Txn};
 use serde_json::{Value, json};
@@ -26,6 +29,11 @@ pub(crate) const CRD_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.
 
 /// The namespaces that every control plane has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// A resource of the core group.
+const fn core(resource: &str) -> GroupVersionResource<&str> {
+    GroupVersionResource::new("", "v1", resource)
+}
 
 fn is(cx: &Cx, group: &str, kind: &str) -> bool {
     cx.resource.group == group && cx.resource.kind == kind
@@ -47,14 +55,11 @@ pub(crate) async fn take_up(tenant: &Arc<Tenant>) -> Result<(), Status> {
 /// Creates an object, as the server itself; one that is there already is fine.
 async fn ensure(
     tenant: &Arc<Tenant>,
-    path: (&str, &str, &str),
+    gvr: GroupVersionResource<&str>,
     namespace: &str,
     object: Value,
 ) -> Result<(), Status> {
-    let (group, version, plural) = path;
-    let Some(resource) = tenant.shared.catalog.find(group, version, plural) else {
-        return Err(Status::internal(format!("{plural} are not in the table of kinds")));
-    };
+    let resource = tenant.shared.catalog.require(gvr)?;
     let mut object = object;
     if let Some(rules) = resource.rules() {
         (rules.defaults)(&mut object);
@@ -85,7 +90,7 @@ async fn advertise(tenant: &Arc<Tenant>) {
 /// Makes what every tenant has; what is there already is left as it is.
 pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
     for name in NAMESPACES {
-        ensure(tenant, ("", "v1", "namespaces"), "", json!({"metadata": {"name": name}})).await?;
+        ensure(tenant, core("namespaces"), "", json!({"metadata": {"name": name}})).await?;
         fill_namespace(tenant, name).await?;
     }
     let first = u32::from(tenant.options().service_network).saturating_add(1);
@@ -95,7 +100,7 @@ pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": advertise::target_port(tenant)}],
             "type": "ClusterIP"},
     });
-    ensure(tenant, ("", "v1", "services"), "default", service).await?;
+    ensure(tenant, core("services"), "default", service).await?;
     ensure_all(tenant, bootstrap_objects(tenant)).await?;
     advertise(tenant).await;
     Ok(())
@@ -162,10 +167,11 @@ async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Sta
     let mut txn = Txn::new();
     for object in objects {
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let GroupVersion { group, version } = GroupVersion::split(api_version);
         let kind = object["kind"].as_str().unwrap_or_default();
-        let found = k1s_kinds::find_kind(group, version, kind)
-            .and_then(|kind| tenant.shared.catalog.find(kind.group, kind.version, kind.plural));
+        let found = k1s_kinds::find_kind(group, version, kind).and_then(|kind| {
+            tenant.shared.catalog.find(GroupVersionResource::new(kind.group, kind.version, kind.plural))
+        });
         let Some(resource) = found else {
             return Err(Status::internal(format!("{kind} is not in the table of kinds")));
         };
@@ -186,7 +192,7 @@ async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Sta
 /// What every namespace has: a service account, and the authority that signs the server's certificate.
 async fn fill_namespace(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Status> {
     let account = json!({"metadata": {"name": "default"}});
-    ensure(tenant, ("", "v1", "serviceaccounts"), namespace, account).await?;
+    ensure(tenant, core("serviceaccounts"), namespace, account).await?;
     let note = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such \
                 as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
                 distributions of Kubernetes clusters.";
@@ -194,7 +200,7 @@ async fn fill_namespace(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Sta
         "metadata": {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": note}},
         "data": {"ca.crt": tenant.options().root_ca},
     });
-    ensure(tenant, ("", "v1", "configmaps"), namespace, authority).await
+    ensure(tenant, core("configmaps"), namespace, authority).await
 }
 
 /// After an object was created.

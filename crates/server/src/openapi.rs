@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     body::Body,
-    custom::{Definition, Served, fingerprint},
+    custom::{DEFINITIONS, Definition, Served, fingerprint},
     documents::{self, Key},
     negotiate::not_acceptable,
-    request::Query,
+    request::{Query, Verb},
     resource::Resource,
     respond,
     tenant::{Shared, Tenant},
@@ -131,7 +131,7 @@ impl Source {
         if self.definitions.is_empty() {
             return openapi::document(&self.name).unwrap_or_default();
         }
-        match shared.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions") {
+        match shared.catalog.find(DEFINITIONS) {
             Some(kind) => custom_document(&kind, &self.group, &self.version, &self.definitions),
             None => Value::Null,
         }
@@ -181,15 +181,20 @@ fn custom_document(kind: &Resource, group: &str, version: &str, definitions: &[A
         for (name, schema) in schemas {
             document.schema(&name, schema);
         }
+        let names_of = |verbs: &[Verb<'static>]| verbs.iter().map(|verb| verb.as_str()).collect::<Vec<_>>();
+        let verbs = names_of(&resource.verbs);
+        let subresource_verbs: Vec<_> =
+            resource.subresources.iter().map(|sub| names_of(&sub.verbs)).collect();
         let subresources: Vec<openapi::ResourceSubresource<'_>> = resource
             .subresources
             .iter()
-            .map(|sub| openapi::ResourceSubresource {
+            .zip(&subresource_verbs)
+            .map(|(sub, verbs)| openapi::ResourceSubresource {
                 name: sub.name,
                 group: if sub.group.is_empty() { group } else { &sub.group },
                 version: if sub.version.is_empty() { version } else { &sub.version },
                 kind: &sub.kind,
-                verbs: &sub.verbs,
+                verbs,
                 schema: if sub.name == "scale" { "io.k8s.api.autoscaling.v1.Scale" } else { &names[0] },
             })
             .collect();
@@ -199,7 +204,7 @@ fn custom_document(kind: &Resource, group: &str, version: &str, definitions: &[A
             kind: &resource.kind,
             plural: &resource.plural,
             namespaced: resource.namespaced,
-            verbs: &resource.verbs,
+            verbs: &verbs,
             schema: &names[0],
             list_schema: &names[1],
             subresources: &subresources,

@@ -3,7 +3,10 @@
 mod list;
 
 use http::{HeaderValue, Response, StatusCode, header};
-use k1s_object::Status;
+use k1s_object::{
+    Status,
+    gvk::{GroupKind, GroupVersion},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -185,13 +188,14 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
     let media = cx.accepted.media;
     let kind = value["kind"].as_str().unwrap_or_default();
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let GroupVersion { group, version } = GroupVersion::split(api_version);
     let body = match (cx.accepted.form, media) {
         // What only says how it went is the same in every form.
         (Form::Table, _) if kind != "Status" => {
             let include = table::include(cx)?;
             let one = std::iter::once(value);
-            let table = table::build_as(cx, (group, kind), &table_meta(value), one, include, true);
+            let table =
+                table::build_as(cx, GroupKind::new(group, kind), &table_meta(value), one, include, true);
             encode_meta(&table, media)?
         }
         (Form::Partial, _) if kind != "Status" => encode_meta(&partial(cx.accepted, value), media)?,

@@ -14,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 use k1s_env::{Env, Instant};
-use k1s_object::Status;
+use k1s_object::{Status, gvk::GroupVersionResource};
 use k1s_store::{Error, Precondition, Revision, Store, Txn};
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
@@ -53,7 +53,9 @@ pub(crate) struct Tenant {
     pub(crate) shared: Arc<Shared>,
     /// What all its keys begin with.
     prefix: String,
-    caches: RwLock<HashMap<(String, String, String), Arc<Cache>>>,
+    /// By storage group, version and resource. The version is empty where all versions have the same selectable fields, and
+    /// therefore share a cache.
+    caches: RwLock<HashMap<GroupVersionResource, Arc<Cache>>>,
     pub(crate) customs: Customs,
     /// How many objects there are, for metrics.
     pub(crate) counts: Counts,
@@ -172,10 +174,10 @@ impl Tenant {
 
     /// The cache of a resource; started when it is first asked for.
     pub(crate) fn cache(&self, resource: &Resource) -> Arc<Cache> {
-        // Versions that differ in what can be selected on have a cache each; others share one.
         let version =
             if resource.field_names().is_empty() { String::new() } else { resource.api_version.clone() };
-        let key = (resource.storage_group().to_owned(), resource.plural.clone(), version);
+        let key =
+            GroupVersionResource::new(resource.storage_group().to_owned(), version, resource.plural.clone());
         if let Some(cache) = self.caches.read().get(&key) {
             return cache.clone();
         }
@@ -189,23 +191,21 @@ impl Tenant {
 
     /// Forgets the caches of a resource, whose objects are gone or read in another way from now on.
     pub(crate) fn forget_caches(&self, group: &str, plural: &str) {
-        self.caches.write().retain(|(g, p, _), _| g != group || p != plural);
+        self.caches.write().retain(|key, _| key.group != group || key.resource != plural);
     }
 
     /// The resource at a path, built-in or custom.
     pub(crate) async fn resource(
         self: &Arc<Self>,
-        group: &str,
-        version: &str,
-        plural: &str,
+        gvr: GroupVersionResource<&str>,
     ) -> Result<Option<Arc<Resource>>, Status> {
-        if let Some(resource) = self.shared.catalog.find(group, version, plural) {
+        if let Some(resource) = self.shared.catalog.find(gvr) {
             return Ok(Some(resource));
         }
-        if self.shared.catalog.has_group(group) && !group.contains('.') {
+        if self.shared.catalog.has_group(gvr.group) && !gvr.group.contains('.') {
             return Ok(None);
         }
-        self.customs.find(self, group, version, plural).await
+        self.customs.find(self, gvr).await
     }
 
     /// Carries out a transaction, if the tenant is still there. Errors become answers by [`Tenant::refusal`].

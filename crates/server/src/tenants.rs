@@ -17,7 +17,7 @@ use crate::{
     body::Body,
     catalog::Catalog,
     registry::{Absent, Found, Mark, Registry, check_name},
-    request::{Path, Query},
+    request::{Path, Query, Verb},
     respond,
     tenant::{Shared, not_found},
 };
@@ -39,31 +39,18 @@ pub(crate) fn parse(path: &str) -> Option<&str> {
 }
 
 /// What the authorizer is asked about a request for a tenant.
-pub(crate) fn attributes<'a>(verb: &'a str, name: &'a str) -> Attributes<'a> {
+pub(crate) fn attributes<'a>(verb: Verb<'a>, name: &'a str) -> Attributes<'a> {
     let target = Target::Resource { group: GROUP, resource: "tenants", subresource: "", namespace: "", name };
     Attributes { verb, target }
-}
-
-/// The verb of a request to this API.
-pub(crate) fn verb(method: &Method, name: &str) -> &'static str {
-    match *method {
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE if name.is_empty() => "deletecollection",
-        Method::DELETE => "delete",
-        _ if name.is_empty() => "list",
-        _ => "get",
-    }
 }
 
 /// Whether a request in a tenant that is not there may bring it into being: if it stores an object. Reviews and dry runs
 /// store nothing.
 pub(crate) fn stores(method: &Method, path: &Path, query: &Query, catalog: &Catalog) -> bool {
     let Path::Resource(path) = path else { return false };
-    let found = catalog.find(&path.group, &path.version, &path.resource);
+    let found = catalog.find(path.gvr());
     matches!(*method, Method::POST | Method::PUT | Method::PATCH)
-        && found.is_none_or(|resource| resource.verbs != ["create"])
+        && found.is_none_or(|resource| !resource.is_create_only())
         && query.find("dryRun").is_none()
 }
 

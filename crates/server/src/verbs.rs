@@ -5,6 +5,7 @@ use k1s_kinds::table::Type;
 use k1s_object::{
     FieldError, Status, decode,
     field::quote,
+    gvk::{GroupVersion, GroupVersionKind},
     patch::{self, json::JsonPatch},
     status::Details,
 };
@@ -133,7 +134,7 @@ impl Patch {
         &self,
         cx: &Cx,
         ty: &'static Type,
-        expected: (&str, &str, &str),
+        expected: GroupVersionKind<&str>,
         old: &Value,
         complaints: &[String],
         validation: FieldValidation,
@@ -241,8 +242,8 @@ pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Status>
 
 /// What a patched document must be.
 enum Target<'a> {
-    /// A type of the table, with its apiVersion, version and kind.
-    Typed(&'static Type, (&'a str, &'a str, &'a str)),
+    /// A type of the table, and the kind that the document must say it is of.
+    Typed(&'static Type, GroupVersionKind<&'a str>),
     Custom(&'a CustomResource),
 }
 
@@ -257,9 +258,8 @@ fn patched(
     let resource = &*cx.resource;
     let mut object = match &resource.source {
         Source::BuiltIn(built_in) => {
-            let expected = (&*resource.api_version, &*resource.version, &*resource.kind);
-            let mut object =
-                patch.apply_typed(cx, built_in.kind.ty, expected, old, complaints, validation)?;
+            let ty = built_in.kind.ty;
+            let mut object = patch.apply_typed(cx, ty, resource.gvk(), old, complaints, validation)?;
             (built_in.rules.defaults)(&mut object);
             resource.set_type(&mut object);
             object
@@ -315,24 +315,20 @@ fn read_patched(
 
 /// A patch may not make an object one of another kind. Without an apiVersion the real server reads an object of its
 /// own inner form, and finds nothing in it.
-fn check_kind(cx: &Cx, object: &Value, expected: (&str, &str, &str)) -> Result<(), Refused> {
-    let (expected_version, _, expected_kind) = expected;
+fn check_kind(cx: &Cx, object: &Value, expected: GroupVersionKind<&str>) -> Result<(), Refused> {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let api_version = text("apiVersion");
-    let kind = Some(text("kind")).filter(|kind| !kind.is_empty()).unwrap_or(expected_kind);
-    if api_version == expected_version && kind == expected_kind {
+    let kind = Some(text("kind")).filter(|kind| !kind.is_empty()).unwrap_or(expected.kind);
+    if expected.group_version().is_written_as(api_version) && kind == expected.kind {
         return Ok(());
     }
-    if api_version.is_empty() && kind == expected_kind {
+    if api_version.is_empty() && kind == expected.kind {
         return Err(Refused::Status(no_name(cx)));
     }
-    if api_version.matches('/').count() > 1 {
-        return Err(Refused::Patch(format!("unexpected GroupVersion string: {api_version}")));
-    }
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let (expected_group, _) = expected_version.split_once('/').unwrap_or(("", expected_version));
+    let GroupVersion { group, version } =
+        GroupVersion::parse(api_version).map_err(|why| Refused::Patch(why.to_string()))?;
     Err(Refused::Patch(match k1s_kinds::find_kind(group, version, kind) {
-        Some(_) => input::unknown_conversion((version, kind), (expected_group, expected_kind)),
+        Some(_) => input::unknown_conversion((version, kind), expected.group_kind()),
         None => format!(
             "no kind {} is registered for version {} in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
             quote(kind),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use bytes::Bytes;
-use k1s_object::{Check, FieldError, Status, depth, field::quote, meta};
+use k1s_object::{Check, FieldError, Status, depth, field::quote, gvk::GroupVersion, meta};
 use k1s_store::{Error, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
@@ -317,7 +317,7 @@ fn finalizer_warnings(cx: &Cx, new: &Value, old: Option<&Value>) {
 fn invalid(cx: &Cx, object: &Value, name: &str, errors: Vec<FieldError>) -> Status {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     if cx.resource.is_custom() {
-        let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+        let group = GroupVersion::split(text("apiVersion")).group;
         return Status::invalid(group, text("kind"), name, &errors);
     }
     let mut told = errors;

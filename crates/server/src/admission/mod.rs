@@ -17,7 +17,7 @@ mod services;
 use std::sync::Arc;
 
 use k1s_kinds::rules::{cluster::csr, workloads::pod::security_levels};
-use k1s_object::Status;
+use k1s_object::{Status, gvk::GroupVersionResource};
 use k1s_store::{Op, Range};
 use serde_json::Value;
 
@@ -51,8 +51,7 @@ fn is(cx: &Cx, group: &str, kind: &str) -> bool {
 
 /// A kind that rules ask about.
 fn kind(tenant: &Tenant, group: &str, version: &str, plural: &str) -> Result<Arc<Resource>, Status> {
-    let found = tenant.shared.catalog.find(group, version, plural);
-    found.ok_or_else(|| Status::internal(format!("{plural} are not in the table of kinds")))
+    tenant.shared.catalog.require(GroupVersionResource::new(group, version, plural))
 }
 
 /// The objects of a kind whose encoding has this text, in a namespace or (empty) of the cluster; all for an empty text.

@@ -3,16 +3,16 @@
 use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use k1s_object::Status;
+use k1s_object::{Status, gvk::GroupResource};
 use serde_json::{Value, json};
 
 use super::User;
-use crate::tenant::Tenant;
+use crate::{request::Verb, tenant::Tenant};
 
 /// What somebody wants to do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attributes<'a> {
-    pub(crate) verb: &'a str,
+    pub(crate) verb: Verb<'a>,
     pub(crate) target: Target<'a>,
 }
 
@@ -110,11 +110,11 @@ pub(crate) fn forbidden(user: &User, wanted: &Attributes<'_>, reason: &str) -> S
 #[derive(Debug)]
 pub(crate) struct Defaults;
 
-/// The kinds that everybody who is known may create: `(group, resource)`.
-const OWN_REVIEWS: [(&str, &str); 3] = [
-    ("authorization.k8s.io", "selfsubjectaccessreviews"),
-    ("authorization.k8s.io", "selfsubjectrulesreviews"),
-    ("authentication.k8s.io", "selfsubjectreviews"),
+/// The reviews that every authenticated user may create.
+const OWN_REVIEWS: [GroupResource<&str>; 3] = [
+    GroupResource::new("authorization.k8s.io", "selfsubjectaccessreviews"),
+    GroupResource::new("authorization.k8s.io", "selfsubjectrulesreviews"),
+    GroupResource::new("authentication.k8s.io", "selfsubjectreviews"),
 ];
 
 /// Whether `path` is `root` or below it.
@@ -130,8 +130,9 @@ impl Defaults {
         let known = user.is_in("system:authenticated");
         match wanted.target {
             Target::Resource { group, resource, subresource, .. } => {
-                let own = subresource.is_empty() && OWN_REVIEWS.contains(&(group, resource));
-                known && own && wanted.verb == "create"
+                let own =
+                    subresource.is_empty() && OWN_REVIEWS.contains(&GroupResource::new(group, resource));
+                known && own && wanted.verb == Verb::Create
             }
             Target::Path(path) => {
                 let under = |roots: &[&str]| roots.iter().any(|root| within(path, root));
@@ -139,7 +140,7 @@ impl Defaults {
                 let discovery = known && under(&["/api", "/apis", "/openapi"]);
                 let issuer = user.is_in("system:serviceaccounts")
                     && under(&["/.well-known/openid-configuration", "/openid/v1/jwks"]);
-                wanted.verb == "get" && (open || discovery || issuer)
+                wanted.verb == Verb::Get && (open || discovery || issuer)
             }
         }
     }
@@ -201,11 +202,11 @@ impl Authorizer for Defaults {
 mod tests {
     use super::*;
 
-    fn path<'a>(verb: &'a str, path: &'a str) -> Attributes<'a> {
+    fn path<'a>(verb: Verb<'a>, path: &'a str) -> Attributes<'a> {
         Attributes { verb, target: Target::Path(path) }
     }
 
-    fn resource<'a>(verb: &'a str, group: &'a str, resource: &'a str) -> Attributes<'a> {
+    fn resource<'a>(verb: Verb<'a>, group: &'a str, resource: &'a str) -> Attributes<'a> {
         let target = Target::Resource { group, resource, subresource: "", namespace: "", name: "" };
         Attributes { verb, target }
     }
@@ -215,15 +216,15 @@ mod tests {
         let alice = User::new("alice", &[]);
         let robot = User::new("system:serviceaccount:a:b", &["system:serviceaccounts"]);
         let cases = [
-            (path("get", "/healthz"), [true, true, true]),
-            (path("head", "/healthz"), [false, false, false]),
-            (path("get", "/metrics"), [false, false, false]),
-            (path("get", "/api/v1"), [false, true, true]),
-            (path("get", "/apishelf"), [false, false, false]),
-            (path("get", "/openid/v1/jwks"), [false, false, true]),
-            (resource("create", "authentication.k8s.io", "selfsubjectreviews"), [false, true, true]),
-            (resource("list", "authentication.k8s.io", "selfsubjectreviews"), [false, false, false]),
-            (resource("create", "authentication.k8s.io", "tokenreviews"), [false, false, false]),
+            (path(Verb::Get, "/healthz"), [true, true, true]),
+            (path(Verb::Head, "/healthz"), [false, false, false]),
+            (path(Verb::Get, "/metrics"), [false, false, false]),
+            (path(Verb::Get, "/api/v1"), [false, true, true]),
+            (path(Verb::Get, "/apishelf"), [false, false, false]),
+            (path(Verb::Get, "/openid/v1/jwks"), [false, false, true]),
+            (resource(Verb::Create, "authentication.k8s.io", "selfsubjectreviews"), [false, true, true]),
+            (resource(Verb::List, "authentication.k8s.io", "selfsubjectreviews"), [false, false, false]),
+            (resource(Verb::Create, "authentication.k8s.io", "tokenreviews"), [false, false, false]),
         ];
         for (wanted, expected) in cases {
             let allowed = [&User::anonymous(), &alice, &robot].map(|user| Defaults::allows(user, &wanted));
@@ -241,7 +242,7 @@ mod tests {
             namespace: "web",
             name: "d",
         };
-        let wanted = Attributes { verb: "get", target };
+        let wanted = Attributes { verb: Verb::Get, target };
         assert_eq!(
             forbidden(&User::new("alice", &[]), &wanted, "not today").message,
             "deployments.apps \"d\" is forbidden: User \"alice\" cannot get resource \"deployments/scale\" in API group \"apps\" in the namespace \"web\": not today"

@@ -13,7 +13,7 @@ use super::{
     authorizer::{check, forbidden},
     service_accounts::{groups, split_username},
 };
-use crate::tenant::Tenant;
+use crate::{request::Verb, tenant::Tenant};
 
 const EXTRA: &str = "impersonate-extra-";
 
@@ -55,7 +55,7 @@ pub(crate) fn could_allow(
     if !matches!(wanted(headers), Ok(None)) {
         let target =
             Target::Resource { group: "", resource: "users", subresource: "", namespace: "", name: "" };
-        return authorizer.could_allow(sender, &Attributes { verb: "impersonate", target });
+        return authorizer.could_allow(sender, &Attributes { verb: Verb::Impersonate, target });
     }
     authorizer.could_allow(sender, request)
 }
@@ -158,16 +158,17 @@ impl Asking<'_> {
         };
         let sender = if mode == Mode::AssociatedNode { &plain } else { self.sender };
         let asking = Asking { sender, ..*self };
+        let constrained_verb = format!("impersonate:{}", mode.name());
         let verb = if constrained {
             let on = format!("impersonate-on:{}:{}", mode.name(), request.verb);
-            asking.may(&Attributes { verb: &on, target: request.target }).await?;
-            format!("impersonate:{}", mode.name())
+            asking.may(&Attributes { verb: Verb::Other(&on), target: request.target }).await?;
+            Verb::Other(&constrained_verb)
         } else {
-            "impersonate".to_owned()
+            Verb::Impersonate
         };
         let group = if constrained { AUTHENTICATION } else { "" };
         let target = |group, resource, subresource, namespace, name| Attributes {
-            verb: &verb,
+            verb,
             target: Target::Resource { group, resource, subresource, namespace, name },
         };
         let mut user = wanted.clone();
@@ -255,7 +256,7 @@ mod tests {
         for (name, value) in headers {
             map.append(*name, http::HeaderValue::from_static(value));
         }
-        let request = Attributes { verb: "get", target: Target::Path("/version") };
+        let request = Attributes { verb: Verb::Get, target: Target::Path("/version") };
         impersonate(&Defaults, None, sender, &map, &request).await
     }
 

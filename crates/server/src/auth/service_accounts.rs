@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k1s_env::Env;
-use k1s_object::Status;
+use k1s_object::{Status, gvk::GroupVersionResource};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -111,9 +111,7 @@ pub(crate) async fn find(
     namespace: &str,
     name: &str,
 ) -> Result<Option<Value>, Status> {
-    let Some(resource) = tenant.shared.catalog.find("", "v1", plural) else {
-        return Err(Status::internal(format!("{plural} are not in the table of kinds")));
-    };
+    let resource = tenant.shared.catalog.require(GroupVersionResource::new("", "v1", plural))?;
     if name.is_empty() {
         return Ok(None);
     }

@@ -27,7 +27,13 @@ use k1s_store::{Range, Revision};
 pub(crate) use self::select::{Key, is_controllers_lease, is_finished_by_controllers, split_key, waits};
 use self::{select::Selection, unfinished::Tally};
 use crate::{
-    auth::Target, body::Body, errors, request::Query, resource::Resource, respond, stored::Stored,
+    auth::Target,
+    body::Body,
+    errors,
+    request::{Query, Verb},
+    resource::Resource,
+    respond,
+    stored::Stored,
     tenant::Tenant,
 };
 
@@ -66,7 +72,7 @@ async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Sta
             Some((plural, group)) => resource.plural == plural && resource.storage_group() == group,
             None => true,
         };
-        let fits = (namespace.is_empty() || resource.namespaced) && resource.verbs.contains(&"list");
+        let fits = (namespace.is_empty() || resource.namespaced) && resource.verbs.contains(&Verb::List);
         if !wanted || !fits || !done.insert((resource.storage_group(), &*resource.plural)) {
             continue;
         }

@@ -66,9 +66,9 @@ where
 
 /// Labels a request for the metrics before anything can fail: its verb, and the resource if it is a built-in one.
 pub(super) fn label_request(labels: &mut Labels, info: &RequestInfo<'_>, catalog: &Catalog) {
-    labels.verb = metric_verb(info.verb);
+    labels.verb = info.verb.metric_name();
     if let Path::Resource(path) = &info.endpoint
-        && let Some(resource) = catalog.find(&path.group, &path.version, &path.resource)
+        && let Some(resource) = catalog.find(path.gvr())
     {
         label_resource(labels, &resource, path);
     }
@@ -82,20 +82,5 @@ pub(super) fn label_resource(labels: &mut Labels, resource: &Resource, path: &Re
     labels.resource.clone_from(&path.resource);
     if resource.has_subresource(&path.subresource) {
         labels.subresource.clone_from(&path.subresource);
-    }
-}
-
-/// The verb in the words of kube-apiserver's metrics.
-fn metric_verb(verb: &str) -> &'static str {
-    match verb {
-        "get" => "GET",
-        "list" => "LIST",
-        "watch" => "WATCH",
-        "create" | "post" => "POST",
-        "update" | "put" => "PUT",
-        "patch" => "PATCH",
-        "delete" => "DELETE",
-        "deletecollection" => "DELETECOLLECTION",
-        _ => "OTHER",
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     delete, discovery,
     flow::{self, Charge, Share, Slot},
     negotiate, pretty, read,
-    request::ResourcePath,
+    request::{ResourcePath, Verb},
     resource::Resource,
     respond, subresource,
     tenant::{self, Tenant},
@@ -32,9 +32,9 @@ pub(super) fn check_method(method: &Method) -> Result<(), Status> {
 pub(super) async fn find_resource(
     tenant: &Arc<Tenant>,
     path: &ResourcePath,
-    verb: &str,
+    verb: Verb<'_>,
 ) -> Result<Result<Arc<Resource>, Response<Body>>, Status> {
-    let Some(resource) = tenant.resource(&path.group, &path.version, &path.resource).await? else {
+    let Some(resource) = tenant.resource(path.gvr()).await? else {
         return discovery::no_resource(tenant, path).await.map(Err);
     };
     if resource.is_custom() && !in_scope(&resource, path, verb) {
@@ -44,10 +44,10 @@ pub(super) async fn find_resource(
 }
 
 /// Whether the scope of a custom resource fits the path; if not, the path is unknown.
-fn in_scope(resource: &Resource, path: &ResourcePath, verb: &str) -> bool {
+fn in_scope(resource: &Resource, path: &ResourcePath, verb: Verb<'_>) -> bool {
     match (resource.namespaced, path.namespace.is_empty()) {
         (false, in_cluster) => in_cluster,
-        (true, true) => matches!(verb, "list" | "watch"),
+        (true, true) => matches!(verb, Verb::List | Verb::Watch),
         (true, false) => true,
     }
 }
@@ -59,7 +59,7 @@ pub(super) fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(),
         in_namespace && !resource.namespaced || resource.namespaced && !in_namespace && !path.name.is_empty();
     let deep = !path.rest.is_empty() && !matches!(&*path.subresource, "proxy");
     // Reviews, which can only be created, have no name.
-    let named = resource.verbs == ["create"] && !path.name.is_empty();
+    let named = resource.is_create_only() && !path.name.is_empty();
     if wrong_scope || deep || named || (path.watch && !path.subresource.is_empty()) {
         return Err(Status::no_such_resource());
     }
@@ -97,7 +97,7 @@ pub(super) fn choose(
     resource: &Resource,
     path: &ResourcePath,
     method: &Method,
-    verb: &str,
+    verb: Verb<'_>,
 ) -> Result<Action, Status> {
     let known = matches!(*method, Method::GET | Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
     if !known {
@@ -116,31 +116,32 @@ pub(super) fn choose(
             resource.subresources.iter().any(|sub| sub.name == path.subresource && sub.verbs.contains(&verb));
         return match verb {
             _ if !allowed => Err(Status::method_not_allowed()),
-            "get" => Ok(Action::Get),
-            "update" => Ok(Action::Update(part)),
-            "patch" => Ok(Action::Patch(part)),
+            Verb::Get => Ok(Action::Get),
+            Verb::Update => Ok(Action::Update(part)),
+            Verb::Patch => Ok(Action::Patch(part)),
             _ => Err(Status::method_not_allowed()),
         };
     }
     // The deprecated watch paths take GET only, and a create has no name.
     let shape = match verb {
-        "create" => path.name.is_empty(),
-        "update" | "patch" => !path.name.is_empty(),
+        Verb::Create => path.name.is_empty(),
+        Verb::Update | Verb::Patch => !path.name.is_empty(),
         _ => true,
     };
-    let scope = !resource.namespaced || !path.namespace.is_empty() || matches!(verb, "list" | "watch");
+    let scope =
+        !resource.namespaced || !path.namespace.is_empty() || matches!(verb, Verb::List | Verb::Watch);
     if !shape || !scope || !resource.verbs.contains(&verb) || (path.watch && *method != Method::GET) {
         return Err(Status::method_not_allowed());
     }
     Ok(match verb {
-        "get" => Action::Get,
-        "list" => Action::List,
-        "watch" => Action::Watch,
-        "create" if resource.verbs == ["create"] => Action::Subresource,
-        "create" => Action::Create,
-        "update" => Action::Update(Part::Main),
-        "patch" => Action::Patch(Part::Main),
-        "delete" => Action::Delete,
+        Verb::Get => Action::Get,
+        Verb::List => Action::List,
+        Verb::Watch => Action::Watch,
+        Verb::Create if resource.is_create_only() => Action::Subresource,
+        Verb::Create => Action::Create,
+        Verb::Update => Action::Update(Part::Main),
+        Verb::Patch => Action::Patch(Part::Main),
+        Verb::Delete => Action::Delete,
         _ => Action::DeleteCollection,
     })
 }

@@ -8,7 +8,7 @@ use k1s_object::Status;
 use crate::{
     auth::{self, Attributes, User},
     registry::{Absent, check_name},
-    request::{Path, RequestInfo},
+    request::{Path, RequestInfo, Verb},
     server::ApiServer,
     tenant::{self, Tenant},
     tenants,
@@ -69,7 +69,7 @@ pub(super) async fn enter(
         Err(status) => return Err(status),
     }
     let user = authenticate_and_authorize(server, None, headers, wanted).await?;
-    let create = tenants::attributes("create", name);
+    let create = tenants::attributes(Verb::Create, name);
     if stores
         && shared.options.create_tenants
         && auth::check(&*shared.authorizer, None, &user, &create).await.is_ok()
@@ -78,7 +78,7 @@ pub(super) async fn enter(
         return Ok((tenant, user));
     }
     // 404 only to users who may know which tenants there are.
-    auth::check(&*shared.authorizer, None, &user, &tenants::attributes("get", name)).await?;
+    auth::check(&*shared.authorizer, None, &user, &tenants::attributes(Verb::Get, name)).await?;
     Err(tenant::not_found(name))
 }
 

@@ -4,7 +4,7 @@ use http::{Method, Uri};
 use k1s_object::{Status, names, selector::FieldSelector};
 
 use super::{
-    Path, Query, ResourcePath,
+    Path, Query, ResourcePath, Verb,
     path::{parse_path, split_tenant},
 };
 
@@ -19,7 +19,7 @@ pub(crate) struct RequestInfo<'a> {
     pub(crate) endpoint: Path,
     pub(crate) query: Query,
     /// The verb of a resource request, or the lower-case method of any other.
-    pub(crate) verb: &'static str,
+    pub(crate) verb: Verb<'static>,
     /// The one object that a list or watch selects by `metadata.name`; otherwise empty.
     pub(crate) selected_name: String,
 }
@@ -33,7 +33,7 @@ impl<'a> RequestInfo<'a> {
         let endpoint = parse_path(path);
         let verb = match &endpoint {
             Path::Resource(path) => resource_verb(method, path, &query),
-            _ => path_verb(method),
+            _ => Verb::of_path(method),
         };
         let selected_name = selected_name(verb, &query, max_selector_bytes);
         RequestInfo { tenant, path, endpoint, query, verb, selected_name }
@@ -44,7 +44,7 @@ impl<'a> RequestInfo<'a> {
         let streams = |path: &ResourcePath| {
             matches!(&*path.subresource, "attach" | "exec" | "log" | "portforward" | "proxy")
         };
-        self.verb == "watch" || matches!(&self.endpoint, Path::Resource(path) if streams(path))
+        self.verb == Verb::Watch || matches!(&self.endpoint, Path::Resource(path) if streams(path))
     }
 
     /// The `timeout` of the query has to be a duration.
@@ -59,9 +59,9 @@ impl<'a> RequestInfo<'a> {
     }
 }
 
-fn selected_name(verb: &str, query: &Query, longest: usize) -> String {
+fn selected_name(verb: Verb<'_>, query: &Query, longest: usize) -> String {
     let selector = query.get("fieldSelector");
-    if !matches!(verb, "list" | "watch") || selector.len() > longest {
+    if !matches!(verb, Verb::List | Verb::Watch) || selector.len() > longest {
         return String::new();
     }
     let selector = FieldSelector::parse(selector).unwrap_or_default();
@@ -69,41 +69,12 @@ fn selected_name(verb: &str, query: &Query, longest: usize) -> String {
     if names::is_path_segment_name(name).is_empty() { name.to_owned() } else { String::new() }
 }
 
-/// The verb of a resource request, in the words of RBAC.
-fn resource_verb(method: &Method, path: &ResourcePath, query: &Query) -> &'static str {
-    match *method {
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE if path.name.is_empty() => "deletecollection",
-        Method::DELETE => "delete",
-        _ if path.watch || (path.name.is_empty() && query.flag("watch")) => "watch",
-        _ if path.name.is_empty() => "list",
-        _ => "get",
-    }
-}
-
-/// The verb of a request for a subresource of one object.
-pub(crate) fn method_verb(method: &Method) -> &'static str {
-    match *method {
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE => "delete",
-        _ => "get",
-    }
-}
-
-/// The verb of a request for anything but a resource: its method in lower case.
-fn path_verb(method: &Method) -> &'static str {
-    match *method {
-        Method::POST => "post",
-        Method::PUT => "put",
-        Method::PATCH => "patch",
-        Method::DELETE => "delete",
-        Method::HEAD => "head",
-        Method::OPTIONS => "options",
-        _ => "get",
+/// The verb of a resource request. The deprecated `/watch/` paths are watches of one object, too.
+fn resource_verb(method: &Method, path: &ResourcePath, query: &Query) -> Verb<'static> {
+    match Verb::of_resource(method, path.name.is_empty()) {
+        Verb::Get | Verb::List if path.watch => Verb::Watch,
+        Verb::List if query.flag("watch") => Verb::Watch,
+        verb => verb,
     }
 }
 
@@ -117,10 +88,10 @@ mod tests {
             let uri: Uri = format!("{path}?{query}").parse().unwrap();
             RequestInfo::resolve(&method, &uri, 1 << 10).verb
         };
-        assert_eq!(verb(Method::GET, "/api/v1/pods", ""), "list");
-        assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=maybe"), "watch");
-        assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=false"), "list");
-        assert_eq!(verb(Method::GET, "/api/v1/namespaces/a", "watch=true"), "get");
-        assert_eq!(verb(Method::DELETE, "/api/v1/namespaces/a/pods", ""), "deletecollection");
+        assert_eq!(verb(Method::GET, "/api/v1/pods", ""), Verb::List);
+        assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=maybe"), Verb::Watch);
+        assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=false"), Verb::List);
+        assert_eq!(verb(Method::GET, "/api/v1/namespaces/a", "watch=true"), Verb::Get);
+        assert_eq!(verb(Method::DELETE, "/api/v1/namespaces/a/pods", ""), Verb::DeleteCollection);
     }
 }

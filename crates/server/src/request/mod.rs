@@ -3,7 +3,9 @@
 mod info;
 mod path;
 mod query;
+mod verb;
 
-pub(crate) use info::{RequestInfo, method_verb};
+pub(crate) use info::RequestInfo;
 pub(crate) use path::{Path, ResourcePath, unescape};
 pub(crate) use query::Query;
+pub(crate) use verb::Verb;

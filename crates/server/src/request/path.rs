@@ -1,5 +1,7 @@
 //! The path of a request: which resource, or which other endpoint.
 
+use k1s_object::gvk::GroupVersionResource;
+
 /// A path under `/api/{version}` or `/apis/{group}/{version}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ResourcePath {
@@ -13,6 +15,13 @@ pub(crate) struct ResourcePath {
     pub(crate) rest: Vec<String>,
     /// Whether the path has the deprecated `/watch/` form.
     pub(crate) watch: bool,
+}
+
+impl ResourcePath {
+    /// Where the resource is served.
+    pub(crate) fn gvr(&self) -> GroupVersionResource<&str> {
+        GroupVersionResource::new(&self.group, &self.version, &self.resource)
+    }
 }
 
 /// What a path leads to.

@@ -2,18 +2,24 @@
 
 use http::Response;
 use k1s_kinds::rules::{cluster::policy, workloads::pod as rules};
-use k1s_object::{FieldError, Status};
+use k1s_object::{
+    FieldError, Status,
+    gvk::{GroupVersionKind, GroupVersionResource},
+};
 use serde_json::{Value, json};
 
 use crate::{
     body::Body,
     context::Cx,
-    delete, input, read,
-    resource::Resource,
-    respond,
+    delete, input, read, respond,
     select::Selection,
     write::{self, Part, Update, meta_text},
 };
+
+const PODS: GroupVersionResource<&str> = GroupVersionResource::new("", "v1", "pods");
+const BUDGETS: GroupVersionResource<&str> = GroupVersionResource::new("policy", "v1", "poddisruptionbudgets");
+const BINDING: GroupVersionKind<&str> = GroupVersionKind::new("", "v1", "Binding");
+const EVICTION: GroupVersionKind<&str> = GroupVersionKind::new("policy", "v1", "Eviction");
 
 fn success(cx: &Cx) -> Response<Body> {
     let value =
@@ -21,20 +27,10 @@ fn success(cx: &Cx) -> Response<Body> {
     respond::other(cx, 201, &value).unwrap_or_else(|status| respond::status(&status, cx.accepted.media))
 }
 
-fn pods(cx: &Cx) -> Result<std::sync::Arc<Resource>, Status> {
-    cx.tenant
-        .shared
-        .catalog
-        .find("", "v1", "pods")
-        .ok_or_else(|| Status::internal("pods are not in the table of kinds"))
-}
-
 /// Puts a pod on a node.
 pub(super) async fn bind(cx: &Cx) -> Result<Response<Body>, Status> {
     let options = cx.write_options("CreateOptions")?;
-    let ty = k1s_kinds::body("", "v1", "Binding")
-        .ok_or_else(|| Status::internal("Binding is not in the table of types"))?;
-    let mut binding = input::other(cx, ty, ("v1", "v1", "Binding"), options.field_validation)?;
+    let mut binding = input::other(cx, BINDING, options.field_validation)?;
     write::check_namespace(cx, &mut binding)?;
     let name = if cx.name.is_empty() { meta_text(&binding, "name") } else { &cx.name };
     if !cx.name.is_empty() && meta_text(&binding, "name") != cx.name {
@@ -48,7 +44,7 @@ pub(super) async fn bind(cx: &Cx) -> Result<Response<Body>, Status> {
         let message = if texts.len() == 1 { texts.join("") } else { format!("[{}]", texts.join(", ")) };
         return Err(Status::new(500, "", message));
     }
-    let pod = Cx::internal(&cx.tenant, &pods(cx)?, &cx.namespace, name);
+    let pod = Cx::internal(&cx.tenant, &cx.tenant.shared.catalog.require(PODS)?, &cx.namespace, name);
     let now = crate::time::stamp(cx.tenant.env());
     let change = |old: &Value| {
         let mut pod = old.clone();
@@ -71,18 +67,11 @@ async fn update(
 /// Deletes a pod, if the budgets allow it.
 pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Status> {
     let options = cx.write_options("CreateOptions")?;
-    let ty = k1s_kinds::body("policy", "v1", "Eviction")
-        .ok_or_else(|| Status::internal("Eviction is not in the table of types"))?;
-    let eviction = input::other(cx, ty, ("policy/v1", "v1", "Eviction"), options.field_validation)?;
+    let eviction = input::other(cx, EVICTION, options.field_validation)?;
     policy::validate_eviction(&eviction, &cx.name)?;
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
     let pod = cx.read(&stored)?;
-    let budget_kind = cx
-        .tenant
-        .shared
-        .catalog
-        .find("policy", "v1", "poddisruptionbudgets")
-        .ok_or_else(|| Status::internal("budgets are not in the table of kinds"))?;
+    let budget_kind = cx.tenant.shared.catalog.require(BUDGETS)?;
     let budgets_cx = Cx::internal(&cx.tenant, &budget_kind, &cx.namespace, "");
     let list = read::collect(&budgets_cx, &Selection::default()).await?;
     let budgets: Vec<Value> = list.items.iter().filter_map(|stored| budget_kind.read(stored).ok()).collect();

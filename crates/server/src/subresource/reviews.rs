@@ -13,7 +13,9 @@ use crate::{
     auth::{self, Attributes, Refusal, Target, User},
     body::Body,
     context::Cx,
-    input, respond,
+    input,
+    request::Verb,
+    respond,
     write::{self, metadata_mut},
 };
 
@@ -131,7 +133,7 @@ async fn access(cx: &Cx, user: &User, spec: &Value) -> Value {
             ["group", "resource", "subresource", "namespace", "name"].map(|field| text(resource, field));
         (resource, Target::Resource { group, resource: name, subresource, namespace, name: object })
     };
-    let wanted = Attributes { verb: text(asked, "verb"), target };
+    let wanted = Attributes { verb: Verb::named(text(asked, "verb")), target };
     let decision = cx.tenant.shared.authorizer.authorize(Some(&cx.tenant), user, &wanted).await;
     let mut status = json!({"allowed": decision.allowed});
     for (field, text) in [("reason", decision.reason), ("evaluationError", selector_errors(resource))] {

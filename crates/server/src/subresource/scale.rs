@@ -2,7 +2,7 @@
 
 use http::{Method, Response};
 use k1s_kinds::rules::workloads::scale;
-use k1s_object::{FieldError, Status, field::quote};
+use k1s_object::{FieldError, Status, field::quote, gvk::GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::{
@@ -39,7 +39,7 @@ pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
         _ => {
             let options = verbs::patch_options(cx)?;
             let (patch, complaints) = verbs::read_patch(cx, options).await?;
-            let ty = scale_type()?;
+            let ty = input::body_type(SCALE)?;
             let change = |old: &Value| {
                 let scale = scale_of(cx, old, NO_REPLICAS)?;
                 let scale =
@@ -63,13 +63,7 @@ async fn store(
     respond::other(cx, 200, &scale_of(cx, &written.value(cx)?, 0)?)
 }
 
-/// apiVersion, version and kind of a Scale.
-const SCALE: (&str, &str, &str) = ("autoscaling/v1", "v1", "Scale");
-
-fn scale_type() -> Result<&'static k1s_kinds::table::Type, Status> {
-    k1s_kinds::body("autoscaling", "v1", "Scale")
-        .ok_or_else(|| Status::internal("Scale is not in the table of types"))
-}
+const SCALE: GroupVersionKind<&str> = GroupVersionKind::new("autoscaling", "v1", "Scale");
 
 fn replicas_path(cx: &Cx) -> Option<&str> {
     match &cx.resource.source {
@@ -79,7 +73,7 @@ fn replicas_path(cx: &Cx) -> Option<&str> {
 }
 
 fn read(cx: &Cx, validation: FieldValidation) -> Result<Value, Status> {
-    let scale = input::other(cx, scale_type()?, SCALE, validation)?;
+    let scale = input::other(cx, SCALE, validation)?;
     check_name(cx, &scale)?;
     Ok(scale)
 }

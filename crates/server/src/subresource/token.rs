@@ -3,7 +3,10 @@
 use http::Response;
 use jiff::SignedDuration;
 use k1s_kinds::rules::cluster::reviews;
-use k1s_object::Status;
+use k1s_object::{
+    Status,
+    gvk::{GroupVersion, GroupVersionKind},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -24,10 +27,8 @@ const EXTENDED_SECONDS: i64 = 365 * 24 * 60 * 60;
 /// Answers a `TokenRequest`.
 pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
     let options = cx.write_options("CreateOptions")?;
-    let ty = k1s_kinds::body(GROUP, "v1", "TokenRequest")
-        .ok_or_else(|| Status::internal("TokenRequest is not in the table of types"))?;
-    let expected = ("authentication.k8s.io/v1", "v1", "TokenRequest");
-    let mut request = input::other(cx, ty, expected, options.field_validation)?;
+    let expected = GroupVersionKind::new(GROUP, "v1", "TokenRequest");
+    let mut request = input::other(cx, expected, options.field_validation)?;
     (k1s_kinds::rules::rules(GROUP, "v1", "TokenRequest").defaults)(&mut request);
     write::check_namespace(cx, &mut request)?;
     reviews::validate_token_request_names(&request, &cx.namespace, &cx.name)?;
@@ -83,12 +84,8 @@ fn texts(list: &Value) -> Vec<String> {
 async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Status> {
     let text = |name: &str| reference.get(name).and_then(Value::as_str).unwrap_or_default();
     let (kind, api_version, name) = (text("kind"), text("apiVersion"), text("name"));
-    // What is no group and version counts as none.
-    let (group, version) = match api_version.split_once('/') {
-        Some((_, version)) if version.contains('/') => ("", ""),
-        Some(parts) => parts,
-        None => ("", api_version),
-    };
+    // As in Kubernetes, a malformed apiVersion counts as an empty one.
+    let GroupVersion { group, version } = GroupVersion::parse(api_version).unwrap_or_default();
     let tenant = &cx.tenant;
     let get = async |plural: &str, namespace: &str| {
         let found = auth::find(tenant, plural, namespace, name).await?;
