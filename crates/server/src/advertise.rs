@@ -3,11 +3,15 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use k1s_object::{Status, gvk::GroupVersionResource};
-use k1s_store::{Error, Precondition, Txn};
+use k1s_object::gvk::GroupVersionResource;
+use k1s_store::{Error as StoreError, Precondition, Txn};
 use serde_json::{Value, json};
 
-use crate::{lifecycle::encode_new, tenant::Tenant};
+use crate::{
+    errors::{self, Error},
+    lifecycle::encode_new,
+    tenant::Tenant,
+};
 
 const SERVICES: GroupVersionResource<&str> = GroupVersionResource::new("", "v1", "services");
 const ENDPOINTS: GroupVersionResource<&str> = GroupVersionResource::new("", "v1", "endpoints");
@@ -16,6 +20,8 @@ const ENDPOINT_SLICES: GroupVersionResource<&str> =
 
 const NAMESPACE: &str = "default";
 const NAME: &str = "kubernetes";
+/// Maximum attempts to write one of the objects while other servers write it, too; then 409.
+const ATTEMPTS: usize = 100;
 /// The port that pods would be listening at, if nobody has said where the server is.
 const USUAL_PORT: u16 = 6443;
 
@@ -26,7 +32,7 @@ pub(crate) fn target_port(tenant: &Tenant) -> u16 {
 
 /// Makes all three lead to this server. Several servers over one store replace each other: the last one to open a tenant is
 /// shown.
-pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Status> {
+pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Error> {
     let Some(address) = tenant.options().advertise_address else { return Ok(()) };
     let port = address.port();
     let service = |object: &mut Value| {
@@ -73,10 +79,10 @@ async fn put(
     gvr: GroupVersionResource<&str>,
     new: Option<&Value>,
     change: &(dyn Fn(&mut Value) + Sync),
-) -> Result<(), Status> {
+) -> Result<(), Error> {
     let resource = tenant.shared.catalog.require(gvr)?;
     let key = tenant.key(&resource, NAMESPACE, NAME);
-    loop {
+    for _ in 0..ATTEMPTS {
         let written = match (tenant.get(&key).await?, new) {
             (Some(stored), _) => {
                 let old = resource.read(&stored).map_err(|why| resource.unreadable(NAME, &why))?;
@@ -96,8 +102,9 @@ async fn put(
         };
         match written {
             Ok(_) => return Ok(()),
-            Err(Error::Conflict(_)) => {}
-            Err(error) => return Err(tenant.refusal(&error)),
+            Err(StoreError::Conflict(_)) => {}
+            Err(error) => return Err(tenant.refusal(error)),
         }
     }
+    Err(errors::modified(&resource.group, &resource.plural, NAME).into())
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::{
     auth::User,
+    errors::Error,
     negotiate::Accepted,
     request::Query,
     resource::{Resource, Source},
@@ -77,7 +78,7 @@ impl Cx {
     }
 
     /// 404 for the object asked for.
-    pub(crate) fn not_found(&self) -> Status {
+    pub(crate) fn not_found(&self) -> Error {
         self.resource.not_found(&self.name)
     }
 

@@ -3,19 +3,20 @@
 use bytes::Bytes;
 use http::Response;
 use k1s_object::{FieldError, Status};
-use k1s_store::{Error, KeyValue, Precondition, Revision, Txn};
+use k1s_store::{Error as StoreError, KeyValue, Precondition, Revision, Txn};
 use serde_json::{Value, json};
 
 use crate::{
     admission,
     body::Body,
     context::{Cx, check_dry_run, invalid_options},
-    errors, input,
+    errors::Error,
+    input,
     lifecycle::{self, Fate},
     read, respond,
     select::Selection,
     stored::Stored,
-    write::{finalizers, is_gone, meta_text, metadata_mut},
+    write::{finalizers, is_gone, meta_text, metadata_mut, modified},
 };
 
 /// What becomes of the dependents.
@@ -54,7 +55,7 @@ impl Options {
 }
 
 /// Reads DeleteOptions from the body or, without one, from the query.
-pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
+pub(crate) fn options(cx: &Cx) -> Result<Options, Error> {
     let body = if cx.body.is_empty() {
         let mut body = json!({});
         if let Some(policy) = cx.query.find("propagationPolicy") {
@@ -101,7 +102,7 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
         policy = Some(if orphan { Policy::Orphan } else { Policy::Background });
     }
     if !errors.is_empty() {
-        return Err(invalid_options("DeleteOptions", &errors));
+        return Err(invalid_options("DeleteOptions", &errors).into());
     }
     let text = |value: &Value| value.as_str().map(str::to_owned);
     Ok(Options {
@@ -122,7 +123,7 @@ pub(crate) enum Deleted {
 }
 
 /// DELETE of one object.
-pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = options(cx)?;
     let resource = &cx.resource;
     let orphans = resource.rules().is_some_and(|rules| rules.orphans_by_default);
@@ -130,9 +131,9 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
         cx.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
     }
     match delete_object(cx, &options).await? {
-        Deleted::Marked(object) => respond::object(cx, 200, &object),
+        Deleted::Marked(object) => Ok(respond::object(cx, 200, &object)?),
         Deleted::Gone(object) if resource.rules().is_some_and(|rules| rules.delete_answers_object) => {
-            respond::object(cx, 200, &object)
+            Ok(respond::object(cx, 200, &object)?)
         }
         Deleted::Gone(object) => {
             let mut details = serde_json::Map::new();
@@ -147,11 +148,14 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
     }
 }
 
+/// Maximum attempts of a DELETE when other writes come between; then 409.
+const DELETE_ATTEMPTS: usize = 100;
+
 /// Deletes the object of the request.
-pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted, Status> {
+pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted, Error> {
     let key = cx.key();
-    loop {
-        let found = cx.tenant.store().get(&key, None).await.map_err(|error| errors::store(&error))?;
+    for _ in 0..DELETE_ATTEMPTS {
+        let found = cx.tenant.store().get(&key, None).await?;
         let entry = found.entry.ok_or_else(|| cx.not_found())?;
         if cx.subresource.is_empty() {
             cx.weigh(entry.value.len())?;
@@ -177,8 +181,8 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             let value = cx.resource.encode(&object)?;
             revision = match cx.tenant.store().update(key.clone(), value, revision).await {
                 Ok(revision) => revision,
-                Err(Error::Conflict(_)) => continue,
-                Err(error) => return Err(errors::store(&error)),
+                Err(StoreError::Conflict(_)) => continue,
+                Err(error) => return Err(error.into()),
             };
             old = object.clone();
             metadata_mut(&mut old).insert("resourceVersion".into(), revision.to_string().into());
@@ -209,10 +213,11 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
                 let shown = !cx.resource.cannot_convert(&stored);
                 return Ok(if shown { Deleted::Marked(object) } else { Deleted::Gone(object) });
             }
-            (Err(Error::Conflict(_)), _) => {}
-            (Err(error), _) => return Err(cx.tenant.refusal(&error)),
+            (Err(StoreError::Conflict(_)), _) => {}
+            (Err(error), _) => return Err(cx.tenant.refusal(error)),
         }
     }
+    Err(modified(cx).into())
 }
 
 fn is_pod(cx: &Cx) -> bool {
@@ -226,7 +231,7 @@ async fn delete_unreadable(
     options: &Options,
     key: &Bytes,
     entry: &KeyValue,
-) -> Result<Option<Deleted>, Status> {
+) -> Result<Option<Deleted>, Error> {
     let (resource, revision) = (&cx.resource, entry.revision);
     let metadata = Stored::any_depth(&entry.value, revision).and_then(|stored| stored.metadata());
     let metadata = metadata.ok().filter(Value::is_object);
@@ -254,26 +259,27 @@ async fn delete_unreadable(
             lifecycle::after_any(cx, &old, Fate::Deleted);
             Ok(Some(Deleted::Gone(old)))
         }
-        Err(Error::Conflict(_)) => Ok(None),
-        Err(error) => Err(cx.tenant.refusal(&error)),
+        Err(StoreError::Conflict(_)) => Ok(None),
+        Err(error) => Err(cx.tenant.refusal(error)),
     }
 }
 
-fn check_preconditions(cx: &Cx, options: &Options, old: &Value, revision: Revision) -> Result<(), Status> {
+fn check_preconditions(cx: &Cx, options: &Options, old: &Value, revision: Revision) -> Result<(), Error> {
     let refuse = |why: String| Status::conflict(&cx.resource.group, &cx.resource.kind, &cx.name, why);
     let uid = meta_text(old, "uid");
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
         let again = "The object might have been deleted and then recreated";
         return Err(refuse(format!(
             "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). {again}"
-        )));
+        ))
+        .into());
     }
     let revision = revision.to_string();
     if let Some(wanted) = options.revision.as_deref().filter(|wanted| *wanted != revision) {
         let again = "The object might have been modified";
         return Err(refuse(format!(
             "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({revision}). {again}"
-        )));
+        )).into());
     }
     Ok(())
 }
@@ -374,7 +380,7 @@ fn wanted_finalizers(cx: &Cx, options: &Options, old: &Value) -> Vec<Value> {
 }
 
 /// DELETE of a collection: the list as it was before.
-pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = options(cx)?;
     let selection = Selection::parse(cx)?;
     let list = read::collect(cx, &selection).await?;
@@ -398,13 +404,12 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status>
     for (namespace, name) in names {
         let one = cx.for_object(&namespace, &name);
         match delete_object(&one, &options).await {
-            Ok(_) => {}
-            Err(status) if status.code == 404 => {}
-            Err(status) => return Err(status),
+            Ok(_) | Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(error),
         }
     }
     if list.items.iter().any(|stored| cx.resource.cannot_convert(stored)) {
         return Ok(respond::success(cx, &json!({})));
     }
-    respond::list(cx, list, charge)
+    Ok(respond::list(cx, list, charge)?)
 }

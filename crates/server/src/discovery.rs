@@ -11,7 +11,7 @@ use crate::{
     custom::Served,
     documents::{self, Document, Fingerprint, Key},
     negotiate::not_acceptable,
-    request::{Path, ResourcePath},
+    request::Path,
     resource::Resource,
     respond,
     tenant::Tenant,
@@ -337,15 +337,6 @@ fn aggregated_resource(resource: &Resource) -> Value {
         item["subresources"] = subresources.into();
     }
     item
-}
-
-/// What to say of a path to a resource that is not served.
-pub(crate) async fn no_resource(tenant: &Arc<Tenant>, path: &ResourcePath) -> Result<Response<Body>, Status> {
-    if tenant.shared.catalog.has_group(&path.group) {
-        return Err(Status::no_such_resource());
-    }
-    tracing::debug!(resource = %path.gvr(), "no such resource");
-    Ok(respond::page_not_found())
 }
 
 /// `/`: the paths there are.

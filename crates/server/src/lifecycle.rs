@@ -18,6 +18,7 @@ use crate::{
     admission::{self, mentioning},
     advertise,
     context::Cx,
+    errors::Error,
     metadata,
     resource::Resource,
     tenant::{MAX_OPS, Tenant},
@@ -44,7 +45,7 @@ fn is_definition(cx: &Cx) -> bool {
 }
 
 /// Takes up what was left undone in a tenant that was there before.
-pub(crate) async fn take_up(tenant: &Arc<Tenant>) -> Result<(), Status> {
+pub(crate) async fn take_up(tenant: &Arc<Tenant>) -> Result<(), Error> {
     advertise(tenant).await;
     if !tenant.has_controllers() && metadata::is_anything_left(tenant).await? {
         tenant.need_controllers();
@@ -58,7 +59,7 @@ async fn ensure(
     gvr: GroupVersionResource<&str>,
     namespace: &str,
     object: Value,
-) -> Result<(), Status> {
+) -> Result<(), Error> {
     let resource = tenant.shared.catalog.require(gvr)?;
     let mut object = object;
     if let Some(rules) = resource.rules() {
@@ -72,11 +73,11 @@ async fn ensure(
     match write::create(&cx, object, false).await {
         Ok(_) => Ok(()),
         // Another server may be making the same, which takes an address before this one finds the object.
-        Err(status) if status.reason == "AlreadyExists" || tenant.get(&key).await?.is_some() => {
-            tracing::debug!(%status, "it is there already");
-            Ok(())
-        }
-        Err(status) => Err(status),
+        Err(Error::AlreadyExists(_)) => Ok(()),
+        Err(error) => match tenant.get(&key).await? {
+            Some(_) => Ok(()),
+            None => Err(error),
+        },
     }
 }
 
@@ -88,7 +89,7 @@ async fn advertise(tenant: &Arc<Tenant>) {
 }
 
 /// Makes what every tenant has; what is there already is left as it is.
-pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Status> {
+pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Error> {
     for name in NAMESPACES {
         ensure(tenant, core("namespaces"), "", json!({"metadata": {"name": name}})).await?;
         fill_namespace(tenant, name).await?;
@@ -163,7 +164,7 @@ pub(crate) fn encode_new(
 }
 
 /// Creates objects of the cluster in few transactions; those that are there already are left as they are.
-async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Status> {
+async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Error> {
     let mut txn = Txn::new();
     for object in objects {
         let api_version = object["apiVersion"].as_str().unwrap_or_default();
@@ -173,24 +174,24 @@ async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Sta
             tenant.shared.catalog.find(GroupVersionResource::new(kind.group, kind.version, kind.plural))
         });
         let Some(resource) = found else {
-            return Err(Status::internal(format!("{kind} is not in the table of kinds")));
+            return Err(Status::internal(format!("{kind} is not in the table of kinds")).into());
         };
         let key = tenant.key(&resource, "", meta_text(&object, "name"));
         if tenant.get(&key).await?.is_none() {
             txn = txn.put(key, encode_new(tenant, &resource, object)?, Precondition::Any);
         }
         if txn.ops().len() == MAX_OPS {
-            tenant.txn(std::mem::take(&mut txn)).await.map_err(|error| tenant.refusal(&error))?;
+            tenant.txn(std::mem::take(&mut txn)).await.map_err(|error| tenant.refusal(error))?;
         }
     }
     if !txn.ops().is_empty() {
-        tenant.txn(txn).await.map_err(|error| tenant.refusal(&error))?;
+        tenant.txn(txn).await.map_err(|error| tenant.refusal(error))?;
     }
     Ok(())
 }
 
 /// What every namespace has: a service account, and the authority that signs the server's certificate.
-async fn fill_namespace(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Status> {
+async fn fill_namespace(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Error> {
     let account = json!({"metadata": {"name": "default"}});
     ensure(tenant, core("serviceaccounts"), namespace, account).await?;
     let note = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such \
@@ -204,7 +205,7 @@ async fn fill_namespace(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Sta
 }
 
 /// After an object was created.
-pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> Result<(), Status> {
+pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> Result<(), Error> {
     if dry_run {
         return Ok(());
     }
@@ -215,18 +216,18 @@ pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> R
         let object = written.value(cx)?;
         settle_definition(cx, meta_text(&object, "name")).await?;
     }
-    admission::after_write(cx).await
+    Ok(admission::after_write(cx).await?)
 }
 
 /// After an object was changed.
-pub(crate) async fn after_update(cx: &Cx, _: &Written, dry_run: bool) -> Result<(), Status> {
+pub(crate) async fn after_update(cx: &Cx, _: &Written, dry_run: bool) -> Result<(), Error> {
     if dry_run {
         return Ok(());
     }
     if is_definition(cx) {
         settle_definition(cx, &cx.name).await?;
     }
-    admission::after_write(cx).await
+    Ok(admission::after_write(cx).await?)
 }
 
 /// The marks of its own that an object gets when it is deleted.
@@ -282,7 +283,7 @@ pub(crate) fn after_delete(cx: &Cx, object: &Value) {
 }
 
 /// Decides on the names of all definitions of a group, and waits until this server serves what they say.
-async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
+async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Error> {
     let tenant = &cx.tenant;
     let resource = &cx.resource;
     let now = crate::time::stamp(tenant.env());
@@ -317,5 +318,5 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
         write::change(&one, &change).await?;
     }
     let revision = tenant.revision().await?;
-    tenant.customs.reach(tenant, revision).await
+    Ok(tenant.customs.reach(tenant, revision).await?)
 }

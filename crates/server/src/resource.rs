@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::{
     cache::Fields,
     custom::CustomResource,
-    errors,
+    errors::{self, Error},
     request::Verb,
     stored::{Stored, Unreadable},
 };
@@ -287,9 +287,9 @@ impl Resource {
         }
     }
 
-    /// What an object of this kind must not be without: for errors that name it.
-    pub(crate) fn not_found(&self, name: &str) -> Status {
-        Status::not_found(&self.group, &self.plural, name)
+    /// 404 for an object of this name.
+    pub(crate) fn not_found(&self, name: &str) -> Error {
+        Error::not_found(&self.group, &self.plural, name)
     }
 
     /// 500 for an object in the store that cannot be read.

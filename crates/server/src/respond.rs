@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     body::Body,
     context::Cx,
+    errors::Error,
     negotiate::{Accepted, Form, Media, not_acceptable},
     pretty,
     resource::{Resource, Source},
@@ -68,7 +69,11 @@ pub(crate) fn page_not_found() -> Response<Body> {
 }
 
 /// An error, in the encoding that the client reads; `None` when it reads none that we know.
-pub(crate) fn error(status: &Status, media: Option<Media>) -> Response<Body> {
+pub(crate) fn error(error: Error, media: Option<Media>) -> Response<Body> {
+    let status = match error {
+        Error::PageNotFound => return page_not_found(),
+        other => &other.into_status(),
+    };
     let Some(media) = media else { return with_hints(status, raw_json(status.code, &status.to_json())) };
     self::status(status, media)
 }

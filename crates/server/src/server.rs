@@ -11,6 +11,7 @@ use crate::{
     auth::{self, User},
     catalog::Catalog,
     documents::Documents,
+    errors::Error,
     flow, health,
     limits::ConnectionOptions,
     metrics::Metrics,
@@ -57,7 +58,7 @@ impl ApiServer {
             stop,
         });
         let tenants = Arc::new(Registry::new(shared.clone()));
-        tenants.make(&default, Absent::Create).await?;
+        tenants.make(&default, Absent::Create).await.map_err(Error::into_status)?;
         Ok(ApiServer { inner: Arc::new(Inner { shared, tenants }), tenant: None, user: None })
     }
 
@@ -69,7 +70,8 @@ impl ApiServer {
 
     /// A handle on one tenant: paths are relative to it. The tenant comes into being if it is not there.
     pub async fn tenant(&self, name: &str) -> Result<ApiServer, Status> {
-        let (tenant, _) = self.inner.tenants.make(name, Absent::Create).await?;
+        let made = self.inner.tenants.make(name, Absent::Create).await;
+        let (tenant, _) = made.map_err(Error::into_status)?;
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
@@ -80,21 +82,22 @@ impl ApiServer {
     pub async fn find_tenant(&self, name: &str) -> Result<ApiServer, Status> {
         let tenant = match self.inner.tenants.verified(name).await {
             Some(tenant) => tenant,
-            None => self.inner.tenants.find(name, true).await?,
+            None => self.inner.tenants.find(name, true).await.map_err(Error::into_status)?,
         };
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
     /// Makes a tenant; it is no error if it is there.
     pub async fn create_tenant(&self, name: &str) -> Result<(), Status> {
-        self.inner.tenants.make(name, Absent::Create).await.map(|_| ())
+        let made = self.inner.tenants.make(name, Absent::Create).await;
+        made.map(|_| ()).map_err(Error::into_status)
     }
 
     /// Deletes a tenant and everything in it; it is no error if it is not there. Its watches end, and no write that is under
     /// way leaves anything behind, in this process or another one over the same store.
     pub async fn delete_tenant(&self, name: &str) -> Result<(), Status> {
         check_name(name)?;
-        self.inner.tenants.delete(name).await.map(|_| ())
+        self.inner.tenants.delete(name).await.map(|_| ()).map_err(Error::into_status)
     }
 
     /// The tenants in the store that can be used, whoever made them.
@@ -102,7 +105,8 @@ impl ApiServer {
     /// # Errors
     /// The store's.
     pub async fn stored_tenants(&self) -> Result<Vec<String>, Status> {
-        let (found, _, _) = self.inner.tenants.list(None, usize::MAX).await?;
+        let listed = self.inner.tenants.list(None, usize::MAX).await;
+        let (found, _, _) = listed.map_err(Error::into_status)?;
         let active = found.into_iter().filter(|tenant| tenant.mark.phase == Phase::Active);
         let mut names: Vec<String> = active.map(|tenant| tenant.name).collect();
         names.sort();

@@ -15,7 +15,7 @@ use std::{
 use bytes::Bytes;
 use k1s_env::{Env, Instant};
 use k1s_object::{Status, gvk::GroupVersionResource};
-use k1s_store::{Error, Precondition, Revision, Store, Txn};
+use k1s_store::{Error as StoreError, Precondition, Revision, Store, Txn};
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +26,8 @@ use crate::{
     counts::Counts,
     custom::Customs,
     documents::Documents,
-    errors, health,
+    errors::{self, Error},
+    health,
     options::{ServerOptions, TenantEvent},
     resource::Resource,
     stored::{Stored, Unreadable},
@@ -212,9 +213,9 @@ impl Tenant {
     pub(crate) async fn txn(&self, txn: Txn) -> k1s_store::Result<Revision> {
         let expected = Precondition::Revision(Revision::new(self.mark.load(Ordering::Acquire)));
         match self.store().txn(txn.check(self.mark_key.clone(), expected)).await {
-            Err(Error::Conflict(conflict)) if conflict.key == self.mark_key => {
+            Err(StoreError::Conflict(conflict)) if conflict.key == self.mark_key => {
                 self.lost();
-                Err(Error::Closed)
+                Err(StoreError::Closed)
             }
             other => other,
         }
@@ -230,9 +231,9 @@ impl Tenant {
         self.txn(Txn::new().put(key, value, Precondition::Revision(expected))).await
     }
 
-    /// The answer to a write that failed.
-    pub(crate) fn refusal(&self, error: &Error) -> Status {
-        if self.is_gone() { not_found(&self.name) } else { errors::store(error) }
+    /// The error of a write that failed.
+    pub(crate) fn refusal(&self, error: StoreError) -> Error {
+        if self.is_gone() { not_found(&self.name) } else { error.into() }
     }
 
     /// The mark has changed, and the tenant with it has begun.
@@ -300,8 +301,8 @@ pub(crate) fn mark_key(tenant: &str) -> Bytes {
 }
 
 /// 404: `tenants.k1s.dev "a" not found`.
-pub(crate) fn not_found(tenant: &str) -> Status {
-    Status::not_found("k1s.dev", "tenants", tenant)
+pub(crate) fn not_found(tenant: &str) -> Error {
+    Error::not_found("k1s.dev", "tenants", tenant)
 }
 
 /// What all keys of a tenant begin with.

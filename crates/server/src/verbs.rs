@@ -15,13 +15,14 @@ use crate::{
     body::Body,
     context::{Cx, FieldValidation, WriteOptions, invalid_options},
     custom::{CustomResource, Malformed, no_kind},
-    errors, input,
+    errors::{self, Error},
+    input,
     resource::Source,
     write::{self, Part, Update, meta_text},
 };
 
 /// POST of an object.
-pub(crate) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(crate) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
     let mut object = input::object(cx, options.field_validation)?;
     write::check_namespace(cx, &mut object)?;
@@ -31,7 +32,7 @@ pub(crate) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
 }
 
 /// PUT of an object, or of a part of it.
-pub(crate) async fn update(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
+pub(crate) async fn update(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
     let options = cx.write_options("UpdateOptions")?;
     let mut object = input::object(cx, options.field_validation)?;
     check_identity(cx, &mut object)?;
@@ -45,14 +46,15 @@ pub(crate) async fn update(cx: &Cx, part: Part) -> Result<Response<Body>, Status
 }
 
 /// The name and the namespace of a body must be those of the path.
-fn check_identity(cx: &Cx, object: &mut Value) -> Result<(), Status> {
+fn check_identity(cx: &Cx, object: &mut Value) -> Result<(), Error> {
     write::check_namespace(cx, object)?;
     match meta_text(object, "name") {
-        "" => Err(no_name(cx)),
+        "" => Err(no_name(cx).into()),
         name if name != cx.name => Err(Status::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
             cx.name
-        ))),
+        ))
+        .into()),
         _ => Ok(()),
     }
 }
@@ -78,7 +80,7 @@ const PATCH_TYPES: [&str; 3] =
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// What kind of patch a request carries, by its content type.
-fn patch_type(cx: &Cx) -> Result<&'static str, Status> {
+fn patch_type(cx: &Cx) -> Result<&'static str, Error> {
     let sent = input::content_type(cx);
     let custom = cx.resource.is_custom();
     let known = PATCH_TYPES.iter().find(|known| **known == sent).copied();
@@ -87,23 +89,22 @@ fn patch_type(cx: &Cx) -> Result<&'static str, Status> {
             let types = if custom { &PATCH_TYPES[..2] } else { &PATCH_TYPES[..] };
             let mut status = errors::unsupported_media_type(&types.join(", "));
             status.message.insert_str(0, "server-side apply is not supported: ");
-            Err(status)
+            Err(status.into())
         }
         Some("application/strategic-merge-patch+json") | None if custom => {
             let types = [PATCH_TYPES[0], PATCH_TYPES[1], APPLY];
-            Err(errors::unsupported_media_type(&types.join(", ")))
+            Err(errors::unsupported_media_type(&types.join(", ")).into())
         }
         Some(known) => Ok(known),
-        None => {
-            Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
-                .with(Details::default()))
-        }
+        None => Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            .with(Details::default())
+            .into()),
     }
 }
 
 impl Patch {
     /// Reads the body of a PATCH.
-    pub(crate) fn read(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Status> {
+    pub(crate) fn read(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Error> {
         let validate = options.field_validation != FieldValidation::Ignore;
         let kind = patch_type(cx)?;
         if kind == "application/json-patch+json" {
@@ -138,7 +139,7 @@ impl Patch {
         old: &Value,
         complaints: &[String],
         validation: FieldValidation,
-    ) -> Result<Value, Status> {
+    ) -> Result<Value, Error> {
         self.apply_to(cx, &Target::Typed(ty, expected), old, complaints, validation)
     }
 
@@ -149,7 +150,7 @@ impl Patch {
         old: &Value,
         complaints: &[String],
         validation: FieldValidation,
-    ) -> Result<Value, Status> {
+    ) -> Result<Value, Error> {
         let mut object = old.clone();
         self.apply(target, &mut object)?;
         let mut found = read_patched(cx, self, target, &mut object, validation);
@@ -171,7 +172,7 @@ impl Patch {
         Ok(object)
     }
 
-    fn apply(&self, target: &Target<'_>, object: &mut Value) -> Result<(), Status> {
+    fn apply(&self, target: &Target<'_>, object: &mut Value) -> Result<(), Error> {
         match (self, target) {
             (Patch::Json(patch), _) => patch.apply(object)?,
             (Patch::Merge(patch), _) => patch::merge::apply(object, patch.clone()),
@@ -179,7 +180,7 @@ impl Patch {
                 patch::strategic::apply(object, patch.clone(), k1s_kinds::patch::PatchType::of(ty))?;
             }
             (Patch::Strategic(_), Target::Custom(_)) => {
-                return Err(Status::internal("custom resources have no strategic merge patch"));
+                return Err(Status::internal("custom resources have no strategic merge patch").into());
             }
         }
         Ok(())
@@ -202,23 +203,23 @@ impl Patch {
 }
 
 /// The options of a PATCH, with what only an apply may say.
-pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Status> {
+pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Error> {
     if cx.query.find("force").is_some() {
         let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
-        return Err(invalid_options("PatchOptions", &[error]));
+        return Err(invalid_options("PatchOptions", &[error]).into());
     }
-    cx.write_options("PatchOptions")
+    Ok(cx.write_options("PatchOptions")?)
 }
 
 /// Reads the patch in a request for an object that is there.
-pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Status> {
+pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Error> {
     patch_type(cx)?;
     // The body's syntax comes before the object's existence, its meaning after it.
     if let Err(error) = decode::json(&cx.body) {
         return Err(match Patch::read(cx, options) {
-            _ if error.is_too_deep() => Status::bad_request(format!("invalid JSON patch: {error}")),
+            _ if error.is_too_deep() => Status::bad_request(format!("invalid JSON patch: {error}")).into(),
             Err(status) => status,
-            Ok(_) => Status::bad_request("invalid JSON patch"),
+            Ok(_) => Status::bad_request("invalid JSON patch").into(),
         });
     }
     if cx.tenant.get(&cx.key()).await?.is_none() {
@@ -228,7 +229,7 @@ pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch,
 }
 
 /// PATCH of an object, or of a part of it.
-pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
+pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
     patch_type(cx)?;
     let options = patch_options(cx)?;
     let (patch, complaints) = read_patch(cx, options).await?;
@@ -254,7 +255,7 @@ fn patched(
     old: &Value,
     complaints: &[String],
     validation: FieldValidation,
-) -> Result<Value, Status> {
+) -> Result<Value, Error> {
     let resource = &*cx.resource;
     let mut object = match &resource.source {
         Source::BuiltIn(built_in) => {

@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::{
     context::Cx,
-    errors,
+    errors::{self, Error},
     resource::Resource,
     stored::{Stored, Unreadable},
     tenant::Tenant,
@@ -221,7 +221,7 @@ pub(crate) async fn release(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
 }
 
 /// After an object was created or changed: what follows for others.
-pub(crate) async fn after_write(cx: &Cx) -> Result<(), Status> {
+pub(crate) async fn after_write(cx: &Cx) -> Result<(), Error> {
     if is(cx, "rbac.authorization.k8s.io", "ClusterRole") {
         roles::aggregate(&cx.tenant).await?;
     } else if is(cx, "", "ResourceQuota") && cx.subresource.is_empty() {

@@ -14,8 +14,16 @@ use k1s_env::TaskError;
 use k1s_object::Status;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Share, busy};
-use crate::{cache::Entries, context::Cx, input, respond::List, stored::Stored, tenant::Shared};
+use super::Share;
+use crate::{
+    cache::Entries,
+    context::Cx,
+    errors::{self, Error},
+    input,
+    respond::List,
+    stored::Stored,
+    tenant::Shared,
+};
 
 /// Turns at large work.
 pub(super) struct Turns {
@@ -45,23 +53,23 @@ async fn wait(shared: &Shared, turns: &Arc<Semaphore>) -> Result<OwnedSemaphoreP
     match shared.env.timeout(shared.options.limits.large_patience, turns.clone().acquire_owned()).await {
         Ok(Ok(turn)) => Ok(turn),
         // Nobody closes them.
-        _ => Err(busy()),
+        _ => Err(errors::busy()),
     }
 }
 
 /// Waits for a turn, and does large work apart.
-pub(crate) async fn run<F, T>(shared: &Arc<Shared>, share: Share, work: F) -> Result<T, Status>
+pub(crate) async fn run<F, T>(shared: &Arc<Shared>, share: Share, work: F) -> Result<T, Error>
 where
-    F: Future<Output = Result<T, Status>> + Send + 'static,
+    F: Future<Output = Result<T, Error>> + Send + 'static,
     T: Send + 'static,
 {
     let turn = shared.flow.turns.take(shared, share).await?;
     work_on(shared, turn, work).await
 }
 
-async fn work_on<F, T>(shared: &Shared, turn: OwnedSemaphorePermit, work: F) -> Result<T, Status>
+async fn work_on<F, T>(shared: &Shared, turn: OwnedSemaphorePermit, work: F) -> Result<T, Error>
 where
-    F: Future<Output = Result<T, Status>> + Send + 'static,
+    F: Future<Output = Result<T, Error>> + Send + 'static,
     T: Send + 'static,
 {
     // The turn ends with the work, which goes on if the client does not wait for it.
@@ -74,20 +82,10 @@ where
         Ok(done) => done,
         Err(TaskError::Panicked { message, .. }) => {
             tracing::error!(message, "a request made the server panic; this is a bug");
-            Err(Status::internal("the server panicked while it worked on the request"))
+            Err(Status::internal("the server panicked while it worked on the request").into())
         }
-        Err(TaskError::Cancelled { .. }) => {
-            Err(Status::new(503, "ServiceUnavailable", "the server is shutting down"))
-        }
+        Err(TaskError::Cancelled { .. }) => Err(errors::shutting_down().into()),
     }
-}
-
-/// A reason of our own, which no client ever sees.
-const REASON: &str = "k1s/apart";
-
-/// Whether a request has to be begun again apart.
-pub(crate) fn is_for_apart(status: &Status) -> bool {
-    status.reason == REASON
 }
 
 impl Cx {
@@ -110,15 +108,15 @@ impl Cx {
     ///
     /// # Errors
     /// If the request has to be begun again apart.
-    pub(crate) fn weigh(&self, bytes: usize) -> Result<(), Status> {
+    pub(crate) fn weigh(&self, bytes: usize) -> Result<(), Error> {
         if bytes > self.tenant.options().limits.large_bytes && !self.apart.load(Ordering::Relaxed) {
-            return Err(Status::new(500, REASON, "a large request is worked on apart"));
+            return Err(Error::Apart);
         }
         Ok(())
     }
 
     /// The same for objects that are only looked at, or sent as they are: those whose keys begin with this.
-    pub(crate) fn weigh_scan(&self, entries: &Entries, prefix: &str) -> Result<(), Status> {
+    pub(crate) fn weigh_scan(&self, entries: &Entries, prefix: &str) -> Result<(), Error> {
         // What each costs, in bytes that cost as much.
         const EACH: usize = 2;
         let most = self.tenant.options().limits.large_bytes / EACH;
@@ -130,7 +128,7 @@ impl Cx {
     }
 
     /// The same for each object of a list.
-    pub(crate) fn weigh_list(&self, list: &List) -> Result<(), Status> {
+    pub(crate) fn weigh_list(&self, list: &List) -> Result<(), Error> {
         // What an object costs however small it is, in bytes that cost as much.
         const EACH: usize = 256;
         self.weigh(list.items.iter().map(Stored::len).sum::<usize>() / 4 + list.items.len() * EACH / 4)

@@ -12,7 +12,8 @@ use k1s_env::Env;
 use k1s_object::Status;
 use tokio::sync::Notify;
 
-use super::{Share, busy};
+use super::Share;
+use crate::errors;
 
 pub(super) struct Budget {
     used: AtomicUsize,
@@ -63,7 +64,7 @@ impl Budget {
                 freed.await;
             }
         };
-        env.timeout(patience, take).await.map_err(|_| busy())
+        env.timeout(patience, take).await.map_err(|_| errors::busy())
     }
 
     fn give_back(&self, bytes: usize) {

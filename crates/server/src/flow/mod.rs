@@ -17,7 +17,7 @@ use k1s_object::Status;
 
 use crate::{auth::User, context::Cx, errors, options::ServerOptions, respond::List, tenant::Shared};
 
-pub(crate) use apart::{is_for_apart, run};
+pub(crate) use apart::run;
 pub(crate) use body::read;
 pub(crate) use budget::Charge;
 
@@ -66,11 +66,6 @@ impl Flow {
     }
 }
 
-/// 429
-fn busy() -> Status {
-    errors::too_many_requests("Too many requests, please try again later.", 1)
-}
-
 /// A place among the requests that are worked on.
 pub(crate) struct Slot {
     shared: Arc<Shared>,
@@ -89,7 +84,7 @@ pub(crate) fn slot(shared: &Arc<Shared>, share: Share) -> Result<Slot, Status> {
     let slot = Slot { shared: shared.clone(), share };
     let all_limit = most.saturating_add(shared.options.limits.reserved_in_flight);
     if common >= most || all >= all_limit as u64 {
-        return Err(busy());
+        return Err(errors::busy());
     }
     Ok(slot)
 }

@@ -53,7 +53,7 @@ where
     let indented = pretty::is_wanted(&request);
     let mut response = match super::route(server, request, labels).await {
         Ok(response) => response,
-        Err(status) => respond::error(&status, negotiate::error_media(accept.as_ref())),
+        Err(error) => respond::error(error, negotiate::error_media(accept.as_ref())),
     };
     if indented {
         response = pretty::indent(response);

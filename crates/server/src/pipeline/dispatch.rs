@@ -8,7 +8,8 @@ use k1s_object::Status;
 use crate::{
     body::Body,
     context::Cx,
-    delete, discovery,
+    delete,
+    errors::Error,
     flow::{self, Charge, Share, Slot},
     negotiate, pretty, read,
     request::{ResourcePath, Verb},
@@ -20,27 +21,33 @@ use crate::{
 };
 
 /// Refuses methods that mean nothing anywhere.
-pub(super) fn check_method(method: &Method) -> Result<(), Status> {
+pub(super) fn check_method(method: &Method) -> Result<(), Error> {
     let with_body = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
     match with_body.contains(method) || [Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
         true => Ok(()),
-        false => Err(Status::method_not_allowed()),
+        false => Err(Status::method_not_allowed().into()),
     }
 }
 
-/// The resource at a path; the inner error is the response if there is none.
+/// The resource at a path.
+///
+/// # Errors
+/// 404: in JSON within the groups of Kubernetes, in plain text elsewhere.
 pub(super) async fn find_resource(
     tenant: &Arc<Tenant>,
     path: &ResourcePath,
     verb: Verb<'_>,
-) -> Result<Result<Arc<Resource>, Response<Body>>, Status> {
+) -> Result<Arc<Resource>, Error> {
     let Some(resource) = tenant.resource(path.gvr()).await? else {
-        return discovery::no_resource(tenant, path).await.map(Err);
+        return Err(match tenant.shared.catalog.has_group(&path.group) {
+            true => Status::no_such_resource().into(),
+            false => Error::PageNotFound,
+        });
     };
     if resource.is_custom() && !in_scope(&resource, path, verb) {
-        return Ok(Err(respond::page_not_found()));
+        return Err(Error::PageNotFound);
     }
-    Ok(Ok(resource))
+    Ok(resource)
 }
 
 /// Whether the scope of a custom resource fits the path; if not, the path is unknown.
@@ -53,7 +60,7 @@ fn in_scope(resource: &Resource, path: &ResourcePath, verb: Verb<'_>) -> bool {
 }
 
 /// Refuses a path whose form does not fit the resource's scope.
-pub(super) fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(), Status> {
+pub(super) fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(), Error> {
     let in_namespace = !path.namespace.is_empty();
     let wrong_scope =
         in_namespace && !resource.namespaced || resource.namespaced && !in_namespace && !path.name.is_empty();
@@ -61,12 +68,12 @@ pub(super) fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(),
     // Reviews, which can only be created, have no name.
     let named = resource.is_create_only() && !path.name.is_empty();
     if wrong_scope || deep || named || (path.watch && !path.subresource.is_empty()) {
-        return Err(Status::no_such_resource());
+        return Err(Status::no_such_resource().into());
     }
     if !path.subresource.is_empty() && !resource.has_subresource(&path.subresource) {
         return Err(match resource.is_custom() {
             true => resource.not_found(&path.name),
-            false => Status::no_such_resource(),
+            false => Status::no_such_resource().into(),
         });
     }
     Ok(())
@@ -98,10 +105,10 @@ pub(super) fn choose(
     path: &ResourcePath,
     method: &Method,
     verb: Verb<'_>,
-) -> Result<Action, Status> {
+) -> Result<Action, Error> {
     let known = matches!(*method, Method::GET | Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
     if !known {
-        return Err(Status::method_not_allowed());
+        return Err(Status::method_not_allowed().into());
     }
     if !path.subresource.is_empty() {
         let part = match &*path.subresource {
@@ -115,11 +122,11 @@ pub(super) fn choose(
         let allowed =
             resource.subresources.iter().any(|sub| sub.name == path.subresource && sub.verbs.contains(&verb));
         return match verb {
-            _ if !allowed => Err(Status::method_not_allowed()),
+            _ if !allowed => Err(Status::method_not_allowed().into()),
             Verb::Get => Ok(Action::Get),
             Verb::Update => Ok(Action::Update(part)),
             Verb::Patch => Ok(Action::Patch(part)),
-            _ => Err(Status::method_not_allowed()),
+            _ => Err(Status::method_not_allowed().into()),
         };
     }
     // The deprecated watch paths take GET only, and a create has no name.
@@ -131,7 +138,7 @@ pub(super) fn choose(
     let scope =
         !resource.namespaced || !path.namespace.is_empty() || matches!(verb, Verb::List | Verb::Watch);
     if !shape || !scope || !resource.verbs.contains(&verb) || (path.watch && *method != Method::GET) {
-        return Err(Status::method_not_allowed());
+        return Err(Status::method_not_allowed().into());
     }
     Ok(match verb {
         Verb::Get => Action::Get,
@@ -152,7 +159,7 @@ pub(super) async fn dispatch(
     action: Action,
     share: Share,
     charge: Option<Charge>,
-) -> Result<Response<Body>, Status> {
+) -> Result<Response<Body>, Error> {
     if action.is_watch() {
         return act(cx, action).await;
     }
@@ -160,7 +167,7 @@ pub(super) async fn dispatch(
     if !cx.is_large() {
         let _slot: Slot = flow::slot(&shared, share)?;
         match act(cx.clone(), action).await {
-            Err(status) if flow::is_for_apart(&status) => {}
+            Err(Error::Apart) => {}
             done => return done,
         }
     }
@@ -173,11 +180,11 @@ pub(super) async fn dispatch(
     flow::run(&shared, share, work).await
 }
 
-async fn act(cx: Arc<Cx>, action: Action) -> Result<Response<Body>, Status> {
+async fn act(cx: Arc<Cx>, action: Action) -> Result<Response<Body>, Error> {
     let outcome = match action {
         Action::Get => read::get(&cx).await,
         Action::List => read::list(&cx).await,
-        Action::Watch => return watch::open(cx).await.map(pretty::as_is),
+        Action::Watch => return Ok(watch::open(cx).await.map(pretty::as_is)?),
         Action::Create => verbs::create(&cx).await,
         Action::Update(part) => verbs::update(&cx, part).await,
         Action::Patch(part) => verbs::patch(&cx, part).await,
@@ -187,8 +194,8 @@ async fn act(cx: Arc<Cx>, action: Action) -> Result<Response<Body>, Status> {
     };
     let mut response = match outcome {
         Ok(response) => response,
-        Err(status) if flow::is_for_apart(&status) => return Err(status),
-        Err(status) => respond::error(&status, negotiate::error_media(cx.headers.get(header::ACCEPT))),
+        Err(Error::Apart) => return Err(Error::Apart),
+        Err(error) => respond::error(error, negotiate::error_media(cx.headers.get(header::ACCEPT))),
     };
     if response.status() == http::StatusCode::NOT_FOUND {
         cx.tenant.verify_every(tenant::VERIFY_SOON_INTERVAL);

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use k1s_object::Status;
 
 use crate::{
     auth::{self, Attributes, User},
+    errors::Error,
     registry::{Absent, check_name},
     request::{Path, RequestInfo, Verb},
     server::ApiServer,
@@ -31,7 +31,7 @@ pub(super) async fn enter(
     headers: &HeaderMap,
     wanted: &Attributes<'_>,
     stores: bool,
-) -> Result<(Arc<Tenant>, User), Status> {
+) -> Result<(Arc<Tenant>, User), Error> {
     let (shared, registry) = (server.shared(), server.registry());
     if let Some(tenant) = server.bound_tenant() {
         // A handle may outlive its tenant, and gives no access to others.
@@ -65,8 +65,8 @@ pub(super) async fn enter(
             let user = authenticate_and_authorize(server, Some(&tenant), headers, wanted).await?;
             return Ok((tenant, user));
         }
-        Err(status) if status.code == 404 => {}
-        Err(status) => return Err(status),
+        Err(Error::NotFound { .. }) => {}
+        Err(error) => return Err(error),
     }
     let user = authenticate_and_authorize(server, None, headers, wanted).await?;
     let create = tenants::attributes(Verb::Create, name);
@@ -88,7 +88,7 @@ async fn authenticate_and_authorize(
     tenant: Option<&Arc<Tenant>>,
     headers: &HeaderMap,
     wanted: &Attributes<'_>,
-) -> Result<User, Status> {
+) -> Result<User, Error> {
     let shared = server.shared();
     let sender = match auth::bearer(headers) {
         Some(token) => {

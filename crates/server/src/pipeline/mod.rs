@@ -19,12 +19,12 @@ use std::{
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
-use k1s_object::Status;
 use parking_lot::Mutex;
 
 use crate::{
     body::Body,
     context::Cx,
+    errors::Error,
     flow::{self, Share},
     metrics::Labels,
     negotiate::{self, Offer},
@@ -58,7 +58,7 @@ async fn route<B>(
     server: &ApiServer,
     request: Request<B>,
     labels: &mut Labels,
-) -> Result<Response<Body>, Status>
+) -> Result<Response<Body>, Error>
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -89,10 +89,7 @@ where
         other => return paths::handle(&tenant, &parts.method, &other, &parts.headers, &query).await,
     };
     // Find the resource, and what is to be done with it.
-    let resource = match dispatch::find_resource(&tenant, &path, verb).await? {
-        Ok(resource) => resource,
-        Err(not_found) => return Ok(not_found),
-    };
+    let resource = dispatch::find_resource(&tenant, &path, verb).await?;
     around::label_resource(labels, &resource, &path);
     dispatch::check_path(&resource, &path)?;
     let action = dispatch::choose(&resource, &path, &parts.method, verb)?;

@@ -8,7 +8,9 @@ use k1s_object::Status;
 use crate::{
     auth,
     body::Body,
-    discovery, health, metadata, openapi, pretty,
+    discovery,
+    errors::Error,
+    health, metadata, openapi, pretty,
     request::{Path, Query},
     respond,
     tenant::Tenant,
@@ -22,19 +24,19 @@ pub(super) async fn handle(
     path: &Path,
     headers: &HeaderMap,
     query: &Query,
-) -> Result<Response<Body>, Status> {
+) -> Result<Response<Body>, Error> {
     match path {
         Path::CoreVersions | Path::Groups | Path::Group(_) | Path::GroupVersion(..) => {
             if *method != Method::GET && discovery::is_only_read(tenant, path) {
-                return Err(Status::method_not_allowed());
+                return Err(Status::method_not_allowed().into());
             }
-            discovery::handle(tenant, path, headers).await
+            Ok(discovery::handle(tenant, path, headers).await?)
         }
         Path::Other(path) => match path.as_str() {
             "/.well-known/openid-configuration" | "/openid/v1/jwks" | "/version" | metadata::PATH
                 if *method != Method::GET =>
             {
-                Err(Status::method_not_allowed())
+                Err(Status::method_not_allowed().into())
             }
             "/.well-known/openid-configuration" => {
                 Ok(public(&auth::configuration(tenant), "application/json"))
@@ -44,17 +46,19 @@ pub(super) async fn handle(
                 Ok(public(&keys, "application/jwk-set+json"))
             }
             "/version" => Ok(respond::raw_json(200, &health::version(tenant.options()))),
-            "/metrics" => health::metrics(tenant).await,
-            "/openapi/v2" => openapi::v2(tenant, headers).await.map(pretty::as_is),
+            "/metrics" => Ok(health::metrics(tenant).await?),
+            "/openapi/v2" => Ok(openapi::v2(tenant, headers).await.map(pretty::as_is)?),
             path if path.starts_with("/openapi/v3") => {
-                openapi::handle(tenant, path, query, headers).await.map(pretty::as_is)
+                Ok(openapi::handle(tenant, path, query, headers).await.map(pretty::as_is)?)
             }
-            metadata::PATH => metadata::handle(tenant, query).await.map(pretty::as_is),
-            "/" if !matches!(*method, Method::GET | Method::HEAD) => Err(tenants::not_here(&tenant.name)),
-            "/" => discovery::paths(tenant).await,
-            path => health::handle(tenant, path, query).await,
+            metadata::PATH => Ok(metadata::handle(tenant, query).await.map(pretty::as_is)?),
+            "/" if !matches!(*method, Method::GET | Method::HEAD) => {
+                Err(tenants::not_here(&tenant.name).into())
+            }
+            "/" => Ok(discovery::paths(tenant).await?),
+            path => Ok(health::handle(tenant, path, query).await?),
         },
-        Path::Resource(_) => Err(Status::no_such_resource()),
+        Path::Resource(_) => Err(Status::no_such_resource().into()),
     }
 }
 

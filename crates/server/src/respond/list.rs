@@ -11,6 +11,7 @@ use super::{bytes, encode_meta, go_type, partial};
 use crate::{
     body::Body,
     context::Cx,
+    errors::Error,
     flow::{self, Charge},
     negotiate::{Form, Media, not_acceptable},
     resource::{Resource, Source},
@@ -39,12 +40,12 @@ fn streams(cx: &Cx, list: &List) -> bool {
 ///
 /// # Errors
 /// 429, or that the request has to be begun again apart.
-pub(crate) async fn afford(cx: &Cx, list: &List) -> Result<Option<Charge>, Status> {
+pub(crate) async fn afford(cx: &Cx, list: &List) -> Result<Option<Charge>, Error> {
     if streams(cx, list) {
         return Ok(None);
     }
     cx.weigh_list(list)?;
-    flow::room(cx, list).await.map(Some)
+    Ok(Some(flow::room(cx, list).await?))
 }
 
 /// A list of objects, which was paid for.

@@ -10,7 +10,7 @@ use k1s_kinds::rules::{cluster::csr, core::namespace, workloads::pod as pod_rule
 use k1s_object::{Status, field::At};
 use serde_json::Value;
 
-use crate::{body::Body, context::Cx, request::Verb, write::Part};
+use crate::{body::Body, context::Cx, errors::Error, request::Verb, write::Part};
 
 /// Before an update of a part with rules of its own.
 pub(crate) fn prepare(part: Part, new: &mut Value, old: &Value) {
@@ -35,11 +35,11 @@ pub(crate) fn validate(part: Part, new: At<'_, '_>, old: At<'_, '_>) {
 }
 
 /// Answers a request for a subresource, or for a kind that is only ever created.
-pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Error> {
     let verb = Verb::of_resource(&cx.method, false);
     let sub = cx.resource.subresources.iter().find(|sub| sub.name == cx.subresource);
     if sub.is_some_and(|sub| !sub.verbs.contains(&verb)) {
-        return Err(Status::method_not_allowed());
+        return Err(Status::method_not_allowed().into());
     }
     match (&*cx.resource.kind, &*cx.subresource) {
         (_, "scale") => scale::handle(cx).await,
@@ -50,6 +50,6 @@ pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
         ("ServiceAccount", "token") => token::create(cx).await,
         (_, "") => reviews::create(cx).await,
         ("Node" | "Service", "proxy") => pod::proxy(cx).await,
-        _ => Err(Status::method_not_allowed()),
+        _ => Err(Status::method_not_allowed().into()),
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     auth::{self, Attributes, Refusal, Target, User},
     body::Body,
     context::Cx,
+    errors::Error,
     input,
     request::Verb,
     respond,
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// Answers a review.
-pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
     let mut review = input::object(cx, options.field_validation)?;
     let metadata = metadata_mut(&mut review);
@@ -62,7 +63,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
             validate(&review, rules::validate_local_subject_access_review)?;
             access(cx, &subject(&review["spec"]), &review["spec"]).await
         }
-        _ => return Err(Status::method_not_allowed()),
+        _ => return Err(Status::method_not_allowed().into()),
     };
     let mut answer = Map::new();
     answer.insert("kind".into(), cx.resource.kind.as_str().into());
@@ -71,15 +72,15 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
         answer.extend(review.into_iter().filter(|(key, _)| !matches!(key.as_str(), "kind" | "apiVersion")));
     }
     answer.insert("status".into(), status);
-    respond::object(cx, 201, &Value::Object(answer))
+    Ok(respond::object(cx, 201, &Value::Object(answer))?)
 }
 
-fn validate(review: &Value, rule: fn(k1s_object::field::At<'_, '_>)) -> Result<(), Status> {
+fn validate(review: &Value, rule: fn(k1s_object::field::At<'_, '_>)) -> Result<(), Error> {
     let check = Check::new();
     rule(check.root(review));
     match check.take() {
         errors if errors.is_empty() => Ok(()),
-        errors => Err(rules::invalid_access_review(&errors)),
+        errors => Err(rules::invalid_access_review(&errors).into()),
     }
 }
 
@@ -92,7 +93,7 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// Whether a token is good, and whose it is.
-async fn token(cx: &Cx, spec: &Value) -> Result<Value, Status> {
+async fn token(cx: &Cx, spec: &Value) -> Result<Value, Error> {
     let wanted = texts(&spec["audiences"]);
     let header = format!("Bearer {}", text(spec, "token"));
     let Some(token) = auth::bearer_token(&header) else { return Ok(json!({"user": {}})) };
@@ -107,7 +108,7 @@ async fn token(cx: &Cx, spec: &Value) -> Result<Value, Status> {
         Err(Refusal::Wrong(why)) => {
             Ok(json!({"user": {}, "error": format!("[invalid bearer token, {why}]")}))
         }
-        Err(Refusal::Failed(status)) => Err(status),
+        Err(Refusal::Failed(status)) => Err(status.into()),
     }
 }
 

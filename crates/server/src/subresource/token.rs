@@ -13,6 +13,7 @@ use crate::{
     auth::{self, Bound, Grant, Ref},
     body::Body,
     context::Cx,
+    errors::Error,
     input, respond,
     write::{self, meta_text},
 };
@@ -25,7 +26,7 @@ const WARN_ONLY_SECONDS: i64 = 60 * 60 + 7;
 const EXTENDED_SECONDS: i64 = 365 * 24 * 60 * 60;
 
 /// Answers a `TokenRequest`.
-pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
     let expected = GroupVersionKind::new(GROUP, "v1", "TokenRequest");
     let mut request = input::other(cx, expected, options.field_validation)?;
@@ -39,7 +40,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
         let why = format!(
             "the UID in the token request ({sent}) does not match the UID of the service account ({uid})"
         );
-        return Err(Status::conflict(GROUP, "TokenRequest", &cx.name, why));
+        return Err(Status::conflict(GROUP, "TokenRequest", &cx.name, why).into());
     }
     reviews::check_token_request(&request)?;
     let own = auth::audiences(&cx.tenant.shared);
@@ -73,7 +74,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
         "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference},
         "status": {"token": token, "expirationTimestamp": crate::time::format(expires)},
     });
-    respond::other(cx, 201, &answer)
+    Ok(respond::other(cx, 201, &answer)?)
 }
 
 fn texts(list: &Value) -> Vec<String> {
@@ -81,7 +82,7 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// What a token shall be bound to; it must be there.
-async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Status> {
+async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Error> {
     let text = |name: &str| reference.get(name).and_then(Value::as_str).unwrap_or_default();
     let (kind, api_version, name) = (text("kind"), text("apiVersion"), text("name"));
     // As in Kubernetes, a malformed apiVersion counts as an empty one.
@@ -98,7 +99,7 @@ async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Status> {
                 return Err(Status::bad_request(format!(
                     "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.",
                     cx.name
-                )));
+                )).into());
             }
             let on = match pod["spec"]["nodeName"].as_str().unwrap_or_default() {
                 "" => None,
@@ -128,7 +129,7 @@ async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Status> {
                 false => "",
             };
             let what = format!("cannot bind token to object of type {group}/{version}, Kind={kind}{note}");
-            return Err(Status::bad_request(what));
+            return Err(Status::bad_request(what).into());
         }
     };
     let (sent, uid) = (text("uid"), meta_text(&object, "uid"));
@@ -136,7 +137,7 @@ async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Status> {
         let why = format!(
             "the UID in the bound object reference ({sent}) does not match the UID in record. The object might have been deleted and then recreated"
         );
-        return Err(Status::conflict(group, kind, name, why));
+        return Err(Status::conflict(group, kind, name, why).into());
     }
     Ok(bound)
 }
