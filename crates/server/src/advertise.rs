@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::{
     errors::{self, Error},
-    lifecycle::encode_new,
     tenant::Tenant,
 };
 
@@ -95,7 +94,7 @@ async fn put(
                 tenant.update(key.clone(), resource.encode(&object)?, stored.revision).await
             }
             (None, Some(new)) => {
-                let value = encode_new(tenant, &resource, new.clone())?;
+                let value = resource.encode_new(tenant.env(), new.clone())?;
                 tenant.txn(Txn::new().put(key.clone(), value, Precondition::Absent)).await
             }
             (None, None) => return Ok(()),

@@ -9,8 +9,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
-    auth::User,
     errors::Error,
+    identity::User,
     negotiate::Accepted,
     request::Query,
     resource::{Resource, Source},

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::Response;
 use k1s_object::{FieldError, Status};
+use k1s_schema::names::{Termination, set_terminating};
 use k1s_store::{Error as StoreError, KeyValue, Precondition, Revision, Txn};
 use serde_json::{Value, json};
 
@@ -10,14 +11,18 @@ use crate::{
     admission,
     body::Body,
     context::{Cx, check_dry_run, invalid_options},
+    controllers::{self, Change},
     errors::Error,
-    input,
-    lifecycle::{self, Fate},
+    input, lifecycle,
+    objectmeta::{finalizers, is_gone, meta_text, metadata_mut},
     read, respond,
     select::Selection,
     stored::Stored,
-    write::{finalizers, is_gone, meta_text, metadata_mut, modified},
+    write::modified,
 };
+
+/// The finalizer that keeps a definition until its objects are gone.
+const DEFINITION_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// What becomes of the dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,13 +207,13 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
         };
         match (outcome, marked) {
             (Ok(_), None) => {
-                lifecycle::after_delete(cx, &old);
-                lifecycle::after_any(cx, &old, Fate::Deleted);
+                lifecycle::after_delete(cx);
+                controllers::note(cx, &old, Change::Deleted);
                 return Ok(Deleted::Gone(old));
             }
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
-                lifecycle::after_any(cx, &object, Fate::Changed);
+                controllers::note(cx, &object, Change::Updated);
                 // One that nobody can convert cannot be shown.
                 let shown = !cx.resource.cannot_convert(&stored);
                 return Ok(if shown { Deleted::Marked(object) } else { Deleted::Gone(object) });
@@ -220,8 +225,12 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
     Err(modified(cx).into())
 }
 
+fn is_kind(cx: &Cx, group: &str, kind: &str) -> bool {
+    cx.resource.group == group && cx.resource.kind == kind
+}
+
 fn is_pod(cx: &Cx) -> bool {
-    cx.resource.kind == "Pod" && cx.resource.group.is_empty()
+    is_kind(cx, "", "Pod")
 }
 
 /// Deletes an object that cannot be read, whatever it waits for. Of a definition, the objects stay in the store and come
@@ -255,8 +264,8 @@ async fn delete_unreadable(
     let txn = Txn::new().delete(key.clone(), Precondition::Revision(revision));
     match cx.tenant.txn(txn).await {
         Ok(_) => {
-            lifecycle::after_delete(cx, &old);
-            lifecycle::after_any(cx, &old, Fate::Deleted);
+            lifecycle::after_delete(cx);
+            controllers::note(cx, &old, Change::Deleted);
             Ok(Some(Deleted::Gone(old)))
         }
         Err(StoreError::Conflict(_)) => Ok(None),
@@ -291,7 +300,7 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> (Value, bool) {
     let finalizers_now = wanted_finalizers(cx, options, old);
     let marked_before = !meta_text(old, "deletionTimestamp").is_empty();
     let now = crate::time::now(cx.tenant.env());
-    crate::lifecycle::mark(cx, &mut object);
+    mark_kind(cx, &mut object);
     let metadata = metadata_mut(&mut object);
     if finalizers_now.is_empty() {
         metadata.shift_remove("finalizers");
@@ -321,6 +330,17 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> (Value, bool) {
     }
     let gone = is_gone(&object);
     (object, gone)
+}
+
+/// The marks that only some kinds get when they are deleted.
+fn mark_kind(cx: &Cx, object: &mut Value) {
+    if is_kind(cx, "", "Namespace") {
+        object["status"]["phase"] = "Terminating".into();
+    } else if is_kind(cx, "apiextensions.k8s.io", "CustomResourceDefinition")
+        && meta_text(object, "deletionTimestamp").is_empty()
+    {
+        set_terminating(object, Termination::Pending, &crate::time::stamp(cx.tenant.env()));
+    }
 }
 
 /// How long an object has to end by itself: pods on a node have some time, everything else goes at once.
@@ -365,7 +385,7 @@ fn wanted_finalizers(cx: &Cx, options: &Options, old: &Value) -> Vec<Value> {
         .cloned()
         .collect();
     if cx.resource.kind == "CustomResourceDefinition" && cx.resource.group == "apiextensions.k8s.io" {
-        let name = crate::lifecycle::CRD_FINALIZER;
+        let name = DEFINITION_FINALIZER;
         let marked_before = !meta_text(old, "deletionTimestamp").is_empty();
         if !marked_before && !wanted.iter().any(|finalizer| finalizer == name) {
             wanted.push(name.into());
@@ -384,7 +404,7 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Error> 
     let options = options(cx)?;
     let selection = Selection::parse(cx)?;
     let list = read::collect(cx, &selection).await?;
-    cx.weigh_list(&list)?;
+    cx.weigh_list(&list.items)?;
     let charge = respond::afford(cx, &list).await?;
     let mut names: Vec<(String, String)> = Vec::with_capacity(list.items.len());
     for stored in &list.items {

@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     body::Body,
-    custom::Served,
-    documents::{self, Document, Fingerprint, Key},
+    documents::{Document, Fingerprint, Key},
     negotiate::not_acceptable,
     request::Path,
     resource::Resource,
     respond,
     tenant::Tenant,
+    tenant::customs::Served,
 };
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -172,7 +172,7 @@ pub(crate) async fn handle(
             text.into_bytes()
         }
     };
-    Ok(send(&documents::built(tenant, key, build).await?, wanted, headers))
+    Ok(send(&tenant.document(key, build).await?, wanted, headers))
 }
 
 /// The document at a discovery path, where there is one.
@@ -210,7 +210,7 @@ fn document(tenant: &Tenant, served: &Served, path: &Path, wanted: Wanted) -> Va
 
 fn send(document: &Document, wanted: Wanted, headers: &HeaderMap) -> Response<Body> {
     match wanted {
-        Wanted::Aggregated => documents::respond(document, AGGREGATED, headers),
+        Wanted::Aggregated => respond::document(document, AGGREGATED, headers),
         Wanted::Yaml => respond::bytes(200, "application/yaml", document.body.clone()),
         Wanted::Json => respond::bytes(200, "application/json", document.body.clone()),
     }

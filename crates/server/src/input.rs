@@ -6,6 +6,7 @@ use k1s_object::{
     Status, decode,
     decode::Duplicate,
     depth,
+    field::quote,
     gvk::{GroupKind, GroupVersion, GroupVersionKind},
 };
 use serde_json::Value;
@@ -13,7 +14,7 @@ use serde_json::Value;
 use crate::{
     context::{Cx, FieldValidation},
     errors,
-    resource::Source,
+    resource::{CustomResource, Malformed, Source, no_kind},
 };
 
 /// The encoding of a body.
@@ -118,9 +119,55 @@ pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Stat
         Source::Custom(custom) => {
             let media = media(cx)?;
             let parsed = parse(cx, media, &resource.kind)?;
-            custom.decode(cx, parsed.value, &parsed.duplicates, validation)
+            self::custom(custom, cx, parsed.value, &parsed.duplicates, validation)
         }
     }
+}
+
+/// A custom resource that was sent: read, pruned, defaulted. Its kind may be another one; validation tells.
+fn custom(
+    custom: &CustomResource,
+    cx: &Cx,
+    mut object: Value,
+    duplicates: &[Duplicate],
+    validation: FieldValidation,
+) -> Result<Value, Status> {
+    let resource = &cx.resource;
+    let api_version = text(&object, "apiVersion").to_owned();
+    let kind = text(&object, "kind").to_owned();
+    let mut unknown = Vec::new();
+    custom.admit(resource, &mut object, &mut unknown).map_err(|why| {
+        Status::bad_request(match why {
+            Malformed::NoKind => format!(
+                "the object provided is unrecognized (must be of type {}): {} ({})",
+                resource.kind,
+                no_kind(&String::from_utf8_lossy(&cx.body)),
+                summary(&cx.body, 30)
+            ),
+            Malformed::Other(why) => handled(&kind, &api_version, &resource.kind, &why),
+        })
+    })?;
+    let mut complaints: Vec<String> = Vec::new();
+    if validation != FieldValidation::Ignore {
+        complaints
+            .extend(duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))));
+        complaints.extend(unknown);
+    }
+    report(cx, complaints, validation, &|why| {
+        Status::bad_request(handled(&kind, &api_version, &resource.kind, why))
+    })?;
+    if api_version != resource.api_version {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({})",
+            resource.api_version
+        )));
+    }
+    Ok(object)
+}
+
+fn handled(kind: &str, api_version: &str, expected: &str, why: &dyn std::fmt::Display) -> String {
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    format!("{kind} in version {} cannot be handled as a {expected}: {why}", quote(version))
 }
 
 /// The type of bodies of a built-in kind that is not a resource, such as a Scale.
@@ -160,6 +207,10 @@ pub(crate) fn delete_options(cx: &Cx, ty: &'static Type) -> Result<Value, Status
     }
     k1s_kinds::codec::decode(ty, &mut value, None).map_err(|error| Status::bad_request(error.to_string()))?;
     Ok(value)
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Checks the kind and apiVersion of a document against what is expected, and fills them in.

@@ -8,17 +8,19 @@ use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use k1s_object::Status;
-use k1s_store::{Error as StoreError, KeyValue, Precondition, Range, Revision, Txn, prefix_end};
+use k1s_store::{Error as StoreError, Precondition, Range, Revision, Txn, prefix_end};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
+    bootstrap,
     errors::{self, AlreadyExists, Error},
-    lifecycle,
+    keys::{self, mark_key},
     options::TenantEvent,
+    paging::Page,
     shared_call::SharedCall,
-    tenant::{self, MAX_OPS, Shared, Tenant, mark_key, not_found},
+    tenant::{MAX_OPS, Shared, Tenant, not_found},
 };
 
 /// Tenants that are looked for in the store at the same time.
@@ -214,7 +216,7 @@ impl Registry {
             let (mark, revision) = match self.mark(name).await? {
                 Some((mark, revision)) if mark.phase == Phase::Active => {
                     let tenant = Tenant::new(self.shared.clone(), name, revision);
-                    lifecycle::take_up(&tenant).await?;
+                    bootstrap::take_up(&tenant).await?;
                     return Ok((tenant, false));
                 }
                 _ if absent == Absent::Fail => return Err(not_found(name)),
@@ -241,7 +243,7 @@ impl Registry {
                 }
             };
             let tenant = Tenant::new(self.shared.clone(), name, revision);
-            match lifecycle::bootstrap(&tenant).await {
+            match bootstrap::bootstrap(&tenant).await {
                 Ok(()) => {}
                 Err(_) if tenant.is_gone() => continue,
                 Err(status) => return Err(status),
@@ -302,7 +304,7 @@ impl Registry {
                 }
                 // What an older version did not finish to make has no mark.
                 None => {
-                    let anything = store.range(Range::prefix(tenant::prefix(name)).limit(1)).await;
+                    let anything = store.range(Range::prefix(keys::prefix(name)).limit(1)).await;
                     if anything?.entries.is_empty() {
                         return Ok(None);
                     }
@@ -326,7 +328,7 @@ impl Registry {
         let (store, mark) = (&self.shared.store, mark_key(name));
         let mut page = Page::default();
         loop {
-            let range = Range::prefix(tenant::prefix(name)).limit(page.entries().min(MAX_OPS));
+            let range = Range::prefix(keys::prefix(name)).limit(page.entries().min(MAX_OPS));
             let found = store.range(range).await?;
             page.adapt(&found.entries);
             let keys: Vec<Bytes> =
@@ -387,27 +389,6 @@ impl Registry {
             };
             start = next;
         }
-    }
-}
-
-/// How many entries are read at a time, when all of a tenant is: values can be megabytes, and are in memory together.
-pub(crate) struct Page(usize);
-
-impl Default for Page {
-    fn default() -> Page {
-        Page(16)
-    }
-}
-
-impl Page {
-    pub(crate) fn entries(&self) -> usize {
-        self.0
-    }
-
-    /// Makes the next page larger or smaller than this one.
-    pub(crate) fn adapt(&mut self, read: &[KeyValue]) {
-        let bytes: usize = read.iter().map(|entry| entry.value.len()).sum();
-        self.0 = if bytes > 4 << 20 { (self.0 / 2).max(1) } else { (self.0 * 2).min(1024) };
     }
 }
 

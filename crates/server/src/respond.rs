@@ -1,5 +1,6 @@
 //! Answers: objects, lists and errors in the form that was asked for.
 
+mod document;
 mod list;
 
 use http::{HeaderValue, Response, StatusCode, header};
@@ -20,6 +21,7 @@ use crate::{
     table,
 };
 
+pub(crate) use document::document;
 pub(crate) use list::{List, afford, list};
 
 /// An answer of bytes.

@@ -8,14 +8,16 @@ use k1s_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::{self, User},
+    authz,
+    capacity::Capacity,
     catalog::Catalog,
     documents::Documents,
     errors::Error,
-    flow, health,
+    identity::{TokenSigner, User},
     limits::ConnectionOptions,
     metrics::Metrics,
     options::ServerOptions,
+    probe::Probe,
     registry::{Absent, Phase, Registry, check_name},
     tenant::{Shared, Tenant},
 };
@@ -43,18 +45,18 @@ impl ApiServer {
     pub async fn new(env: Env, store: Arc<dyn Store>, options: ServerOptions) -> Result<ApiServer, Status> {
         let stop = CancellationToken::new();
         let default = options.default_tenant.clone();
-        let flow = flow::Flow::new(&options);
+        let capacity = Capacity::new(&options);
         let shared = Arc::new(Shared {
-            flow,
+            capacity,
             env,
             store,
             options,
             catalog: Catalog::new(),
             metrics: Metrics::default(),
-            authorizer: Arc::new(auth::Defaults),
-            signer: auth::TokenSigner::default(),
+            authorizer: Arc::new(authz::Defaults),
+            signer: TokenSigner::default(),
             documents: Documents::default(),
-            probe: health::Probe::default(),
+            probe: Probe::default(),
             stop,
         });
         let tenants = Arc::new(Registry::new(shared.clone()));

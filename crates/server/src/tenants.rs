@@ -13,7 +13,7 @@ use k1s_object::{FieldError, Status};
 use serde_json::{Value, json};
 
 use crate::{
-    auth::{Attributes, Target},
+    authz::{Attributes, Target},
     body::Body,
     catalog::Catalog,
     errors::Error,

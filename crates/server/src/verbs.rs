@@ -14,11 +14,12 @@ use serde_json::Value;
 use crate::{
     body::Body,
     context::{Cx, FieldValidation, WriteOptions, invalid_options},
-    custom::{CustomResource, Malformed, no_kind},
     errors::{self, Error},
-    input,
-    resource::Source,
-    write::{self, Part, Update, meta_text},
+    input, lifecycle,
+    objectmeta::meta_text,
+    parts::Part,
+    resource::{CustomResource, Malformed, Source, no_kind},
+    write::{self, Update},
 };
 
 /// POST of an object.
@@ -27,7 +28,7 @@ pub(crate) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let mut object = input::object(cx, options.field_validation)?;
     write::check_namespace(cx, &mut object)?;
     let written = write::create(cx, object, options.dry_run).await?;
-    crate::lifecycle::after_create(cx, &written, options.dry_run).await?;
+    lifecycle::after_create(cx, &written, options.dry_run).await?;
     written.respond(cx, 201)
 }
 
@@ -40,9 +41,9 @@ pub(crate) async fn update(cx: &Cx, part: Part) -> Result<Response<Body>, Error>
     let create = part == Part::Main && cx.resource.rules().is_some_and(|rules| rules.create_on_update);
     let update =
         Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: true, create };
-    let (written, created) = write::update(cx, &update).await?;
-    crate::lifecycle::after_update(cx, &written, options.dry_run).await?;
-    written.respond(cx, if created { 201 } else { 200 })
+    let updated = write::update(cx, &update).await?;
+    lifecycle::after_update(cx, &updated, options.dry_run).await?;
+    updated.written.respond(cx, if updated.created { 201 } else { 200 })
 }
 
 /// The name and the namespace of a body must be those of the path.
@@ -236,9 +237,9 @@ pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Error> 
     let change = |old: &Value| patched(cx, &patch, old, &complaints, options.field_validation);
     let update =
         Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: false, create: false };
-    let (written, _) = write::update(cx, &update).await?;
-    crate::lifecycle::after_update(cx, &written, options.dry_run).await?;
-    written.respond(cx, 200)
+    let updated = write::update(cx, &update).await?;
+    lifecycle::after_update(cx, &updated, options.dry_run).await?;
+    updated.written.respond(cx, 200)
 }
 
 /// What a patched document must be.

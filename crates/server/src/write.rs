@@ -12,8 +12,10 @@ use crate::{
     admission,
     body::Body,
     context::Cx,
+    controllers::{self, Change},
     errors::{self, AlreadyExists, Error},
-    lifecycle::{self, Fate},
+    objectmeta::{finalizers, is_gone, meta_text, metadata_mut},
+    parts::{self, Part},
     resource::Resource,
     respond,
     stored::Stored,
@@ -25,25 +27,6 @@ fn stamp_times(cx: &Cx, new: &mut Value, old: Option<&Value>) {
     if let Some(rules) = cx.resource.rules() {
         (rules.stamp_times)(new, old, &crate::time::stamp(cx.tenant.env()));
     }
-}
-
-/// Which part of an object an update may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// Everything but the status.
-    Main,
-    /// `/status`
-    Status,
-    /// `/finalize` of a namespace.
-    Finalize,
-    /// `/approval` of a certificate signing request.
-    Approval,
-    /// `/ephemeralcontainers` of a pod.
-    EphemeralContainers,
-    /// `/resize` of a pod.
-    Resize,
-    /// What a subresource with a kind of its own (a Scale, a Binding, an eviction) or the server itself changes.
-    Internal,
 }
 
 /// What came of a write.
@@ -70,35 +53,6 @@ impl Written {
             Written::Value(value) => respond::object(cx, code, value)?,
         })
     }
-}
-
-/// The metadata of an object, made if it is missing.
-pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
-    if !object.is_object() {
-        *object = Value::Object(Map::new());
-    }
-    let metadata = &mut object["metadata"];
-    if !metadata.is_object() {
-        *metadata = Value::Object(Map::new());
-    }
-    match metadata {
-        Value::Object(map) => map,
-        _ => unreachable!("it was made an object two lines above"),
-    }
-}
-
-/// A field of an object's metadata, empty when missing.
-pub(crate) fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object
-        .get("metadata")
-        .and_then(|metadata| metadata.get(field))
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-}
-
-/// The finalizers of an object.
-pub(crate) fn finalizers(object: &Value) -> &[Value] {
-    object["metadata"]["finalizers"].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// The namespace of the body must be the one of the path.
@@ -224,7 +178,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
-            lifecycle::after_any(cx, &object, Fate::Created);
+            controllers::note(cx, &object, Change::Created);
             Ok(Written::Stored(Stored::written(&value, revision)?))
         }
         Err(StoreError::Conflict(conflict)) if conflict.key != key => Err(Error::Taken),
@@ -344,6 +298,22 @@ pub(crate) struct Update<'a> {
     pub(crate) create: bool,
 }
 
+/// The outcome of an update.
+pub(crate) struct Updated {
+    pub(crate) written: Written,
+    /// Whether the object did not exist before.
+    pub(crate) created: bool,
+    /// Whether the update removed the last finalizer of an object that was being deleted, and the object with it.
+    pub(crate) removed: bool,
+}
+
+impl Updated {
+    /// An update that neither created nor removed the object.
+    fn of(written: Written) -> Updated {
+        Updated { written, created: false, removed: false }
+    }
+}
+
 /// Changes the object of the request for the server's own purposes; `None` when it is not there (any more).
 pub(crate) async fn change(
     cx: &Cx,
@@ -352,7 +322,7 @@ pub(crate) async fn change(
     let update =
         Update { part: Part::Internal, dry_run: false, change, uid_is_precondition: false, create: false };
     match self::update(cx, &update).await {
-        Ok((written, _)) => Ok(Some(written)),
+        Ok(updated) => Ok(Some(updated.written)),
         Err(Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error),
     }
@@ -361,8 +331,8 @@ pub(crate) async fn change(
 /// Maximum attempts of an update without a precondition when other writes come between; then 409.
 const UPDATE_ATTEMPTS: usize = 100;
 
-/// Updates the object of the request. The flag tells whether it was created.
-pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, bool), Error> {
+/// Updates the object of the request.
+pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Error> {
     let key = cx.key();
     let mut current = cx.tenant.get(&key).await?;
     for _ in 0..UPDATE_ATTEMPTS {
@@ -378,7 +348,8 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, boo
             }
             revision_number(meta_text(&object, "resourceVersion"))?;
             metadata_mut(&mut object).shift_remove("resourceVersion");
-            return create(cx, object, update.dry_run).await.map(|written| (written, true));
+            let written = create(cx, object, update.dry_run).await?;
+            return Ok(Updated { written, created: true, removed: false });
         };
         if update.part != Part::Internal {
             cx.weigh(stored.len())?;
@@ -386,7 +357,7 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, boo
         let old = cx.read(&stored)?;
         let new = (update.change)(&old)?;
         match update_once(cx, update, &key, &stored, &old, new).await? {
-            Attempt::Done(written) => return Ok((written, false)),
+            Attempt::Done(updated) => return Ok(updated),
             Attempt::Again(newer) => current = newer,
         }
     }
@@ -394,7 +365,7 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, boo
 }
 
 enum Attempt {
-    Done(Written),
+    Done(Updated),
     /// Another write came between: this is how the object is now.
     Again(Option<Stored>),
 }
@@ -431,7 +402,7 @@ async fn update_once(
         Part::Main => resource.prepare_update(&mut new, old),
         Part::Status => resource.prepare_status(&mut new, old),
         Part::Finalize | Part::Approval | Part::EphemeralContainers | Part::Resize => {
-            crate::subresource::prepare(update.part, &mut new, old);
+            parts::prepare(update.part, &mut new, old);
         }
         Part::Internal => {}
     }
@@ -451,14 +422,14 @@ async fn update_once(
     resource.settle(&mut new);
     check_depth(cx, &new, &cx.name)?;
     if same(&new, old) {
-        return Ok(Attempt::Done(Written::Stored(stored.clone())));
+        return Ok(Attempt::Done(Updated::of(Written::Stored(stored.clone()))));
     }
     if update.part != Part::Internal {
         ops.extend(admission::check_update(cx, update.part, &new, old).await?);
     }
     let gone = is_gone(&new);
     if update.dry_run {
-        return Ok(Attempt::Done(Written::Value(new)));
+        return Ok(Attempt::Done(Updated::of(Written::Value(new))));
     }
     if update.part == Part::Main {
         unenforced::warn(cx, &new);
@@ -474,11 +445,9 @@ async fn update_once(
     };
     match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
-            if gone {
-                crate::lifecycle::after_delete(cx, &new);
-            }
-            lifecycle::after_any(cx, &new, if gone { Fate::Deleted } else { Fate::Changed });
-            Ok(Attempt::Done(Written::Stored(Stored::written(&value, revision)?)))
+            controllers::note(cx, &new, if gone { Change::Deleted } else { Change::Updated });
+            let written = Written::Stored(Stored::written(&value, revision)?);
+            Ok(Attempt::Done(Updated { written, created: false, removed: gone }))
         }
         Err(StoreError::Conflict(conflict)) if conflict.key != *key => {
             Ok(Attempt::Again(Some(stored.clone())))
@@ -491,18 +460,6 @@ async fn update_once(
         }
         Err(error) => Err(cx.tenant.refusal(error)),
     }
-}
-
-/// Whether an object that is being deleted has nothing left to wait for.
-pub(crate) fn is_gone(object: &Value) -> bool {
-    let metadata = &object["metadata"];
-    let waits = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
-    let spec_finalizers = object["kind"] == "Namespace"
-        && object["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
-    !meta_text(object, "deletionTimestamp").is_empty()
-        && finalizers(object).is_empty()
-        && !waits
-        && !spec_finalizers
 }
 
 /// The resourceVersion of an object as a number, 0 if it has none.
@@ -621,7 +578,7 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
         Part::Main => resource.validate_update(at, old_at),
         Part::Status => resource.validate_status(at, old_at),
         Part::Finalize | Part::Approval | Part::EphemeralContainers | Part::Resize => {
-            crate::subresource::validate(part, at, old_at);
+            parts::validate(part, at, old_at);
         }
         Part::Internal => {}
     }

@@ -8,7 +8,7 @@ use k1s_store::{Action, Error, Op, Precondition};
 use serde_json::Value;
 
 use super::{kind, others, refused};
-use crate::{context::Cx, errors, resource::Resource, stored::Stored, tenant::Tenant, write::meta_text};
+use crate::{context::Cx, errors, objectmeta::meta_text, resource::Resource, stored::Stored, tenant::Tenant};
 
 /// Maximum attempts to write a recounted quota while other writes are charged to it; then 409.
 const COUNT_ATTEMPTS: usize = 100;

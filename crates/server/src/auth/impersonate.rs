@@ -8,12 +8,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use http::HeaderMap;
 use k1s_object::Status;
 
-use super::{
-    Attributes, Authorizer, Target, User,
-    authorizer::{check, forbidden},
-    service_accounts::{groups, split_username},
+use super::service_accounts::{groups, split_username};
+use crate::{
+    authz::{Attributes, Authorizer, Target, check, forbidden},
+    identity::User,
+    request::Verb,
+    tenant::Tenant,
 };
-use crate::{request::Verb, tenant::Tenant};
 
 const EXTRA: &str = "impersonate-extra-";
 
@@ -47,7 +48,7 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
 
 /// Whether there can be a tenant in which this sender may do what a request wants.
 pub(crate) fn could_allow(
-    authorizer: &dyn Authorizer,
+    authorizer: &dyn Authorizer<Arc<Tenant>>,
     sender: &User,
     headers: &HeaderMap,
     request: &Attributes<'_>,
@@ -137,7 +138,7 @@ impl Mode {
 
 /// The one who asks, and whom.
 struct Asking<'a> {
-    authorizer: &'a dyn Authorizer,
+    authorizer: &'a dyn Authorizer<Arc<Tenant>>,
     tenant: Option<&'a Arc<Tenant>>,
     sender: &'a User,
 }
@@ -225,7 +226,7 @@ impl Asking<'_> {
 
 /// Who a request is from, after its `Impersonate-*` headers are followed.
 pub(crate) async fn impersonate(
-    authorizer: &dyn Authorizer,
+    authorizer: &dyn Authorizer<Arc<Tenant>>,
     tenant: Option<&Arc<Tenant>>,
     sender: User,
     headers: &HeaderMap,
@@ -249,7 +250,8 @@ pub(crate) async fn impersonate(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Defaults, *};
+    use super::*;
+    use crate::authz::Defaults;
 
     async fn become_as(sender: User, headers: &[(&'static str, &'static str)]) -> Result<User, Status> {
         let mut map = HeaderMap::new();

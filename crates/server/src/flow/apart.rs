@@ -8,54 +8,24 @@
 //! A request with a large body is known by its length. One that turns out to be large because of what is stored says so
 //! ([`Cx::weigh`]) before it has changed anything, and is begun again apart.
 
-use std::{future::Future, num::NonZero, sync::Arc, sync::atomic::Ordering};
+use std::{
+    future::Future,
+    sync::{Arc, atomic::Ordering},
+};
 
 use k1s_env::TaskError;
 use k1s_object::Status;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::Share;
 use crate::{
     cache::Entries,
+    capacity::Share,
     context::Cx,
     errors::{self, Error},
     input,
-    respond::List,
     stored::Stored,
     tenant::Shared,
 };
-
-/// Turns at large work.
-pub(super) struct Turns {
-    common: Arc<Semaphore>,
-    reserved: Arc<Semaphore>,
-}
-
-impl Turns {
-    pub(super) fn new(most: usize) -> Turns {
-        let most = match most {
-            0 => std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1),
-            most => most,
-        };
-        Turns { common: Arc::new(Semaphore::new(most)), reserved: Arc::new(Semaphore::new(1)) }
-    }
-
-    async fn take(&self, shared: &Shared, share: Share) -> Result<OwnedSemaphorePermit, Status> {
-        match (self.common.clone().try_acquire_owned(), share) {
-            (Ok(turn), _) => Ok(turn),
-            (Err(_), Share::Common) => wait(shared, &self.common).await,
-            (Err(_), Share::Reserved) => wait(shared, &self.reserved).await,
-        }
-    }
-}
-
-async fn wait(shared: &Shared, turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Status> {
-    match shared.env.timeout(shared.options.limits.large_patience, turns.clone().acquire_owned()).await {
-        Ok(Ok(turn)) => Ok(turn),
-        // Nobody closes them.
-        _ => Err(errors::busy()),
-    }
-}
 
 /// Waits for a turn, and does large work apart.
 pub(crate) async fn run<F, T>(shared: &Arc<Shared>, share: Share, work: F) -> Result<T, Error>
@@ -63,7 +33,7 @@ where
     F: Future<Output = Result<T, Error>> + Send + 'static,
     T: Send + 'static,
 {
-    let turn = shared.flow.turns.take(shared, share).await?;
+    let turn = shared.capacity.turns.take(&shared.env, shared.options.limits.large_patience, share).await?;
     work_on(shared, turn, work).await
 }
 
@@ -128,9 +98,9 @@ impl Cx {
     }
 
     /// The same for each object of a list.
-    pub(crate) fn weigh_list(&self, list: &List) -> Result<(), Error> {
+    pub(crate) fn weigh_list(&self, items: &[Stored]) -> Result<(), Error> {
         // What an object costs however small it is, in bytes that cost as much.
         const EACH: usize = 256;
-        self.weigh(list.items.iter().map(Stored::len).sum::<usize>() / 4 + list.items.len() * EACH / 4)
+        self.weigh(items.iter().map(Stored::len).sum::<usize>() / 4 + items.len() * EACH / 4)
     }
 }

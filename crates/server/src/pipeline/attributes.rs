@@ -3,7 +3,7 @@
 use http::Method;
 
 use crate::{
-    auth::{Attributes, Target},
+    authz::{Attributes, Target},
     metadata,
     request::{Path, RequestInfo, ResourcePath, Verb},
     tenants,

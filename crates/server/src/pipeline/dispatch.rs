@@ -7,17 +7,19 @@ use k1s_object::Status;
 
 use crate::{
     body::Body,
+    capacity::{Charge, Share},
     context::Cx,
     delete,
     errors::Error,
-    flow::{self, Charge, Share, Slot},
-    negotiate, pretty, read,
+    flow::{self, Slot},
+    negotiate,
+    parts::Part,
+    pretty, read,
     request::{ResourcePath, Verb},
     resource::Resource,
     respond, subresource,
     tenant::{self, Tenant},
     verbs, watch,
-    write::Part,
 };
 
 /// Refuses methods that mean nothing anywhere.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use http::HeaderMap;
 
 use crate::{
-    auth::{self, Attributes, User},
+    auth,
+    authz::{self, Attributes},
     errors::Error,
+    identity::User,
     registry::{Absent, check_name},
     request::{Path, RequestInfo, Verb},
     server::ApiServer,
@@ -72,13 +74,13 @@ pub(super) async fn enter(
     let create = tenants::attributes(Verb::Create, name);
     if stores
         && shared.options.create_tenants
-        && auth::check(&*shared.authorizer, None, &user, &create).await.is_ok()
+        && authz::check(&*shared.authorizer, None, &user, &create).await.is_ok()
     {
         let (tenant, _) = registry.make(name, Absent::CreateUnlessTerminating).await?;
         return Ok((tenant, user));
     }
     // 404 only to users who may know which tenants there are.
-    auth::check(&*shared.authorizer, None, &user, &tenants::attributes(Verb::Get, name)).await?;
+    authz::check(&*shared.authorizer, None, &user, &tenants::attributes(Verb::Get, name)).await?;
     Err(tenant::not_found(name))
 }
 
@@ -97,6 +99,6 @@ async fn authenticate_and_authorize(
         None => server.default_sender(),
     };
     let user = auth::impersonate(&*shared.authorizer, tenant, sender, headers, wanted).await?;
-    auth::check(&*shared.authorizer, tenant, &user, wanted).await?;
+    authz::check(&*shared.authorizer, tenant, &user, wanted).await?;
     Ok(user)
 }

@@ -23,9 +23,10 @@ use parking_lot::Mutex;
 
 use crate::{
     body::Body,
+    capacity::Share,
     context::Cx,
     errors::Error,
-    flow::{self, Share},
+    flow,
     metrics::Labels,
     negotiate::{self, Offer},
     request::{Path, RequestInfo},

@@ -10,9 +10,10 @@ use serde_json::{Map, Value, json};
 use super::{bytes, encode_meta, go_type, partial};
 use crate::{
     body::Body,
+    capacity::Charge,
     context::Cx,
     errors::Error,
-    flow::{self, Charge},
+    flow,
     negotiate::{Form, Media, not_acceptable},
     resource::{Resource, Source},
     stored::{Stored, write_number},
@@ -44,8 +45,8 @@ pub(crate) async fn afford(cx: &Cx, list: &List) -> Result<Option<Charge>, Error
     if streams(cx, list) {
         return Ok(None);
     }
-    cx.weigh_list(list)?;
-    Ok(Some(flow::room(cx, list).await?))
+    cx.weigh_list(&list.items)?;
+    Ok(Some(flow::room(cx, &list.items).await?))
 }
 
 /// A list of objects, which was paid for.

@@ -13,9 +13,12 @@ use crate::{
     context::Cx,
     delete,
     errors::Error,
-    input, read, respond,
+    input,
+    objectmeta::meta_text,
+    parts::Part,
+    read, respond,
     select::Selection,
-    write::{self, Part, Update, meta_text},
+    write::{self, Update},
 };
 
 const PODS: GroupVersionResource<&str> = GroupVersionResource::new("", "v1", "pods");
@@ -64,7 +67,7 @@ async fn update(
     dry_run: bool,
 ) -> Result<write::Written, Error> {
     let update = Update { part: Part::Internal, dry_run, change, uid_is_precondition: false, create: false };
-    write::update(cx, &update).await.map(|(written, _)| written)
+    write::update(cx, &update).await.map(|updated| updated.written)
 }
 
 /// Deletes a pod, if the budgets allow it.

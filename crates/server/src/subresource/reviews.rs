@@ -10,14 +10,16 @@ use k1s_object::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    auth::{self, Attributes, Refusal, Target, User},
+    auth::{self, Refusal},
+    authz::{Attributes, Target},
     body::Body,
     context::Cx,
     errors::Error,
+    identity::User,
     input,
+    objectmeta::metadata_mut,
     request::Verb,
-    respond,
-    write::{self, metadata_mut},
+    respond, write,
 };
 
 /// Answers a review.

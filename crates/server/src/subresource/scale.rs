@@ -10,9 +10,11 @@ use crate::{
     context::{Cx, FieldValidation},
     errors::Error,
     input,
+    objectmeta::{meta_text, metadata_mut},
+    parts::Part,
     resource::Source,
     respond, verbs,
-    write::{self, Part, Update, meta_text, metadata_mut},
+    write::{self, Update},
 };
 
 /// What a custom resource without replicas shows to a patch: if it is still there afterwards, none were set.
@@ -61,8 +63,8 @@ async fn store(
 ) -> Result<Response<Body>, Error> {
     // A Scale may leave out the resourceVersion, whatever its parent's kind says.
     let update = Update { part: Part::Main, dry_run, change, uid_is_precondition: false, create: false };
-    let (written, _) = write::update(cx, &update).await?;
-    Ok(respond::other(cx, 200, &scale_of(cx, &written.value(cx)?, 0)?)?)
+    let updated = write::update(cx, &update).await?;
+    Ok(respond::other(cx, 200, &scale_of(cx, &updated.written.value(cx)?, 0)?)?)
 }
 
 const SCALE: GroupVersionKind<&str> = GroupVersionKind::new("autoscaling", "v1", "Scale");

@@ -10,12 +10,14 @@ use k1s_object::{
 use serde_json::{Value, json};
 
 use crate::{
-    auth::{self, Bound, Grant, Ref},
+    auth::{self, Bound, Grant},
     body::Body,
     context::Cx,
     errors::Error,
-    input, respond,
-    write::{self, meta_text},
+    identity::ObjectRef,
+    input,
+    objectmeta::{meta_text, metadata_mut},
+    respond, write,
 };
 
 const GROUP: &str = "authentication.k8s.io";
@@ -56,7 +58,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let now = crate::time::now(cx.tenant.env());
     let grant = Grant {
         namespace: &cx.namespace,
-        account: Ref::to(&account),
+        account: ObjectRef::to(&account),
         audiences: audiences.clone(),
         bound,
         seconds: if extended { EXTENDED_SECONDS } else { seconds },
@@ -64,7 +66,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     };
     let token = auth::issue(&cx.tenant, grant).await?;
     let expires = now.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(now);
-    let meta = write::metadata_mut(&mut request);
+    let meta = metadata_mut(&mut request);
     meta.insert("name".into(), cx.name.as_str().into());
     meta.insert("uid".into(), uid.into());
     meta.insert("creationTimestamp".into(), crate::time::format(now).into());
@@ -105,20 +107,20 @@ async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Error> {
                 "" => None,
                 node => {
                     let found = auth::find(tenant, "nodes", "", node).await?;
-                    Some(found.map_or_else(|| Ref::named(node), |node| Ref::to(&node)))
+                    Some(found.map_or_else(|| ObjectRef::named(node), |node| ObjectRef::to(&node)))
                 }
             };
-            let bound = Bound::Pod(Ref::to(&pod), on);
+            let bound = Bound::Pod(ObjectRef::to(&pod), on);
             (pod, bound)
         }
         ("", "Node") => {
             let node = get("nodes", "").await?;
-            let bound = Bound::Node(Ref::to(&node));
+            let bound = Bound::Node(ObjectRef::to(&node));
             (node, bound)
         }
         ("", "Secret") => {
             let secret = get("secrets", &cx.namespace).await?;
-            let bound = Bound::Secret(Ref::to(&secret));
+            let bound = Bound::Secret(ObjectRef::to(&secret));
             (secret, bound)
         }
         _ => {

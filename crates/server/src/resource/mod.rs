@@ -1,7 +1,10 @@
 //! A resource as it is served: one version of one kind, built-in or custom, with everything the handlers ask of it.
 
+mod custom;
+
 use std::sync::Arc;
 
+use k1s_env::Env;
 use k1s_kinds::{
     rules::{FieldLabelError, NameRule, Rules},
     table::Kind,
@@ -17,11 +20,14 @@ use serde_json::Value;
 
 use crate::{
     cache::Fields,
-    custom::CustomResource,
     errors::{self, Error},
+    objectmeta::metadata_mut,
     request::Verb,
     stored::{Stored, Unreadable},
+    time,
 };
+
+pub(crate) use custom::{CustomResource, Malformed, compile, no_kind};
 
 /// One version of one kind.
 #[derive(Debug)]
@@ -275,6 +281,27 @@ impl Resource {
                 }
             }
         }
+    }
+
+    /// The bytes for the store of an object that the server itself creates, complete with its status.
+    pub(crate) fn encode_new(&self, env: &Env, mut object: Value) -> Result<bytes::Bytes, Status> {
+        let status = object.get("status").cloned();
+        if let Some(rules) = self.rules() {
+            (rules.defaults)(&mut object);
+        }
+        let metadata = metadata_mut(&mut object);
+        metadata.insert("uid".into(), env.uuid().to_string().into());
+        metadata.insert("creationTimestamp".into(), time::stamp(env).into());
+        if self.has_generation() {
+            metadata.insert("generation".into(), 1.into());
+        }
+        self.prepare_create(&mut object);
+        if let Some(status) = status {
+            object["status"] = status;
+        }
+        self.finish(&mut object);
+        self.set_type(&mut object);
+        self.encode(&object)
     }
 
     /// Sets kind and apiVersion, in front of everything else.

@@ -1,13 +1,12 @@
-//! Whether a user may do something.
+//! Authorization: whether a user may do something.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use futures_util::future::BoxFuture;
 use k1s_object::{Status, gvk::GroupResource};
 use serde_json::{Value, json};
 
-use super::User;
-use crate::{request::Verb, tenant::Tenant};
+use crate::{identity::User, request::Verb};
 
 /// What somebody wants to do.
 #[derive(Debug, Clone, Copy)]
@@ -42,12 +41,13 @@ pub(crate) struct Rules {
     pub(crate) incomplete: bool,
 }
 
-/// Decides who may do what. `tenant` is the one that is asked, if it is there yet.
-pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
+/// Decides who may do what. `T` is where an authorizer finds its rules, the tenant of the request, if it exists yet. It is
+/// a parameter because a tenant in turn has an authorizer.
+pub(crate) trait Authorizer<T>: fmt::Debug + Send + Sync {
     /// Whether a user may do this.
     fn authorize<'a>(
         &'a self,
-        tenant: Option<&'a Arc<Tenant>>,
+        tenant: Option<&'a T>,
         user: &'a User,
         wanted: &'a Attributes<'a>,
     ) -> BoxFuture<'a, Decision>;
@@ -59,18 +59,13 @@ pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
     }
 
     /// What a user may do in a namespace.
-    fn rules<'a>(
-        &'a self,
-        tenant: &'a Arc<Tenant>,
-        user: &'a User,
-        namespace: &'a str,
-    ) -> BoxFuture<'a, Rules>;
+    fn rules<'a>(&'a self, tenant: &'a T, user: &'a User, namespace: &'a str) -> BoxFuture<'a, Rules>;
 }
 
 /// Refuses what a user may not do.
-pub(crate) async fn check(
-    authorizer: &dyn Authorizer,
-    tenant: Option<&Arc<Tenant>>,
+pub(crate) async fn check<T>(
+    authorizer: &dyn Authorizer<T>,
+    tenant: Option<&T>,
     user: &User,
     wanted: &Attributes<'_>,
 ) -> Result<(), Status> {
@@ -178,10 +173,10 @@ impl Defaults {
     }
 }
 
-impl Authorizer for Defaults {
+impl<T> Authorizer<T> for Defaults {
     fn authorize<'a>(
         &'a self,
-        _: Option<&'a Arc<Tenant>>,
+        _: Option<&'a T>,
         user: &'a User,
         wanted: &'a Attributes<'a>,
     ) -> BoxFuture<'a, Decision> {
@@ -193,7 +188,7 @@ impl Authorizer for Defaults {
         Defaults::allows(user, wanted)
     }
 
-    fn rules<'a>(&'a self, _: &'a Arc<Tenant>, user: &'a User, _: &'a str) -> BoxFuture<'a, Rules> {
+    fn rules<'a>(&'a self, _: &'a T, user: &'a User, _: &'a str) -> BoxFuture<'a, Rules> {
         Box::pin(std::future::ready(Defaults::rules_of(user)))
     }
 }

@@ -3,6 +3,9 @@
 //! In the store it is a prefix of keys; in memory, the caches of what is being listed or watched and the custom
 //! resources it serves.
 
+mod counts;
+pub(crate) mod customs;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -19,16 +22,18 @@ use k1s_store::{Error as StoreError, Precondition, Revision, Store, Txn};
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
+use self::{counts::Counts, customs::Customs};
 use crate::{
-    auth::{Authorizer, TokenSigner},
+    authz::Authorizer,
     cache::Cache,
+    capacity::Capacity,
     catalog::Catalog,
-    counts::Counts,
-    custom::Customs,
-    documents::Documents,
+    documents::{Document, Documents, Key},
     errors::{self, Error},
-    health,
+    identity::TokenSigner,
+    keys::{self, mark_key},
     options::{ServerOptions, TenantEvent},
+    probe::Probe,
     resource::Resource,
     stored::{Stored, Unreadable},
 };
@@ -40,11 +45,11 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) catalog: Catalog,
     pub(crate) metrics: crate::metrics::Metrics,
-    pub(crate) flow: crate::flow::Flow,
-    pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) capacity: Capacity,
+    pub(crate) authorizer: Arc<dyn Authorizer<Arc<Tenant>>>,
     pub(crate) signer: TokenSigner,
     pub(crate) documents: Documents,
-    pub(crate) probe: health::Probe,
+    pub(crate) probe: Probe,
     pub(crate) stop: CancellationToken,
 }
 
@@ -90,7 +95,7 @@ impl Tenant {
         let verified = Mutex::new(shared.env.now());
         Arc::new(Tenant {
             name: name.to_owned(),
-            prefix: prefix(name),
+            prefix: keys::prefix(name),
             shared,
             caches: RwLock::default(),
             customs: Customs::default(),
@@ -167,7 +172,7 @@ impl Tenant {
 
     /// 500 for the object under a key, which cannot be read.
     pub(crate) fn unreadable(&self, key: &[u8], why: &Unreadable) -> Status {
-        match crate::metadata::split_key(key, &self.prefix) {
+        match keys::split_key(key, &self.prefix) {
             Some(at) => errors::unreadable(at.group, at.plural, at.name, why),
             None => Status::internal(format!("{} cannot be read: {why}", key.escape_ascii())),
         }
@@ -289,23 +294,39 @@ impl Tenant {
         !self.is_gone()
     }
 
+    /// A document, which is built if it is not kept: off the tasks of requests, one at a time, and for one request of
+    /// each tenant. A build that has begun comes to its end, whether its client waits or not.
+    pub(crate) async fn document(
+        self: &Arc<Self>,
+        key: Key,
+        build: impl FnOnce() -> Vec<u8> + Send + 'static,
+    ) -> Result<Document, Status> {
+        let shared = self.shared.clone();
+        if let Some(document) = shared.documents.find(&key) {
+            return Ok(document);
+        }
+        let turn = self.building.clone().lock_owned().await;
+        let permit = shared.documents.builder.clone().acquire_owned().await.map_err(Status::internal)?;
+        // Somebody else may have waited for the same.
+        if let Some(document) = shared.documents.find(&key) {
+            return Ok(document);
+        }
+        let env = shared.env.clone();
+        let building = env.spawn_blocking("build a document", move || {
+            let document = shared.documents.keep_built(key, build().into());
+            drop((permit, turn));
+            document
+        });
+        building.await.map_err(Status::internal)
+    }
+
     /// The store's newest revision.
     pub(crate) async fn revision(&self) -> Result<Revision, Status> {
         self.store().revision().await.map_err(|error| errors::store(&error))
     }
 }
 
-/// The key of a tenant's mark, which says that it is there.
-pub(crate) fn mark_key(tenant: &str) -> Bytes {
-    format!("/{tenant}/k1s/ready/").into()
-}
-
 /// 404: `tenants.k1s.dev "a" not found`.
 pub(crate) fn not_found(tenant: &str) -> Error {
     Error::not_found("k1s.dev", "tenants", tenant)
-}
-
-/// What all keys of a tenant begin with.
-pub(crate) fn prefix(tenant: &str) -> String {
-    format!("/{tenant}/")
 }

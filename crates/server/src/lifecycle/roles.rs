@@ -5,12 +5,13 @@ use std::sync::Arc;
 use k1s_kinds::rules::cluster::rbac;
 use serde_json::Value;
 
-use super::{kind, others};
 use crate::{
+    admission::{kind, others},
     context::Cx,
     errors::Error,
+    objectmeta::meta_text,
     tenant::Tenant,
-    write::{self, meta_text},
+    write,
 };
 
 /// How deep sums of sums may go.
