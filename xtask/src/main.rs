@@ -3,6 +3,7 @@
 mod ci;
 mod r#gen;
 mod interop;
+mod modules;
 mod oracle;
 mod program;
 mod tidy;

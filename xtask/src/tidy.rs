@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::print;
+use crate::{modules, print};
 
 /// What each crate may depend on within the workspace. A new crate gets its line here and its place in
 /// docs/architecture.md.
@@ -73,9 +73,10 @@ pub(crate) fn run() -> Result<(), String> {
     check_graph(&metadata()?, &mut problems)?;
     check_manifests(&mut problems)?;
     check_sources(&mut problems)?;
+    modules::check(&root().join("crates"), &mut problems)?;
     check_commands(&mut problems)?;
     if problems.is_empty() {
-        print("crates, manifests, sources and commands are tidy");
+        print("crates, manifests, sources, modules and commands are tidy");
         Ok(())
     } else {
         Err(format!("not tidy:\n  {}", problems.join("\n  ")))

@@ -4,6 +4,7 @@
 //! - [`decode`], [`yaml`]: request bodies to JSON values.
 //! - [`depth`]: how deeply objects may be nested.
 //! - [`field`]: field errors and the way through a document that remembers where it is.
+//! - [`gvk`]: the names of kinds and resources.
 //! - [`meta`]: the rules of `metadata`.
 //! - [`names`], [`ip`]: the formats of names, keys, values and addresses.
 //! - [`quantity`]: amounts of resources.
@@ -16,6 +17,7 @@ pub mod columns;
 pub mod decode;
 pub mod depth;
 pub mod field;
+pub mod gvk;
 pub mod ip;
 pub mod jsonpath;
 pub mod meta;

@@ -3,14 +3,24 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use k1s_object::Status;
-use k1s_store::{Error, Precondition, Txn};
+use k1s_object::gvk::GroupVersionResource;
+use k1s_store::{Error as StoreError, Precondition, Txn};
 use serde_json::{Value, json};
 
-use crate::{lifecycle::encode_new, tenant::Tenant};
+use crate::{
+    errors::{self, Error},
+    tenant::Tenant,
+};
+
+const SERVICES: GroupVersionResource<&str> = GroupVersionResource::new("", "v1", "services");
+const ENDPOINTS: GroupVersionResource<&str> = GroupVersionResource::new("", "v1", "endpoints");
+const ENDPOINT_SLICES: GroupVersionResource<&str> =
+    GroupVersionResource::new("discovery.k8s.io", "v1", "endpointslices");
 
 const NAMESPACE: &str = "default";
 const NAME: &str = "kubernetes";
+/// Maximum attempts to write one of the objects while other servers write it, too; then 409.
+const ATTEMPTS: usize = 100;
 /// The port that pods would be listening at, if nobody has said where the server is.
 const USUAL_PORT: u16 = 6443;
 
@@ -21,7 +31,7 @@ pub(crate) fn target_port(tenant: &Tenant) -> u16 {
 
 /// Makes all three lead to this server. Several servers over one store replace each other: the last one to open a tenant is
 /// shown.
-pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Status> {
+pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Error> {
     let Some(address) = tenant.options().advertise_address else { return Ok(()) };
     let port = address.port();
     let service = |object: &mut Value| {
@@ -29,7 +39,7 @@ pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Status> {
             first["targetPort"] = port.into();
         }
     };
-    put(tenant, ("", "v1", "services"), None, &service).await?;
+    put(tenant, SERVICES, None, &service).await?;
     let (endpoints, slice) = objects(address);
     let set = |from: &Value, fields: &[&str], to: &mut Value| {
         for field in fields {
@@ -37,9 +47,9 @@ pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Status> {
         }
     };
     let as_endpoints = |object: &mut Value| set(&endpoints, &["subsets"], object);
-    put(tenant, ("", "v1", "endpoints"), Some(&endpoints), &as_endpoints).await?;
+    put(tenant, ENDPOINTS, Some(&endpoints), &as_endpoints).await?;
     let as_slice = |object: &mut Value| set(&slice, &["addressType", "endpoints", "ports"], object);
-    put(tenant, ("discovery.k8s.io", "v1", "endpointslices"), Some(&slice), &as_slice).await
+    put(tenant, ENDPOINT_SLICES, Some(&slice), &as_slice).await
 }
 
 /// The Endpoints and the EndpointSlice of an address.
@@ -65,15 +75,13 @@ fn objects(address: SocketAddr) -> (Value, Value) {
 /// machine alone, and that is where a server may well be.
 async fn put(
     tenant: &Arc<Tenant>,
-    (group, version, plural): (&str, &str, &str),
+    gvr: GroupVersionResource<&str>,
     new: Option<&Value>,
     change: &(dyn Fn(&mut Value) + Sync),
-) -> Result<(), Status> {
-    let Some(resource) = tenant.shared.catalog.find(group, version, plural) else {
-        return Err(Status::internal(format!("{plural} are not in the table of kinds")));
-    };
+) -> Result<(), Error> {
+    let resource = tenant.shared.catalog.require(gvr)?;
     let key = tenant.key(&resource, NAMESPACE, NAME);
-    loop {
+    for _ in 0..ATTEMPTS {
         let written = match (tenant.get(&key).await?, new) {
             (Some(stored), _) => {
                 let old = resource.read(&stored).map_err(|why| resource.unreadable(NAME, &why))?;
@@ -86,15 +94,16 @@ async fn put(
                 tenant.update(key.clone(), resource.encode(&object)?, stored.revision).await
             }
             (None, Some(new)) => {
-                let value = encode_new(tenant, &resource, new.clone())?;
+                let value = resource.encode_new(tenant.env(), new.clone())?;
                 tenant.txn(Txn::new().put(key.clone(), value, Precondition::Absent)).await
             }
             (None, None) => return Ok(()),
         };
         match written {
             Ok(_) => return Ok(()),
-            Err(Error::Conflict(_)) => {}
-            Err(error) => return Err(tenant.refusal(&error)),
+            Err(StoreError::Conflict(_)) => {}
+            Err(error) => return Err(tenant.refusal(error)),
         }
     }
+    Err(errors::modified(&resource.group, &resource.plural, NAME).into())
 }

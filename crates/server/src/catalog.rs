@@ -2,13 +2,15 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use k1s_object::{Status, gvk::GroupVersionResource};
+
 use crate::resource::Resource;
 
 /// All built-in resources. The same for every tenant, so a tenant costs nothing for them.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     all: Vec<Arc<Resource>>,
-    places: HashMap<(&'static str, &'static str, &'static str), usize>,
+    places: HashMap<GroupVersionResource<&'static str>, usize>,
 }
 
 impl Catalog {
@@ -19,14 +21,25 @@ impl Catalog {
             places: kinds
                 .iter()
                 .enumerate()
-                .map(|(place, kind)| ((kind.group, kind.version, kind.plural), place))
+                .map(|(place, kind)| {
+                    (GroupVersionResource::new(kind.group, kind.version, kind.plural), place)
+                })
                 .collect(),
         }
     }
 
-    /// The resource at `/apis/{group}/{version}/{plural}`.
-    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
-        self.places.get(&(group, version, plural)).and_then(|place| self.all.get(*place)).cloned()
+    /// The built-in resource that is served there.
+    pub(crate) fn find(&self, gvr: GroupVersionResource<&str>) -> Option<Arc<Resource>> {
+        self.places.get(&gvr).and_then(|place| self.all.get(*place)).cloned()
+    }
+
+    /// The same, for a resource that the server itself relies on.
+    ///
+    /// # Errors
+    /// 500, if it is not in the table of kinds.
+    pub(crate) fn require(&self, gvr: GroupVersionResource<&str>) -> Result<Arc<Resource>, Status> {
+        let not_there = || Status::internal(format!("{} are not in the table of kinds", gvr.resource));
+        self.find(gvr).ok_or_else(not_there)
     }
 
     /// All resources in discovery's order.

@@ -9,7 +9,13 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::{
-    auth::User, negotiate::Accepted, request::Query, resource::Resource, stored::Stored, tenant::Tenant,
+    errors::Error,
+    identity::User,
+    negotiate::Accepted,
+    request::Query,
+    resource::{Resource, Source},
+    stored::Stored,
+    tenant::Tenant,
 };
 
 /// A request for a resource.
@@ -72,7 +78,7 @@ impl Cx {
     }
 
     /// 404 for the object asked for.
-    pub(crate) fn not_found(&self) -> Status {
+    pub(crate) fn not_found(&self) -> Error {
         self.resource.not_found(&self.name)
     }
 
@@ -143,6 +149,17 @@ impl Cx {
             return Err(invalid_options(kind, &errors));
         }
         Ok(WriteOptions { dry_run: !dry_run.is_empty(), field_validation })
+    }
+
+    /// Warns if the version asked for is deprecated.
+    pub(crate) fn warn_deprecated(&self) {
+        let warning = match &self.resource.source {
+            Source::Custom(custom) => custom.deprecation().unwrap_or_default(),
+            Source::BuiltIn(built_in) => built_in.rules.deprecated.to_owned(),
+        };
+        if !warning.is_empty() {
+            self.warn(warning);
+        }
     }
 }
 

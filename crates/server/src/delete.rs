@@ -3,20 +3,26 @@
 use bytes::Bytes;
 use http::Response;
 use k1s_object::{FieldError, Status};
-use k1s_store::{Error, KeyValue, Precondition, Revision, Txn};
+use k1s_schema::names::{Termination, set_terminating};
+use k1s_store::{Error as StoreError, KeyValue, Precondition, Revision, Txn};
 use serde_json::{Value, json};
 
 use crate::{
     admission,
     body::Body,
     context::{Cx, check_dry_run, invalid_options},
-    errors, input,
-    lifecycle::{self, Fate},
+    controllers::{self, Change},
+    errors::Error,
+    input, lifecycle,
+    objectmeta::{finalizers, is_gone, meta_text, metadata_mut},
     read, respond,
     select::Selection,
     stored::Stored,
-    write::{finalizers, is_gone, meta_text, metadata_mut},
+    write::modified,
 };
+
+/// The finalizer that keeps a definition until its objects are gone.
+const DEFINITION_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// What becomes of the dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +60,7 @@ impl Options {
 }
 
 /// Reads DeleteOptions from the body or, without one, from the query.
-pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
+pub(crate) fn options(cx: &Cx) -> Result<Options, Error> {
     let body = if cx.body.is_empty() {
         let mut body = json!({});
         if let Some(policy) = cx.query.find("propagationPolicy") {
@@ -101,7 +107,7 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Status> {
         policy = Some(if orphan { Policy::Orphan } else { Policy::Background });
     }
     if !errors.is_empty() {
-        return Err(invalid_options("DeleteOptions", &errors));
+        return Err(invalid_options("DeleteOptions", &errors).into());
     }
     let text = |value: &Value| value.as_str().map(str::to_owned);
     Ok(Options {
@@ -122,7 +128,7 @@ pub(crate) enum Deleted {
 }
 
 /// DELETE of one object.
-pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = options(cx)?;
     let resource = &cx.resource;
     let orphans = resource.rules().is_some_and(|rules| rules.orphans_by_default);
@@ -130,9 +136,9 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
         cx.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
     }
     match delete_object(cx, &options).await? {
-        Deleted::Marked(object) => respond::object(cx, 200, &object),
+        Deleted::Marked(object) => Ok(respond::object(cx, 200, &object)?),
         Deleted::Gone(object) if resource.rules().is_some_and(|rules| rules.delete_answers_object) => {
-            respond::object(cx, 200, &object)
+            Ok(respond::object(cx, 200, &object)?)
         }
         Deleted::Gone(object) => {
             let mut details = serde_json::Map::new();
@@ -147,11 +153,14 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Status> {
     }
 }
 
+/// Maximum attempts of a DELETE when other writes come between; then 409.
+const DELETE_ATTEMPTS: usize = 100;
+
 /// Deletes the object of the request.
-pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted, Status> {
+pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted, Error> {
     let key = cx.key();
-    loop {
-        let found = cx.tenant.store().get(&key, None).await.map_err(|error| errors::store(&error))?;
+    for _ in 0..DELETE_ATTEMPTS {
+        let found = cx.tenant.store().get(&key, None).await?;
         let entry = found.entry.ok_or_else(|| cx.not_found())?;
         if cx.subresource.is_empty() {
             cx.weigh(entry.value.len())?;
@@ -177,8 +186,8 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             let value = cx.resource.encode(&object)?;
             revision = match cx.tenant.store().update(key.clone(), value, revision).await {
                 Ok(revision) => revision,
-                Err(Error::Conflict(_)) => continue,
-                Err(error) => return Err(errors::store(&error)),
+                Err(StoreError::Conflict(_)) => continue,
+                Err(error) => return Err(error.into()),
             };
             old = object.clone();
             metadata_mut(&mut old).insert("resourceVersion".into(), revision.to_string().into());
@@ -198,25 +207,30 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
         };
         match (outcome, marked) {
             (Ok(_), None) => {
-                lifecycle::after_delete(cx, &old);
-                lifecycle::after_any(cx, &old, Fate::Deleted);
+                lifecycle::after_delete(cx);
+                controllers::note(cx, &old, Change::Deleted);
                 return Ok(Deleted::Gone(old));
             }
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
-                lifecycle::after_any(cx, &object, Fate::Changed);
+                controllers::note(cx, &object, Change::Updated);
                 // One that nobody can convert cannot be shown.
                 let shown = !cx.resource.cannot_convert(&stored);
                 return Ok(if shown { Deleted::Marked(object) } else { Deleted::Gone(object) });
             }
-            (Err(Error::Conflict(_)), _) => {}
-            (Err(error), _) => return Err(cx.tenant.refusal(&error)),
+            (Err(StoreError::Conflict(_)), _) => {}
+            (Err(error), _) => return Err(cx.tenant.refusal(error)),
         }
     }
+    Err(modified(cx).into())
+}
+
+fn is_kind(cx: &Cx, group: &str, kind: &str) -> bool {
+    cx.resource.group == group && cx.resource.kind == kind
 }
 
 fn is_pod(cx: &Cx) -> bool {
-    cx.resource.kind == "Pod" && cx.resource.group.is_empty()
+    is_kind(cx, "", "Pod")
 }
 
 /// Deletes an object that cannot be read, whatever it waits for. Of a definition, the objects stay in the store and come
@@ -226,7 +240,7 @@ async fn delete_unreadable(
     options: &Options,
     key: &Bytes,
     entry: &KeyValue,
-) -> Result<Option<Deleted>, Status> {
+) -> Result<Option<Deleted>, Error> {
     let (resource, revision) = (&cx.resource, entry.revision);
     let metadata = Stored::any_depth(&entry.value, revision).and_then(|stored| stored.metadata());
     let metadata = metadata.ok().filter(Value::is_object);
@@ -250,30 +264,31 @@ async fn delete_unreadable(
     let txn = Txn::new().delete(key.clone(), Precondition::Revision(revision));
     match cx.tenant.txn(txn).await {
         Ok(_) => {
-            lifecycle::after_delete(cx, &old);
-            lifecycle::after_any(cx, &old, Fate::Deleted);
+            lifecycle::after_delete(cx);
+            controllers::note(cx, &old, Change::Deleted);
             Ok(Some(Deleted::Gone(old)))
         }
-        Err(Error::Conflict(_)) => Ok(None),
-        Err(error) => Err(cx.tenant.refusal(&error)),
+        Err(StoreError::Conflict(_)) => Ok(None),
+        Err(error) => Err(cx.tenant.refusal(error)),
     }
 }
 
-fn check_preconditions(cx: &Cx, options: &Options, old: &Value, revision: Revision) -> Result<(), Status> {
+fn check_preconditions(cx: &Cx, options: &Options, old: &Value, revision: Revision) -> Result<(), Error> {
     let refuse = |why: String| Status::conflict(&cx.resource.group, &cx.resource.kind, &cx.name, why);
     let uid = meta_text(old, "uid");
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
         let again = "The object might have been deleted and then recreated";
         return Err(refuse(format!(
             "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). {again}"
-        )));
+        ))
+        .into());
     }
     let revision = revision.to_string();
     if let Some(wanted) = options.revision.as_deref().filter(|wanted| *wanted != revision) {
         let again = "The object might have been modified";
         return Err(refuse(format!(
             "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({revision}). {again}"
-        )));
+        )).into());
     }
     Ok(())
 }
@@ -285,7 +300,7 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> (Value, bool) {
     let finalizers_now = wanted_finalizers(cx, options, old);
     let marked_before = !meta_text(old, "deletionTimestamp").is_empty();
     let now = crate::time::now(cx.tenant.env());
-    crate::lifecycle::mark(cx, &mut object);
+    mark_kind(cx, &mut object);
     let metadata = metadata_mut(&mut object);
     if finalizers_now.is_empty() {
         metadata.shift_remove("finalizers");
@@ -315,6 +330,17 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> (Value, bool) {
     }
     let gone = is_gone(&object);
     (object, gone)
+}
+
+/// The marks that only some kinds get when they are deleted.
+fn mark_kind(cx: &Cx, object: &mut Value) {
+    if is_kind(cx, "", "Namespace") {
+        object["status"]["phase"] = "Terminating".into();
+    } else if is_kind(cx, "apiextensions.k8s.io", "CustomResourceDefinition")
+        && meta_text(object, "deletionTimestamp").is_empty()
+    {
+        set_terminating(object, Termination::Pending, &crate::time::stamp(cx.tenant.env()));
+    }
 }
 
 /// How long an object has to end by itself: pods on a node have some time, everything else goes at once.
@@ -359,7 +385,7 @@ fn wanted_finalizers(cx: &Cx, options: &Options, old: &Value) -> Vec<Value> {
         .cloned()
         .collect();
     if cx.resource.kind == "CustomResourceDefinition" && cx.resource.group == "apiextensions.k8s.io" {
-        let name = crate::lifecycle::CRD_FINALIZER;
+        let name = DEFINITION_FINALIZER;
         let marked_before = !meta_text(old, "deletionTimestamp").is_empty();
         if !marked_before && !wanted.iter().any(|finalizer| finalizer == name) {
             wanted.push(name.into());
@@ -374,11 +400,11 @@ fn wanted_finalizers(cx: &Cx, options: &Options, old: &Value) -> Vec<Value> {
 }
 
 /// DELETE of a collection: the list as it was before.
-pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = options(cx)?;
     let selection = Selection::parse(cx)?;
     let list = read::collect(cx, &selection).await?;
-    cx.weigh_list(&list)?;
+    cx.weigh_list(&list.items)?;
     let charge = respond::afford(cx, &list).await?;
     let mut names: Vec<(String, String)> = Vec::with_capacity(list.items.len());
     for stored in &list.items {
@@ -398,13 +424,12 @@ pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Status>
     for (namespace, name) in names {
         let one = cx.for_object(&namespace, &name);
         match delete_object(&one, &options).await {
-            Ok(_) => {}
-            Err(status) if status.code == 404 => {}
-            Err(status) => return Err(status),
+            Ok(_) | Err(Error::NotFound { .. }) => {}
+            Err(error) => return Err(error),
         }
     }
     if list.items.iter().any(|stored| cx.resource.cannot_convert(stored)) {
         return Ok(respond::success(cx, &json!({})));
     }
-    respond::list(cx, list, charge)
+    Ok(respond::list(cx, list, charge)?)
 }

@@ -3,18 +3,18 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use http::{HeaderMap, Response, header};
-use k1s_object::{Status, status::qualified};
+use k1s_object::{Status, gvk::GroupVersion};
 use serde_json::{Map, Value, json};
 
 use crate::{
     body::Body,
-    custom::Served,
-    documents::{self, Document, Fingerprint, Key},
+    documents::{Document, Fingerprint, Key},
     negotiate::not_acceptable,
-    request::{Path, ResourcePath},
-    resource::{Resource, api_version},
+    request::Path,
+    resource::Resource,
     respond,
     tenant::Tenant,
+    tenant::customs::Served,
 };
 
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -172,7 +172,7 @@ pub(crate) async fn handle(
             text.into_bytes()
         }
     };
-    Ok(send(&documents::built(tenant, key, build).await?, wanted, headers))
+    Ok(send(&tenant.document(key, build).await?, wanted, headers))
 }
 
 /// The document at a discovery path, where there is one.
@@ -210,14 +210,14 @@ fn document(tenant: &Tenant, served: &Served, path: &Path, wanted: Wanted) -> Va
 
 fn send(document: &Document, wanted: Wanted, headers: &HeaderMap) -> Response<Body> {
     match wanted {
-        Wanted::Aggregated => documents::respond(document, AGGREGATED, headers),
+        Wanted::Aggregated => respond::document(document, AGGREGATED, headers),
         Wanted::Yaml => respond::bytes(200, "application/yaml", document.body.clone()),
         Wanted::Json => respond::bytes(200, "application/json", document.body.clone()),
     }
 }
 
 fn group_json(group: &Group, alone: bool) -> Value {
-    let version = |name: &str| json!({"groupVersion": api_version(&group.name, name), "version": name});
+    let version = |name: &str| json!({"groupVersion": GroupVersion::new(&*group.name, name).to_string(), "version": name});
     let versions: Vec<Value> = group.versions.iter().map(|(name, _)| version(name)).collect();
     let preferred = versions.first().cloned().unwrap_or_default();
     let mut out = Map::new();
@@ -279,7 +279,7 @@ fn resource_list(tenant: &Tenant, customs: &Served, group: &str, version: &str) 
     if !group.is_empty() {
         out.insert("apiVersion".into(), "v1".into());
     }
-    out.insert("groupVersion".into(), api_version(group, version).into());
+    out.insert("groupVersion".into(), GroupVersion::new(group, version).to_string().into());
     out.insert("resources".into(), list.into());
     Some(Value::Object(out))
 }
@@ -337,15 +337,6 @@ fn aggregated_resource(resource: &Resource) -> Value {
         item["subresources"] = subresources.into();
     }
     item
-}
-
-/// What to say of a path to a resource that is not served.
-pub(crate) async fn no_resource(tenant: &Arc<Tenant>, path: &ResourcePath) -> Result<Response<Body>, Status> {
-    if tenant.shared.catalog.has_group(&path.group) {
-        return Err(Status::no_such_resource());
-    }
-    tracing::debug!(resource = %qualified(&path.group, &path.resource), "no such resource");
-    Ok(respond::page_not_found())
 }
 
 /// `/`: the paths there are.

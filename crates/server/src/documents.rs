@@ -7,13 +7,9 @@
 use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, header};
-use k1s_object::Status;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
-
-use crate::{body::Body, respond, tenant::Tenant};
 
 /// What something is made of, as a hash.
 pub(crate) type Fingerprint = [u8; 32];
@@ -54,7 +50,7 @@ struct Kept {
 pub(crate) struct Documents {
     kept: Mutex<Kept>,
     /// Documents are built one at a time.
-    builder: Arc<Semaphore>,
+    pub(crate) builder: Arc<Semaphore>,
     /// How many were built.
     built: std::sync::atomic::AtomicU64,
 }
@@ -106,7 +102,13 @@ impl Documents {
         hash
     }
 
-    /// How many documents were built by [`built`] so far.
+    /// Keeps a document that was just built, and counts it.
+    pub(crate) fn keep_built(&self, key: Key, body: Bytes) -> Document {
+        self.built.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.keep(key, body)
+    }
+
+    /// How many documents were built so far.
     pub(crate) fn built(&self) -> u64 {
         self.built.load(std::sync::atomic::Ordering::Relaxed)
     }
@@ -137,68 +139,12 @@ impl Kept {
     }
 }
 
-/// A document of a tenant, which is built if it is not kept: off the tasks of requests, one at a time, and for one request of
-/// each tenant. A build that has begun comes to its end, whether its client waits or not.
-pub(crate) async fn built(
-    tenant: &Arc<Tenant>,
-    key: Key,
-    build: impl FnOnce() -> Vec<u8> + Send + 'static,
-) -> Result<Document, Status> {
-    let shared = tenant.shared.clone();
-    if let Some(document) = shared.documents.find(&key) {
-        return Ok(document);
-    }
-    let turn = tenant.building.clone().lock_owned().await;
-    let permit = shared.documents.builder.clone().acquire_owned().await.map_err(Status::internal)?;
-    // Somebody else may have waited for the same.
-    if let Some(document) = shared.documents.find(&key) {
-        return Ok(document);
-    }
-    let env = shared.env.clone();
-    let building = env.spawn_blocking("build a document", move || {
-        let document = shared.documents.keep(key, build().into());
-        shared.documents.built.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        drop((permit, turn));
-        document
-    });
-    building.await.map_err(Status::internal)
-}
-
 fn hash(body: &[u8]) -> Arc<str> {
     let mut text = String::with_capacity(64);
     for byte in Sha256::digest(body) {
         let _ = write!(text, "{byte:02X}");
     }
     text.into()
-}
-
-/// The answer to a request for a document: 304 without it, if the client has it already.
-pub(crate) fn respond(
-    document: &Document,
-    content_type: &'static str,
-    headers: &HeaderMap,
-) -> Response<Body> {
-    let tag = format!("\"{}\"", document.hash);
-    let mut response = match is_known(headers, &tag) {
-        true => respond::bytes(304, content_type, Body::empty()),
-        false => respond::bytes(200, content_type, document.body.clone()),
-    };
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("Accept"));
-    response
-}
-
-/// Whether a client says that it has the document with this tag.
-fn is_known(headers: &HeaderMap, tag: &str) -> bool {
-    headers
-        .get_all(header::IF_NONE_MATCH)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(str::trim)
-        .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
 }
 
 #[cfg(test)]
@@ -236,15 +182,5 @@ mod tests {
         }
         let kept = documents.kept.lock();
         assert!(kept.entries.len() <= MAX_ENTRIES && kept.entries.len() == kept.bytes);
-    }
-
-    #[test]
-    fn a_tag_is_found_among_others() {
-        let known = |value: &'static str| {
-            let headers = HeaderMap::from_iter([(header::IF_NONE_MATCH, HeaderValue::from_static(value))]);
-            is_known(&headers, "\"A\"")
-        };
-        assert!(known("\"A\"") && known("\"B\", W/\"A\"") && known("*"));
-        assert!(!known("\"B\"") && !known("A") && !known(""));
     }
 }

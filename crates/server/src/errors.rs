@@ -1,15 +1,115 @@
-//! Errors of the store and of common mistakes, as Status.
+//! Errors: an enum inside the server, a [`Status`] at its edge, and Kubernetes' texts for both.
+
+use std::fmt;
 
 use k1s_object::{
     Status,
+    patch::PatchError,
     status::{Cause, Details},
 };
-use k1s_store::Error;
 
 use crate::stored::Unreadable;
 
-/// A store's error, where it is no conflict that the caller knows better about.
-pub(crate) fn store(error: &Error) -> Status {
+/// Why a request is not answered as it wished. The server branches on these variants, never on the code or the reason of a
+/// Status. `pipeline` turns an error into a response, once.
+#[derive(Debug, Clone)]
+pub(crate) enum Error {
+    /// 404: the object does not exist.
+    NotFound { group: String, resource: String, name: String },
+    /// 404 in plain text: nothing is served at the path.
+    PageNotFound,
+    /// 409: an object of that name exists.
+    AlreadyExists(Box<AlreadyExists>),
+    /// 410: the revision was compacted.
+    Expired(String),
+    /// Another write took an address, a port or quota that this one was about to take. Retried; no client sees it.
+    Taken,
+    /// The request turned out to be large, and has to start over on a thread for blocking work. No client sees it.
+    Apart,
+    /// The store failed.
+    Store(k1s_store::Error),
+    /// Any other answer: nothing in the server depends on which.
+    Status(Box<Status>),
+}
+
+/// The object in the way of a create.
+#[derive(Debug, Clone)]
+pub(crate) struct AlreadyExists {
+    pub(crate) group: String,
+    pub(crate) resource: String,
+    pub(crate) name: String,
+    /// Whether the name was drawn for a `generateName`.
+    pub(crate) generated: bool,
+    /// Whether the object is being deleted.
+    pub(crate) terminating: bool,
+}
+
+impl Error {
+    pub(crate) fn not_found(group: &str, resource: &str, name: &str) -> Error {
+        Error::NotFound { group: group.to_owned(), resource: resource.to_owned(), name: name.to_owned() }
+    }
+
+    /// The Status that the client gets.
+    pub(crate) fn into_status(self) -> Status {
+        match self {
+            Error::NotFound { group, resource, name } => Status::not_found(&group, &resource, &name),
+            Error::PageNotFound => Status::no_such_resource(),
+            Error::AlreadyExists(exists) => exists.status(),
+            Error::Expired(message) => Status::expired(message),
+            Error::Store(error) => store(&error),
+            Error::Status(status) => *status,
+            Error::Taken | Error::Apart => Status::internal(self),
+        }
+    }
+}
+
+impl AlreadyExists {
+    fn status(&self) -> Status {
+        let mut status = Status::already_exists(&self.group, &self.resource, &self.name);
+        if self.generated {
+            status.message.push_str(", the server was not able to generate a unique name for the object");
+            if let Some(details) = &mut status.details {
+                details.retry_after_seconds = 1;
+            }
+        }
+        if self.terminating {
+            status.message = format!("object is being deleted: {}", status.message);
+        }
+        status
+    }
+}
+
+impl From<Status> for Error {
+    fn from(status: Status) -> Error {
+        Error::Status(Box::new(status))
+    }
+}
+
+impl From<PatchError> for Error {
+    fn from(error: PatchError) -> Error {
+        Status::from(error).into()
+    }
+}
+
+impl From<k1s_store::Error> for Error {
+    fn from(error: k1s_store::Error) -> Error {
+        Error::Store(error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Taken => f.write_str("what the object was to hold was taken by another write"),
+            Error::Apart => f.write_str("a large request runs on a thread for blocking work"),
+            other => other.clone().into_status().fmt(f),
+        }
+    }
+}
+
+/// The Status of a store's error. Conflicts are for the caller to handle.
+pub(crate) fn store(error: &k1s_store::Error) -> Status {
+    use k1s_store::Error;
     match error {
         Error::Compacted { requested, oldest } => too_old_resource_version(requested.get(), oldest.get()),
         Error::FutureRevision { requested, current } => {
@@ -21,12 +121,12 @@ pub(crate) fn store(error: &Error) -> Status {
             details.causes.push(Cause { message: error.to_string(), ..Cause::default() });
             Status::new(500, "ServerTimeout", format!("the store did not answer: {error}")).with(details)
         }
-        Error::Closed => Status::new(503, "ServiceUnavailable", "the server is shutting down"),
+        Error::Closed => shutting_down(),
         other => Status::internal(other),
     }
 }
 
-/// 500: an object in the store cannot be read, in the words of Kubernetes' own `StorageReadError`.
+/// 500: an object in the store cannot be read, as Kubernetes' `StorageReadError` says it.
 pub(crate) fn unreadable(group: &str, plural: &str, name: &str, why: &Unreadable) -> Status {
     if let Unreadable::Unconvertible(why) = why {
         return unconvertible(why.clone());
@@ -60,7 +160,7 @@ pub(crate) fn too_large_resource_version(requested: u64, current: u64) -> Status
         .with(details)
 }
 
-/// 410: a resourceVersion whose moment is forgotten.
+/// 410: a resourceVersion that was compacted.
 pub(crate) fn too_old_resource_version(requested: u64, oldest: u64) -> Status {
     Status::expired(format!("too old resource version: {requested} ({oldest})"))
 }
@@ -70,7 +170,7 @@ pub(crate) fn request_entity_too_large(message: impl Into<String>) -> Status {
     Status::new(413, "RequestEntityTooLarge", message)
 }
 
-/// 415: a body in an unknown format; `types` are the ones that are understood.
+/// 415: a body in an unknown format; `types` are the supported ones.
 pub(crate) fn unsupported_media_type(types: &str) -> Status {
     Status::new(
         415,
@@ -82,4 +182,24 @@ pub(crate) fn unsupported_media_type(types: &str) -> Status {
 /// 429
 pub(crate) fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Status {
     Status::new(429, "TooManyRequests", message).with(Details { retry_after_seconds, ..Details::default() })
+}
+
+/// 429 of a server that is at its limit.
+pub(crate) fn busy() -> Status {
+    too_many_requests("Too many requests, please try again later.", 1)
+}
+
+/// 503 of a server that is stopping.
+pub(crate) fn shutting_down() -> Status {
+    Status::new(503, "ServiceUnavailable", "the server is shutting down")
+}
+
+/// 409: another write came between.
+pub(crate) fn modified(group: &str, resource: &str, name: &str) -> Status {
+    Status::conflict(
+        group,
+        resource,
+        name,
+        "the object has been modified; please apply your changes to the latest version and try again",
+    )
 }

@@ -10,8 +10,8 @@ use k1s_object::{
 use serde_json::{Value, json};
 
 use crate::{
-    body::Body, context::Cx, errors, negotiate::Form, options::ServerOptions, request::Query, respond,
-    shared_call::SharedCall, table, tenant::Tenant,
+    body::Body, context::Cx, errors, negotiate::Form, options::ServerOptions, request::Query, respond, table,
+    tenant::Tenant,
 };
 
 /// What `/version` says.
@@ -103,27 +103,11 @@ pub(crate) async fn handle(
     Ok(respond::text(200, "ok"))
 }
 
-/// Asks the store how it is. Anybody may have this asked: however many do, it is asked once at a time.
-#[derive(Debug, Default)]
-pub(crate) struct Probe {
-    answers: SharedCall<Result<(), String>>,
-    takes_writes: SharedCall<Result<(), String>>,
-}
-
 async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
-    let probe = &tenant.shared.probe;
+    let (probe, store) = (&tenant.shared.probe, &**tenant.store());
     match check {
-        "etcd" => {
-            let ask = || async {
-                let answer = tenant.store().revision().await;
-                answer.map(|_| ()).map_err(|error| format!("the store does not answer: {error}"))
-            };
-            probe.answers.call(ask).await
-        }
-        "store" => {
-            let ask = || async { tenant.store().health().await.map_err(|error| error.to_string()) };
-            probe.takes_writes.call(ask).await
-        }
+        "etcd" => probe.answers(store).await,
+        "store" => probe.takes_writes(store).await,
         _ => Ok(()),
     }
 }

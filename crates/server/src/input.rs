@@ -2,13 +2,19 @@
 
 use http::header;
 use k1s_kinds::table::Type;
-use k1s_object::{Status, decode, decode::Duplicate, depth};
+use k1s_object::{
+    Status, decode,
+    decode::Duplicate,
+    depth,
+    field::quote,
+    gvk::{GroupKind, GroupVersion, GroupVersionKind},
+};
 use serde_json::Value;
 
 use crate::{
     context::{Cx, FieldValidation},
     errors,
-    resource::Source,
+    resource::{CustomResource, Malformed, Source, no_kind},
 };
 
 /// The encoding of a body.
@@ -65,7 +71,7 @@ fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
         }
         Media::Protobuf => {
             let lookup = |api_version: &str, kind: &str| {
-                let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+                let GroupVersion { group, version } = GroupVersion::split(api_version);
                 k1s_kinds::body(group, version, kind)
             };
             let value = k1s_kinds::protobuf::decode(&cx.body, lookup)
@@ -104,14 +110,8 @@ pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Stat
         Source::BuiltIn(built_in) => {
             let media = media(cx)?;
             let parsed = parse(cx, media, &resource.kind)?;
-            let mut value = typed(
-                cx,
-                parsed,
-                built_in.kind.ty,
-                (&resource.api_version, &resource.version, &resource.kind),
-                validation,
-                media == Media::Yaml,
-            )?;
+            let mut value =
+                typed(cx, parsed, built_in.kind.ty, resource.gvk(), validation, media == Media::Yaml)?;
             (built_in.rules.defaults)(&mut value);
             resource.set_type(&mut value);
             Ok(value)
@@ -119,20 +119,73 @@ pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Stat
         Source::Custom(custom) => {
             let media = media(cx)?;
             let parsed = parse(cx, media, &resource.kind)?;
-            custom.decode(cx, parsed.value, &parsed.duplicates, validation)
+            self::custom(custom, cx, parsed.value, &parsed.duplicates, validation)
         }
     }
+}
+
+/// A custom resource that was sent: read, pruned, defaulted. Its kind may be another one; validation tells.
+fn custom(
+    custom: &CustomResource,
+    cx: &Cx,
+    mut object: Value,
+    duplicates: &[Duplicate],
+    validation: FieldValidation,
+) -> Result<Value, Status> {
+    let resource = &cx.resource;
+    let api_version = text(&object, "apiVersion").to_owned();
+    let kind = text(&object, "kind").to_owned();
+    let mut unknown = Vec::new();
+    custom.admit(resource, &mut object, &mut unknown).map_err(|why| {
+        Status::bad_request(match why {
+            Malformed::NoKind => format!(
+                "the object provided is unrecognized (must be of type {}): {} ({})",
+                resource.kind,
+                no_kind(&String::from_utf8_lossy(&cx.body)),
+                summary(&cx.body, 30)
+            ),
+            Malformed::Other(why) => handled(&kind, &api_version, &resource.kind, &why),
+        })
+    })?;
+    let mut complaints: Vec<String> = Vec::new();
+    if validation != FieldValidation::Ignore {
+        complaints
+            .extend(duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))));
+        complaints.extend(unknown);
+    }
+    report(cx, complaints, validation, &|why| {
+        Status::bad_request(handled(&kind, &api_version, &resource.kind, why))
+    })?;
+    if api_version != resource.api_version {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({})",
+            resource.api_version
+        )));
+    }
+    Ok(object)
+}
+
+fn handled(kind: &str, api_version: &str, expected: &str, why: &dyn std::fmt::Display) -> String {
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    format!("{kind} in version {} cannot be handled as a {expected}: {why}", quote(version))
+}
+
+/// The type of bodies of a built-in kind that is not a resource, such as a Scale.
+pub(crate) fn body_type(gvk: GroupVersionKind<&str>) -> Result<&'static Type, Status> {
+    let GroupVersionKind { group, version, kind } = gvk;
+    k1s_kinds::body(group, version, kind)
+        .ok_or_else(|| Status::internal(format!("{kind} is not in the table of types")))
 }
 
 /// A body of another kind than the resource's: a Scale, an Eviction, DeleteOptions.
 pub(crate) fn other(
     cx: &Cx,
-    ty: &'static Type,
-    expected: (&str, &str, &str),
+    expected: GroupVersionKind<&str>,
     validation: FieldValidation,
 ) -> Result<Value, Status> {
+    let ty = body_type(expected)?;
     let media = media(cx)?;
-    let parsed = parse(cx, media, expected.2)?;
+    let parsed = parse(cx, media, expected.kind)?;
     typed(cx, parsed, ty, expected, validation, media == Media::Yaml)
 }
 
@@ -156,37 +209,40 @@ pub(crate) fn delete_options(cx: &Cx, ty: &'static Type) -> Result<Value, Status
     Ok(value)
 }
 
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// Checks the kind and apiVersion of a document against what is expected, and fills them in.
-pub(crate) fn check_type(value: &Value, body: &[u8], expected: (&str, &str, &str)) -> Result<(), Status> {
-    let (api_version, _, kind) = expected;
+pub(crate) fn check_type(value: &Value, body: &[u8], expected: GroupVersionKind<&str>) -> Result<(), Status> {
+    let (api_version, kind) = (expected.group_version(), expected.kind);
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (sent_version, sent_kind) = (text("apiVersion"), text("kind"));
-    if sent_version.matches('/').count() > 1 {
-        return Err(Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): unexpected GroupVersion string: {sent_version} ({})",
+    let sent_version = if sent_version.is_empty() { api_version.to_string() } else { sent_version };
+    let GroupVersion { group, version } = GroupVersion::parse(&sent_version).map_err(|why| {
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): {why} ({})",
             summary(body, 30)
-        )));
-    }
+        ))
+    })?;
     let sent_kind = if sent_kind.is_empty() { kind.to_owned() } else { sent_kind };
-    let sent_version = if sent_version.is_empty() { api_version.to_owned() } else { sent_version };
-    if sent_version == api_version && sent_kind == kind {
+    if api_version.is_written_as(&sent_version) && sent_kind == kind {
         return Ok(());
     }
-    let (group, version) = sent_version.split_once('/').unwrap_or(("", &sent_version));
     if sent_kind == kind || k1s_kinds::find_kind(group, version, &sent_kind).is_none() {
         return Err(Status::bad_request(format!(
             "the API version in the data ({sent_version}) does not match the expected API version ({api_version})"
         )));
     }
-    let (expected_group, _) = api_version.split_once('/').unwrap_or(("", api_version));
     Err(Status::bad_request(format!(
         "{sent_kind} in version {version:?} cannot be handled as a {kind}: {}",
-        unknown_conversion((version, &sent_kind), (expected_group, kind))
+        unknown_conversion((version, &sent_kind), expected.group_kind())
     )))
 }
 
 /// Why an object of another kind cannot be taken for one of this group and kind.
-pub(crate) fn unknown_conversion((version, sent_kind): (&str, &str), (group, kind): (&str, &str)) -> String {
+pub(crate) fn unknown_conversion((version, sent_kind): (&str, &str), expected: GroupKind<&str>) -> String {
+    let GroupKind { group, kind } = expected;
     let package = match group.split('.').next() {
         None | Some("") => "core",
         Some(package) => package,
@@ -198,13 +254,13 @@ fn typed(
     cx: &Cx,
     parsed: Parsed,
     ty: &'static Type,
-    expected: (&str, &str, &str),
+    expected: GroupVersionKind<&str>,
     validation: FieldValidation,
     yaml: bool,
 ) -> Result<Value, Status> {
     let Parsed { mut value, duplicates } = parsed;
     check_type(&value, &cx.body, expected)?;
-    let (_, version, kind) = expected;
+    let (version, kind) = (expected.version, expected.kind);
     let handled = |why: &dyn std::fmt::Display| {
         Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
     };

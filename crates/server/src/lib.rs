@@ -3,9 +3,9 @@
 //! [`ApiServer`] serves Kubernetes' HTTP API over a [`k1s_store::Store`]: to a `kube::Client` in the same process with
 //! no socket between them, or, through [`serve`], to kubectl and every other client over HTTP and HTTPS.
 //!
-//! The tree follows the way of a request: [`server`](ApiServer) takes it in; `request` and `negotiate` read it; `auth`
-//! lets it through; `verbs`, `read`, `watch`, `delete` and `subresource` answer it; `write` and `admission` are the way
-//! of every change; `cache` is what lists and watches are served from; `stored` is how an object lies in the store.
+//! The tree follows the way of a request: `pipeline` is the list of its steps; `request` and `negotiate` parse it; `auth`
+//! decides on it; `verbs`, `read`, `watch`, `delete` and `subresource` answer it; every change goes through `write` and
+//! `admission`; lists and watches are served from `cache`; `stored` is the format of objects in the store.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -29,28 +29,37 @@
 mod admission;
 mod advertise;
 mod auth;
+mod authz;
 mod body;
+mod bootstrap;
 mod cache;
+mod capacity;
 mod catalog;
 mod context;
-mod counts;
-mod custom;
+mod controllers;
 mod delete;
 mod discovery;
 mod documents;
 mod errors;
 mod flow;
 mod health;
+mod identity;
 mod input;
+mod keys;
 mod lifecycle;
 mod limits;
 mod metadata;
 mod metrics;
 mod negotiate;
+mod objectmeta;
 mod openapi;
 mod options;
+mod paging;
+mod parts;
+mod pipeline;
 mod pki;
 mod pretty;
+mod probe;
 mod read;
 mod registry;
 mod request;
@@ -67,12 +76,13 @@ mod tenant;
 mod tenants;
 mod time;
 mod unenforced;
+mod unfinished;
 mod verbs;
 mod watch;
 mod write;
 
-pub use auth::{Tokens, User};
 pub use body::Body;
+pub use identity::{Tokens, User};
 pub use k1s_object::Status;
 pub use limits::{ConnectionOptions, LimitOptions};
 pub use options::{CONTROLLERS_LEASE, ServerOptions, TenantEvent, TenantHook};

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use k1s_object::gvk::GroupVersionResource;
 use parking_lot::Mutex;
 
 use crate::resource::Resource;
@@ -40,7 +41,7 @@ struct Series {
 #[derive(Default)]
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<Labels, Series>>,
-    watches: Mutex<BTreeMap<(String, String, String), Arc<AtomicI64>>>,
+    watches: Mutex<BTreeMap<GroupVersionResource, Arc<AtomicI64>>>,
     /// Requests under way, watches apart.
     pub(crate) in_flight: AtomicU64,
 }
@@ -110,7 +111,11 @@ impl Metrics {
     /// Counts a watch as long as the gauge lives.
     pub(crate) fn watch_opened(&self, resource: &Resource) -> Gauge {
         let mut watches = self.watches.lock();
-        let mut key = (resource.group.clone(), resource.version.clone(), resource.plural.clone());
+        let mut key = GroupVersionResource::new(
+            resource.group.clone(),
+            resource.version.clone(),
+            resource.plural.clone(),
+        );
         if watches.len() >= MAX_SERIES && !watches.contains_key(&key) {
             key = Default::default();
         }
@@ -163,7 +168,7 @@ impl Metrics {
         let _ =
             writeln!(out, "apiserver_current_inflight_requests {}", self.in_flight.load(Ordering::Relaxed));
         head(&mut out, "apiserver_longrunning_requests", "gauge", "Open watches.");
-        for ((group, version, resource), open) in &*self.watches.lock() {
+        for (GroupVersionResource { group, version, resource }, open) in &*self.watches.lock() {
             let _ = writeln!(
                 out,
                 "apiserver_longrunning_requests{{group=\"{}\",resource=\"{}\",verb=\"WATCH\",version=\"{}\"}} {}",

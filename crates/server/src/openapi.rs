@@ -9,14 +9,14 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     body::Body,
-    custom::{Definition, Served, fingerprint},
-    documents::{self, Key},
+    documents::Key,
     negotiate::not_acceptable,
-    request::Query,
+    objectmeta::meta_text,
+    request::{Query, Verb},
     resource::Resource,
     respond,
+    tenant::customs::{DEFINITIONS, Definition, Served, fingerprint},
     tenant::{Shared, Tenant},
-    write::meta_text,
 };
 
 /// Answers a path under `/openapi/v3`.
@@ -46,10 +46,10 @@ pub(crate) async fn handle(
     let Some(source) = Source::find(&served, name) else { return Ok(respond::nothing(404)) };
     let (shared, key) = (tenant.shared.clone(), source.key());
     let build = move || source.build(&shared).to_string().into_bytes();
-    let document = documents::built(tenant, key, build).await?;
+    let document = tenant.document(key, build).await?;
     match query.find("hash") {
         Some(known) if *known == *document.hash => {
-            let mut response = documents::respond(&document, "application/json", headers);
+            let mut response = respond::document(&document, "application/json", headers);
             response
                 .headers_mut()
                 .insert(header::CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
@@ -62,7 +62,7 @@ pub(crate) async fn handle(
             }
             Ok(response)
         }
-        None => Ok(documents::respond(&document, "application/json", headers)),
+        None => Ok(respond::document(&document, "application/json", headers)),
     }
 }
 
@@ -131,7 +131,7 @@ impl Source {
         if self.definitions.is_empty() {
             return openapi::document(&self.name).unwrap_or_default();
         }
-        match shared.catalog.find("apiextensions.k8s.io", "v1", "customresourcedefinitions") {
+        match shared.catalog.find(DEFINITIONS) {
             Some(kind) => custom_document(&kind, &self.group, &self.version, &self.definitions),
             None => Value::Null,
         }
@@ -156,9 +156,9 @@ async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Bod
         }
         json!({ "paths": paths }).to_string().into_bytes()
     };
-    let document = documents::built(tenant, all, build).await?;
+    let document = tenant.document(all, build).await?;
     // The real server has always called its index plain text.
-    Ok(documents::respond(&document, "text/plain; charset=utf-8", headers))
+    Ok(respond::document(&document, "text/plain; charset=utf-8", headers))
 }
 
 /// The document of a version of custom resources; `kind` is that of their definitions.
@@ -181,15 +181,20 @@ fn custom_document(kind: &Resource, group: &str, version: &str, definitions: &[A
         for (name, schema) in schemas {
             document.schema(&name, schema);
         }
+        let names_of = |verbs: &[Verb<'static>]| verbs.iter().map(|verb| verb.as_str()).collect::<Vec<_>>();
+        let verbs = names_of(&resource.verbs);
+        let subresource_verbs: Vec<_> =
+            resource.subresources.iter().map(|sub| names_of(&sub.verbs)).collect();
         let subresources: Vec<openapi::ResourceSubresource<'_>> = resource
             .subresources
             .iter()
-            .map(|sub| openapi::ResourceSubresource {
+            .zip(&subresource_verbs)
+            .map(|(sub, verbs)| openapi::ResourceSubresource {
                 name: sub.name,
                 group: if sub.group.is_empty() { group } else { &sub.group },
                 version: if sub.version.is_empty() { version } else { &sub.version },
                 kind: &sub.kind,
-                verbs: &sub.verbs,
+                verbs,
                 schema: if sub.name == "scale" { "io.k8s.api.autoscaling.v1.Scale" } else { &names[0] },
             })
             .collect();
@@ -199,7 +204,7 @@ fn custom_document(kind: &Resource, group: &str, version: &str, definitions: &[A
             kind: &resource.kind,
             plural: &resource.plural,
             namespaced: resource.namespaced,
-            verbs: &resource.verbs,
+            verbs: &verbs,
             schema: &names[0],
             list_schema: &names[1],
             subresources: &subresources,
@@ -230,6 +235,6 @@ pub(crate) async fn v2(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Resp
         let swagger = openapi::v2(&documents);
         if protobuf { openapi::encode_v2(&swagger) } else { swagger.to_string().into_bytes() }
     };
-    let document = documents::built(tenant, key, build).await?;
-    Ok(documents::respond(&document, content_type, headers))
+    let document = tenant.document(key, build).await?;
+    Ok(respond::document(&document, content_type, headers))
 }

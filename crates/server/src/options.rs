@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::{
-    auth::{Tokens, User},
+    identity::{Tokens, User},
     limits::{ConnectionOptions, LimitOptions},
 };
 

@@ -13,16 +13,16 @@ use crate::{
     body::Body,
     cache::{Cache, Entry, Snapshot},
     context::{Cx, invalid_options},
-    errors,
+    errors::Error,
     respond::{self, List},
     select::Selection,
     stored::Stored,
 };
 
 /// GET of one object.
-pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Error> {
     if crate::health::is_component_status(cx) {
-        return crate::health::component_status(cx).await;
+        return Ok(crate::health::component_status(cx).await?);
     }
     // Every read is of the newest state, so a revision asked for only has to be there already.
     let wanted = cx.query.get("resourceVersion");
@@ -41,7 +41,7 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Status> {
     if cx.tenant.store().is_shared() {
         stored.check().map_err(|why| cx.resource.unreadable(&cx.name, &why))?;
     }
-    respond::stored(cx, 200, &stored)
+    Ok(respond::stored(cx, 200, &stored)?)
 }
 
 /// Waits until the store has reached a revision that a client has heard of, perhaps from another replica.
@@ -233,9 +233,9 @@ fn offset(error: &base64::DecodeError, token: &str) -> usize {
 }
 
 /// GET of a list.
-pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Error> {
     if crate::health::is_component_status(cx) {
-        return crate::health::component_statuses(cx).await;
+        return Ok(crate::health::component_statuses(cx).await?);
     }
     let selection = Selection::parse(cx)?;
     if cx.accepted.form == crate::negotiate::Form::Table {
@@ -244,7 +244,7 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
     let list = collect(cx, &selection).await?;
     let charge = respond::afford(cx, &list).await?;
     warn_of_unreadable(cx, &list);
-    respond::list(cx, list, charge)
+    Ok(respond::list(cx, list, charge)?)
 }
 
 /// How many unreadable objects a warning names.
@@ -272,14 +272,14 @@ fn warn_of_unreadable(cx: &Cx, list: &List) {
 }
 
 /// The objects of a list.
-pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Status> {
+pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Error> {
     let prefix = cx.tenant.keys(&cx.resource, &cx.namespace);
     let options = options(cx, &prefix)?;
     let cache = cx.tenant.cache(&cx.resource);
     let patience = cx.tenant.options().future_revision_patience;
-    let expired = |status| expired(cx, status, options.start.as_deref(), &prefix);
+    let expired = || expired(cx, options.start.as_deref(), &prefix);
     if options.expired {
-        return Err(expired(Status::expired("")));
+        return Err(expired().into());
     }
     let snapshot = match options.moment {
         Moment::Now => cache.now().await?,
@@ -292,8 +292,8 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
         }
         Moment::Exact(revision) => match exact(cx, &cache, revision).await {
             Ok(snapshot) => snapshot,
-            Err(status) if status.code == 410 && options.inconsistent => return Err(expired(status)),
-            Err(status) => return Err(status),
+            Err(Error::Expired(_)) if options.inconsistent => return Err(expired().into()),
+            Err(error) => return Err(error),
         },
     };
     cx.weigh_scan(&snapshot.entries, &prefix)?;
@@ -305,7 +305,7 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
 }
 
 /// The objects at a revision: from a snapshot that is kept for its next page, or from the store's history.
-async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapshot>, Status> {
+async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapshot>, Error> {
     if let Some(snapshot) = cache.pinned(revision) {
         return Ok(snapshot);
     }
@@ -314,10 +314,10 @@ async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapsho
     }
     let range = Range::prefix(cache.prefix().clone()).at(revision);
     let found = cx.tenant.store().range(range).await.map_err(|error| match error {
-        k1s_store::Error::Compacted { .. } => Status::expired(
-            "The provided resource version is too old: the requested state is no longer available",
+        k1s_store::Error::Compacted { .. } => Error::Expired(
+            "The provided resource version is too old: the requested state is no longer available".into(),
         ),
-        other => errors::store(&other),
+        other => other.into(),
     })?;
     let mut snapshot = Snapshot { revision, ..Snapshot::default() };
     for kv in found.entries {
@@ -327,7 +327,7 @@ async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapsho
 }
 
 /// 410 with a token that goes on with what is there now.
-fn expired(cx: &Cx, status: Status, start: Option<&[u8]>, prefix: &str) -> Status {
+fn expired(cx: &Cx, start: Option<&[u8]>, prefix: &str) -> Status {
     let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
                    new list without the continue parameter, or use the continue token in this response to retrieve \
                    the remainder of the results. Continuing with the provided token results in an inconsistent list \
@@ -336,7 +336,7 @@ fn expired(cx: &Cx, status: Status, start: Option<&[u8]>, prefix: &str) -> Statu
     let start = start.unwrap_or_default();
     let last = start.strip_suffix(b"\0").unwrap_or(start);
     let continue_token = Continue::token(-1, last, prefix, now(cx));
-    Status { message: message.into(), continue_token, ..status }
+    Status { continue_token, ..Status::expired(message) }
 }
 
 /// One page of a snapshot.

@@ -8,16 +8,19 @@ use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use k1s_object::Status;
-use k1s_store::{Error, KeyValue, Precondition, Range, Revision, Txn, prefix_end};
+use k1s_store::{Error as StoreError, Precondition, Range, Revision, Txn, prefix_end};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
-    errors, lifecycle,
+    bootstrap,
+    errors::{self, AlreadyExists, Error},
+    keys::{self, mark_key},
     options::TenantEvent,
+    paging::Page,
     shared_call::SharedCall,
-    tenant::{self, MAX_OPS, Shared, Tenant, mark_key, not_found},
+    tenant::{MAX_OPS, Shared, Tenant, not_found},
 };
 
 /// Tenants that are looked for in the store at the same time.
@@ -26,7 +29,7 @@ const LOOKUPS: usize = 32;
 /// Requests of users that nobody knows which may wait for such a lookup at the same time; more get 429.
 const STRANGERS: usize = 8;
 
-/// Makes that are tried again when another server was quicker.
+/// Maximum attempts to create a tenant, or to mark it as deleted, while other servers change its mark; then 429.
 const ATTEMPTS: usize = 10;
 
 /// Where a tenant is in its life.
@@ -57,8 +60,8 @@ impl Mark {
         serde_json::from_slice(value).unwrap_or_else(|_| old())
     }
 
-    fn encode(&self) -> Result<Bytes, Status> {
-        serde_json::to_vec(self).map(Bytes::from).map_err(Status::internal)
+    fn encode(&self) -> Result<Bytes, Error> {
+        Ok(serde_json::to_vec(self).map(Bytes::from).map_err(Status::internal)?)
     }
 
     fn at(&self, phase: Phase) -> Mark {
@@ -75,19 +78,19 @@ pub(crate) struct Found {
     pub(crate) revision: Revision,
 }
 
-/// What becomes of a tenant that is not there.
+/// What to do about a tenant that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// It stays so.
-    Stays,
-    /// It is made, unless it is still being deleted.
-    IsMade,
-    /// It is made when its deletion has come to its end.
-    IsMadeAnew,
+    /// Answer 404.
+    Fail,
+    /// Create it; 409 while an older one of that name is being deleted.
+    CreateUnlessTerminating,
+    /// Create it, after finishing the deletion of an older one.
+    Create,
 }
 
 /// The answer to a lookup, for all who wait for it.
-type Lookup = SharedCall<Result<Arc<Tenant>, Status>>;
+type Lookup = SharedCall<Result<Arc<Tenant>, Error>>;
 
 /// The names that somebody waits for, with how many do.
 type Turns = Mutex<HashMap<String, (usize, Arc<Lookup>)>>;
@@ -166,32 +169,29 @@ impl Registry {
         Turn { turns: &self.turns, name, lookup: lookup.clone() }
     }
 
-    async fn lookup(&self) -> Result<SemaphorePermit<'_>, Status> {
-        self.lookups.acquire().await.map_err(Status::internal)
+    async fn lookup(&self) -> Result<SemaphorePermit<'_>, Error> {
+        Ok(self.lookups.acquire().await.map_err(Status::internal)?)
     }
 
     /// A tenant that is there. `known`: whether somebody knows who asks.
     ///
     /// # Errors
     /// 404 if it is not; 429 if too many that nobody knows ask for tenants that are not open.
-    pub(crate) async fn find(&self, name: &str, known: bool) -> Result<Arc<Tenant>, Status> {
+    pub(crate) async fn find(&self, name: &str, known: bool) -> Result<Arc<Tenant>, Error> {
         if let Some(tenant) = self.opened(name) {
             return Ok(tenant);
         }
         check_name(name)?;
-        let _stranger =
-            match known {
-                true => None,
-                false => Some(self.strangers.try_acquire().map_err(|_| {
-                    errors::too_many_requests("Too many requests, please try again later.", 1)
-                })?),
-            };
+        let _stranger = match known {
+            true => None,
+            false => Some(self.strangers.try_acquire().map_err(|_| errors::busy())?),
+        };
         let turn = self.turn(name);
-        turn.lookup.call(|| async { Ok(self.take(name, Absent::Stays).await?.0) }).await
+        turn.lookup.call(|| async { Ok(self.take(name, Absent::Fail).await?.0) }).await
     }
 
     /// A tenant, which is made if it is not there; whether it was.
-    pub(crate) async fn make(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Status> {
+    pub(crate) async fn make(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Error> {
         if let Some(tenant) = self.verified(name).await {
             return Ok((tenant, false));
         }
@@ -200,7 +200,7 @@ impl Registry {
         turn.lookup.alone(|| self.take(name, absent)).await
     }
 
-    async fn take(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Status> {
+    async fn take(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Error> {
         if let Some(tenant) = self.opened(name) {
             return Ok((tenant, false));
         }
@@ -211,16 +211,18 @@ impl Registry {
     }
 
     /// Finds or makes a tenant in the store.
-    async fn open(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Status> {
+    async fn open(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Error> {
         for _ in 0..ATTEMPTS {
             let (mark, revision) = match self.mark(name).await? {
                 Some((mark, revision)) if mark.phase == Phase::Active => {
                     let tenant = Tenant::new(self.shared.clone(), name, revision);
-                    lifecycle::take_up(&tenant).await?;
+                    bootstrap::take_up(&tenant).await?;
                     return Ok((tenant, false));
                 }
-                _ if absent == Absent::Stays => return Err(not_found(name)),
-                Some((mark, _)) if mark.phase == Phase::Terminating && absent == Absent::IsMade => {
+                _ if absent == Absent::Fail => return Err(not_found(name)),
+                Some((mark, _))
+                    if mark.phase == Phase::Terminating && absent == Absent::CreateUnlessTerminating =>
+                {
                     return Err(being_deleted(name));
                 }
                 Some((mark, revision)) if mark.phase == Phase::Terminating => {
@@ -235,13 +237,13 @@ impl Registry {
                     let mark = Mark { phase: Phase::Creating, uid, created };
                     match self.shared.store.create(mark_key(name), mark.encode()?).await {
                         Ok(revision) => (mark, revision),
-                        Err(Error::Conflict(_)) => continue,
-                        Err(error) => return Err(errors::store(&error)),
+                        Err(StoreError::Conflict(_)) => continue,
+                        Err(error) => return Err(error.into()),
                     }
                 }
             };
             let tenant = Tenant::new(self.shared.clone(), name, revision);
-            match lifecycle::bootstrap(&tenant).await {
+            match bootstrap::bootstrap(&tenant).await {
                 Ok(()) => {}
                 Err(_) if tenant.is_gone() => continue,
                 Err(status) => return Err(status),
@@ -252,21 +254,21 @@ impl Registry {
                     tenant.set_mark(revision);
                     return Ok((tenant, true));
                 }
-                Err(Error::Conflict(_)) => tenant.end(),
-                Err(error) => return Err(errors::store(&error)),
+                Err(StoreError::Conflict(_)) => tenant.end(),
+                Err(error) => return Err(error.into()),
             }
         }
-        Err(errors::too_many_requests("the tenant is being made and deleted at the same time", 1))
+        Err(contended().into())
     }
 
-    async fn mark(&self, name: &str) -> Result<Option<(Mark, Revision)>, Status> {
+    async fn mark(&self, name: &str) -> Result<Option<(Mark, Revision)>, Error> {
         let found = self.shared.store.get(&mark_key(name), None).await;
-        let entry = found.map_err(|error| errors::store(&error))?.entry;
+        let entry = found?.entry;
         Ok(entry.map(|entry| (Mark::read(&entry.value), entry.revision)))
     }
 
     /// Deletes a tenant and everything in it; whether there was one.
-    pub(crate) async fn delete(&self, name: &str) -> Result<Option<Mark>, Status> {
+    pub(crate) async fn delete(&self, name: &str) -> Result<Option<Mark>, Error> {
         let turn = self.turn(name);
         let marked = turn.lookup.alone(|| self.terminate(name)).await?;
         drop(turn);
@@ -276,33 +278,8 @@ impl Registry {
     }
 
     /// Marks a tenant as deleted: from then on nobody writes to it.
-    async fn terminate(&self, name: &str) -> Result<Option<(Mark, Revision)>, Status> {
-        let store = &self.shared.store;
-        let marked = loop {
-            let (mark, written) = match self.mark(name).await? {
-                Some((mark, revision)) if mark.phase == Phase::Terminating => break Some((mark, revision)),
-                Some((mark, revision)) => {
-                    let mark = mark.at(Phase::Terminating);
-                    let written = store.update(mark_key(name), mark.encode()?, revision).await;
-                    (mark, written)
-                }
-                // What an older version did not finish to make has no mark.
-                None => {
-                    let anything = store.range(Range::prefix(tenant::prefix(name)).limit(1)).await;
-                    if anything.map_err(|error| errors::store(&error))?.entries.is_empty() {
-                        break None;
-                    }
-                    let mark = Mark { phase: Phase::Terminating, uid: String::new(), created: String::new() };
-                    let written = store.create(mark_key(name), mark.encode()?).await;
-                    (mark, written)
-                }
-            };
-            match written {
-                Ok(revision) => break Some((mark, revision)),
-                Err(Error::Conflict(_)) => {}
-                Err(error) => return Err(errors::store(&error)),
-            }
-        };
+    async fn terminate(&self, name: &str) -> Result<Option<(Mark, Revision)>, Error> {
+        let marked = self.mark_terminating(name).await?;
         if let Some(tenant) = self.open.write().remove(name) {
             tenant.end();
         }
@@ -312,14 +289,47 @@ impl Registry {
         Ok(marked)
     }
 
+    /// Sets the mark of a tenant to `Terminating`, if there is anything of it.
+    async fn mark_terminating(&self, name: &str) -> Result<Option<(Mark, Revision)>, Error> {
+        let store = &self.shared.store;
+        for _ in 0..ATTEMPTS {
+            let (mark, written) = match self.mark(name).await? {
+                Some((mark, revision)) if mark.phase == Phase::Terminating => {
+                    return Ok(Some((mark, revision)));
+                }
+                Some((mark, revision)) => {
+                    let mark = mark.at(Phase::Terminating);
+                    let written = store.update(mark_key(name), mark.encode()?, revision).await;
+                    (mark, written)
+                }
+                // What an older version did not finish to make has no mark.
+                None => {
+                    let anything = store.range(Range::prefix(keys::prefix(name)).limit(1)).await;
+                    if anything?.entries.is_empty() {
+                        return Ok(None);
+                    }
+                    let mark = Mark { phase: Phase::Terminating, uid: String::new(), created: String::new() };
+                    let written = store.create(mark_key(name), mark.encode()?).await;
+                    (mark, written)
+                }
+            };
+            match written {
+                Ok(revision) => return Ok(Some((mark, revision))),
+                Err(StoreError::Conflict(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(contended().into())
+    }
+
     /// Deletes everything in a tenant whose mark says so, and the mark at last. Several may do it at the same time, and none
     /// of them touches a tenant that was made anew under the name.
-    async fn purge(&self, name: &str, revision: Revision) -> Result<(), Status> {
+    async fn purge(&self, name: &str, revision: Revision) -> Result<(), Error> {
         let (store, mark) = (&self.shared.store, mark_key(name));
         let mut page = Page::default();
         loop {
-            let range = Range::prefix(tenant::prefix(name)).limit(page.entries().min(MAX_OPS));
-            let found = store.range(range).await.map_err(|error| errors::store(&error))?;
+            let range = Range::prefix(keys::prefix(name)).limit(page.entries().min(MAX_OPS));
+            let found = store.range(range).await?;
             page.adapt(&found.entries);
             let keys: Vec<Bytes> =
                 found.entries.into_iter().map(|entry| entry.key).filter(|key| *key != mark).collect();
@@ -336,14 +346,14 @@ impl Registry {
                 Ok(_) if done => return Ok(()),
                 Ok(_) => {}
                 // Somebody else has done it.
-                Err(Error::Conflict(_)) => return Ok(()),
-                Err(error) => return Err(errors::store(&error)),
+                Err(StoreError::Conflict(_)) => return Ok(()),
+                Err(error) => return Err(error.into()),
             }
         }
     }
 
     /// What the store says of a tenant.
-    pub(crate) async fn get(&self, name: &str) -> Result<Option<Found>, Status> {
+    pub(crate) async fn get(&self, name: &str) -> Result<Option<Found>, Error> {
         let mark = self.mark(name).await?;
         Ok(mark.map(|(mark, revision)| Found { name: name.to_owned(), mark, revision }))
     }
@@ -354,12 +364,12 @@ impl Registry {
         &self,
         start: Option<Bytes>,
         limit: usize,
-    ) -> Result<(Vec<Found>, Revision, Option<Bytes>), Status> {
+    ) -> Result<(Vec<Found>, Revision, Option<Bytes>), Error> {
         let mut tenants = Vec::new();
         let mut start = start.unwrap_or_else(|| Bytes::from_static(b"/"));
         loop {
             let range = Range::prefix("/").start(start.clone()).limit(1);
-            let found = self.shared.store.range(range).await.map_err(|error| errors::store(&error))?;
+            let found = self.shared.store.range(range).await?;
             let Some(first) = found.entries.first() else { return Ok((tenants, found.revision, None)) };
             if tenants.len() == limit {
                 return Ok((tenants, found.revision, Some(start)));
@@ -382,27 +392,6 @@ impl Registry {
     }
 }
 
-/// How many entries are read at a time, when all of a tenant is: values can be megabytes, and are in memory together.
-pub(crate) struct Page(usize);
-
-impl Default for Page {
-    fn default() -> Page {
-        Page(16)
-    }
-}
-
-impl Page {
-    pub(crate) fn entries(&self) -> usize {
-        self.0
-    }
-
-    /// Makes the next page larger or smaller than this one.
-    pub(crate) fn adapt(&mut self, read: &[KeyValue]) {
-        let bytes: usize = read.iter().map(|entry| entry.value.len()).sum();
-        self.0 = if bytes > 4 << 20 { (self.0 / 2).max(1) } else { (self.0 * 2).min(1024) };
-    }
-}
-
 /// Whether a tenant can be called so.
 pub(crate) fn check_name(name: &str) -> Result<(), Status> {
     let wrong = k1s_object::names::is_dns1123_label(name);
@@ -412,9 +401,18 @@ pub(crate) fn check_name(name: &str) -> Result<(), Status> {
     Err(Status::bad_request(format!("the tenant's name {name:?} is invalid: {}", wrong.join("; "))))
 }
 
+/// 429: other servers keep changing the tenant.
+fn contended() -> Status {
+    errors::too_many_requests("the tenant is being made and deleted at the same time", 1)
+}
+
 /// 409: the name is free when the deletion has come to its end.
-fn being_deleted(name: &str) -> Status {
-    let mut status = Status::already_exists("k1s.dev", "tenants", name);
-    status.message = format!("object is being deleted: {}", status.message);
-    status
+fn being_deleted(name: &str) -> Error {
+    Error::AlreadyExists(Box::new(AlreadyExists {
+        group: "k1s.dev".into(),
+        resource: "tenants".into(),
+        name: name.to_owned(),
+        generated: false,
+        terminating: true,
+    }))
 }

@@ -1,14 +1,19 @@
 //! Answers: objects, lists and errors in the form that was asked for.
 
+mod document;
 mod list;
 
 use http::{HeaderValue, Response, StatusCode, header};
-use k1s_object::Status;
+use k1s_object::{
+    Status,
+    gvk::{GroupKind, GroupVersion},
+};
 use serde_json::{Value, json};
 
 use crate::{
     body::Body,
     context::Cx,
+    errors::Error,
     negotiate::{Accepted, Form, Media, not_acceptable},
     pretty,
     resource::{Resource, Source},
@@ -16,6 +21,7 @@ use crate::{
     table,
 };
 
+pub(crate) use document::document;
 pub(crate) use list::{List, afford, list};
 
 /// An answer of bytes.
@@ -65,7 +71,11 @@ pub(crate) fn page_not_found() -> Response<Body> {
 }
 
 /// An error, in the encoding that the client reads; `None` when it reads none that we know.
-pub(crate) fn error(status: &Status, media: Option<Media>) -> Response<Body> {
+pub(crate) fn error(error: Error, media: Option<Media>) -> Response<Body> {
+    let status = match error {
+        Error::PageNotFound => return page_not_found(),
+        other => &other.into_status(),
+    };
     let Some(media) = media else { return with_hints(status, raw_json(status.code, &status.to_json())) };
     self::status(status, media)
 }
@@ -185,13 +195,14 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
     let media = cx.accepted.media;
     let kind = value["kind"].as_str().unwrap_or_default();
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let GroupVersion { group, version } = GroupVersion::split(api_version);
     let body = match (cx.accepted.form, media) {
         // What only says how it went is the same in every form.
         (Form::Table, _) if kind != "Status" => {
             let include = table::include(cx)?;
             let one = std::iter::once(value);
-            let table = table::build_as(cx, (group, kind), &table_meta(value), one, include, true);
+            let table =
+                table::build_as(cx, GroupKind::new(group, kind), &table_meta(value), one, include, true);
             encode_meta(&table, media)?
         }
         (Form::Partial, _) if kind != "Status" => encode_meta(&partial(cx.accepted, value), media)?,

@@ -1,6 +1,6 @@
 //! Tables: what `kubectl get` shows.
 
-use k1s_object::Status;
+use k1s_object::{Status, gvk::GroupKind};
 use serde_json::{Value, json};
 
 use crate::{context::Cx, resource::Source};
@@ -34,19 +34,19 @@ pub(crate) fn build<'a>(
     include: Include,
     with_columns: bool,
 ) -> Value {
-    let kind = (&*cx.resource.group, &*cx.resource.kind);
-    build_as(cx, kind, meta, objects, include, with_columns)
+    build_as(cx, cx.resource.group_kind(), meta, objects, include, with_columns)
 }
 
 /// A table of objects of a group and kind, which may be another than the resource's: a Scale.
 pub(crate) fn build_as<'a>(
     cx: &Cx,
-    (group, kind): (&str, &str),
+    group_kind: GroupKind<&str>,
     meta: &Value,
     objects: impl Iterator<Item = &'a Value>,
     include: Include,
     with_columns: bool,
 ) -> Value {
+    let GroupKind { group, kind } = group_kind;
     let now = crate::time::now(cx.tenant.env());
     let resource = &cx.resource;
     let objects: Vec<&Value> = objects.collect();
@@ -86,7 +86,7 @@ pub(crate) fn build_as<'a>(
         })
         .collect();
     let rows = if rows.is_empty() && null_when_empty { Value::Null } else { rows.into() };
-    let columns = if with_columns { columns_as(cx, (group, kind)) } else { Value::Null };
+    let columns = if with_columns { columns_as(cx, group_kind) } else { Value::Null };
     json!({"kind": "Table", "apiVersion": cx.accepted.form_version, "metadata": meta,
         "columnDefinitions": columns, "rows": rows})
 }
@@ -99,7 +99,7 @@ pub(crate) fn needs_all(cx: &Cx) -> bool {
     }
 }
 
-fn columns_as(cx: &Cx, (group, kind): (&str, &str)) -> Value {
+fn columns_as(cx: &Cx, GroupKind { group, kind }: GroupKind<&str>) -> Value {
     match &cx.resource.source {
         Source::BuiltIn(_) => k1s_kinds::printers::columns(group, kind)
             .iter()

@@ -13,11 +13,12 @@ use k1s_object::{FieldError, Status};
 use serde_json::{Value, json};
 
 use crate::{
-    auth::{Attributes, Target},
+    authz::{Attributes, Target},
     body::Body,
     catalog::Catalog,
+    errors::Error,
     registry::{Absent, Found, Mark, Registry, check_name},
-    request::{Path, Query},
+    request::{Path, Query, Verb},
     respond,
     tenant::{Shared, not_found},
 };
@@ -38,32 +39,19 @@ pub(crate) fn parse(path: &str) -> Option<&str> {
     }
 }
 
-/// What somebody wants to do with a tenant.
-pub(crate) fn wanted<'a>(verb: &'a str, name: &'a str) -> Attributes<'a> {
+/// What the authorizer is asked about a request for a tenant.
+pub(crate) fn attributes<'a>(verb: Verb<'a>, name: &'a str) -> Attributes<'a> {
     let target = Target::Resource { group: GROUP, resource: "tenants", subresource: "", namespace: "", name };
     Attributes { verb, target }
-}
-
-/// The verb of a request to this API.
-pub(crate) fn verb(method: &Method, name: &str) -> &'static str {
-    match *method {
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE if name.is_empty() => "deletecollection",
-        Method::DELETE => "delete",
-        _ if name.is_empty() => "list",
-        _ => "get",
-    }
 }
 
 /// Whether a request in a tenant that is not there may bring it into being: if it stores an object. Reviews and dry runs
 /// store nothing.
 pub(crate) fn stores(method: &Method, path: &Path, query: &Query, catalog: &Catalog) -> bool {
     let Path::Resource(path) = path else { return false };
-    let found = catalog.find(&path.group, &path.version, &path.resource);
+    let found = catalog.find(path.gvr());
     matches!(*method, Method::POST | Method::PUT | Method::PATCH)
-        && found.is_none_or(|resource| resource.verbs != ["create"])
+        && found.is_none_or(|resource| !resource.is_create_only())
         && query.find("dryRun").is_none()
 }
 
@@ -84,7 +72,7 @@ pub(crate) async fn handle(
     name: &str,
     query: &Query,
     body: &Bytes,
-) -> Result<Response<Body>, Status> {
+) -> Result<Response<Body>, Error> {
     match (method, name.is_empty()) {
         (&Method::GET | &Method::HEAD, true) => list(registry, query).await,
         (&Method::POST, true) => create(registry, query, body).await,
@@ -93,12 +81,12 @@ pub(crate) async fn handle(
             None => Err(not_found(name)),
         },
         (&Method::DELETE, false) => delete(registry, shared, name).await,
-        _ => Err(Status::method_not_allowed()),
+        _ => Err(Status::method_not_allowed().into()),
     }
 }
 
 /// What the store says of a tenant; there is none of a name that no tenant can have.
-async fn find(registry: &Registry, name: &str) -> Result<Option<Found>, Status> {
+async fn find(registry: &Registry, name: &str) -> Result<Option<Found>, Error> {
     if check_name(name).is_err() {
         return Ok(None);
     }
@@ -121,7 +109,7 @@ fn tenant(found: &Found, alone: bool) -> Value {
     json!({"kind": "Tenant", "apiVersion": API_VERSION, "metadata": rest["metadata"], "status": rest["status"]})
 }
 
-async fn list(registry: &Registry, query: &Query) -> Result<Response<Body>, Status> {
+async fn list(registry: &Registry, query: &Query) -> Result<Response<Body>, Error> {
     let limit = match query.number("limit")? {
         Some(limit) if limit > 0 => usize::try_from(limit).unwrap_or(PAGE).min(PAGE),
         _ => PAGE,
@@ -143,9 +131,9 @@ async fn list(registry: &Registry, query: &Query) -> Result<Response<Body>, Stat
     Ok(respond::json(200, &list))
 }
 
-async fn create(registry: &Registry, query: &Query, body: &Bytes) -> Result<Response<Body>, Status> {
+async fn create(registry: &Registry, query: &Query, body: &Bytes) -> Result<Response<Body>, Error> {
     if query.find("dryRun").is_some() {
-        return Err(Status::bad_request("dryRun: tenants have no dry run"));
+        return Err(Status::bad_request("dryRun: tenants have no dry run").into());
     }
     let sent: Value = serde_json::from_slice(body)
         .map_err(|error| Status::bad_request(format!("the body is not a Tenant in JSON: {error}")))?;
@@ -154,7 +142,7 @@ async fn create(registry: &Registry, query: &Query, body: &Bytes) -> Result<Resp
             Value::Null => {}
             Value::String(text) if text == expected => {}
             other => {
-                return Err(Status::bad_request(format!("{field}: {other} is not {expected:?}")));
+                return Err(Status::bad_request(format!("{field}: {other} is not {expected:?}")).into());
             }
         }
     }
@@ -168,23 +156,19 @@ async fn create(registry: &Registry, query: &Query, body: &Bytes) -> Result<Resp
             .collect(),
     };
     if !errors.is_empty() {
-        return Err(Status::invalid(GROUP, "Tenant", name, &errors));
+        return Err(Status::invalid(GROUP, "Tenant", name, &errors).into());
     }
-    let (_, made) = registry.make(name, Absent::IsMade).await?;
+    let (_, made) = registry.make(name, Absent::CreateUnlessTerminating).await?;
     match registry.get(name).await? {
-        _ if !made => Err(Status::already_exists(GROUP, "tenants", name)),
+        _ if !made => Err(Status::already_exists(GROUP, "tenants", name).into()),
         Some(found) => Ok(respond::json(201, &tenant(&found, true))),
         None => Err(not_found(name)),
     }
 }
 
-async fn delete(
-    registry: &Arc<Registry>,
-    shared: &Arc<Shared>,
-    name: &str,
-) -> Result<Response<Body>, Status> {
+async fn delete(registry: &Arc<Registry>, shared: &Arc<Shared>, name: &str) -> Result<Response<Body>, Error> {
     if *name == *shared.options.default_tenant {
-        return Err(Status::forbidden(GROUP, "tenants", name, "the default tenant may not be deleted"));
+        return Err(Status::forbidden(GROUP, "tenants", name, "the default tenant may not be deleted").into());
     }
     check_name(name).map_err(|_| not_found(name))?;
     // Once begun it goes on to its end, whether the client waits or not.

@@ -5,6 +5,7 @@ use k1s_kinds::table::Type;
 use k1s_object::{
     FieldError, Status, decode,
     field::quote,
+    gvk::{GroupVersion, GroupVersionKind},
     patch::{self, json::JsonPatch},
     status::Details,
 };
@@ -13,24 +14,26 @@ use serde_json::Value;
 use crate::{
     body::Body,
     context::{Cx, FieldValidation, WriteOptions, invalid_options},
-    custom::{CustomResource, Malformed, no_kind},
-    errors, input,
-    resource::Source,
-    write::{self, Part, Update, meta_text},
+    errors::{self, Error},
+    input, lifecycle,
+    objectmeta::meta_text,
+    parts::Part,
+    resource::{CustomResource, Malformed, Source, no_kind},
+    write::{self, Update},
 };
 
 /// POST of an object.
-pub(crate) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(crate) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
     let mut object = input::object(cx, options.field_validation)?;
     write::check_namespace(cx, &mut object)?;
     let written = write::create(cx, object, options.dry_run).await?;
-    crate::lifecycle::after_create(cx, &written, options.dry_run).await?;
+    lifecycle::after_create(cx, &written, options.dry_run).await?;
     written.respond(cx, 201)
 }
 
 /// PUT of an object, or of a part of it.
-pub(crate) async fn put(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
+pub(crate) async fn update(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
     let options = cx.write_options("UpdateOptions")?;
     let mut object = input::object(cx, options.field_validation)?;
     check_identity(cx, &mut object)?;
@@ -38,20 +41,21 @@ pub(crate) async fn put(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
     let create = part == Part::Main && cx.resource.rules().is_some_and(|rules| rules.create_on_update);
     let update =
         Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: true, create };
-    let (written, created) = write::update(cx, &update).await?;
-    crate::lifecycle::after_update(cx, &written, options.dry_run).await?;
-    written.respond(cx, if created { 201 } else { 200 })
+    let updated = write::update(cx, &update).await?;
+    lifecycle::after_update(cx, &updated, options.dry_run).await?;
+    updated.written.respond(cx, if updated.created { 201 } else { 200 })
 }
 
 /// The name and the namespace of a body must be those of the path.
-fn check_identity(cx: &Cx, object: &mut Value) -> Result<(), Status> {
+fn check_identity(cx: &Cx, object: &mut Value) -> Result<(), Error> {
     write::check_namespace(cx, object)?;
     match meta_text(object, "name") {
-        "" => Err(no_name(cx)),
+        "" => Err(no_name(cx).into()),
         name if name != cx.name => Err(Status::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
             cx.name
-        ))),
+        ))
+        .into()),
         _ => Ok(()),
     }
 }
@@ -77,7 +81,7 @@ const PATCH_TYPES: [&str; 3] =
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// What kind of patch a request carries, by its content type.
-fn patch_type(cx: &Cx) -> Result<&'static str, Status> {
+fn patch_type(cx: &Cx) -> Result<&'static str, Error> {
     let sent = input::content_type(cx);
     let custom = cx.resource.is_custom();
     let known = PATCH_TYPES.iter().find(|known| **known == sent).copied();
@@ -86,23 +90,22 @@ fn patch_type(cx: &Cx) -> Result<&'static str, Status> {
             let types = if custom { &PATCH_TYPES[..2] } else { &PATCH_TYPES[..] };
             let mut status = errors::unsupported_media_type(&types.join(", "));
             status.message.insert_str(0, "server-side apply is not supported: ");
-            Err(status)
+            Err(status.into())
         }
         Some("application/strategic-merge-patch+json") | None if custom => {
             let types = [PATCH_TYPES[0], PATCH_TYPES[1], APPLY];
-            Err(errors::unsupported_media_type(&types.join(", ")))
+            Err(errors::unsupported_media_type(&types.join(", ")).into())
         }
         Some(known) => Ok(known),
-        None => {
-            Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
-                .with(Details::default()))
-        }
+        None => Err(Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            .with(Details::default())
+            .into()),
     }
 }
 
 impl Patch {
     /// Reads the body of a PATCH.
-    pub(crate) fn read(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Status> {
+    pub(crate) fn read(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Error> {
         let validate = options.field_validation != FieldValidation::Ignore;
         let kind = patch_type(cx)?;
         if kind == "application/json-patch+json" {
@@ -133,11 +136,11 @@ impl Patch {
         &self,
         cx: &Cx,
         ty: &'static Type,
-        expected: (&str, &str, &str),
+        expected: GroupVersionKind<&str>,
         old: &Value,
         complaints: &[String],
         validation: FieldValidation,
-    ) -> Result<Value, Status> {
+    ) -> Result<Value, Error> {
         self.apply_to(cx, &Target::Typed(ty, expected), old, complaints, validation)
     }
 
@@ -148,7 +151,7 @@ impl Patch {
         old: &Value,
         complaints: &[String],
         validation: FieldValidation,
-    ) -> Result<Value, Status> {
+    ) -> Result<Value, Error> {
         let mut object = old.clone();
         self.apply(target, &mut object)?;
         let mut found = read_patched(cx, self, target, &mut object, validation);
@@ -170,7 +173,7 @@ impl Patch {
         Ok(object)
     }
 
-    fn apply(&self, target: &Target<'_>, object: &mut Value) -> Result<(), Status> {
+    fn apply(&self, target: &Target<'_>, object: &mut Value) -> Result<(), Error> {
         match (self, target) {
             (Patch::Json(patch), _) => patch.apply(object)?,
             (Patch::Merge(patch), _) => patch::merge::apply(object, patch.clone()),
@@ -178,7 +181,7 @@ impl Patch {
                 patch::strategic::apply(object, patch.clone(), k1s_kinds::patch::PatchType::of(ty))?;
             }
             (Patch::Strategic(_), Target::Custom(_)) => {
-                return Err(Status::internal("custom resources have no strategic merge patch"));
+                return Err(Status::internal("custom resources have no strategic merge patch").into());
             }
         }
         Ok(())
@@ -201,23 +204,23 @@ impl Patch {
 }
 
 /// The options of a PATCH, with what only an apply may say.
-pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Status> {
+pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Error> {
     if cx.query.find("force").is_some() {
         let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
-        return Err(invalid_options("PatchOptions", &[error]));
+        return Err(invalid_options("PatchOptions", &[error]).into());
     }
-    cx.write_options("PatchOptions")
+    Ok(cx.write_options("PatchOptions")?)
 }
 
 /// Reads the patch in a request for an object that is there.
-pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Status> {
+pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Error> {
     patch_type(cx)?;
     // The body's syntax comes before the object's existence, its meaning after it.
     if let Err(error) = decode::json(&cx.body) {
         return Err(match Patch::read(cx, options) {
-            _ if error.is_too_deep() => Status::bad_request(format!("invalid JSON patch: {error}")),
+            _ if error.is_too_deep() => Status::bad_request(format!("invalid JSON patch: {error}")).into(),
             Err(status) => status,
-            Ok(_) => Status::bad_request("invalid JSON patch"),
+            Ok(_) => Status::bad_request("invalid JSON patch").into(),
         });
     }
     if cx.tenant.get(&cx.key()).await?.is_none() {
@@ -227,22 +230,22 @@ pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch,
 }
 
 /// PATCH of an object, or of a part of it.
-pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Status> {
+pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
     patch_type(cx)?;
     let options = patch_options(cx)?;
     let (patch, complaints) = read_patch(cx, options).await?;
     let change = |old: &Value| patched(cx, &patch, old, &complaints, options.field_validation);
     let update =
         Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: false, create: false };
-    let (written, _) = write::update(cx, &update).await?;
-    crate::lifecycle::after_update(cx, &written, options.dry_run).await?;
-    written.respond(cx, 200)
+    let updated = write::update(cx, &update).await?;
+    lifecycle::after_update(cx, &updated, options.dry_run).await?;
+    updated.written.respond(cx, 200)
 }
 
 /// What a patched document must be.
 enum Target<'a> {
-    /// A type of the table, with its apiVersion, version and kind.
-    Typed(&'static Type, (&'a str, &'a str, &'a str)),
+    /// A type of the table, and the kind that the document must say it is of.
+    Typed(&'static Type, GroupVersionKind<&'a str>),
     Custom(&'a CustomResource),
 }
 
@@ -253,13 +256,12 @@ fn patched(
     old: &Value,
     complaints: &[String],
     validation: FieldValidation,
-) -> Result<Value, Status> {
+) -> Result<Value, Error> {
     let resource = &*cx.resource;
     let mut object = match &resource.source {
         Source::BuiltIn(built_in) => {
-            let expected = (&*resource.api_version, &*resource.version, &*resource.kind);
-            let mut object =
-                patch.apply_typed(cx, built_in.kind.ty, expected, old, complaints, validation)?;
+            let ty = built_in.kind.ty;
+            let mut object = patch.apply_typed(cx, ty, resource.gvk(), old, complaints, validation)?;
             (built_in.rules.defaults)(&mut object);
             resource.set_type(&mut object);
             object
@@ -315,24 +317,20 @@ fn read_patched(
 
 /// A patch may not make an object one of another kind. Without an apiVersion the real server reads an object of its
 /// own inner form, and finds nothing in it.
-fn check_kind(cx: &Cx, object: &Value, expected: (&str, &str, &str)) -> Result<(), Refused> {
-    let (expected_version, _, expected_kind) = expected;
+fn check_kind(cx: &Cx, object: &Value, expected: GroupVersionKind<&str>) -> Result<(), Refused> {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let api_version = text("apiVersion");
-    let kind = Some(text("kind")).filter(|kind| !kind.is_empty()).unwrap_or(expected_kind);
-    if api_version == expected_version && kind == expected_kind {
+    let kind = Some(text("kind")).filter(|kind| !kind.is_empty()).unwrap_or(expected.kind);
+    if expected.group_version().is_written_as(api_version) && kind == expected.kind {
         return Ok(());
     }
-    if api_version.is_empty() && kind == expected_kind {
+    if api_version.is_empty() && kind == expected.kind {
         return Err(Refused::Status(no_name(cx)));
     }
-    if api_version.matches('/').count() > 1 {
-        return Err(Refused::Patch(format!("unexpected GroupVersion string: {api_version}")));
-    }
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let (expected_group, _) = expected_version.split_once('/').unwrap_or(("", expected_version));
+    let GroupVersion { group, version } =
+        GroupVersion::parse(api_version).map_err(|why| Refused::Patch(why.to_string()))?;
     Err(Refused::Patch(match k1s_kinds::find_kind(group, version, kind) {
-        Some(_) => input::unknown_conversion((version, kind), (expected_group, expected_kind)),
+        Some(_) => input::unknown_conversion((version, kind), expected.group_kind()),
         None => format!(
             "no kind {} is registered for version {} in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
             quote(kind),

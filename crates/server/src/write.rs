@@ -3,15 +3,21 @@
 use std::collections::{BTreeSet, HashSet};
 
 use bytes::Bytes;
-use k1s_object::{Check, FieldError, Status, depth, field::quote, meta};
-use k1s_store::{Error, Op, Precondition, Txn};
+use http::Response;
+use k1s_object::{Check, FieldError, Status, depth, field::quote, gvk::GroupVersion, meta};
+use k1s_store::{Error as StoreError, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
 use crate::{
     admission,
+    body::Body,
     context::Cx,
-    lifecycle::{self, Fate},
+    controllers::{self, Change},
+    errors::{self, AlreadyExists, Error},
+    objectmeta::{finalizers, is_gone, meta_text, metadata_mut},
+    parts::{self, Part},
     resource::Resource,
+    respond,
     stored::Stored,
     unenforced,
 };
@@ -21,25 +27,6 @@ fn stamp_times(cx: &Cx, new: &mut Value, old: Option<&Value>) {
     if let Some(rules) = cx.resource.rules() {
         (rules.stamp_times)(new, old, &crate::time::stamp(cx.tenant.env()));
     }
-}
-
-/// Which part of an object an update may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// Everything but the status.
-    Main,
-    /// `/status`
-    Status,
-    /// `/finalize` of a namespace.
-    Finalize,
-    /// `/approval` of a certificate signing request.
-    Approval,
-    /// `/ephemeralcontainers` of a pod.
-    EphemeralContainers,
-    /// `/resize` of a pod.
-    Resize,
-    /// What a subresource with a kind of its own (a Scale, a Binding, an eviction) or the server itself changes.
-    Internal,
 }
 
 /// What came of a write.
@@ -52,59 +39,31 @@ pub(crate) enum Written {
 
 impl Written {
     /// The object as the client sees it.
-    pub(crate) fn value(&self, cx: &Cx) -> Result<Value, Status> {
+    pub(crate) fn value(&self, cx: &Cx) -> Result<Value, Error> {
         match self {
-            Written::Stored(stored) => cx.read(stored),
+            Written::Stored(stored) => Ok(cx.read(stored)?),
             Written::Value(value) => Ok(value.clone()),
         }
     }
 
     /// The answer to the request.
-    pub(crate) fn respond(&self, cx: &Cx, code: u16) -> Result<http::Response<crate::body::Body>, Status> {
-        match self {
-            Written::Stored(stored) => crate::respond::stored(cx, code, stored),
-            Written::Value(value) => crate::respond::object(cx, code, value),
-        }
+    pub(crate) fn respond(&self, cx: &Cx, code: u16) -> Result<Response<Body>, Error> {
+        Ok(match self {
+            Written::Stored(stored) => respond::stored(cx, code, stored)?,
+            Written::Value(value) => respond::object(cx, code, value)?,
+        })
     }
-}
-
-/// The metadata of an object, made if it is missing.
-pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
-    if !object.is_object() {
-        *object = Value::Object(Map::new());
-    }
-    let metadata = &mut object["metadata"];
-    if !metadata.is_object() {
-        *metadata = Value::Object(Map::new());
-    }
-    match metadata {
-        Value::Object(map) => map,
-        _ => unreachable!("it was made an object two lines above"),
-    }
-}
-
-/// A field of an object's metadata, empty when missing.
-pub(crate) fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
-    object
-        .get("metadata")
-        .and_then(|metadata| metadata.get(field))
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-}
-
-/// The finalizers of an object.
-pub(crate) fn finalizers(object: &Value) -> &[Value] {
-    object["metadata"]["finalizers"].as_array().map_or(&[], Vec::as_slice)
 }
 
 /// The namespace of the body must be the one of the path.
-pub(crate) fn check_namespace(cx: &Cx, object: &mut Value) -> Result<(), Status> {
+pub(crate) fn check_namespace(cx: &Cx, object: &mut Value) -> Result<(), Error> {
     let sent = meta_text(object, "namespace");
     if cx.resource.namespaced {
         if !sent.is_empty() && sent != cx.namespace {
             return Err(Status::bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request",
-            ));
+            )
+            .into());
         }
         let namespace = cx.namespace.clone();
         metadata_mut(object).insert("namespace".into(), namespace.into());
@@ -115,30 +74,27 @@ pub(crate) fn check_namespace(cx: &Cx, object: &mut Value) -> Result<(), Status>
     Ok(())
 }
 
-/// How often a generated name is drawn anew when it is taken.
+/// Maximum names drawn for a generateName before the create fails with 409.
 const NAME_ATTEMPTS: usize = 8;
-/// The longest part of generateName that is kept: a suffix of five follows.
+/// Maximum retries of a create whose addresses, ports or quota other writes took; then 409.
+const TAKEN_RETRIES: usize = 100;
+/// Maximum characters of a generateName that are kept: a suffix of five follows.
 const MAX_GENERATED_BASE: usize = 58;
 
 /// Creates an object, decoded and defaulted, in the namespace of the request.
-pub(crate) async fn create(cx: &Cx, object: Value, dry_run: bool) -> Result<Written, Status> {
+pub(crate) async fn create(cx: &Cx, object: Value, dry_run: bool) -> Result<Written, Error> {
     let generated = meta_text(&object, "name").is_empty() && !meta_text(&object, "generateName").is_empty();
-    let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
-    loop {
-        attempts -= 1;
+    let mut names = if generated { NAME_ATTEMPTS } else { 1 };
+    for _ in 0..TAKEN_RETRIES + NAME_ATTEMPTS {
         match create_once(cx, object.clone(), dry_run).await {
-            Err(status) if status.reason == "AlreadyExists" && attempts > 0 => {}
-            Err(status) if status.reason == TAKEN_REASON => attempts += 1,
+            Err(Error::AlreadyExists(_)) if names > 1 => names -= 1,
+            Err(Error::Taken) => {}
             other => return other,
         }
     }
-}
-
-/// A reason of our own, which no client ever sees.
-const TAKEN_REASON: &str = "k1s/taken";
-
-fn taken() -> Status {
-    Status::new(409, TAKEN_REASON, "what the object was to hold was taken in the meantime")
+    let name = meta_text(&object, "name");
+    let why = "other writes kept taking the addresses, ports or quota it needs; please try again";
+    Err(Status::conflict(&cx.resource.group, &cx.resource.plural, name, why).into())
 }
 
 /// A transaction with more steps.
@@ -146,7 +102,7 @@ fn with(txn: Txn, ops: Vec<Op>) -> Txn {
     ops.into_iter().fold(txn, Txn::op)
 }
 
-async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Written, Status> {
+async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Written, Error> {
     let resource = &*cx.resource;
     if let Some(base) = Some(meta_text(&object, "generateName")).filter(|base| !base.is_empty())
         && meta_text(&object, "name").is_empty()
@@ -183,7 +139,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let name = meta_text(&object, "name").to_owned();
     let wrong_type = resource.type_errors(&object);
     if !wrong_type.is_empty() {
-        return Err(invalid(cx, &object, &name, wrong_type));
+        return Err(invalid(cx, &object, &name, wrong_type).into());
     }
     let check = Check::new();
     let root = check.root(&object);
@@ -194,7 +150,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     resource.validate_create(root);
     let errors = check.take();
     if !errors.is_empty() {
-        return Err(invalid(cx, &object, &name, errors));
+        return Err(invalid(cx, &object, &name, errors).into());
     }
     warn(cx, &object, None);
     ops.extend(admission::check_create(cx, &object).await?);
@@ -210,9 +166,11 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let names_version = version.parse::<u64>().is_ok_and(|version| version != 0);
     if dry_run || names_version {
         return match cx.tenant.get(&key).await? {
-            Some(stored) => Err(already_exists(cx, &object, &stored)),
+            Some(stored) => Err(already_exists(cx, &object, Some(&stored))),
             None if dry_run => Ok(Written::Value(object)),
-            None => Err(Status::new(500, "", "resourceVersion should not be set on objects to be created")),
+            None => {
+                Err(Status::new(500, "", "resourceVersion should not be set on objects to be created").into())
+            }
         };
     }
     unenforced::warn(cx, &object);
@@ -220,44 +178,35 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
-            lifecycle::after_any(cx, &object, Fate::Created);
+            controllers::note(cx, &object, Change::Created);
             Ok(Written::Stored(Stored::written(&value, revision)?))
         }
-        // Somebody took what this object was to hold: choose again.
-        Err(Error::Conflict(conflict)) if conflict.key != key => Err(taken()),
-        Err(Error::Conflict(conflict)) => {
+        Err(StoreError::Conflict(conflict)) if conflict.key != key => Err(Error::Taken),
+        Err(StoreError::Conflict(conflict)) => {
             let current = conflict.current.map(|current| Stored::new(&current.value, current.revision));
-            match current {
-                Some(Ok(stored)) => Err(already_exists(cx, &object, &stored)),
-                _ => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
-            }
+            Err(already_exists(cx, &object, current.and_then(Result::ok).as_ref()))
         }
-        Err(error) => Err(cx.tenant.refusal(&error)),
+        Err(error) => Err(cx.tenant.refusal(error)),
     }
 }
 
 /// Nothing is stored that could not be read again: defaults, patches and admission may have made an object deeper than
 /// what was sent.
-fn check_depth(cx: &Cx, object: &Value, name: &str) -> Result<(), Status> {
+fn check_depth(cx: &Cx, object: &Value, name: &str) -> Result<(), Error> {
     let errors = depth::check(object);
-    if errors.is_empty() { Ok(()) } else { Err(invalid(cx, object, name, errors)) }
+    if errors.is_empty() { Ok(()) } else { Err(invalid(cx, object, name, errors).into()) }
 }
 
-fn already_exists(cx: &Cx, object: &Value, stored: &Stored) -> Status {
-    let name = meta_text(object, "name");
-    let mut status = Status::already_exists(&cx.resource.group, &cx.resource.plural, name);
-    if !meta_text(object, "generateName").is_empty() {
-        status.message.push_str(", the server was not able to generate a unique name for the object");
-        if let Some(details) = &mut status.details {
-            details.retry_after_seconds = 1;
-        }
-    }
-    let deleted =
-        cx.resource.read(stored).is_ok_and(|object| !meta_text(&object, "deletionTimestamp").is_empty());
-    if deleted {
-        status.message = format!("object is being deleted: {}", status.message);
-    }
-    status
+/// 409 for a create; `stored` is the object in its way, if that can be read.
+fn already_exists(cx: &Cx, object: &Value, stored: Option<&Stored>) -> Error {
+    let found = stored.and_then(|stored| cx.resource.read(stored).ok());
+    Error::AlreadyExists(Box::new(AlreadyExists {
+        group: cx.resource.group.clone(),
+        resource: cx.resource.plural.clone(),
+        name: meta_text(object, "name").to_owned(),
+        generated: stored.is_some() && !meta_text(object, "generateName").is_empty(),
+        terminating: found.is_some_and(|found| !meta_text(&found, "deletionTimestamp").is_empty()),
+    }))
 }
 
 /// Owner references that say the same twice are said once, with a warning.
@@ -317,7 +266,7 @@ fn finalizer_warnings(cx: &Cx, new: &Value, old: Option<&Value>) {
 fn invalid(cx: &Cx, object: &Value, name: &str, errors: Vec<FieldError>) -> Status {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     if cx.resource.is_custom() {
-        let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+        let group = GroupVersion::split(text("apiVersion")).group;
         return Status::invalid(group, text("kind"), name, &errors);
     }
     let mut told = errors;
@@ -342,32 +291,48 @@ pub(crate) struct Update<'a> {
     pub(crate) part: Part,
     pub(crate) dry_run: bool,
     /// Makes the new object of the old one.
-    pub(crate) change: &'a (dyn Fn(&Value) -> Result<Value, Status> + Sync),
+    pub(crate) change: &'a (dyn Fn(&Value) -> Result<Value, Error> + Sync),
     /// Whether `metadata.uid` of the new object is a precondition (PUT) or an immutable field (PATCH).
     pub(crate) uid_is_precondition: bool,
     /// Whether the object is created when it is not there.
     pub(crate) create: bool,
 }
 
-/// Changes the object of the request for the server's own purposes; `None` when it is not there (any more).
-pub(crate) async fn change(
-    cx: &Cx,
-    change: &(dyn Fn(&Value) -> Result<Value, Status> + Sync),
-) -> Result<Option<Written>, Status> {
-    let update =
-        Update { part: Part::Internal, dry_run: false, change, uid_is_precondition: false, create: false };
-    match self::update(cx, &update).await {
-        Ok((written, _)) => Ok(Some(written)),
-        Err(status) if status.code == 404 => Ok(None),
-        Err(status) => Err(status),
+/// The outcome of an update.
+pub(crate) struct Updated {
+    pub(crate) written: Written,
+    /// Whether the object did not exist before.
+    pub(crate) created: bool,
+    /// Whether the update removed the last finalizer of an object that was being deleted, and the object with it.
+    pub(crate) removed: bool,
+}
+
+impl Updated {
+    /// An update that neither created nor removed the object.
+    fn of(written: Written) -> Updated {
+        Updated { written, created: false, removed: false }
     }
 }
 
-/// How often an update without a precondition starts anew when another write came between.
+/// Changes the object of the request for the server's own purposes; `None` when it is not there (any more).
+pub(crate) async fn change(
+    cx: &Cx,
+    change: &(dyn Fn(&Value) -> Result<Value, Error> + Sync),
+) -> Result<Option<Written>, Error> {
+    let update =
+        Update { part: Part::Internal, dry_run: false, change, uid_is_precondition: false, create: false };
+    match self::update(cx, &update).await {
+        Ok(updated) => Ok(Some(updated.written)),
+        Err(Error::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Maximum attempts of an update without a precondition when other writes come between; then 409.
 const UPDATE_ATTEMPTS: usize = 100;
 
-/// Updates the object of the request. The flag tells whether it was created.
-pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, bool), Status> {
+/// Updates the object of the request.
+pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Error> {
     let key = cx.key();
     let mut current = cx.tenant.get(&key).await?;
     for _ in 0..UPDATE_ATTEMPTS {
@@ -379,11 +344,12 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, boo
             // An object that is not there has no uid that could be meant.
             let uid = meta_text(&object, "uid");
             if update.uid_is_precondition && !uid.is_empty() {
-                return Err(uid_conflict(cx, uid, ""));
+                return Err(uid_conflict(cx, uid, "").into());
             }
             revision_number(meta_text(&object, "resourceVersion"))?;
             metadata_mut(&mut object).shift_remove("resourceVersion");
-            return create(cx, object, update.dry_run).await.map(|written| (written, true));
+            let written = create(cx, object, update.dry_run).await?;
+            return Ok(Updated { written, created: true, removed: false });
         };
         if update.part != Part::Internal {
             cx.weigh(stored.len())?;
@@ -391,27 +357,22 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<(Written, boo
         let old = cx.read(&stored)?;
         let new = (update.change)(&old)?;
         match update_once(cx, update, &key, &stored, &old, new).await? {
-            Attempt::Done(written) => return Ok((written, false)),
+            Attempt::Done(updated) => return Ok(updated),
             Attempt::Again(newer) => current = newer,
         }
     }
-    Err(modified(cx))
+    Err(modified(cx).into())
 }
 
 enum Attempt {
-    Done(Written),
+    Done(Updated),
     /// Another write came between: this is how the object is now.
     Again(Option<Stored>),
 }
 
-/// 409: somebody else was quicker.
-fn modified(cx: &Cx) -> Status {
-    Status::conflict(
-        &cx.resource.group,
-        &cx.resource.plural,
-        &cx.name,
-        "the object has been modified; please apply your changes to the latest version and try again",
-    )
+/// 409: another write came between.
+pub(crate) fn modified(cx: &Cx) -> Status {
+    errors::modified(&cx.resource.group, &cx.resource.plural, &cx.name)
 }
 
 async fn update_once(
@@ -421,7 +382,7 @@ async fn update_once(
     stored: &Stored,
     old: &Value,
     mut new: Value,
-) -> Result<Attempt, Status> {
+) -> Result<Attempt, Error> {
     let resource = &*cx.resource;
     check_uid(cx, update, &new, old)?;
     let conditional = check_revision(cx, update, &new, stored)?;
@@ -441,14 +402,14 @@ async fn update_once(
         Part::Main => resource.prepare_update(&mut new, old),
         Part::Status => resource.prepare_status(&mut new, old),
         Part::Finalize | Part::Approval | Part::EphemeralContainers | Part::Resize => {
-            crate::subresource::prepare(update.part, &mut new, old);
+            parts::prepare(update.part, &mut new, old);
         }
         Part::Internal => {}
     }
     stamp_times(cx, &mut new, Some(old));
     let wrong_type = resource.type_errors(&new);
     if !wrong_type.is_empty() {
-        return Err(invalid(cx, &new, &cx.name, wrong_type));
+        return Err(invalid(cx, &new, &cx.name, wrong_type).into());
     }
     resource.finish(&mut new);
     resource.set_type(&mut new);
@@ -461,14 +422,14 @@ async fn update_once(
     resource.settle(&mut new);
     check_depth(cx, &new, &cx.name)?;
     if same(&new, old) {
-        return Ok(Attempt::Done(Written::Stored(stored.clone())));
+        return Ok(Attempt::Done(Updated::of(Written::Stored(stored.clone()))));
     }
     if update.part != Part::Internal {
         ops.extend(admission::check_update(cx, update.part, &new, old).await?);
     }
     let gone = is_gone(&new);
     if update.dry_run {
-        return Ok(Attempt::Done(Written::Value(new)));
+        return Ok(Attempt::Done(Updated::of(Written::Value(new))));
     }
     if update.part == Part::Main {
         unenforced::warn(cx, &new);
@@ -484,33 +445,21 @@ async fn update_once(
     };
     match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
-            if gone {
-                crate::lifecycle::after_delete(cx, &new);
-            }
-            lifecycle::after_any(cx, &new, if gone { Fate::Deleted } else { Fate::Changed });
-            Ok(Attempt::Done(Written::Stored(Stored::written(&value, revision)?)))
+            controllers::note(cx, &new, if gone { Change::Deleted } else { Change::Updated });
+            let written = Written::Stored(Stored::written(&value, revision)?);
+            Ok(Attempt::Done(Updated { written, created: false, removed: gone }))
         }
-        Err(Error::Conflict(conflict)) if conflict.key != *key => Ok(Attempt::Again(Some(stored.clone()))),
-        Err(Error::Conflict(_)) if conditional => Err(modified(cx)),
-        Err(Error::Conflict(conflict)) => {
+        Err(StoreError::Conflict(conflict)) if conflict.key != *key => {
+            Ok(Attempt::Again(Some(stored.clone())))
+        }
+        Err(StoreError::Conflict(_)) if conditional => Err(modified(cx).into()),
+        Err(StoreError::Conflict(conflict)) => {
             let current = conflict.current.map(|current| Stored::new(&current.value, current.revision));
             let current = current.transpose().map_err(|why| resource.unreadable(&cx.name, &why))?;
             Ok(Attempt::Again(current))
         }
-        Err(error) => Err(cx.tenant.refusal(&error)),
+        Err(error) => Err(cx.tenant.refusal(error)),
     }
-}
-
-/// Whether an object that is being deleted has nothing left to wait for.
-pub(crate) fn is_gone(object: &Value) -> bool {
-    let metadata = &object["metadata"];
-    let waits = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;
-    let spec_finalizers = object["kind"] == "Namespace"
-        && object["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
-    !meta_text(object, "deletionTimestamp").is_empty()
-        && finalizers(object).is_empty()
-        && !waits
-        && !spec_finalizers
 }
 
 /// The resourceVersion of an object as a number, 0 if it has none.
@@ -524,26 +473,26 @@ fn revision_number(text: &str) -> Result<u64, Status> {
 }
 
 /// Compares resourceVersions. `true`: the client named one, so a conflict is theirs to solve.
-fn check_revision(cx: &Cx, update: &Update<'_>, new: &Value, stored: &Stored) -> Result<bool, Status> {
+fn check_revision(cx: &Cx, update: &Update<'_>, new: &Value, stored: &Stored) -> Result<bool, Error> {
     let number = revision_number(meta_text(new, "resourceVersion"))?;
     if number == 0 {
         if !cx.resource.unconditional_update() && update.part != Part::Internal && update.uid_is_precondition
         {
             let error = FieldError::invalid("metadata.resourceVersion", 0, "must be specified for an update");
-            return Err(Status::invalid(&cx.resource.group, &cx.resource.plural, &cx.name, &[error]));
+            return Err(Status::invalid(&cx.resource.group, &cx.resource.plural, &cx.name, &[error]).into());
         }
         return Ok(false);
     }
     if number != stored.revision.get() {
-        return Err(modified(cx));
+        return Err(modified(cx).into());
     }
     Ok(update.uid_is_precondition)
 }
 
-fn check_uid(cx: &Cx, update: &Update<'_>, new: &Value, old: &Value) -> Result<(), Status> {
+fn check_uid(cx: &Cx, update: &Update<'_>, new: &Value, old: &Value) -> Result<(), Error> {
     let (sent, kept) = (meta_text(new, "uid"), meta_text(old, "uid"));
     if update.uid_is_precondition && !sent.is_empty() && sent != kept {
-        return Err(uid_conflict(cx, sent, kept));
+        return Err(uid_conflict(cx, sent, kept).into());
     }
     Ok(())
 }
@@ -613,7 +562,7 @@ fn spec_differs(resource: &Resource, new: &Value, old: &Value) -> bool {
     differs || (counts_annotations && annotations(new) != annotations(old))
 }
 
-fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), Status> {
+fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), Error> {
     let resource = &*cx.resource;
     let check = Check::new();
     let (at, old_at) = (check.root(new), check.root(old));
@@ -629,12 +578,12 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
         Part::Main => resource.validate_update(at, old_at),
         Part::Status => resource.validate_status(at, old_at),
         Part::Finalize | Part::Approval | Part::EphemeralContainers | Part::Resize => {
-            crate::subresource::validate(part, at, old_at);
+            parts::validate(part, at, old_at);
         }
         Part::Internal => {}
     }
     let errors = check.take();
-    if errors.is_empty() { Ok(()) } else { Err(invalid(cx, new, &cx.name, errors)) }
+    if errors.is_empty() { Ok(()) } else { Err(invalid(cx, new, &cx.name, errors).into()) }
 }
 
 /// Whether two states of an object are the same but for what the server counts.

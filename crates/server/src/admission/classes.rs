@@ -4,7 +4,7 @@ use k1s_object::{Status, quantity::Quantity};
 use serde_json::Value;
 
 use super::{kind, other, others, refused};
-use crate::{context::Cx, write::meta_text};
+use crate::{context::Cx, objectmeta::meta_text};
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 

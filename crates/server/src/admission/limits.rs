@@ -5,7 +5,7 @@ use k1s_object::Status;
 use serde_json::Value;
 
 use super::{kind, others, refused};
-use crate::{context::Cx, write::meta_text};
+use crate::{context::Cx, objectmeta::meta_text};
 
 async fn ranges(cx: &Cx) -> Result<Vec<Value>, Status> {
     let ranges = kind(&cx.tenant, "", "v1", "limitranges")?;

@@ -10,24 +10,24 @@ mod limits;
 mod namespaces;
 mod pods;
 mod quota;
-mod roles;
 mod security;
 mod services;
 
 use std::sync::Arc;
 
 use k1s_kinds::rules::{cluster::csr, workloads::pod::security_levels};
-use k1s_object::Status;
+use k1s_object::{Status, gvk::GroupVersionResource};
 use k1s_store::{Op, Range};
 use serde_json::Value;
 
 use crate::{
     context::Cx,
     errors,
+    objectmeta::{meta_text, metadata_mut},
+    parts::Part,
     resource::Resource,
     stored::{Stored, Unreadable},
     tenant::Tenant,
-    write::{Part, meta_text, metadata_mut},
 };
 
 /// How long the suffix of a generated name is.
@@ -50,9 +50,13 @@ fn is(cx: &Cx, group: &str, kind: &str) -> bool {
 }
 
 /// A kind that rules ask about.
-fn kind(tenant: &Tenant, group: &str, version: &str, plural: &str) -> Result<Arc<Resource>, Status> {
-    let found = tenant.shared.catalog.find(group, version, plural);
-    found.ok_or_else(|| Status::internal(format!("{plural} are not in the table of kinds")))
+pub(crate) fn kind(
+    tenant: &Tenant,
+    group: &str,
+    version: &str,
+    plural: &str,
+) -> Result<Arc<Resource>, Status> {
+    tenant.shared.catalog.require(GroupVersionResource::new(group, version, plural))
 }
 
 /// The objects of a kind whose encoding has this text, in a namespace or (empty) of the cluster; all for an empty text.
@@ -221,20 +225,11 @@ pub(crate) async fn release(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
     Ok(ops)
 }
 
-/// After an object was created or changed: what follows for others.
+/// After an object was created or changed: a quota that is new or changed is counted.
 pub(crate) async fn after_write(cx: &Cx) -> Result<(), Status> {
-    if is(cx, "rbac.authorization.k8s.io", "ClusterRole") {
-        roles::aggregate(&cx.tenant).await?;
-    } else if is(cx, "", "ResourceQuota") && cx.subresource.is_empty() {
+    if is(cx, "", "ResourceQuota") && cx.subresource.is_empty() {
         quota::count(&cx.tenant, &cx.namespace).await?;
         quota::count_later(&cx.tenant, &cx.namespace);
     }
     Ok(())
-}
-
-/// After an object is gone: what follows for others.
-pub(crate) fn after_delete(cx: &Cx) {
-    if is(cx, "rbac.authorization.k8s.io", "ClusterRole") {
-        roles::aggregate_later(&cx.tenant);
-    }
 }

@@ -4,7 +4,7 @@ use k1s_object::{Status, status::Cause};
 use k1s_store::{Action, Op, Precondition};
 use serde_json::Value;
 
-use crate::{context::Cx, write::meta_text};
+use crate::{context::Cx, objectmeta::meta_text};
 
 /// The namespace of a new object must be there, and must stay: the condition says that it is as it was looked at, so
 /// nothing comes into a namespace that is deleted at the same moment.

@@ -5,7 +5,7 @@ use k1s_object::Status;
 use serde_json::Value;
 
 use super::{forbidden, kind, other, others, refused};
-use crate::{context::Cx, write::meta_text};
+use crate::{context::Cx, objectmeta::meta_text};
 
 /// What admission adds to a new pod.
 pub(super) async fn mutate(cx: &Cx, pod: &mut Value) -> Result<(), Status> {

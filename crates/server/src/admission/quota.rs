@@ -8,7 +8,10 @@ use k1s_store::{Action, Error, Op, Precondition};
 use serde_json::Value;
 
 use super::{kind, others, refused};
-use crate::{context::Cx, resource::Resource, stored::Stored, tenant::Tenant, write::meta_text};
+use crate::{context::Cx, errors, objectmeta::meta_text, resource::Resource, stored::Stored, tenant::Tenant};
+
+/// Maximum attempts to write a recounted quota while other writes are charged to it; then 409.
+const COUNT_ATTEMPTS: usize = 100;
 
 /// Whether objects of this kind count at all.
 fn is_counted(cx: &Cx) -> bool {
@@ -107,7 +110,7 @@ async fn count_one(
     name: &str,
 ) -> Result<(), Status> {
     let key = tenant.key(resource, namespace, name);
-    loop {
+    for _ in 0..COUNT_ATTEMPTS {
         // The quota first: every write that is missing in what is counted changes it.
         let Some(stored) = tenant.get(&key).await? else { return Ok(()) };
         let mut quota = resource.read(&stored).map_err(|why| tenant.unreadable(&key, &why))?;
@@ -133,9 +136,10 @@ async fn count_one(
         match tenant.update(key.clone(), resource.encode(&quota)?, stored.revision).await {
             Ok(_) => return Ok(()),
             Err(Error::Conflict(_)) => {}
-            Err(error) => return Err(tenant.refusal(&error)),
+            Err(error) => return Err(tenant.refusal(error).into_status()),
         }
     }
+    Err(errors::modified(&resource.group, &resource.plural, name))
 }
 
 /// Counts once more when writes that began before a quota was there have come to their end.

@@ -7,7 +7,7 @@ use k1s_object::Status;
 use serde_json::Value;
 
 use super::{kind, others, refused};
-use crate::{context::Cx, write::meta_text};
+use crate::{context::Cx, objectmeta::meta_text};
 
 /// What the namespace of the request asks for, if anything.
 async fn policy(cx: &Cx) -> Result<Option<Policy>, Status> {

@@ -7,7 +7,7 @@ use k1s_object::Status;
 use k1s_store::{Action, Op, Precondition};
 use serde_json::Value;
 
-use crate::{context::Cx, errors, lifecycle, tenant::Tenant, write::meta_text};
+use crate::{context::Cx, errors, objectmeta::meta_text, tenant::Tenant};
 
 /// The node ports that services may have.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
@@ -29,7 +29,7 @@ fn take(key: Bytes, value: Bytes) -> Op {
 fn take_ip(cx: &Cx, ip: &str, name: &str) -> Result<Op, Status> {
     let addresses = super::kind(&cx.tenant, "networking.k8s.io", "v1", "ipaddresses")?;
     let address = ip_address::of_service(ip, &cx.namespace, name);
-    let value = lifecycle::encode_new(&cx.tenant, &addresses, address)?;
+    let value = addresses.encode_new(cx.tenant.env(), address)?;
     Ok(take(ip_key(&cx.tenant, ip), value))
 }
 

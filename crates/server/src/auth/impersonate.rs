@@ -8,12 +8,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use http::HeaderMap;
 use k1s_object::Status;
 
-use super::{
-    Attributes, Authorizer, Target, User,
-    authorizer::{check, forbidden},
-    service_accounts::{groups, split_username},
+use super::service_accounts::{groups, split_username};
+use crate::{
+    authz::{Attributes, Authorizer, Target, check, forbidden},
+    identity::User,
+    request::Verb,
+    tenant::Tenant,
 };
-use crate::tenant::Tenant;
 
 const EXTRA: &str = "impersonate-extra-";
 
@@ -47,7 +48,7 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
 
 /// Whether there can be a tenant in which this sender may do what a request wants.
 pub(crate) fn could_allow(
-    authorizer: &dyn Authorizer,
+    authorizer: &dyn Authorizer<Arc<Tenant>>,
     sender: &User,
     headers: &HeaderMap,
     request: &Attributes<'_>,
@@ -55,7 +56,7 @@ pub(crate) fn could_allow(
     if !matches!(wanted(headers), Ok(None)) {
         let target =
             Target::Resource { group: "", resource: "users", subresource: "", namespace: "", name: "" };
-        return authorizer.could_allow(sender, &Attributes { verb: "impersonate", target });
+        return authorizer.could_allow(sender, &Attributes { verb: Verb::Impersonate, target });
     }
     authorizer.could_allow(sender, request)
 }
@@ -137,7 +138,7 @@ impl Mode {
 
 /// The one who asks, and whom.
 struct Asking<'a> {
-    authorizer: &'a dyn Authorizer,
+    authorizer: &'a dyn Authorizer<Arc<Tenant>>,
     tenant: Option<&'a Arc<Tenant>>,
     sender: &'a User,
 }
@@ -158,16 +159,17 @@ impl Asking<'_> {
         };
         let sender = if mode == Mode::AssociatedNode { &plain } else { self.sender };
         let asking = Asking { sender, ..*self };
+        let constrained_verb = format!("impersonate:{}", mode.name());
         let verb = if constrained {
             let on = format!("impersonate-on:{}:{}", mode.name(), request.verb);
-            asking.may(&Attributes { verb: &on, target: request.target }).await?;
-            format!("impersonate:{}", mode.name())
+            asking.may(&Attributes { verb: Verb::Other(&on), target: request.target }).await?;
+            Verb::Other(&constrained_verb)
         } else {
-            "impersonate".to_owned()
+            Verb::Impersonate
         };
         let group = if constrained { AUTHENTICATION } else { "" };
         let target = |group, resource, subresource, namespace, name| Attributes {
-            verb: &verb,
+            verb,
             target: Target::Resource { group, resource, subresource, namespace, name },
         };
         let mut user = wanted.clone();
@@ -224,7 +226,7 @@ impl Asking<'_> {
 
 /// Who a request is from, after its `Impersonate-*` headers are followed.
 pub(crate) async fn impersonate(
-    authorizer: &dyn Authorizer,
+    authorizer: &dyn Authorizer<Arc<Tenant>>,
     tenant: Option<&Arc<Tenant>>,
     sender: User,
     headers: &HeaderMap,
@@ -248,14 +250,15 @@ pub(crate) async fn impersonate(
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Defaults, *};
+    use super::*;
+    use crate::authz::Defaults;
 
     async fn become_as(sender: User, headers: &[(&'static str, &'static str)]) -> Result<User, Status> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, http::HeaderValue::from_static(value));
         }
-        let request = Attributes { verb: "get", target: Target::Path("/version") };
+        let request = Attributes { verb: Verb::Get, target: Target::Path("/version") };
         impersonate(&Defaults, None, sender, &map, &request).await
     }
 

@@ -1,70 +1,20 @@
-//! Who sends a request, and whether they may.
+//! Authentication: the user of a request, by its token and its impersonation headers.
 
-mod authorizer;
-mod csv;
 mod impersonate;
-mod jwt;
 mod service_accounts;
-mod tokens;
 
 use std::sync::Arc;
 
 use http::{HeaderMap, header};
 use k1s_object::Status;
 
-pub(crate) use authorizer::{Attributes, Authorizer, Defaults, Target, check};
 pub(crate) use impersonate::{could_allow, impersonate};
-pub(crate) use service_accounts::{Bound, Grant, Ref, audiences, configuration, find, issue};
-pub use tokens::Tokens;
+pub(crate) use service_accounts::{Bound, Grant, audiences, configuration, find, issue};
 
-use crate::tenant::{Shared, Tenant};
-
-/// Signs and checks the tokens of service accounts.
-pub(crate) type TokenSigner = jwt::Signer<service_accounts::Claims>;
-
-/// Who sends a request.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct User {
-    /// The name.
-    pub name: String,
-    /// The uid, if there is one.
-    pub uid: String,
-    /// The groups.
-    pub groups: Vec<String>,
-    /// More about them, such as the pod a token is bound to.
-    pub extra: Vec<(String, Vec<String>)>,
-}
-
-impl User {
-    /// A user of these groups, and of `system:authenticated`.
-    pub fn new(name: impl Into<String>, groups: &[&str]) -> User {
-        let mut groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
-        groups.push("system:authenticated".into());
-        User { name: name.into(), groups, ..User::default() }
-    }
-
-    /// The administrator that programs in this process are, unless they say otherwise.
-    pub fn admin() -> User {
-        User::new("admin", &["system:masters"])
-    }
-
-    pub(crate) fn anonymous() -> User {
-        User {
-            name: "system:anonymous".into(),
-            groups: vec!["system:unauthenticated".into()],
-            ..User::default()
-        }
-    }
-
-    pub(crate) fn is_in(&self, group: &str) -> bool {
-        self.groups.iter().any(|one| one == group)
-    }
-
-    /// Whether everything is allowed to them.
-    pub fn is_admin(&self) -> bool {
-        self.is_in("system:masters")
-    }
-}
+use crate::{
+    identity::User,
+    tenant::{Shared, Tenant},
+};
 
 /// Why a bearer token is refused.
 #[derive(Debug)]

@@ -6,82 +6,33 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k1s_env::Env;
-use k1s_object::Status;
-use serde::{Deserialize, Serialize};
+use k1s_object::{Status, gvk::GroupVersionResource};
 use serde_json::{Value, json};
 
-use super::{Refusal, User, intersection, jwt::Verdict};
+use super::{Refusal, intersection};
 use crate::{
+    identity::{Claims, ObjectRef, Private, User, Verdict},
+    objectmeta::meta_text,
     tenant::{Shared, Tenant},
-    write::meta_text,
 };
 
 /// How far clocks may be apart, in seconds.
 const LEEWAY: i64 = 60;
 
-/// An object that a token is about.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-pub(crate) struct Ref {
-    #[serde(default)]
-    name: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    uid: String,
-}
-
-impl Ref {
-    /// This object, by its metadata.
-    pub(crate) fn to(object: &Value) -> Ref {
-        Ref { name: meta_text(object, "name").to_owned(), uid: meta_text(object, "uid").to_owned() }
-    }
-
-    /// An object of which no more is known than its name.
-    pub(crate) fn named(name: &str) -> Ref {
-        Ref { name: name.to_owned(), uid: String::new() }
-    }
-}
-
-/// What a token says, as Kubernetes' do.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Claims {
-    aud: Vec<String>,
-    exp: i64,
-    iat: i64,
-    iss: String,
-    jti: String,
-    #[serde(rename = "kubernetes.io")]
-    kubernetes: Private,
-    nbf: i64,
-    sub: String,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct Private {
-    namespace: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    node: Option<Ref>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pod: Option<Ref>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    secret: Option<Ref>,
-    serviceaccount: Ref,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    warnafter: Option<i64>,
-}
-
 /// What a token is bound to: it dies with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Bound {
     /// A pod, and the node it is on, if it is on one.
-    Pod(Ref, Option<Ref>),
-    Secret(Ref),
-    Node(Ref),
+    Pod(ObjectRef, Option<ObjectRef>),
+    Secret(ObjectRef),
+    Node(ObjectRef),
 }
 
 /// A token to be issued.
 #[derive(Debug)]
 pub(crate) struct Grant<'a> {
     pub(crate) namespace: &'a str,
-    pub(crate) account: Ref,
+    pub(crate) account: ObjectRef,
     pub(crate) audiences: Vec<String>,
     pub(crate) bound: Option<Bound>,
     /// How long it is valid.
@@ -111,9 +62,7 @@ pub(crate) async fn find(
     namespace: &str,
     name: &str,
 ) -> Result<Option<Value>, Status> {
-    let Some(resource) = tenant.shared.catalog.find("", "v1", plural) else {
-        return Err(Status::internal(format!("{plural} are not in the table of kinds")));
-    };
+    let resource = tenant.shared.catalog.require(GroupVersionResource::new("", "v1", plural))?;
     if name.is_empty() {
         return Ok(None);
     }
@@ -311,9 +260,9 @@ mod tests {
         let kubernetes = Private {
             namespace: "ns".into(),
             node: None,
-            pod: Some(Ref { name: "p".into(), uid: "u2".into() }),
+            pod: Some(ObjectRef { name: "p".into(), uid: "u2".into() }),
             secret: None,
-            serviceaccount: Ref { name: "robot".into(), uid: "u1".into() },
+            serviceaccount: ObjectRef { name: "robot".into(), uid: "u1".into() },
             warnafter: None,
         };
         let (iss, sub) = ("i".into(), "s".into());

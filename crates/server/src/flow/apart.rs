@@ -8,60 +8,38 @@
 //! A request with a large body is known by its length. One that turns out to be large because of what is stored says so
 //! ([`Cx::weigh`]) before it has changed anything, and is begun again apart.
 
-use std::{future::Future, num::NonZero, sync::Arc, sync::atomic::Ordering};
+use std::{
+    future::Future,
+    sync::{Arc, atomic::Ordering},
+};
 
 use k1s_env::TaskError;
 use k1s_object::Status;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Share, busy};
-use crate::{cache::Entries, context::Cx, input, respond::List, stored::Stored, tenant::Shared};
-
-/// Turns at large work.
-pub(super) struct Turns {
-    common: Arc<Semaphore>,
-    reserved: Arc<Semaphore>,
-}
-
-impl Turns {
-    pub(super) fn new(most: usize) -> Turns {
-        let most = match most {
-            0 => std::thread::available_parallelism().map_or(1, NonZero::get).saturating_sub(1).max(1),
-            most => most,
-        };
-        Turns { common: Arc::new(Semaphore::new(most)), reserved: Arc::new(Semaphore::new(1)) }
-    }
-
-    async fn take(&self, shared: &Shared, share: Share) -> Result<OwnedSemaphorePermit, Status> {
-        match (self.common.clone().try_acquire_owned(), share) {
-            (Ok(turn), _) => Ok(turn),
-            (Err(_), Share::Common) => wait(shared, &self.common).await,
-            (Err(_), Share::Reserved) => wait(shared, &self.reserved).await,
-        }
-    }
-}
-
-async fn wait(shared: &Shared, turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Status> {
-    match shared.env.timeout(shared.options.limits.large_patience, turns.clone().acquire_owned()).await {
-        Ok(Ok(turn)) => Ok(turn),
-        // Nobody closes them.
-        _ => Err(busy()),
-    }
-}
+use crate::{
+    cache::Entries,
+    capacity::Share,
+    context::Cx,
+    errors::{self, Error},
+    input,
+    stored::Stored,
+    tenant::Shared,
+};
 
 /// Waits for a turn, and does large work apart.
-pub(crate) async fn run<F, T>(shared: &Arc<Shared>, share: Share, work: F) -> Result<T, Status>
+pub(crate) async fn run<F, T>(shared: &Arc<Shared>, share: Share, work: F) -> Result<T, Error>
 where
-    F: Future<Output = Result<T, Status>> + Send + 'static,
+    F: Future<Output = Result<T, Error>> + Send + 'static,
     T: Send + 'static,
 {
-    let turn = shared.flow.turns.take(shared, share).await?;
+    let turn = shared.capacity.turns.take(&shared.env, shared.options.limits.large_patience, share).await?;
     work_on(shared, turn, work).await
 }
 
-async fn work_on<F, T>(shared: &Shared, turn: OwnedSemaphorePermit, work: F) -> Result<T, Status>
+async fn work_on<F, T>(shared: &Shared, turn: OwnedSemaphorePermit, work: F) -> Result<T, Error>
 where
-    F: Future<Output = Result<T, Status>> + Send + 'static,
+    F: Future<Output = Result<T, Error>> + Send + 'static,
     T: Send + 'static,
 {
     // The turn ends with the work, which goes on if the client does not wait for it.
@@ -74,20 +52,10 @@ where
         Ok(done) => done,
         Err(TaskError::Panicked { message, .. }) => {
             tracing::error!(message, "a request made the server panic; this is a bug");
-            Err(Status::internal("the server panicked while it worked on the request"))
+            Err(Status::internal("the server panicked while it worked on the request").into())
         }
-        Err(TaskError::Cancelled { .. }) => {
-            Err(Status::new(503, "ServiceUnavailable", "the server is shutting down"))
-        }
+        Err(TaskError::Cancelled { .. }) => Err(errors::shutting_down().into()),
     }
-}
-
-/// A reason of our own, which no client ever sees.
-const REASON: &str = "k1s/apart";
-
-/// Whether a request has to be begun again apart.
-pub(crate) fn is_for_apart(status: &Status) -> bool {
-    status.reason == REASON
 }
 
 impl Cx {
@@ -110,15 +78,15 @@ impl Cx {
     ///
     /// # Errors
     /// If the request has to be begun again apart.
-    pub(crate) fn weigh(&self, bytes: usize) -> Result<(), Status> {
+    pub(crate) fn weigh(&self, bytes: usize) -> Result<(), Error> {
         if bytes > self.tenant.options().limits.large_bytes && !self.apart.load(Ordering::Relaxed) {
-            return Err(Status::new(500, REASON, "a large request is worked on apart"));
+            return Err(Error::Apart);
         }
         Ok(())
     }
 
     /// The same for objects that are only looked at, or sent as they are: those whose keys begin with this.
-    pub(crate) fn weigh_scan(&self, entries: &Entries, prefix: &str) -> Result<(), Status> {
+    pub(crate) fn weigh_scan(&self, entries: &Entries, prefix: &str) -> Result<(), Error> {
         // What each costs, in bytes that cost as much.
         const EACH: usize = 2;
         let most = self.tenant.options().limits.large_bytes / EACH;
@@ -130,9 +98,9 @@ impl Cx {
     }
 
     /// The same for each object of a list.
-    pub(crate) fn weigh_list(&self, list: &List) -> Result<(), Status> {
+    pub(crate) fn weigh_list(&self, items: &[Stored]) -> Result<(), Error> {
         // What an object costs however small it is, in bytes that cost as much.
         const EACH: usize = 256;
-        self.weigh(list.items.iter().map(Stored::len).sum::<usize>() / 4 + list.items.len() * EACH / 4)
+        self.weigh(items.iter().map(Stored::len).sum::<usize>() / 4 + items.len() * EACH / 4)
     }
 }

@@ -6,8 +6,11 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use k1s_object::Status;
 
-use super::{Charge, Share};
-use crate::{errors, tenant::Shared};
+use crate::{
+    capacity::{Charge, Share},
+    errors,
+    tenant::Shared,
+};
 
 /// Reads a body. It is paid for as long as the charge lives.
 pub(crate) async fn read<B>(shared: &Shared, body: B, share: Share) -> Result<(Bytes, Charge), Status>
@@ -16,7 +19,7 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let charge = Charge::new(&shared.flow.bodies, share);
+    let charge = Charge::new(&shared.capacity.bodies, share);
     if body.is_end_stream() {
         return Ok((Bytes::new(), charge));
     }

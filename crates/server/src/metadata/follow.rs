@@ -8,19 +8,20 @@ use k1s_env::Instant;
 use k1s_object::Status;
 use k1s_store::{Change, Error, Range, Revision, Watch, WatchItem, WatchRequest};
 
-use super::{PAGE, Selection, revision, split_key};
+use super::{PAGE, Selection, revision};
 use crate::{
     body::Body,
     errors,
+    keys::{self, split_key},
     request::Query,
     respond,
     stored::Stored,
-    tenant::{self, Tenant},
+    tenant::Tenant,
 };
 
 /// Opens a watch.
 pub(super) async fn open(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Status> {
-    let prefix = tenant::prefix(&tenant.name);
+    let prefix = keys::prefix(&tenant.name);
     let selection = Selection::parse(query);
     let store = |error| errors::store(&error);
     let (after, initial) = match revision(query)? {

@@ -16,7 +16,6 @@
 
 mod follow;
 mod select;
-mod unfinished;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -24,10 +23,16 @@ use http::Response;
 use k1s_object::Status;
 use k1s_store::{Range, Revision};
 
-pub(crate) use self::select::{Key, is_controllers_lease, is_finished_by_controllers, split_key, waits};
-use self::{select::Selection, unfinished::Tally};
+use self::select::Selection;
 use crate::{
-    auth::Target, body::Body, errors, request::Query, resource::Resource, respond, stored::Stored,
+    authz::Target,
+    body::Body,
+    errors,
+    keys::{self, Key, split_key},
+    request::{Query, Verb},
+    resource::Resource,
+    respond,
+    stored::Stored,
     tenant::Tenant,
 };
 
@@ -66,7 +71,7 @@ async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Sta
             Some((plural, group)) => resource.plural == plural && resource.storage_group() == group,
             None => true,
         };
-        let fits = (namespace.is_empty() || resource.namespaced) && resource.verbs.contains(&"list");
+        let fits = (namespace.is_empty() || resource.namespaced) && resource.verbs.contains(&Verb::List);
         if !wanted || !fits || !done.insert((resource.storage_group(), &*resource.plural)) {
             continue;
         }
@@ -103,7 +108,7 @@ async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Sta
 
 /// Appends `"metadata":{…}` with what is known of an object that cannot be read.
 fn write_known(out: &mut Vec<u8>, tenant: &Tenant, key: &[u8], revision: Revision) {
-    let prefix = crate::tenant::prefix(&tenant.name);
+    let prefix = keys::prefix(&tenant.name);
     let mut metadata = serde_json::json!({"resourceVersion": revision.to_string()});
     if let Some(Key { namespace, name, .. }) = split_key(key, &prefix) {
         metadata["name"] = name.into();
@@ -113,25 +118,6 @@ fn write_known(out: &mut Vec<u8>, tenant: &Tenant, key: &[u8], revision: Revisio
     }
     out.extend_from_slice(b"\"metadata\":");
     out.extend_from_slice(metadata.to_string().as_bytes());
-}
-
-/// Whether there is something in a tenant that is waiting to be done.
-pub(crate) async fn is_anything_left(tenant: &Arc<Tenant>) -> Result<bool, Status> {
-    let prefix = crate::tenant::prefix(&tenant.name);
-    let mut range = Range::prefix(prefix.clone()).limit(PAGE);
-    let mut tally = Tally::default();
-    loop {
-        let page = tenant.store().range(range.clone()).await.map_err(|error| errors::store(&error))?;
-        for entry in &page.entries {
-            let Some(key) = split_key(&entry.key, &prefix) else { continue };
-            if waits(&key, &entry.value) {
-                return Ok(true);
-            }
-            tally.count(&key);
-        }
-        let Some(last) = page.entries.last().filter(|_| page.more) else { return Ok(!tally.is_complete()) };
-        range = range.start([&*last.key, b"\0"].concat()).at(page.revision);
-    }
 }
 
 /// The revision that a watch begins behind.

@@ -10,8 +10,10 @@ use serde_json::{Map, Value, json};
 use super::{bytes, encode_meta, go_type, partial};
 use crate::{
     body::Body,
+    capacity::Charge,
     context::Cx,
-    flow::{self, Charge},
+    errors::Error,
+    flow,
     negotiate::{Form, Media, not_acceptable},
     resource::{Resource, Source},
     stored::{Stored, write_number},
@@ -39,12 +41,12 @@ fn streams(cx: &Cx, list: &List) -> bool {
 ///
 /// # Errors
 /// 429, or that the request has to be begun again apart.
-pub(crate) async fn afford(cx: &Cx, list: &List) -> Result<Option<Charge>, Status> {
+pub(crate) async fn afford(cx: &Cx, list: &List) -> Result<Option<Charge>, Error> {
     if streams(cx, list) {
         return Ok(None);
     }
-    cx.weigh_list(list)?;
-    flow::room(cx, list).await.map(Some)
+    cx.weigh_list(&list.items)?;
+    Ok(Some(flow::room(cx, &list.items).await?))
 }
 
 /// A list of objects, which was paid for.

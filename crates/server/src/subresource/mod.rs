@@ -6,40 +6,16 @@ mod scale;
 mod token;
 
 use http::Response;
-use k1s_kinds::rules::{cluster::csr, core::namespace, workloads::pod as pod_rules};
-use k1s_object::{Status, field::At};
-use serde_json::Value;
+use k1s_object::Status;
 
-use crate::{body::Body, context::Cx, write::Part};
-
-/// Before an update of a part with rules of its own.
-pub(crate) fn prepare(part: Part, new: &mut Value, old: &Value) {
-    match part {
-        Part::Finalize => namespace::prepare_finalize(new, old),
-        Part::Approval => csr::prepare_approval(new, old),
-        Part::EphemeralContainers => pod_rules::prepare_ephemeral_containers(new, old),
-        Part::Resize => pod_rules::prepare_resize(new, old),
-        Part::Main | Part::Status | Part::Internal => {}
-    }
-}
-
-/// Is an update of such a part right?
-pub(crate) fn validate(part: Part, new: At<'_, '_>, old: At<'_, '_>) {
-    match part {
-        Part::Finalize => namespace::validate_finalize(new, old),
-        Part::Approval => csr::validate_approval(new, old),
-        Part::EphemeralContainers => pod_rules::validate_ephemeral_containers(new, old),
-        Part::Resize => pod_rules::validate_resize(new, old),
-        Part::Main | Part::Status | Part::Internal => {}
-    }
-}
+use crate::{body::Body, context::Cx, errors::Error, request::Verb};
 
 /// Answers a request for a subresource, or for a kind that is only ever created.
-pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
-    let verb = crate::request::method_verb(&cx.method);
+pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Error> {
+    let verb = Verb::of_resource(&cx.method, false);
     let sub = cx.resource.subresources.iter().find(|sub| sub.name == cx.subresource);
     if sub.is_some_and(|sub| !sub.verbs.contains(&verb)) {
-        return Err(Status::method_not_allowed());
+        return Err(Status::method_not_allowed().into());
     }
     match (&*cx.resource.kind, &*cx.subresource) {
         (_, "scale") => scale::handle(cx).await,
@@ -50,6 +26,6 @@ pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
         ("ServiceAccount", "token") => token::create(cx).await,
         (_, "") => reviews::create(cx).await,
         ("Node" | "Service", "proxy") => pod::proxy(cx).await,
-        _ => Err(Status::method_not_allowed()),
+        _ => Err(Status::method_not_allowed().into()),
     }
 }

@@ -2,18 +2,29 @@
 
 use http::Response;
 use k1s_kinds::rules::{cluster::policy, workloads::pod as rules};
-use k1s_object::{FieldError, Status};
+use k1s_object::{
+    FieldError, Status,
+    gvk::{GroupVersionKind, GroupVersionResource},
+};
 use serde_json::{Value, json};
 
 use crate::{
     body::Body,
     context::Cx,
-    delete, input, read,
-    resource::Resource,
-    respond,
+    delete,
+    errors::Error,
+    input,
+    objectmeta::meta_text,
+    parts::Part,
+    read, respond,
     select::Selection,
-    write::{self, Part, Update, meta_text},
+    write::{self, Update},
 };
+
+const PODS: GroupVersionResource<&str> = GroupVersionResource::new("", "v1", "pods");
+const BUDGETS: GroupVersionResource<&str> = GroupVersionResource::new("policy", "v1", "poddisruptionbudgets");
+const BINDING: GroupVersionKind<&str> = GroupVersionKind::new("", "v1", "Binding");
+const EVICTION: GroupVersionKind<&str> = GroupVersionKind::new("policy", "v1", "Eviction");
 
 fn success(cx: &Cx) -> Response<Body> {
     let value =
@@ -21,34 +32,25 @@ fn success(cx: &Cx) -> Response<Body> {
     respond::other(cx, 201, &value).unwrap_or_else(|status| respond::status(&status, cx.accepted.media))
 }
 
-fn pods(cx: &Cx) -> Result<std::sync::Arc<Resource>, Status> {
-    cx.tenant
-        .shared
-        .catalog
-        .find("", "v1", "pods")
-        .ok_or_else(|| Status::internal("pods are not in the table of kinds"))
-}
-
 /// Puts a pod on a node.
-pub(super) async fn bind(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(super) async fn bind(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
-    let ty = k1s_kinds::body("", "v1", "Binding")
-        .ok_or_else(|| Status::internal("Binding is not in the table of types"))?;
-    let mut binding = input::other(cx, ty, ("v1", "v1", "Binding"), options.field_validation)?;
+    let mut binding = input::other(cx, BINDING, options.field_validation)?;
     write::check_namespace(cx, &mut binding)?;
     let name = if cx.name.is_empty() { meta_text(&binding, "name") } else { &cx.name };
     if !cx.name.is_empty() && meta_text(&binding, "name") != cx.name {
         return Err(Status::bad_request(format!(
             "name in URL does not match name in Binding object: {name}"
-        )));
+        ))
+        .into());
     }
     let errors = rules::validate_binding(&binding);
     if !errors.is_empty() {
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let message = if texts.len() == 1 { texts.join("") } else { format!("[{}]", texts.join(", ")) };
-        return Err(Status::new(500, "", message));
+        return Err(Status::new(500, "", message).into());
     }
-    let pod = Cx::internal(&cx.tenant, &pods(cx)?, &cx.namespace, name);
+    let pod = Cx::internal(&cx.tenant, &cx.tenant.shared.catalog.require(PODS)?, &cx.namespace, name);
     let now = crate::time::stamp(cx.tenant.env());
     let change = |old: &Value| {
         let mut pod = old.clone();
@@ -61,28 +63,21 @@ pub(super) async fn bind(cx: &Cx) -> Result<Response<Body>, Status> {
 
 async fn update(
     cx: &Cx,
-    change: &(dyn Fn(&Value) -> Result<Value, Status> + Sync),
+    change: &(dyn Fn(&Value) -> Result<Value, Error> + Sync),
     dry_run: bool,
-) -> Result<write::Written, Status> {
+) -> Result<write::Written, Error> {
     let update = Update { part: Part::Internal, dry_run, change, uid_is_precondition: false, create: false };
-    write::update(cx, &update).await.map(|(written, _)| written)
+    write::update(cx, &update).await.map(|updated| updated.written)
 }
 
 /// Deletes a pod, if the budgets allow it.
-pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
-    let ty = k1s_kinds::body("policy", "v1", "Eviction")
-        .ok_or_else(|| Status::internal("Eviction is not in the table of types"))?;
-    let eviction = input::other(cx, ty, ("policy/v1", "v1", "Eviction"), options.field_validation)?;
+    let eviction = input::other(cx, EVICTION, options.field_validation)?;
     policy::validate_eviction(&eviction, &cx.name)?;
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
     let pod = cx.read(&stored)?;
-    let budget_kind = cx
-        .tenant
-        .shared
-        .catalog
-        .find("policy", "v1", "poddisruptionbudgets")
-        .ok_or_else(|| Status::internal("budgets are not in the table of kinds"))?;
+    let budget_kind = cx.tenant.shared.catalog.require(BUDGETS)?;
     let budgets_cx = Cx::internal(&cx.tenant, &budget_kind, &cx.namespace, "");
     let list = read::collect(&budgets_cx, &Selection::default()).await?;
     let budgets: Vec<Value> = list.items.iter().filter_map(|stored| budget_kind.read(stored).ok()).collect();
@@ -103,7 +98,7 @@ pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Status> {
 }
 
 /// The container that is asked for; a pod with one need not say which.
-fn container(cx: &Cx, pod: &Value) -> Result<String, Status> {
+fn container(cx: &Cx, pod: &Value) -> Result<String, Error> {
     let names: Vec<&str> = ["containers", "initContainers", "ephemeralContainers"]
         .iter()
         .flat_map(|list| pod["spec"][*list].as_array().into_iter().flatten())
@@ -121,15 +116,16 @@ fn container(cx: &Cx, pod: &Value) -> Result<String, Status> {
             "a container name must be specified for pod {}, choose one of: [{}]",
             cx.name,
             main.join(" ")
-        ))),
+        ))
+        .into()),
         name if names.contains(&name) => Ok(name.to_owned()),
-        name => Err(Status::bad_request(format!("container {name} is not valid for pod {}", cx.name))),
+        name => Err(Status::bad_request(format!("container {name} is not valid for pod {}", cx.name)).into()),
     }
 }
 
-async fn find(cx: &Cx) -> Result<Value, Status> {
+async fn find(cx: &Cx) -> Result<Value, Error> {
     let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
-    cx.read(&stored)
+    Ok(cx.read(&stored)?)
 }
 
 /// The node of a pod, which is never there.
@@ -138,7 +134,7 @@ fn node(pod: &Value) -> Option<&str> {
 }
 
 /// The logs of a pod: nothing has run, so there are none.
-pub(super) async fn log(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(super) async fn log(cx: &Cx) -> Result<Response<Body>, Error> {
     let mut errors = Vec::new();
     if let Some(lines) = cx.query.number("tailLines")?.filter(|lines| *lines < 0) {
         errors.push(FieldError::invalid("tailLines", lines, "must be greater than or equal to 0"));
@@ -150,30 +146,30 @@ pub(super) async fn log(cx: &Cx) -> Result<Response<Body>, Status> {
         errors.push(FieldError::invalid("sinceSeconds", seconds, "must be greater than 0"));
     }
     if !errors.is_empty() {
-        return Err(Status::invalid("", "PodLogOptions", &cx.name, &errors));
+        return Err(Status::invalid("", "PodLogOptions", &cx.name, &errors).into());
     }
     let pod = find(cx).await?;
     container(cx, &pod)?;
     match node(&pod) {
         None => Ok(respond::bytes(204, "text/plain", Body::empty())),
-        Some(node) => Err(Status::not_found("", "pods", node)),
+        Some(node) => Err(Status::not_found("", "pods", node).into()),
     }
 }
 
 /// Exec, attach, port-forward and proxy: there is nobody to connect to.
-pub(super) async fn connect(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(super) async fn connect(cx: &Cx) -> Result<Response<Body>, Error> {
     let pod = find(cx).await?;
     if matches!(&*cx.subresource, "exec" | "attach") {
         container(cx, &pod)?;
     }
     match node(&pod) {
-        None => Err(Status::bad_request(format!("pod {} does not have a host assigned", cx.name))),
-        Some(node) => Err(Status::not_found("", "pods", node)),
+        None => Err(Status::bad_request(format!("pod {} does not have a host assigned", cx.name)).into()),
+        Some(node) => Err(Status::not_found("", "pods", node).into()),
     }
 }
 
 /// The proxy of a node or a service: `name`, `name:port` or `scheme:name:port`, and nobody behind it.
-pub(super) async fn proxy(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(super) async fn proxy(cx: &Cx) -> Result<Response<Body>, Error> {
     let words: Vec<&str> = cx.name.split(':').collect();
     let name = match words.as_slice() {
         [name] | [name, _] | [_, name, _] => *name,
@@ -181,7 +177,8 @@ pub(super) async fn proxy(cx: &Cx) -> Result<Response<Body>, Status> {
             return Err(Status::bad_request(format!(
                 "invalid {} request {:?}",
                 cx.resource.singular, cx.name
-            )));
+            ))
+            .into());
         }
     };
     let key = cx.tenant.key(&cx.resource, &cx.namespace, name);
@@ -192,5 +189,5 @@ pub(super) async fn proxy(cx: &Cx) -> Result<Response<Body>, Status> {
         "Service" => format!("no endpoints available for service {}", k1s_object::field::quote(name)),
         _ => format!("error trying to reach service: dial tcp: lookup {name}: no such host"),
     };
-    Err(Status::new(503, "ServiceUnavailable", why))
+    Err(Status::new(503, "ServiceUnavailable", why).into())
 }

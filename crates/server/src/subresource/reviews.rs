@@ -10,15 +10,20 @@ use k1s_object::{
 use serde_json::{Map, Value, json};
 
 use crate::{
-    auth::{self, Attributes, Refusal, Target, User},
+    auth::{self, Refusal},
+    authz::{Attributes, Target},
     body::Body,
     context::Cx,
-    input, respond,
-    write::{self, metadata_mut},
+    errors::Error,
+    identity::User,
+    input,
+    objectmeta::metadata_mut,
+    request::Verb,
+    respond, write,
 };
 
 /// Answers a review.
-pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
     let mut review = input::object(cx, options.field_validation)?;
     let metadata = metadata_mut(&mut review);
@@ -60,7 +65,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
             validate(&review, rules::validate_local_subject_access_review)?;
             access(cx, &subject(&review["spec"]), &review["spec"]).await
         }
-        _ => return Err(Status::method_not_allowed()),
+        _ => return Err(Status::method_not_allowed().into()),
     };
     let mut answer = Map::new();
     answer.insert("kind".into(), cx.resource.kind.as_str().into());
@@ -69,15 +74,15 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
         answer.extend(review.into_iter().filter(|(key, _)| !matches!(key.as_str(), "kind" | "apiVersion")));
     }
     answer.insert("status".into(), status);
-    respond::object(cx, 201, &Value::Object(answer))
+    Ok(respond::object(cx, 201, &Value::Object(answer))?)
 }
 
-fn validate(review: &Value, rule: fn(k1s_object::field::At<'_, '_>)) -> Result<(), Status> {
+fn validate(review: &Value, rule: fn(k1s_object::field::At<'_, '_>)) -> Result<(), Error> {
     let check = Check::new();
     rule(check.root(review));
     match check.take() {
         errors if errors.is_empty() => Ok(()),
-        errors => Err(rules::invalid_access_review(&errors)),
+        errors => Err(rules::invalid_access_review(&errors).into()),
     }
 }
 
@@ -90,7 +95,7 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// Whether a token is good, and whose it is.
-async fn token(cx: &Cx, spec: &Value) -> Result<Value, Status> {
+async fn token(cx: &Cx, spec: &Value) -> Result<Value, Error> {
     let wanted = texts(&spec["audiences"]);
     let header = format!("Bearer {}", text(spec, "token"));
     let Some(token) = auth::bearer_token(&header) else { return Ok(json!({"user": {}})) };
@@ -105,7 +110,7 @@ async fn token(cx: &Cx, spec: &Value) -> Result<Value, Status> {
         Err(Refusal::Wrong(why)) => {
             Ok(json!({"user": {}, "error": format!("[invalid bearer token, {why}]")}))
         }
-        Err(Refusal::Failed(status)) => Err(status),
+        Err(Refusal::Failed(status)) => Err(status.into()),
     }
 }
 
@@ -131,7 +136,7 @@ async fn access(cx: &Cx, user: &User, spec: &Value) -> Value {
             ["group", "resource", "subresource", "namespace", "name"].map(|field| text(resource, field));
         (resource, Target::Resource { group, resource: name, subresource, namespace, name: object })
     };
-    let wanted = Attributes { verb: text(asked, "verb"), target };
+    let wanted = Attributes { verb: Verb::named(text(asked, "verb")), target };
     let decision = cx.tenant.shared.authorizer.authorize(Some(&cx.tenant), user, &wanted).await;
     let mut status = json!({"allowed": decision.allowed});
     for (field, text) in [("reason", decision.reason), ("evaluationError", selector_errors(resource))] {

@@ -2,22 +2,25 @@
 
 use http::{Method, Response};
 use k1s_kinds::rules::workloads::scale;
-use k1s_object::{FieldError, Status, field::quote};
+use k1s_object::{FieldError, Status, field::quote, gvk::GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::{
     body::Body,
     context::{Cx, FieldValidation},
+    errors::Error,
     input,
+    objectmeta::{meta_text, metadata_mut},
+    parts::Part,
     resource::Source,
     respond, verbs,
-    write::{self, Part, Update, meta_text, metadata_mut},
+    write::{self, Update},
 };
 
 /// What a custom resource without replicas shows to a patch: if it is still there afterwards, none were set.
 const NO_REPLICAS: i64 = i32::MIN as i64;
 
-pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Error> {
     match cx.method {
         Method::GET => {
             let stored = cx.tenant.get(&cx.key()).await?.ok_or_else(|| cx.not_found())?;
@@ -26,9 +29,10 @@ pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
                 return Err(Status::internal(format!(
                     "the spec replicas field {} does not exist",
                     quote(path)
-                )));
+                ))
+                .into());
             }
-            respond::other(cx, 200, &scale)
+            Ok(respond::other(cx, 200, &scale)?)
         }
         Method::PUT => {
             let options = cx.write_options("UpdateOptions")?;
@@ -39,7 +43,7 @@ pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
         _ => {
             let options = verbs::patch_options(cx)?;
             let (patch, complaints) = verbs::read_patch(cx, options).await?;
-            let ty = scale_type()?;
+            let ty = input::body_type(SCALE)?;
             let change = |old: &Value| {
                 let scale = scale_of(cx, old, NO_REPLICAS)?;
                 let scale =
@@ -54,22 +58,16 @@ pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Status> {
 
 async fn store(
     cx: &Cx,
-    change: &(dyn Fn(&Value) -> Result<Value, Status> + Sync),
+    change: &(dyn Fn(&Value) -> Result<Value, Error> + Sync),
     dry_run: bool,
-) -> Result<Response<Body>, Status> {
+) -> Result<Response<Body>, Error> {
     // A Scale may leave out the resourceVersion, whatever its parent's kind says.
     let update = Update { part: Part::Main, dry_run, change, uid_is_precondition: false, create: false };
-    let (written, _) = write::update(cx, &update).await?;
-    respond::other(cx, 200, &scale_of(cx, &written.value(cx)?, 0)?)
+    let updated = write::update(cx, &update).await?;
+    Ok(respond::other(cx, 200, &scale_of(cx, &updated.written.value(cx)?, 0)?)?)
 }
 
-/// apiVersion, version and kind of a Scale.
-const SCALE: (&str, &str, &str) = ("autoscaling/v1", "v1", "Scale");
-
-fn scale_type() -> Result<&'static k1s_kinds::table::Type, Status> {
-    k1s_kinds::body("autoscaling", "v1", "Scale")
-        .ok_or_else(|| Status::internal("Scale is not in the table of types"))
-}
+const SCALE: GroupVersionKind<&str> = GroupVersionKind::new("autoscaling", "v1", "Scale");
 
 fn replicas_path(cx: &Cx) -> Option<&str> {
     match &cx.resource.source {
@@ -78,31 +76,32 @@ fn replicas_path(cx: &Cx) -> Option<&str> {
     }
 }
 
-fn read(cx: &Cx, validation: FieldValidation) -> Result<Value, Status> {
-    let scale = input::other(cx, scale_type()?, SCALE, validation)?;
+fn read(cx: &Cx, validation: FieldValidation) -> Result<Value, Error> {
+    let scale = input::other(cx, SCALE, validation)?;
     check_name(cx, &scale)?;
     Ok(scale)
 }
 
-fn check_name(cx: &Cx, scale: &Value) -> Result<(), Status> {
+fn check_name(cx: &Cx, scale: &Value) -> Result<(), Error> {
     let name = meta_text(scale, "name");
     if !name.is_empty() && name != cx.name {
         return Err(Status::bad_request(format!(
             "the name of the object ({name}) does not match the name on the URL ({})",
             cx.name
-        )));
+        ))
+        .into());
     }
     Ok(())
 }
 
 /// The object with the replicas that a Scale asks for.
-fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Status> {
+fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Error> {
     let errors = scale::validate_scale(scale);
     let mut new = old.clone();
     match &cx.resource.source {
         Source::BuiltIn(_) => {
             if !errors.is_empty() {
-                return Err(Status::invalid("autoscaling", "Scale", &cx.name, &errors));
+                return Err(Status::invalid("autoscaling", "Scale", &cx.name, &errors).into());
             }
             scale::set_scale(&mut new, scale);
         }
@@ -111,7 +110,9 @@ fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Status> {
             let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
             if replicas == NO_REPLICAS {
                 let path = quote(&paths.spec_replicas);
-                return Err(Status::bad_request(format!("the spec replicas field {path} cannot be empty")));
+                return Err(
+                    Status::bad_request(format!("the spec replicas field {path} cannot be empty")).into()
+                );
             }
             if replicas < 0 {
                 let error = FieldError::invalid(
@@ -119,7 +120,7 @@ fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Status> {
                     replicas,
                     "should be a non-negative integer",
                 );
-                return Err(cx.invalid(&cx.name, &[error]));
+                return Err(cx.invalid(&cx.name, &[error]).into());
             }
             set_path(&mut new, &paths.spec_replicas, replicas.into());
         }
@@ -133,16 +134,16 @@ fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Status> {
             "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
             meta_text(old, "uid")
         );
-        return Err(Status::conflict(&cx.resource.group, &cx.resource.plural, &cx.name, why));
+        return Err(Status::conflict(&cx.resource.group, &cx.resource.plural, &cx.name, why).into());
     }
     Ok(new)
 }
 
 /// The Scale of an object; `missing` stands for replicas that a custom resource does not have.
-fn scale_of(cx: &Cx, object: &Value, missing: i64) -> Result<Value, Status> {
+fn scale_of(cx: &Cx, object: &Value, missing: i64) -> Result<Value, Error> {
     match &cx.resource.source {
         Source::BuiltIn(_) => scale::scale_of(&cx.resource.kind, object)
-            .ok_or_else(|| Status::internal("this kind has no scale")),
+            .ok_or_else(|| Status::internal("this kind has no scale").into()),
         Source::Custom(custom) => {
             let Some(paths) = custom.scale() else { return Err(cx.not_found()) };
             let replicas = at_path(object, &paths.spec_replicas).and_then(Value::as_i64).unwrap_or(missing);

@@ -3,15 +3,21 @@
 use http::Response;
 use jiff::SignedDuration;
 use k1s_kinds::rules::cluster::reviews;
-use k1s_object::Status;
+use k1s_object::{
+    Status,
+    gvk::{GroupVersion, GroupVersionKind},
+};
 use serde_json::{Value, json};
 
 use crate::{
-    auth::{self, Bound, Grant, Ref},
+    auth::{self, Bound, Grant},
     body::Body,
     context::Cx,
-    input, respond,
-    write::{self, meta_text},
+    errors::Error,
+    identity::ObjectRef,
+    input,
+    objectmeta::{meta_text, metadata_mut},
+    respond, write,
 };
 
 const GROUP: &str = "authentication.k8s.io";
@@ -22,12 +28,10 @@ const WARN_ONLY_SECONDS: i64 = 60 * 60 + 7;
 const EXTENDED_SECONDS: i64 = 365 * 24 * 60 * 60;
 
 /// Answers a `TokenRequest`.
-pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
+pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
-    let ty = k1s_kinds::body(GROUP, "v1", "TokenRequest")
-        .ok_or_else(|| Status::internal("TokenRequest is not in the table of types"))?;
-    let expected = ("authentication.k8s.io/v1", "v1", "TokenRequest");
-    let mut request = input::other(cx, ty, expected, options.field_validation)?;
+    let expected = GroupVersionKind::new(GROUP, "v1", "TokenRequest");
+    let mut request = input::other(cx, expected, options.field_validation)?;
     (k1s_kinds::rules::rules(GROUP, "v1", "TokenRequest").defaults)(&mut request);
     write::check_namespace(cx, &mut request)?;
     reviews::validate_token_request_names(&request, &cx.namespace, &cx.name)?;
@@ -38,7 +42,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
         let why = format!(
             "the UID in the token request ({sent}) does not match the UID of the service account ({uid})"
         );
-        return Err(Status::conflict(GROUP, "TokenRequest", &cx.name, why));
+        return Err(Status::conflict(GROUP, "TokenRequest", &cx.name, why).into());
     }
     reviews::check_token_request(&request)?;
     let own = auth::audiences(&cx.tenant.shared);
@@ -54,7 +58,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
     let now = crate::time::now(cx.tenant.env());
     let grant = Grant {
         namespace: &cx.namespace,
-        account: Ref::to(&account),
+        account: ObjectRef::to(&account),
         audiences: audiences.clone(),
         bound,
         seconds: if extended { EXTENDED_SECONDS } else { seconds },
@@ -62,7 +66,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
     };
     let token = auth::issue(&cx.tenant, grant).await?;
     let expires = now.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(now);
-    let meta = write::metadata_mut(&mut request);
+    let meta = metadata_mut(&mut request);
     meta.insert("name".into(), cx.name.as_str().into());
     meta.insert("uid".into(), uid.into());
     meta.insert("creationTimestamp".into(), crate::time::format(now).into());
@@ -72,7 +76,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Status> {
         "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference},
         "status": {"token": token, "expirationTimestamp": crate::time::format(expires)},
     });
-    respond::other(cx, 201, &answer)
+    Ok(respond::other(cx, 201, &answer)?)
 }
 
 fn texts(list: &Value) -> Vec<String> {
@@ -80,15 +84,11 @@ fn texts(list: &Value) -> Vec<String> {
 }
 
 /// What a token shall be bound to; it must be there.
-async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Status> {
+async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Error> {
     let text = |name: &str| reference.get(name).and_then(Value::as_str).unwrap_or_default();
     let (kind, api_version, name) = (text("kind"), text("apiVersion"), text("name"));
-    // What is no group and version counts as none.
-    let (group, version) = match api_version.split_once('/') {
-        Some((_, version)) if version.contains('/') => ("", ""),
-        Some(parts) => parts,
-        None => ("", api_version),
-    };
+    // As in Kubernetes, a malformed apiVersion counts as an empty one.
+    let GroupVersion { group, version } = GroupVersion::parse(api_version).unwrap_or_default();
     let tenant = &cx.tenant;
     let get = async |plural: &str, namespace: &str| {
         let found = auth::find(tenant, plural, namespace, name).await?;
@@ -101,26 +101,26 @@ async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Status> {
                 return Err(Status::bad_request(format!(
                     "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.",
                     cx.name
-                )));
+                )).into());
             }
             let on = match pod["spec"]["nodeName"].as_str().unwrap_or_default() {
                 "" => None,
                 node => {
                     let found = auth::find(tenant, "nodes", "", node).await?;
-                    Some(found.map_or_else(|| Ref::named(node), |node| Ref::to(&node)))
+                    Some(found.map_or_else(|| ObjectRef::named(node), |node| ObjectRef::to(&node)))
                 }
             };
-            let bound = Bound::Pod(Ref::to(&pod), on);
+            let bound = Bound::Pod(ObjectRef::to(&pod), on);
             (pod, bound)
         }
         ("", "Node") => {
             let node = get("nodes", "").await?;
-            let bound = Bound::Node(Ref::to(&node));
+            let bound = Bound::Node(ObjectRef::to(&node));
             (node, bound)
         }
         ("", "Secret") => {
             let secret = get("secrets", &cx.namespace).await?;
-            let bound = Bound::Secret(Ref::to(&secret));
+            let bound = Bound::Secret(ObjectRef::to(&secret));
             (secret, bound)
         }
         _ => {
@@ -131,7 +131,7 @@ async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Status> {
                 false => "",
             };
             let what = format!("cannot bind token to object of type {group}/{version}, Kind={kind}{note}");
-            return Err(Status::bad_request(what));
+            return Err(Status::bad_request(what).into());
         }
     };
     let (sent, uid) = (text("uid"), meta_text(&object, "uid"));
@@ -139,7 +139,7 @@ async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Status> {
         let why = format!(
             "the UID in the bound object reference ({sent}) does not match the UID in record. The object might have been deleted and then recreated"
         );
-        return Err(Status::conflict(group, kind, name, why));
+        return Err(Status::conflict(group, kind, name, why).into());
     }
     Ok(bound)
 }

@@ -17,7 +17,7 @@ use crate::{
 
 /// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum WatchEventType {
     Added,
     Modified,
     Deleted,
@@ -25,14 +25,14 @@ pub(super) enum Kind {
     Error,
 }
 
-impl Kind {
+impl WatchEventType {
     fn name(self) -> &'static str {
         match self {
-            Kind::Added => "ADDED",
-            Kind::Modified => "MODIFIED",
-            Kind::Deleted => "DELETED",
-            Kind::Bookmark => "BOOKMARK",
-            Kind::Error => "ERROR",
+            WatchEventType::Added => "ADDED",
+            WatchEventType::Modified => "MODIFIED",
+            WatchEventType::Deleted => "DELETED",
+            WatchEventType::Bookmark => "BOOKMARK",
+            WatchEventType::Error => "ERROR",
         }
     }
 }
@@ -59,16 +59,27 @@ impl Encoder {
     pub(super) fn take_failure(&mut self) -> Option<Bytes> {
         let status = self.failure.take()?;
         let mut out = Vec::new();
-        self.frame(&mut out, Kind::Error, &status.to_json(), "io.k8s.apimachinery.pkg.apis.meta.v1.Status");
+        self.frame(
+            &mut out,
+            WatchEventType::Error,
+            &status.to_json(),
+            "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
+        );
         Some(out.into())
     }
 
     /// The event as all who see whole objects get it; made once and kept with the event.
-    pub(super) fn shared_line(&self, cx: &Cx, event: &Event, kind: Kind, stored: &Stored) -> Option<Bytes> {
+    pub(super) fn shared_line(
+        &self,
+        cx: &Cx,
+        event: &Event,
+        kind: WatchEventType,
+        stored: &Stored,
+    ) -> Option<Bytes> {
         let natural = match (&event.old, &event.new) {
-            (None, Some(_)) => Kind::Added,
-            (Some(_), Some(_)) => Kind::Modified,
-            _ => Kind::Deleted,
+            (None, Some(_)) => WatchEventType::Added,
+            (Some(_), Some(_)) => WatchEventType::Modified,
+            _ => WatchEventType::Deleted,
         };
         if self.accepted != Accepted::JSON || kind != natural || !cx.resource.shows_as_stored(stored) {
             return None;
@@ -82,7 +93,7 @@ impl Encoder {
     }
 
     /// Appends one event.
-    pub(super) fn write(&mut self, cx: &Cx, out: &mut Vec<u8>, kind: Kind, stored: &Stored) {
+    pub(super) fn write(&mut self, cx: &Cx, out: &mut Vec<u8>, kind: WatchEventType, stored: &Stored) {
         if self.accepted == Accepted::JSON && cx.resource.shows_as_stored(stored) {
             write_line(out, cx, kind, stored);
             return;
@@ -96,7 +107,7 @@ impl Encoder {
         }
     }
 
-    fn write_value(&mut self, cx: &Cx, out: &mut Vec<u8>, kind: Kind, value: &Value) {
+    fn write_value(&mut self, cx: &Cx, out: &mut Vec<u8>, kind: WatchEventType, value: &Value) {
         match self.accepted.form {
             Form::Object => {
                 let name = match &cx.resource.source {
@@ -129,11 +140,11 @@ impl Encoder {
             json!({"kind": cx.resource.kind, "apiVersion": cx.resource.api_version, "metadata": metadata});
         cx.resource.finish(&mut value);
         let mut out = Vec::new();
-        self.write_value(cx, &mut out, Kind::Bookmark, &value);
+        self.write_value(cx, &mut out, WatchEventType::Bookmark, &value);
         out.into()
     }
 
-    fn frame(&self, out: &mut Vec<u8>, kind: Kind, object: &Value, type_name: &str) {
+    fn frame(&self, out: &mut Vec<u8>, kind: WatchEventType, object: &Value, type_name: &str) {
         if self.accepted.media == Media::Protobuf
             && let Some(ty) = k1s_kinds::type_by_name(type_name)
         {
@@ -155,7 +166,7 @@ impl Encoder {
     }
 }
 
-fn write_line(out: &mut Vec<u8>, cx: &Cx, kind: Kind, stored: &Stored) {
+fn write_line(out: &mut Vec<u8>, cx: &Cx, kind: WatchEventType, stored: &Stored) {
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(kind.name().as_bytes());
     out.extend_from_slice(b"\",\"object\":");

@@ -23,7 +23,7 @@ use crate::{
     resource::Source,
     select::Selection,
 };
-use encode::{Encoder, Kind};
+use encode::{Encoder, WatchEventType};
 
 /// How many events a watcher takes from the ring at once.
 const BATCH: usize = 64;
@@ -243,7 +243,7 @@ impl Watcher {
                 watch.request_progress();
                 self.history = Some(History { watch, until: newest });
             }
-            Err(error) => self.encoder.fail(gone(&error)),
+            Err(error) => self.encoder.fail(errors::store(&error)),
         }
         Ok(())
     }
@@ -344,7 +344,7 @@ impl Watcher {
             if self.selection.matches(entry) {
                 count += 1;
                 bytes += entry.stored.len();
-                self.encoder.write(&self.cx, &mut out, Kind::Added, &entry.stored);
+                self.encoder.write(&self.cx, &mut out, WatchEventType::Added, &entry.stored);
             }
         }
         (!out.is_empty()).then(|| out.into())
@@ -384,7 +384,7 @@ impl Watcher {
             }
             Some(Err(error)) => {
                 self.history = None;
-                self.encoder.fail(gone(&error));
+                self.encoder.fail(errors::store(&error));
                 None
             }
             None => {
@@ -411,9 +411,9 @@ impl Watcher {
                 })
             };
             let (kind, stored) = match (selected(&event.old), selected(&event.new), &event.old, &event.new) {
-                (false, true, _, Some(new)) => (Kind::Added, new.stored.clone()),
-                (true, true, _, Some(new)) => (Kind::Modified, new.stored.clone()),
-                (true, false, Some(old), _) => (Kind::Deleted, old.stored.at(event.revision)),
+                (false, true, _, Some(new)) => (WatchEventType::Added, new.stored.clone()),
+                (true, true, _, Some(new)) => (WatchEventType::Modified, new.stored.clone()),
+                (true, false, Some(old), _) => (WatchEventType::Deleted, old.stored.at(event.revision)),
                 _ => continue,
             };
             if let Some(flushed) = single.take() {
@@ -441,9 +441,4 @@ async fn replacement(replaced: &mut Option<tokio::sync::watch::Receiver<u64>>) -
             Revision::new(replaced.wait_for(|revision| *revision != 0).await.map_or(1, |at| *at))
         }
     }
-}
-
-/// What a watch says when its beginning is no longer in the store.
-fn gone(error: &k1s_store::Error) -> Status {
-    errors::store(error)
 }

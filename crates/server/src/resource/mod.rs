@@ -1,21 +1,33 @@
 //! A resource as it is served: one version of one kind, built-in or custom, with everything the handlers ask of it.
 
+mod custom;
+
 use std::sync::Arc;
 
+use k1s_env::Env;
 use k1s_kinds::{
     rules::{FieldLabelError, NameRule, Rules},
     table::Kind,
 };
-use k1s_object::{FieldError, Status, field::At, names};
+use k1s_object::{
+    FieldError, Status,
+    field::At,
+    gvk::{GroupKind, GroupVersion, GroupVersionKind, GroupVersionResource},
+    names,
+};
 use k1s_schema::crd;
 use serde_json::Value;
 
 use crate::{
     cache::Fields,
-    custom::CustomResource,
-    errors,
+    errors::{self, Error},
+    objectmeta::metadata_mut,
+    request::Verb,
     stored::{Stored, Unreadable},
+    time,
 };
+
+pub(crate) use custom::{CustomResource, Malformed, compile, no_kind};
 
 /// One version of one kind.
 #[derive(Debug)]
@@ -31,7 +43,7 @@ pub(crate) struct Resource {
     pub(crate) namespaced: bool,
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
-    pub(crate) verbs: Vec<&'static str>,
+    pub(crate) verbs: Vec<Verb<'static>>,
     pub(crate) subresources: Vec<Subresource>,
     /// What discovery shows as storageVersionHash.
     pub(crate) storage_hash: String,
@@ -45,7 +57,7 @@ pub(crate) struct Subresource {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kind: String,
-    pub(crate) verbs: Vec<&'static str>,
+    pub(crate) verbs: Vec<Verb<'static>>,
 }
 
 /// Where a resource comes from.
@@ -67,8 +79,8 @@ pub(crate) struct BuiltIn {
 /// A version whose objects are stored as another one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
-    /// The group, version and kind as stored.
-    pub(crate) stored: (&'static str, &'static str),
+    /// The version that is stored.
+    pub(crate) stored: GroupVersion<&'static str>,
     pub(crate) to_stored: fn(&Value) -> Value,
     pub(crate) from_stored: fn(&Value) -> Value,
 }
@@ -98,7 +110,7 @@ impl Resource {
         Resource {
             group: kind.group.into(),
             version: kind.version.into(),
-            api_version: api_version(kind.group, kind.version),
+            api_version: GroupVersion::new(kind.group, kind.version).to_string(),
             kind: kind.kind.into(),
             list_kind: format!("{}List", kind.kind),
             plural: kind.plural.into(),
@@ -106,7 +118,7 @@ impl Resource {
             namespaced: kind.namespaced,
             short_names: own(kind.short_names),
             categories: own(kind.categories),
-            verbs: kind.verbs.to_vec(),
+            verbs: verbs(kind.verbs),
             subresources: kind
                 .subresources
                 .iter()
@@ -115,7 +127,7 @@ impl Resource {
                     group: sub.group.into(),
                     version: sub.version.into(),
                     kind: sub.kind.into(),
-                    verbs: sub.verbs.to_vec(),
+                    verbs: verbs(sub.verbs),
                 })
                 .collect(),
             storage_hash: kind.storage_hash.into(),
@@ -128,6 +140,26 @@ impl Resource {
                 view: view(kind),
             }),
         }
+    }
+
+    /// Where it is served.
+    pub(crate) fn gvr(&self) -> GroupVersionResource<&str> {
+        GroupVersionResource::new(&self.group, &self.version, &self.plural)
+    }
+
+    /// The kind of its objects.
+    pub(crate) fn gvk(&self) -> GroupVersionKind<&str> {
+        GroupVersionKind::new(&self.group, &self.version, &self.kind)
+    }
+
+    /// The kind of its objects, whatever the version: to match on.
+    pub(crate) fn group_kind(&self) -> GroupKind<&str> {
+        GroupKind::new(&self.group, &self.kind)
+    }
+
+    /// Whether it can only be created, and is not stored: reviews.
+    pub(crate) fn is_create_only(&self) -> bool {
+        self.verbs == [Verb::Create]
     }
 
     pub(crate) fn is_custom(&self) -> bool {
@@ -145,7 +177,7 @@ impl Resource {
     /// The group under whose key the objects lie.
     pub(crate) fn storage_group(&self) -> &str {
         match &self.source {
-            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.0,
+            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.group,
             _ => &self.group,
         }
     }
@@ -153,7 +185,7 @@ impl Resource {
     /// The version that objects are stored in.
     pub(crate) fn storage_version(&self) -> &str {
         match &self.source {
-            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.1,
+            Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.version,
             Source::BuiltIn(_) => &self.version,
             Source::Custom(custom) => custom.storage_version(),
         }
@@ -228,7 +260,7 @@ impl Resource {
     pub(crate) fn encode(&self, object: &Value) -> Result<bytes::Bytes, Status> {
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
-                let (group, version) = view.stored;
+                let GroupVersion { group, version } = view.stored;
                 let mut stored = (view.to_stored)(object);
                 if let Some(kind) = k1s_kinds::find_kind(group, version, &self.kind) {
                     k1s_kinds::codec::finish(kind.ty, &mut stored);
@@ -251,6 +283,27 @@ impl Resource {
         }
     }
 
+    /// The bytes for the store of an object that the server itself creates, complete with its status.
+    pub(crate) fn encode_new(&self, env: &Env, mut object: Value) -> Result<bytes::Bytes, Status> {
+        let status = object.get("status").cloned();
+        if let Some(rules) = self.rules() {
+            (rules.defaults)(&mut object);
+        }
+        let metadata = metadata_mut(&mut object);
+        metadata.insert("uid".into(), env.uuid().to_string().into());
+        metadata.insert("creationTimestamp".into(), time::stamp(env).into());
+        if self.has_generation() {
+            metadata.insert("generation".into(), 1.into());
+        }
+        self.prepare_create(&mut object);
+        if let Some(status) = status {
+            object["status"] = status;
+        }
+        self.finish(&mut object);
+        self.set_type(&mut object);
+        self.encode(&object)
+    }
+
     /// Sets kind and apiVersion, in front of everything else.
     pub(crate) fn set_type(&self, object: &mut Value) {
         if let Value::Object(map) = object {
@@ -261,9 +314,9 @@ impl Resource {
         }
     }
 
-    /// What an object of this kind must not be without: for errors that name it.
-    pub(crate) fn not_found(&self, name: &str) -> Status {
-        Status::not_found(&self.group, &self.plural, name)
+    /// 404 for an object of this name.
+    pub(crate) fn not_found(&self, name: &str) -> Error {
+        Error::not_found(&self.group, &self.plural, name)
     }
 
     /// 500 for an object in the store that cannot be read.
@@ -350,7 +403,7 @@ impl Resource {
     pub(crate) fn has_table(&self, subresource: &str) -> bool {
         match (&self.source, subresource) {
             (Source::Custom(_), _) => true,
-            (_, "") => self.verbs != ["create"],
+            (_, "") => !self.is_create_only(),
             (_, "scale") => true,
             (_, "status") => {
                 !matches!(&*self.group, "apiextensions.k8s.io" | "apiregistration.k8s.io" | "resource.k8s.io")
@@ -447,9 +500,8 @@ impl Resource {
     }
 }
 
-/// `apps/v1`, or `v1` for the core group.
-pub(crate) fn api_version(group: &str, version: &str) -> String {
-    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+fn verbs(names: &'static [&'static str]) -> Vec<Verb<'static>> {
+    names.iter().map(|name| Verb::named(name)).collect()
 }
 
 /// A generated name may end in a dash, which the suffix follows.
@@ -464,12 +516,16 @@ fn mask_trailing_dash(name: &str) -> std::borrow::Cow<'_, str> {
 fn view(kind: &Kind) -> Option<View> {
     use k1s_kinds::rules::{cluster::hpa, core::event};
     match (kind.group, kind.version, kind.kind) {
-        ("events.k8s.io", "v1", "Event") => {
-            Some(View { stored: ("", "v1"), to_stored: event::to_core, from_stored: event::to_events })
-        }
-        ("autoscaling", "v1", "HorizontalPodAutoscaler") => {
-            Some(View { stored: ("autoscaling", "v2"), to_stored: hpa::v1_to_v2, from_stored: hpa::v2_to_v1 })
-        }
+        ("events.k8s.io", "v1", "Event") => Some(View {
+            stored: GroupVersion::new("", "v1"),
+            to_stored: event::to_core,
+            from_stored: event::to_events,
+        }),
+        ("autoscaling", "v1", "HorizontalPodAutoscaler") => Some(View {
+            stored: GroupVersion::new("autoscaling", "v2"),
+            to_stored: hpa::v1_to_v2,
+            from_stored: hpa::v2_to_v1,
+        }),
         _ => None,
     }
 }

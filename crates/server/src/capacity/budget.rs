@@ -12,9 +12,10 @@ use k1s_env::Env;
 use k1s_object::Status;
 use tokio::sync::Notify;
 
-use super::{Share, busy};
+use super::Share;
+use crate::errors;
 
-pub(super) struct Budget {
+pub(crate) struct Budget {
     used: AtomicUsize,
     /// For everybody, and what comes on top of it for the reserved share.
     total: usize,
@@ -63,7 +64,7 @@ impl Budget {
                 freed.await;
             }
         };
-        env.timeout(patience, take).await.map_err(|_| busy())
+        env.timeout(patience, take).await.map_err(|_| errors::busy())
     }
 
     fn give_back(&self, bytes: usize) {
@@ -100,7 +101,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    pub(super) fn new(budget: &Arc<Budget>, share: Share) -> Charge {
+    pub(crate) fn new(budget: &Arc<Budget>, share: Share) -> Charge {
         Charge { budget: budget.clone(), share, bytes: 0 }
     }
 
@@ -108,14 +109,14 @@ impl Charge {
     ///
     /// # Errors
     /// 429, if there is not as much for as long as the patience lasts.
-    pub(super) async fn grow(&mut self, env: &Env, bytes: usize, patience: Duration) -> Result<(), Status> {
+    pub(crate) async fn grow(&mut self, env: &Env, bytes: usize, patience: Duration) -> Result<(), Status> {
         self.budget.take(env, bytes, self.share, patience).await?;
         self.bytes += bytes;
         Ok(())
     }
 
     /// Takes so much, or everything there is: for what may be larger than all of it, and then is alone.
-    pub(super) async fn grow_alone(
+    pub(crate) async fn grow_alone(
         &mut self,
         env: &Env,
         bytes: usize,

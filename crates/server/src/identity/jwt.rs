@@ -81,7 +81,7 @@ impl<C> fmt::Debug for Signer<C> {
 
 /// What a token turns out to be.
 #[derive(Debug)]
-pub(super) enum Verdict<C> {
+pub(crate) enum Verdict<C> {
     Good(Arc<C>),
     /// Another issuer's, or no such token at all.
     Foreign,
@@ -95,7 +95,7 @@ impl<C: Serialize + DeserializeOwned> Signer<C> {
     }
 
     /// A token of these claims.
-    pub(super) async fn sign(&self, store: &dyn Store, claims: &C) -> Result<String, Status> {
+    pub(crate) async fn sign(&self, store: &dyn Store, claims: &C) -> Result<String, Status> {
         let failed = |what: &str| Status::internal(format!("failed to generate token: {what}"));
         let key = self.key(store).await?;
         let header = Header { alg: "ES256".into(), kid: key.id.clone() };
@@ -114,7 +114,7 @@ impl<C: Serialize + DeserializeOwned> Signer<C> {
     }
 
     /// Whether this issuer signed the token; whether it is valid now is another question.
-    pub(super) async fn verify(
+    pub(crate) async fn verify(
         &self,
         store: &dyn Store,
         token: &str,

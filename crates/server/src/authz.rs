@@ -1,18 +1,17 @@
-//! Whether a user may do something.
+//! Authorization: whether a user may do something.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
 use futures_util::future::BoxFuture;
-use k1s_object::Status;
+use k1s_object::{Status, gvk::GroupResource};
 use serde_json::{Value, json};
 
-use super::User;
-use crate::tenant::Tenant;
+use crate::{identity::User, request::Verb};
 
 /// What somebody wants to do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attributes<'a> {
-    pub(crate) verb: &'a str,
+    pub(crate) verb: Verb<'a>,
     pub(crate) target: Target<'a>,
 }
 
@@ -42,12 +41,13 @@ pub(crate) struct Rules {
     pub(crate) incomplete: bool,
 }
 
-/// Decides who may do what. `tenant` is the one that is asked, if it is there yet.
-pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
+/// Decides who may do what. `T` is where an authorizer finds its rules, the tenant of the request, if it exists yet. It is
+/// a parameter because a tenant in turn has an authorizer.
+pub(crate) trait Authorizer<T>: fmt::Debug + Send + Sync {
     /// Whether a user may do this.
     fn authorize<'a>(
         &'a self,
-        tenant: Option<&'a Arc<Tenant>>,
+        tenant: Option<&'a T>,
         user: &'a User,
         wanted: &'a Attributes<'a>,
     ) -> BoxFuture<'a, Decision>;
@@ -59,18 +59,13 @@ pub(crate) trait Authorizer: fmt::Debug + Send + Sync {
     }
 
     /// What a user may do in a namespace.
-    fn rules<'a>(
-        &'a self,
-        tenant: &'a Arc<Tenant>,
-        user: &'a User,
-        namespace: &'a str,
-    ) -> BoxFuture<'a, Rules>;
+    fn rules<'a>(&'a self, tenant: &'a T, user: &'a User, namespace: &'a str) -> BoxFuture<'a, Rules>;
 }
 
 /// Refuses what a user may not do.
-pub(crate) async fn check(
-    authorizer: &dyn Authorizer,
-    tenant: Option<&Arc<Tenant>>,
+pub(crate) async fn check<T>(
+    authorizer: &dyn Authorizer<T>,
+    tenant: Option<&T>,
     user: &User,
     wanted: &Attributes<'_>,
 ) -> Result<(), Status> {
@@ -110,11 +105,11 @@ pub(crate) fn forbidden(user: &User, wanted: &Attributes<'_>, reason: &str) -> S
 #[derive(Debug)]
 pub(crate) struct Defaults;
 
-/// The kinds that everybody who is known may create: `(group, resource)`.
-const OWN_REVIEWS: [(&str, &str); 3] = [
-    ("authorization.k8s.io", "selfsubjectaccessreviews"),
-    ("authorization.k8s.io", "selfsubjectrulesreviews"),
-    ("authentication.k8s.io", "selfsubjectreviews"),
+/// The reviews that every authenticated user may create.
+const OWN_REVIEWS: [GroupResource<&str>; 3] = [
+    GroupResource::new("authorization.k8s.io", "selfsubjectaccessreviews"),
+    GroupResource::new("authorization.k8s.io", "selfsubjectrulesreviews"),
+    GroupResource::new("authentication.k8s.io", "selfsubjectreviews"),
 ];
 
 /// Whether `path` is `root` or below it.
@@ -130,8 +125,9 @@ impl Defaults {
         let known = user.is_in("system:authenticated");
         match wanted.target {
             Target::Resource { group, resource, subresource, .. } => {
-                let own = subresource.is_empty() && OWN_REVIEWS.contains(&(group, resource));
-                known && own && wanted.verb == "create"
+                let own =
+                    subresource.is_empty() && OWN_REVIEWS.contains(&GroupResource::new(group, resource));
+                known && own && wanted.verb == Verb::Create
             }
             Target::Path(path) => {
                 let under = |roots: &[&str]| roots.iter().any(|root| within(path, root));
@@ -139,7 +135,7 @@ impl Defaults {
                 let discovery = known && under(&["/api", "/apis", "/openapi"]);
                 let issuer = user.is_in("system:serviceaccounts")
                     && under(&["/.well-known/openid-configuration", "/openid/v1/jwks"]);
-                wanted.verb == "get" && (open || discovery || issuer)
+                wanted.verb == Verb::Get && (open || discovery || issuer)
             }
         }
     }
@@ -177,10 +173,10 @@ impl Defaults {
     }
 }
 
-impl Authorizer for Defaults {
+impl<T> Authorizer<T> for Defaults {
     fn authorize<'a>(
         &'a self,
-        _: Option<&'a Arc<Tenant>>,
+        _: Option<&'a T>,
         user: &'a User,
         wanted: &'a Attributes<'a>,
     ) -> BoxFuture<'a, Decision> {
@@ -192,7 +188,7 @@ impl Authorizer for Defaults {
         Defaults::allows(user, wanted)
     }
 
-    fn rules<'a>(&'a self, _: &'a Arc<Tenant>, user: &'a User, _: &'a str) -> BoxFuture<'a, Rules> {
+    fn rules<'a>(&'a self, _: &'a T, user: &'a User, _: &'a str) -> BoxFuture<'a, Rules> {
         Box::pin(std::future::ready(Defaults::rules_of(user)))
     }
 }
@@ -201,11 +197,11 @@ impl Authorizer for Defaults {
 mod tests {
     use super::*;
 
-    fn path<'a>(verb: &'a str, path: &'a str) -> Attributes<'a> {
+    fn path<'a>(verb: Verb<'a>, path: &'a str) -> Attributes<'a> {
         Attributes { verb, target: Target::Path(path) }
     }
 
-    fn resource<'a>(verb: &'a str, group: &'a str, resource: &'a str) -> Attributes<'a> {
+    fn resource<'a>(verb: Verb<'a>, group: &'a str, resource: &'a str) -> Attributes<'a> {
         let target = Target::Resource { group, resource, subresource: "", namespace: "", name: "" };
         Attributes { verb, target }
     }
@@ -215,15 +211,15 @@ mod tests {
         let alice = User::new("alice", &[]);
         let robot = User::new("system:serviceaccount:a:b", &["system:serviceaccounts"]);
         let cases = [
-            (path("get", "/healthz"), [true, true, true]),
-            (path("head", "/healthz"), [false, false, false]),
-            (path("get", "/metrics"), [false, false, false]),
-            (path("get", "/api/v1"), [false, true, true]),
-            (path("get", "/apishelf"), [false, false, false]),
-            (path("get", "/openid/v1/jwks"), [false, false, true]),
-            (resource("create", "authentication.k8s.io", "selfsubjectreviews"), [false, true, true]),
-            (resource("list", "authentication.k8s.io", "selfsubjectreviews"), [false, false, false]),
-            (resource("create", "authentication.k8s.io", "tokenreviews"), [false, false, false]),
+            (path(Verb::Get, "/healthz"), [true, true, true]),
+            (path(Verb::Head, "/healthz"), [false, false, false]),
+            (path(Verb::Get, "/metrics"), [false, false, false]),
+            (path(Verb::Get, "/api/v1"), [false, true, true]),
+            (path(Verb::Get, "/apishelf"), [false, false, false]),
+            (path(Verb::Get, "/openid/v1/jwks"), [false, false, true]),
+            (resource(Verb::Create, "authentication.k8s.io", "selfsubjectreviews"), [false, true, true]),
+            (resource(Verb::List, "authentication.k8s.io", "selfsubjectreviews"), [false, false, false]),
+            (resource(Verb::Create, "authentication.k8s.io", "tokenreviews"), [false, false, false]),
         ];
         for (wanted, expected) in cases {
             let allowed = [&User::anonymous(), &alice, &robot].map(|user| Defaults::allows(user, &wanted));
@@ -241,7 +237,7 @@ mod tests {
             namespace: "web",
             name: "d",
         };
-        let wanted = Attributes { verb: "get", target };
+        let wanted = Attributes { verb: Verb::Get, target };
         assert_eq!(
             forbidden(&User::new("alice", &[]), &wanted, "not today").message,
             "deployments.apps \"d\" is forbidden: User \"alice\" cannot get resource \"deployments/scale\" in API group \"apps\" in the namespace \"web\": not today"

@@ -3,6 +3,9 @@
 //! In the store it is a prefix of keys; in memory, the caches of what is being listed or watched and the custom
 //! resources it serves.
 
+mod counts;
+pub(crate) mod customs;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -14,20 +17,23 @@ use std::{
 
 use bytes::Bytes;
 use k1s_env::{Env, Instant};
-use k1s_object::Status;
-use k1s_store::{Error, Precondition, Revision, Store, Txn};
+use k1s_object::{Status, gvk::GroupVersionResource};
+use k1s_store::{Error as StoreError, Precondition, Revision, Store, Txn};
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
+use self::{counts::Counts, customs::Customs};
 use crate::{
-    auth::{Authorizer, TokenSigner},
+    authz::Authorizer,
     cache::Cache,
+    capacity::Capacity,
     catalog::Catalog,
-    counts::Counts,
-    custom::Customs,
-    documents::Documents,
-    errors, health,
+    documents::{Document, Documents, Key},
+    errors::{self, Error},
+    identity::TokenSigner,
+    keys::{self, mark_key},
     options::{ServerOptions, TenantEvent},
+    probe::Probe,
     resource::Resource,
     stored::{Stored, Unreadable},
 };
@@ -39,11 +45,11 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) catalog: Catalog,
     pub(crate) metrics: crate::metrics::Metrics,
-    pub(crate) flow: crate::flow::Flow,
-    pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) capacity: Capacity,
+    pub(crate) authorizer: Arc<dyn Authorizer<Arc<Tenant>>>,
     pub(crate) signer: TokenSigner,
     pub(crate) documents: Documents,
-    pub(crate) probe: health::Probe,
+    pub(crate) probe: Probe,
     pub(crate) stop: CancellationToken,
 }
 
@@ -53,7 +59,9 @@ pub(crate) struct Tenant {
     pub(crate) shared: Arc<Shared>,
     /// What all its keys begin with.
     prefix: String,
-    caches: RwLock<HashMap<(String, String, String), Arc<Cache>>>,
+    /// By storage group, version and resource. The version is empty where all versions have the same selectable fields, and
+    /// therefore share a cache.
+    caches: RwLock<HashMap<GroupVersionResource, Arc<Cache>>>,
     pub(crate) customs: Customs,
     /// How many objects there are, for metrics.
     pub(crate) counts: Counts,
@@ -63,19 +71,19 @@ pub(crate) struct Tenant {
     /// The revision of the tenant's mark in the store, which all its writes are conditional on: no server writes to a
     /// tenant that another one has deleted.
     mark: AtomicU64,
-    /// When the mark was last looked at.
-    looked: Mutex<Instant>,
+    /// When the mark was last read.
+    verified: Mutex<Instant>,
     /// Whether it was said that controllers are needed.
     needs_controllers: AtomicBool,
     /// Ends its watches and tasks.
     pub(crate) stop: CancellationToken,
 }
 
-/// How often a server looks whether a tenant that is in use was deleted by another server.
-pub(crate) const LOOK: Duration = Duration::from_secs(10);
+/// Minimum interval between checks whether another server has deleted a tenant that is in use.
+pub(crate) const VERIFY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The same, where something was not found.
-pub(crate) const LOOK_SOON: Duration = Duration::from_secs(1);
+/// The same after a 404: the tenant may be what is gone.
+pub(crate) const VERIFY_SOON_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Steps that a transaction of a tenant can have: one more looks at its mark.
 pub(crate) const MAX_OPS: usize = k1s_store::limits::MAX_OPS - 1;
@@ -84,10 +92,10 @@ impl Tenant {
     /// A tenant whose mark was written by this revision.
     pub(crate) fn new(shared: Arc<Shared>, name: &str, mark: Revision) -> Arc<Tenant> {
         let stop = shared.stop.child_token();
-        let looked = Mutex::new(shared.env.now());
+        let verified = Mutex::new(shared.env.now());
         Arc::new(Tenant {
             name: name.to_owned(),
-            prefix: prefix(name),
+            prefix: keys::prefix(name),
             shared,
             caches: RwLock::default(),
             customs: Customs::default(),
@@ -95,7 +103,7 @@ impl Tenant {
             building: Arc::default(),
             mark_key: mark_key(name),
             mark: AtomicU64::new(mark.get()),
-            looked,
+            verified,
             needs_controllers: AtomicBool::new(false),
             stop,
         })
@@ -164,7 +172,7 @@ impl Tenant {
 
     /// 500 for the object under a key, which cannot be read.
     pub(crate) fn unreadable(&self, key: &[u8], why: &Unreadable) -> Status {
-        match crate::metadata::split_key(key, &self.prefix) {
+        match keys::split_key(key, &self.prefix) {
             Some(at) => errors::unreadable(at.group, at.plural, at.name, why),
             None => Status::internal(format!("{} cannot be read: {why}", key.escape_ascii())),
         }
@@ -172,10 +180,10 @@ impl Tenant {
 
     /// The cache of a resource; started when it is first asked for.
     pub(crate) fn cache(&self, resource: &Resource) -> Arc<Cache> {
-        // Versions that differ in what can be selected on have a cache each; others share one.
         let version =
             if resource.field_names().is_empty() { String::new() } else { resource.api_version.clone() };
-        let key = (resource.storage_group().to_owned(), resource.plural.clone(), version);
+        let key =
+            GroupVersionResource::new(resource.storage_group().to_owned(), version, resource.plural.clone());
         if let Some(cache) = self.caches.read().get(&key) {
             return cache.clone();
         }
@@ -189,32 +197,30 @@ impl Tenant {
 
     /// Forgets the caches of a resource, whose objects are gone or read in another way from now on.
     pub(crate) fn forget_caches(&self, group: &str, plural: &str) {
-        self.caches.write().retain(|(g, p, _), _| g != group || p != plural);
+        self.caches.write().retain(|key, _| key.group != group || key.resource != plural);
     }
 
     /// The resource at a path, built-in or custom.
     pub(crate) async fn resource(
         self: &Arc<Self>,
-        group: &str,
-        version: &str,
-        plural: &str,
+        gvr: GroupVersionResource<&str>,
     ) -> Result<Option<Arc<Resource>>, Status> {
-        if let Some(resource) = self.shared.catalog.find(group, version, plural) {
+        if let Some(resource) = self.shared.catalog.find(gvr) {
             return Ok(Some(resource));
         }
-        if self.shared.catalog.has_group(group) && !group.contains('.') {
+        if self.shared.catalog.has_group(gvr.group) && !gvr.group.contains('.') {
             return Ok(None);
         }
-        self.customs.find(self, group, version, plural).await
+        self.customs.find(self, gvr).await
     }
 
     /// Carries out a transaction, if the tenant is still there. Errors become answers by [`Tenant::refusal`].
     pub(crate) async fn txn(&self, txn: Txn) -> k1s_store::Result<Revision> {
         let expected = Precondition::Revision(Revision::new(self.mark.load(Ordering::Acquire)));
         match self.store().txn(txn.check(self.mark_key.clone(), expected)).await {
-            Err(Error::Conflict(conflict)) if conflict.key == self.mark_key => {
+            Err(StoreError::Conflict(conflict)) if conflict.key == self.mark_key => {
                 self.lost();
-                Err(Error::Closed)
+                Err(StoreError::Closed)
             }
             other => other,
         }
@@ -230,9 +236,9 @@ impl Tenant {
         self.txn(Txn::new().put(key, value, Precondition::Revision(expected))).await
     }
 
-    /// The answer to a write that failed.
-    pub(crate) fn refusal(&self, error: &Error) -> Status {
-        if self.is_gone() { not_found(&self.name) } else { errors::store(error) }
+    /// The error of a write that failed.
+    pub(crate) fn refusal(&self, error: StoreError) -> Error {
+        if self.is_gone() { not_found(&self.name) } else { error.into() }
     }
 
     /// The mark has changed, and the tenant with it has begun.
@@ -261,22 +267,22 @@ impl Tenant {
         }
     }
 
-    /// Has a task look whether the tenant is still the one that was opened, if that is so long ago. A write that finds it
-    /// deleted needs no look.
-    pub(crate) fn look(self: &Arc<Self>, every: Duration) {
+    /// Verifies in a task that the tenant still exists, unless that was done less than `interval` ago. Writes need none:
+    /// their transactions check the mark.
+    pub(crate) fn verify_every(self: &Arc<Self>, interval: Duration) {
         let now = self.env().now();
         {
-            let mut looked = self.looked.lock();
-            if now - *looked < every {
+            let mut verified = self.verified.lock();
+            if now - *verified < interval {
                 return;
             }
-            *looked = now;
+            *verified = now;
         }
         let tenant = self.clone();
-        drop(self.env().spawn("look at a tenant's mark", async move { tenant.verify().await }));
+        drop(self.env().spawn("verify a tenant's mark", async move { tenant.verify().await }));
     }
 
-    /// Looks whether the tenant is still the one that was opened, and ends it if not.
+    /// Reads the mark and ends the tenant if it is not the one that was opened. Whether it is still there.
     pub(crate) async fn verify(&self) -> bool {
         let expected = self.mark.load(Ordering::Acquire);
         // What cannot be read is no reason to end it.
@@ -288,23 +294,39 @@ impl Tenant {
         !self.is_gone()
     }
 
+    /// A document, which is built if it is not kept: off the tasks of requests, one at a time, and for one request of
+    /// each tenant. A build that has begun comes to its end, whether its client waits or not.
+    pub(crate) async fn document(
+        self: &Arc<Self>,
+        key: Key,
+        build: impl FnOnce() -> Vec<u8> + Send + 'static,
+    ) -> Result<Document, Status> {
+        let shared = self.shared.clone();
+        if let Some(document) = shared.documents.find(&key) {
+            return Ok(document);
+        }
+        let turn = self.building.clone().lock_owned().await;
+        let permit = shared.documents.builder.clone().acquire_owned().await.map_err(Status::internal)?;
+        // Somebody else may have waited for the same.
+        if let Some(document) = shared.documents.find(&key) {
+            return Ok(document);
+        }
+        let env = shared.env.clone();
+        let building = env.spawn_blocking("build a document", move || {
+            let document = shared.documents.keep_built(key, build().into());
+            drop((permit, turn));
+            document
+        });
+        building.await.map_err(Status::internal)
+    }
+
     /// The store's newest revision.
     pub(crate) async fn revision(&self) -> Result<Revision, Status> {
         self.store().revision().await.map_err(|error| errors::store(&error))
     }
 }
 
-/// The key of a tenant's mark, which says that it is there.
-pub(crate) fn mark_key(tenant: &str) -> Bytes {
-    format!("/{tenant}/k1s/ready/").into()
-}
-
 /// 404: `tenants.k1s.dev "a" not found`.
-pub(crate) fn not_found(tenant: &str) -> Status {
-    Status::not_found("k1s.dev", "tenants", tenant)
-}
-
-/// What all keys of a tenant begin with.
-pub(crate) fn prefix(tenant: &str) -> String {
-    format!("/{tenant}/")
+pub(crate) fn not_found(tenant: &str) -> Error {
+    Error::not_found("k1s.dev", "tenants", tenant)
 }

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 
 use k1s_kinds::rules::cluster::rbac;
-use k1s_object::Status;
 use serde_json::Value;
 
-use super::{kind, others};
 use crate::{
+    admission::{kind, others},
     context::Cx,
+    errors::Error,
+    objectmeta::meta_text,
     tenant::Tenant,
-    write::{self, meta_text},
+    write,
 };
 
 /// How deep sums of sums may go.
 const ROUNDS: usize = 10;
 
 /// Brings the rules of all such roles up to date. A role may be the sum of sums, so this goes on until nothing changes.
-pub(super) async fn aggregate(tenant: &Arc<Tenant>) -> Result<(), Status> {
+pub(super) async fn aggregate(tenant: &Arc<Tenant>) -> Result<(), Error> {
     let resource = kind(tenant, "rbac.authorization.k8s.io", "v1", "clusterroles")?;
     if others(tenant, &resource, "", "\"aggregationRule\":").await?.is_empty() {
         return Ok(());

@@ -1,256 +1,41 @@
-//! Custom resources: the definitions a tenant serves, compiled, and what their versions do with objects.
+//! One version of a custom resource: compiled from its definition, and how it treats objects.
 
 use std::{
-    collections::HashMap,
     fmt,
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
 };
 
-use arc_swap::ArcSwap;
-use bytes::Bytes;
-use k1s_object::{Status, columns::Columns, decode::Duplicate, field::At, field::quote};
+use k1s_object::{
+    columns::Columns,
+    field::{At, quote},
+    gvk::GroupVersion,
+};
 use k1s_schema::{CustomKind, CustomVersion, Structural, names};
-use k1s_store::Revision;
-use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::{
-    cache::{Entries, Fields, PATIENCE},
-    context::{Cx, FieldValidation},
-    documents::Fingerprint,
-    input,
-    resource::{Resource, Source, Subresource, api_version},
-    shared_call::SharedCall,
-    stored::Stored,
-    tenant::Tenant,
-    write::meta_text,
-};
-
-/// The custom resources that a tenant serves at one moment.
-#[derive(Default)]
-pub(crate) struct Served {
-    /// The revision up to which these are the definitions.
-    revision: AtomicU64,
-    /// What they were made of.
-    entries: Entries,
-    definitions: HashMap<Bytes, Arc<Definition>>,
-    /// The same in the order of their names.
-    ordered: Vec<Arc<Definition>>,
-    fingerprint: Fingerprint,
-    resources: Vec<Arc<Resource>>,
-}
-
-impl Served {
-    /// All versions of all kinds.
-    pub(crate) fn resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        self.resources.iter()
-    }
-
-    /// The group versions there are with their definitions, in the order of the definitions' names.
-    pub(crate) fn definitions(&self) -> impl Iterator<Item = (&str, &str, &Arc<Definition>)> {
-        self.ordered.iter().flat_map(|definition| {
-            definition.resources.iter().map(move |one| (&*one.group, &*one.version, definition))
-        })
-    }
-
-    /// What all of this is made of; zeros if there is nothing.
-    pub(crate) fn fingerprint(&self) -> Fingerprint {
-        self.fingerprint
-    }
-
-    fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
-        self.resources
-            .iter()
-            .find(|resource| {
-                resource.plural == plural && resource.group == group && resource.version == version
-            })
-            .cloned()
-    }
-}
-
-/// What documents about these definitions are made of.
-pub(crate) fn fingerprint<'a>(definitions: impl Iterator<Item = &'a Arc<Definition>>) -> Fingerprint {
-    use sha2::Digest as _;
-    let mut hasher = sha2::Sha256::new();
-    let mut none = true;
-    for definition in definitions {
-        hasher.update(definition.fingerprint);
-        none = false;
-    }
-    if none { Fingerprint::default() } else { hasher.finalize().into() }
-}
-
-/// A definition, compiled.
-pub(crate) struct Definition {
-    revision: Revision,
-    /// What its resources follow from, as a hash.
-    identity: u64,
-    /// What is published of it, as a hash that is the same wherever it is defined.
-    fingerprint: Fingerprint,
-    /// Its bytes, which lie in the cache anyway.
-    pub(crate) stored: Stored,
-    group: String,
-    plural: String,
-    resources: Vec<Arc<Resource>>,
-    /// Tells watches when it was replaced or deleted.
-    replaced: Arc<watch::Sender<u64>>,
-}
-
-/// The custom resources of a tenant, as they change.
-#[derive(Default)]
-pub(crate) struct Customs {
-    served: ArcSwap<Served>,
-    /// One at a time brings `served` up to date.
-    renewing: Mutex<()>,
-    /// Those who look for what is not served share a look at the store.
-    looking: SharedCall<Result<(), Status>>,
-}
-
-/// Where definitions are served.
-const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
-
-impl Customs {
-    /// What is served now, as far as this process has heard.
-    pub(crate) async fn current(&self, tenant: &Arc<Tenant>) -> Result<Arc<Served>, Status> {
-        self.at(tenant, Revision::FIRST).await
-    }
-
-    /// What is served now, with a group that was just asked for.
-    pub(crate) async fn fresh(&self, tenant: &Arc<Tenant>, group: &str) -> Result<Arc<Served>, Status> {
-        let served = self.current(tenant).await?;
-        if served.resources.iter().any(|resource| resource.group == group) {
-            return Ok(served);
-        }
-        self.newest(tenant).await
-    }
-
-    /// What is served as of now: perhaps it was defined a moment ago, here or at another replica.
-    async fn newest(&self, tenant: &Arc<Tenant>) -> Result<Arc<Served>, Status> {
-        self.looking.call(|| async { self.reach(tenant, tenant.revision().await?).await }).await?;
-        self.current(tenant).await
-    }
-
-    /// Waits until all definitions up to a revision are served.
-    pub(crate) async fn reach(&self, tenant: &Arc<Tenant>, revision: Revision) -> Result<(), Status> {
-        self.at(tenant, revision).await.map(|_| ())
-    }
-
-    /// The custom resource at a path.
-    pub(crate) async fn find(
-        &self,
-        tenant: &Arc<Tenant>,
-        group: &str,
-        version: &str,
-        plural: &str,
-    ) -> Result<Option<Arc<Resource>>, Status> {
-        let found = self.current(tenant).await?.find(group, version, plural);
-        if found.is_some() {
-            return Ok(found);
-        }
-        Ok(self.newest(tenant).await?.find(group, version, plural))
-    }
-
-    async fn at(&self, tenant: &Arc<Tenant>, revision: Revision) -> Result<Arc<Served>, Status> {
-        let (group, version, plural) = DEFINITIONS;
-        let Some(definitions) = tenant.shared.catalog.find(group, version, plural) else {
-            return Ok(self.served.load_full());
-        };
-        let snapshot = tenant.cache(&definitions).at_least(revision, PATIENCE).await?;
-        let _one = self.renewing.lock();
-        let served = self.served.load_full();
-        let revision = snapshot.revision.get();
-        if served.revision.load(Ordering::Relaxed) >= revision {
-            return Ok(served);
-        }
-        if served.entries.is_same(&snapshot.entries) {
-            served.revision.store(revision, Ordering::Relaxed);
-            return Ok(served);
-        }
-        let mut next = Served { entries: snapshot.entries.clone(), ..Served::default() };
-        next.revision = AtomicU64::new(revision);
-        for entry in snapshot.entries.iter() {
-            let known = served.definitions.get(&entry.key);
-            let definition = match known.filter(|known| known.revision == entry.stored.revision) {
-                Some(known) => known.clone(),
-                // One that cannot be read is not served, and does not keep others from being served.
-                None => match definitions.read(&entry.stored) {
-                    Ok(crd) => Arc::new(Definition::new(&crd, &entry.stored, known)),
-                    Err(why) => {
-                        tracing::error!(definition = entry.name(), %why, "a definition cannot be read and is not served");
-                        continue;
-                    }
-                },
-            };
-            next.resources.extend(definition.resources.iter().cloned());
-            next.ordered.push(definition.clone());
-            next.definitions.insert(entry.key.clone(), definition);
-        }
-        next.fingerprint = fingerprint(next.ordered.iter().filter(|one| !one.resources.is_empty()));
-        let next = Arc::new(next);
-        self.served.store(next.clone());
-        for (key, old) in &served.definitions {
-            if next.definitions.get(key).is_none_or(|new| new.identity != old.identity) {
-                // What can be selected on may have changed, and how stored objects are read.
-                tenant.forget_caches(&old.group, &old.plural);
-                old.replaced.send_replace(revision);
-            }
-        }
-        Ok(next)
-    }
-}
-
-impl Definition {
-    /// What it serves of a group version.
-    pub(crate) fn resources_of<'a>(
-        &'a self,
-        group: &'a str,
-        version: &'a str,
-    ) -> impl Iterator<Item = &'a Arc<Resource>> {
-        self.resources.iter().filter(move |one| one.group == group && one.version == version)
-    }
-
-    /// Compiles a definition, which may be known from before.
-    fn new(crd: &Value, stored: &Stored, known: Option<&Arc<Definition>>) -> Definition {
-        let mut hasher = DefaultHasher::new();
-        let (spec, names) = (crd["spec"].to_string(), crd["status"]["acceptedNames"].to_string());
-        let established = names::is_true(crd, "Established");
-        meta_text(crd, "uid").hash(&mut hasher);
-        spec.hash(&mut hasher);
-        names.hash(&mut hasher);
-        established.hash(&mut hasher);
-        let identity = hasher.finish();
-        let fingerprint = {
-            use sha2::Digest as _;
-            sha2::Sha256::digest(format!("{}{spec}{}{names}{established}", spec.len(), names.len())).into()
-        };
-        let replaced = match known {
-            Some(known) if known.identity == identity => known.replaced.clone(),
-            _ => Arc::new(watch::Sender::new(0)),
-        };
-        Definition {
-            revision: stored.revision,
-            identity,
-            fingerprint,
-            stored: stored.clone(),
-            group: text(&crd["spec"]["group"]).to_owned(),
-            plural: text(&crd["spec"]["names"]["plural"]).to_owned(),
-            resources: compile(crd, stored, &replaced),
-            replaced,
-        }
-    }
-}
+use super::{Resource, Source, Subresource};
+use crate::{cache::Fields, objectmeta::meta_text, request::Verb, stored::Stored};
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
+/// The verbs of every custom resource, in discovery's order.
+const VERBS: [Verb<'static>; 8] = [
+    Verb::Delete,
+    Verb::DeleteCollection,
+    Verb::Get,
+    Verb::List,
+    Verb::Patch,
+    Verb::Create,
+    Verb::Update,
+    Verb::Watch,
+];
+
 /// The served versions of a definition that is established.
-fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64>) -> Vec<Arc<Resource>> {
+pub(crate) fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64>) -> Vec<Arc<Resource>> {
     if !names::is_true(crd, "Established") {
         return Vec::new();
     }
@@ -276,7 +61,7 @@ fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64>) -> Vec<A
             Arc::new(Resource {
                 group: kind.group.to_string(),
                 version: version.name.to_string(),
-                api_version: api_version(&kind.group, &version.name),
+                api_version: GroupVersion::new(&*kind.group, &*version.name).to_string(),
                 kind: kind.kind.to_string(),
                 list_kind: kind.list_kind.to_string(),
                 plural: kind.plural.to_string(),
@@ -284,16 +69,7 @@ fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64>) -> Vec<A
                 namespaced: kind.namespaced,
                 short_names: kind.short_names.iter().map(ToString::to_string).collect(),
                 categories: kind.categories.iter().map(ToString::to_string).collect(),
-                verbs: vec![
-                    "delete",
-                    "deletecollection",
-                    "get",
-                    "list",
-                    "patch",
-                    "create",
-                    "update",
-                    "watch",
-                ],
+                verbs: VERBS.to_vec(),
                 subresources: subresources(&kind, version),
                 storage_hash: storage_hash.clone(),
                 source: Source::Custom(CustomResource {
@@ -317,7 +93,7 @@ fn printer_columns<'a>(crd: &'a Value, version: &str) -> Option<&'a Value> {
 }
 
 fn subresources(kind: &CustomKind, version: &CustomVersion) -> Vec<Subresource> {
-    let verbs = vec!["get", "patch", "update"];
+    let verbs = vec![Verb::Get, Verb::Patch, Verb::Update];
     let mut subresources = Vec::new();
     if version.has_status {
         subresources.push(Subresource {
@@ -388,11 +164,6 @@ pub(crate) enum Malformed {
 /// What is said of a document without a kind.
 pub(crate) fn no_kind(document: &str) -> String {
     format!("Object 'Kind' is missing in '{document}'")
-}
-
-fn handled(kind: &str, api_version: &str, expected: &str, why: &dyn fmt::Display) -> String {
-    let version = api_version.rsplit('/').next().unwrap_or_default();
-    format!("{kind} in version {} cannot be handled as a {expected}: {why}", quote(version))
 }
 
 impl CustomResource {
@@ -486,48 +257,6 @@ impl CustomResource {
         if !self.kind.preserve_unknown {
             schema.prune_stored(object);
         }
-    }
-
-    /// An object that was sent: read, pruned, defaulted. Its kind may be another one; validation tells.
-    pub(crate) fn decode(
-        &self,
-        cx: &Cx,
-        mut object: Value,
-        duplicates: &[Duplicate],
-        validation: FieldValidation,
-    ) -> Result<Value, Status> {
-        let resource = &cx.resource;
-        let api_version = text(&object["apiVersion"]).to_owned();
-        let kind = text(&object["kind"]).to_owned();
-        let mut unknown = Vec::new();
-        self.admit(resource, &mut object, &mut unknown).map_err(|why| {
-            Status::bad_request(match why {
-                Malformed::NoKind => format!(
-                    "the object provided is unrecognized (must be of type {}): {} ({})",
-                    resource.kind,
-                    no_kind(&String::from_utf8_lossy(&cx.body)),
-                    input::summary(&cx.body, 30)
-                ),
-                Malformed::Other(why) => handled(&kind, &api_version, &resource.kind, &why),
-            })
-        })?;
-        let mut complaints: Vec<String> = Vec::new();
-        if validation != FieldValidation::Ignore {
-            complaints.extend(
-                duplicates.iter().map(|duplicate| format!("duplicate field {}", quote(&duplicate.path))),
-            );
-            complaints.extend(unknown);
-        }
-        input::report(cx, complaints, validation, &|why| {
-            Status::bad_request(handled(&kind, &api_version, &resource.kind, why))
-        })?;
-        if api_version != resource.api_version {
-            return Err(Status::bad_request(format!(
-                "the API version in the data ({api_version}) does not match the expected API version ({})",
-                resource.api_version
-            )));
-        }
-        Ok(object)
     }
 
     /// Makes a document an object of this version, unless it says that it is of another kind.

@@ -1,56 +1,6 @@
-//! What a request asks for: the path and the query, taken apart.
+//! The path of a request: which resource, or which other endpoint.
 
-use http::Method;
-use k1s_object::Status;
-
-/// The parameters of a query, in their order.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Query(Vec<(String, String)>);
-
-impl Query {
-    pub(crate) fn parse(query: Option<&str>) -> Query {
-        Query(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
-    }
-
-    /// The first value of a parameter, empty when it is not there.
-    pub(crate) fn get(&self, name: &str) -> &str {
-        self.find(name).unwrap_or_default()
-    }
-
-    /// The first value of a parameter.
-    pub(crate) fn find(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-
-    /// All values of a parameter.
-    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
-
-    /// A truth value as Kubernetes reads it from a query: there and neither `false` nor `0`.
-    pub(crate) fn flag(&self, name: &str) -> bool {
-        match self.find(name) {
-            None => false,
-            Some(value) => !matches!(value.to_ascii_lowercase().as_str(), "false" | "0"),
-        }
-    }
-
-    /// A whole number, or what Go says of it.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
-        let Some(text) = self.find(name) else { return Ok(None) };
-        text.parse::<i64>().map(Some).map_err(|error| {
-            use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-            let why = match error.kind() {
-                PosOverflow | NegOverflow => "value out of range",
-                _ => "invalid syntax",
-            };
-            Status::bad_request(format!(
-                "strconv.ParseInt: parsing {}: {why}",
-                k1s_object::field::quote(text)
-            ))
-        })
-    }
-}
+use k1s_object::gvk::GroupVersionResource;
 
 /// A path under `/api/{version}` or `/apis/{group}/{version}`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -63,8 +13,15 @@ pub(crate) struct ResourcePath {
     pub(crate) subresource: String,
     /// What follows the subresource (`/proxy/…`).
     pub(crate) rest: Vec<String>,
-    /// The old `/watch/` form.
+    /// Whether the path has the deprecated `/watch/` form.
     pub(crate) watch: bool,
+}
+
+impl ResourcePath {
+    /// Where the resource is served.
+    pub(crate) fn gvr(&self) -> GroupVersionResource<&str> {
+        GroupVersionResource::new(&self.group, &self.version, &self.resource)
+    }
 }
 
 /// What a path leads to.
@@ -83,8 +40,17 @@ pub(crate) enum Path {
     Other(String),
 }
 
-/// Takes a path apart. Percent escapes are resolved within the segments.
-pub(crate) fn parse_path(path: &str) -> Path {
+/// `/clusters/{name}/…`: the tenant, and the path within it.
+pub(super) fn split_tenant(path: &str) -> (Option<&str>, &str) {
+    let Some(rest) = path.strip_prefix("/clusters/") else { return (None, path) };
+    match rest.find('/') {
+        Some(at) => (rest.get(..at), rest.get(at..).unwrap_or("/")),
+        None => (Some(rest), "/"),
+    }
+}
+
+/// Parses a path within a tenant. Percent escapes are decoded in each segment.
+pub(super) fn parse_path(path: &str) -> Path {
     let trimmed = path.strip_suffix('/').unwrap_or(path);
     let segments: Vec<String> = trimmed.split('/').skip(1).map(unescape).collect();
     let words: Vec<&str> = segments.iter().map(String::as_str).collect();
@@ -125,7 +91,7 @@ fn resource_path(group: &str, version: &str, mut words: &[&str]) -> Path {
     Path::Resource(path)
 }
 
-/// Resolves percent escapes; what is none stays as it is.
+/// Decodes percent escapes; a `%` that begins none stays as it is.
 pub(crate) fn unescape(segment: &str) -> String {
     if !segment.contains('%') {
         return segment.to_owned();
@@ -152,31 +118,6 @@ pub(crate) fn unescape(segment: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The verb of a request for a resource, as authorisation and metrics name it.
-pub(crate) fn verb(method: &Method, path: &ResourcePath, query: &Query) -> &'static str {
-    match *method {
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE if path.name.is_empty() => "deletecollection",
-        Method::DELETE => "delete",
-        _ if path.watch || (path.name.is_empty() && query.flag("watch")) => "watch",
-        _ if path.name.is_empty() => "list",
-        _ => "get",
-    }
-}
-
-/// The verb of a request for a subresource of one object.
-pub(crate) fn method_verb(method: &Method) -> &'static str {
-    match *method {
-        Method::POST => "create",
-        Method::PUT => "update",
-        Method::PATCH => "patch",
-        Method::DELETE => "delete",
-        _ => "get",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_taken_apart() {
+    fn paths_are_parsed() {
         let path = resource("/apis/apps/v1/namespaces/a/deployments/web/scale");
         assert_eq!((&*path.group, &*path.version, &*path.namespace), ("apps", "v1", "a"));
         assert_eq!((&*path.resource, &*path.name, &*path.subresource), ("deployments", "web", "scale"));
@@ -206,17 +147,5 @@ mod tests {
         assert_eq!(parse_path("/api/v1"), Path::GroupVersion(String::new(), "v1".into()));
         assert_eq!(parse_path("//api/v1"), Path::Other("//api/v1".into()));
         assert_eq!(parse_path("/"), Path::Other("/".into()));
-    }
-
-    #[test]
-    fn verbs() {
-        let verb = |method: Method, path: &str, query: &str| {
-            verb(&method, &resource(path), &Query::parse(Some(query)))
-        };
-        assert_eq!(verb(Method::GET, "/api/v1/pods", ""), "list");
-        assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=maybe"), "watch");
-        assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=false"), "list");
-        assert_eq!(verb(Method::GET, "/api/v1/namespaces/a", "watch=true"), "get");
-        assert_eq!(verb(Method::DELETE, "/api/v1/namespaces/a/pods", ""), "deletecollection");
     }
 }

@@ -6,11 +6,16 @@ use std::collections::HashSet;
 use k1s_object::Status;
 use k1s_store::{Change, Error, Range, Revision, Store, WatchItem, WatchRequest};
 
-use super::{
-    PAGE,
-    select::{Key, is_default_object, split_key, waits},
+use crate::{
+    controllers::{Tally, is_default_object, waits},
+    errors,
+    keys::{Key, split_key},
+    options::TenantEvent,
+    server::ApiServer,
 };
-use crate::{ApiServer, TenantEvent, errors};
+
+/// Keys read from the store at a time.
+const PAGE: usize = 1000;
 
 impl ApiServer {
     /// Tells of every tenant that had something for controllers to do at a revision, as a [`TenantHook`](crate::TenantHook)
@@ -134,29 +139,5 @@ fn changed(change: &Change, told: &mut HashSet<String>, tell: &mut impl FnMut(Te
             told.insert(tenant.to_owned());
             tell(TenantEvent::Needed(tenant));
         }
-    }
-}
-
-/// Counts namespaces and what each of them has to have: one that was deleted leaves no other trace.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    namespaces: usize,
-    accounts: usize,
-    authorities: usize,
-}
-
-impl Tally {
-    pub(super) fn count(&mut self, key: &Key<'_>) {
-        match (key.group, key.plural, key.name) {
-            ("", "namespaces", _) => self.namespaces += 1,
-            ("", "serviceaccounts", "default") => self.accounts += 1,
-            ("", "configmaps", "kube-root-ca.crt") => self.authorities += 1,
-            _ => {}
-        }
-    }
-
-    /// Whether every namespace has its default objects.
-    pub(super) fn is_complete(&self) -> bool {
-        self.accounts == self.namespaces && self.authorities == self.namespaces
     }
 }

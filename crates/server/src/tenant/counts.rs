@@ -19,12 +19,12 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::Tenant;
 use crate::{
     cache::PATIENCE,
     errors,
-    metadata::split_key,
-    registry::Page,
-    tenant::{self, Tenant},
+    keys::{self, split_key},
+    paging::Page,
 };
 
 /// When nobody has asked for so long, nothing is counted any more.
@@ -81,7 +81,7 @@ impl Counts {
         let counter = Arc::new(Counter {
             env: tenant.env().clone(),
             store: tenant.store().clone(),
-            prefix: tenant::prefix(&tenant.name),
+            prefix: keys::prefix(&tenant.name),
             counts: Mutex::default(),
             reached: watch::Sender::new(0),
             progress: Mutex::default(),

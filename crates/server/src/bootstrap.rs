@@ -1,0 +1,163 @@
+//! What the server itself creates: the first objects of a tenant, and the default objects of each namespace.
+
+use std::sync::Arc;
+
+use k1s_object::{
+    Status,
+    gvk::{GroupVersion, GroupVersionResource},
+};
+use k1s_store::{Precondition, Txn};
+use serde_json::{Value, json};
+
+use crate::{
+    advertise,
+    context::Cx,
+    controllers,
+    errors::Error,
+    objectmeta::meta_text,
+    tenant::{MAX_OPS, Tenant},
+    write,
+};
+
+/// The namespaces that every control plane has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// A resource of the core group.
+const fn core(resource: &str) -> GroupVersionResource<&str> {
+    GroupVersionResource::new("", "v1", resource)
+}
+
+/// Takes up what was left undone in a tenant that was there before.
+pub(crate) async fn take_up(tenant: &Arc<Tenant>) -> Result<(), Error> {
+    advertise(tenant).await;
+    if !tenant.has_controllers() && controllers::is_anything_left(tenant).await? {
+        tenant.need_controllers();
+    }
+    Ok(())
+}
+
+/// Creates an object, as the server itself; one that is there already is fine.
+async fn ensure(
+    tenant: &Arc<Tenant>,
+    gvr: GroupVersionResource<&str>,
+    namespace: &str,
+    object: Value,
+) -> Result<(), Error> {
+    let resource = tenant.shared.catalog.require(gvr)?;
+    let mut object = object;
+    if let Some(rules) = resource.rules() {
+        (rules.defaults)(&mut object);
+    }
+    if !namespace.is_empty() {
+        object["metadata"]["namespace"] = namespace.into();
+    }
+    let cx = Cx::internal(tenant, &resource, namespace, "");
+    let key = tenant.key(&resource, namespace, meta_text(&object, "name"));
+    match write::create(&cx, object, false).await {
+        Ok(_) => Ok(()),
+        // Another server may be making the same, which takes an address before this one finds the object.
+        Err(Error::AlreadyExists(_)) => Ok(()),
+        Err(error) => match tenant.get(&key).await? {
+            Some(_) => Ok(()),
+            None => Err(error),
+        },
+    }
+}
+
+/// Has the Service `kubernetes` lead to this server. A tenant can be used without it.
+async fn advertise(tenant: &Arc<Tenant>) {
+    if let Err(error) = advertise::reconcile(tenant).await {
+        tracing::warn!(tenant = %tenant.name, %error, "the Service kubernetes does not lead to this server");
+    }
+}
+
+/// Makes what every tenant has; what is there already is left as it is.
+pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Error> {
+    for name in NAMESPACES {
+        ensure(tenant, core("namespaces"), "", json!({"metadata": {"name": name}})).await?;
+        fill_namespace(tenant, name).await?;
+    }
+    let first = u32::from(tenant.options().service_network).saturating_add(1);
+    let service = json!({
+        "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {"clusterIP": std::net::Ipv4Addr::from(first).to_string(),
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": advertise::target_port(tenant)}],
+            "type": "ClusterIP"},
+    });
+    ensure(tenant, core("services"), "default", service).await?;
+    ensure_all(tenant, bootstrap_objects(tenant)).await?;
+    advertise(tenant).await;
+    Ok(())
+}
+
+/// What a fresh cluster has besides its namespaces.
+fn bootstrap_objects(tenant: &Tenant) -> Vec<Value> {
+    use k1s_kinds::rules::cluster::bootstrap;
+    let now = crate::time::stamp(tenant.env());
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        let mut condition = json!({"type": kind, "status": status, "lastTransitionTime": now});
+        condition["reason"] = reason.into();
+        condition["message"] = message.into();
+        json!({ "conditions": [condition] })
+    };
+    let mut apis = bootstrap::api_services();
+    for api in &mut apis {
+        api["status"] = condition("Available", "True", "Local", "Local APIServices are always available");
+    }
+    let range = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+        "metadata": {"name": "kubernetes", "finalizers": ["networking.k8s.io/service-cidr-finalizer"]},
+        "spec": {"cidrs": [format!("{}/16", tenant.options().service_network)]},
+        "status": condition("Ready", "True", "", "Kubernetes default Service CIDR is ready"),
+    });
+    let (levels, mut flows) = (bootstrap::priority_levels(), bootstrap::flow_schemas());
+    for flow in &mut flows {
+        let level = flow["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
+        let message = format!(
+            "This FlowSchema references the PriorityLevelConfiguration object named {level:?} and it exists"
+        );
+        flow["status"] = condition("Dangling", "False", "Found", &message);
+    }
+    [bootstrap::priority_classes(), levels, flows, apis, vec![range]].concat()
+}
+
+/// Creates objects of the cluster in few transactions; those that are there already are left as they are.
+async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Error> {
+    let mut txn = Txn::new();
+    for object in objects {
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let GroupVersion { group, version } = GroupVersion::split(api_version);
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let found = k1s_kinds::find_kind(group, version, kind).and_then(|kind| {
+            tenant.shared.catalog.find(GroupVersionResource::new(kind.group, kind.version, kind.plural))
+        });
+        let Some(resource) = found else {
+            return Err(Status::internal(format!("{kind} is not in the table of kinds")).into());
+        };
+        let key = tenant.key(&resource, "", meta_text(&object, "name"));
+        if tenant.get(&key).await?.is_none() {
+            txn = txn.put(key, resource.encode_new(tenant.env(), object)?, Precondition::Any);
+        }
+        if txn.ops().len() == MAX_OPS {
+            tenant.txn(std::mem::take(&mut txn)).await.map_err(|error| tenant.refusal(error))?;
+        }
+    }
+    if !txn.ops().is_empty() {
+        tenant.txn(txn).await.map_err(|error| tenant.refusal(error))?;
+    }
+    Ok(())
+}
+
+/// What every namespace has: a service account, and the authority that signs the server's certificate.
+pub(crate) async fn fill_namespace(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Error> {
+    let account = json!({"metadata": {"name": "default"}});
+    ensure(tenant, core("serviceaccounts"), namespace, account).await?;
+    let note = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such \
+                as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
+                distributions of Kubernetes clusters.";
+    let authority = json!({
+        "metadata": {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": note}},
+        "data": {"ca.crt": tenant.options().root_ca},
+    });
+    ensure(tenant, core("configmaps"), namespace, authority).await
+}

@@ -1,0 +1,55 @@
+//! The claims of a service account's token.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::objectmeta::meta_text;
+
+/// An object that a token is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub(crate) struct ObjectRef {
+    #[serde(default)]
+    pub(crate) name: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) uid: String,
+}
+
+impl ObjectRef {
+    /// This object, by its metadata.
+    pub(crate) fn to(object: &Value) -> ObjectRef {
+        ObjectRef { name: meta_text(object, "name").to_owned(), uid: meta_text(object, "uid").to_owned() }
+    }
+
+    /// An object of which no more is known than its name.
+    pub(crate) fn named(name: &str) -> ObjectRef {
+        ObjectRef { name: name.to_owned(), uid: String::new() }
+    }
+}
+
+/// What a token says, as Kubernetes' do.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Claims {
+    pub(crate) aud: Vec<String>,
+    pub(crate) exp: i64,
+    pub(crate) iat: i64,
+    pub(crate) iss: String,
+    pub(crate) jti: String,
+    #[serde(rename = "kubernetes.io")]
+    pub(crate) kubernetes: Private,
+    pub(crate) nbf: i64,
+    pub(crate) sub: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Private {
+    pub(crate) namespace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) node: Option<ObjectRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) pod: Option<ObjectRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) secret: Option<ObjectRef>,
+    pub(crate) serviceaccount: ObjectRef,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) warnafter: Option<i64>,
+}

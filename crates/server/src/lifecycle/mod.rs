@@ -1,0 +1,110 @@
+//! What follows a write for other objects: default objects of a namespace, names of definitions, aggregated roles, quotas.
+//!
+//! A new namespace gets its default objects before its create is answered, so a pod created right after it finds its service
+//! account. What takes longer, such as emptying a namespace that is being deleted, is for controllers (`controllers`).
+
+mod roles;
+
+use k1s_object::gvk::GroupKind;
+use serde_json::Value;
+
+use crate::{
+    admission,
+    bootstrap::fill_namespace,
+    context::Cx,
+    errors::Error,
+    objectmeta::meta_text,
+    write::{self, Updated, Written},
+};
+
+/// The definitions of custom resources.
+const DEFINITION: GroupKind<&str> = GroupKind::new("apiextensions.k8s.io", "CustomResourceDefinition");
+const NAMESPACE: GroupKind<&str> = GroupKind::new("", "Namespace");
+const CLUSTER_ROLE: GroupKind<&str> = GroupKind::new("rbac.authorization.k8s.io", "ClusterRole");
+
+/// After an object was created.
+pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> Result<(), Error> {
+    if dry_run {
+        return Ok(());
+    }
+    match cx.resource.group_kind() {
+        NAMESPACE => fill_namespace(&cx.tenant, meta_text(&written.value(cx)?, "name")).await?,
+        DEFINITION => settle_definition(cx, meta_text(&written.value(cx)?, "name")).await?,
+        _ => {}
+    }
+    after_write(cx).await
+}
+
+/// After an object was updated; if that removed its last finalizer, it is gone.
+pub(crate) async fn after_update(cx: &Cx, updated: &Updated, dry_run: bool) -> Result<(), Error> {
+    if dry_run {
+        return Ok(());
+    }
+    if updated.removed {
+        after_delete(cx);
+    }
+    if cx.resource.group_kind() == DEFINITION {
+        settle_definition(cx, &cx.name).await?;
+    }
+    after_write(cx).await
+}
+
+async fn after_write(cx: &Cx) -> Result<(), Error> {
+    if cx.resource.group_kind() == CLUSTER_ROLE {
+        roles::aggregate(&cx.tenant).await?;
+    }
+    Ok(admission::after_write(cx).await?)
+}
+
+/// After an object is gone.
+pub(crate) fn after_delete(cx: &Cx) {
+    match cx.resource.group_kind() {
+        DEFINITION => {
+            // A definition's name is its plural and its group.
+            if let Some((plural, group)) = cx.name.split_once('.') {
+                cx.tenant.forget_caches(group, plural);
+            }
+        }
+        CLUSTER_ROLE => roles::aggregate_later(&cx.tenant),
+        _ => {}
+    }
+}
+
+/// Accepts or refuses the names of all definitions of a group, and waits until this server serves the outcome.
+async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Error> {
+    let tenant = &cx.tenant;
+    let resource = &cx.resource;
+    let now = crate::time::stamp(tenant.env());
+    // Names are unique within a group.
+    let Some((_, group)) = name.split_once('.') else { return Ok(()) };
+    let text = format!("\"group\":\"{group}\"");
+    // Whole definitions, parsed, would be many times what all of them take in the store.
+    let mut all: Vec<Value> = Vec::new();
+    for stored in admission::mentioning(tenant, resource, "", &text).await? {
+        match k1s_schema::names::outline(stored.json()) {
+            Ok(outline) => all.push(outline),
+            // Its names are free: nothing is served under them.
+            Err(why) => {
+                tracing::error!(revision = %stored.revision, %why, "a definition cannot be read and is left out");
+            }
+        }
+    }
+    for crd in all.iter().filter(|crd| crd["spec"]["group"] == group) {
+        let mut settled = crd.clone();
+        let others = || all.iter().filter(|other| meta_text(other, "name") != meta_text(crd, "name"));
+        let changed = k1s_schema::names::accept_names(&mut settled, others(), &now);
+        if !(k1s_schema::names::establish(&mut settled, &now) || changed) {
+            continue;
+        }
+        let status = settled["status"].clone();
+        let one = Cx::internal(tenant, resource, "", meta_text(crd, "name"));
+        let change = |old: &Value| {
+            let mut new = old.clone();
+            new["status"] = status.clone();
+            Ok(new)
+        };
+        write::change(&one, &change).await?;
+    }
+    let revision = tenant.revision().await?;
+    Ok(tenant.customs.reach(tenant, revision).await?)
+}

@@ -1,0 +1,38 @@
+//! What the authorizer is asked about a request.
+
+use http::Method;
+
+use crate::{
+    authz::{Attributes, Target},
+    metadata,
+    request::{Path, RequestInfo, ResourcePath, Verb},
+    tenants,
+};
+
+/// The attributes of a request. `managed` is the tenant, or empty for all, if the request is for `/k1s/v1/tenants`.
+pub(super) fn of<'a>(info: &'a RequestInfo<'_>, method: &Method, managed: Option<&'a str>) -> Attributes<'a> {
+    match (&info.endpoint, managed) {
+        (_, Some(name)) => tenants::attributes(Verb::of_resource(method, name.is_empty()), name),
+        (Path::Resource(path), _) => resource(info.verb, path, &info.selected_name),
+        (Path::Other(path), _) if path == metadata::PATH => {
+            Attributes { verb: Verb::Watch, target: metadata::TARGET }
+        }
+        _ => Attributes { verb: info.verb, target: Target::Path(info.path) },
+    }
+}
+
+fn resource<'a>(verb: Verb<'a>, path: &'a ResourcePath, selected: &'a str) -> Attributes<'a> {
+    // As in Kubernetes, a request for a namespace is one in that namespace.
+    let namespace = match &*path.namespace {
+        "" if path.resource == "namespaces" && path.group.is_empty() => &path.name,
+        namespace => namespace,
+    };
+    let target = Target::Resource {
+        group: &path.group,
+        resource: &path.resource,
+        subresource: &path.subresource,
+        namespace,
+        name: if path.name.is_empty() { selected } else { &path.name },
+    };
+    Attributes { verb, target }
+}

@@ -1,0 +1,212 @@
+//! Dispatch: which resource, which action, and where it is carried out.
+
+use std::sync::Arc;
+
+use http::{HeaderValue, Method, Response, header};
+use k1s_object::Status;
+
+use crate::{
+    body::Body,
+    capacity::{Charge, Share},
+    context::Cx,
+    delete,
+    errors::Error,
+    flow::{self, Slot},
+    negotiate,
+    parts::Part,
+    pretty, read,
+    request::{ResourcePath, Verb},
+    resource::Resource,
+    respond, subresource,
+    tenant::{self, Tenant},
+    verbs, watch,
+};
+
+/// Refuses methods that mean nothing anywhere.
+pub(super) fn check_method(method: &Method) -> Result<(), Error> {
+    let with_body = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+    match with_body.contains(method) || [Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
+        true => Ok(()),
+        false => Err(Status::method_not_allowed().into()),
+    }
+}
+
+/// The resource at a path.
+///
+/// # Errors
+/// 404: in JSON within the groups of Kubernetes, in plain text elsewhere.
+pub(super) async fn find_resource(
+    tenant: &Arc<Tenant>,
+    path: &ResourcePath,
+    verb: Verb<'_>,
+) -> Result<Arc<Resource>, Error> {
+    let Some(resource) = tenant.resource(path.gvr()).await? else {
+        return Err(match tenant.shared.catalog.has_group(&path.group) {
+            true => Status::no_such_resource().into(),
+            false => Error::PageNotFound,
+        });
+    };
+    if resource.is_custom() && !in_scope(&resource, path, verb) {
+        return Err(Error::PageNotFound);
+    }
+    Ok(resource)
+}
+
+/// Whether the scope of a custom resource fits the path; if not, the path is unknown.
+fn in_scope(resource: &Resource, path: &ResourcePath, verb: Verb<'_>) -> bool {
+    match (resource.namespaced, path.namespace.is_empty()) {
+        (false, in_cluster) => in_cluster,
+        (true, true) => matches!(verb, Verb::List | Verb::Watch),
+        (true, false) => true,
+    }
+}
+
+/// Refuses a path whose form does not fit the resource's scope.
+pub(super) fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(), Error> {
+    let in_namespace = !path.namespace.is_empty();
+    let wrong_scope =
+        in_namespace && !resource.namespaced || resource.namespaced && !in_namespace && !path.name.is_empty();
+    let deep = !path.rest.is_empty() && !matches!(&*path.subresource, "proxy");
+    // Reviews, which can only be created, have no name.
+    let named = resource.is_create_only() && !path.name.is_empty();
+    if wrong_scope || deep || named || (path.watch && !path.subresource.is_empty()) {
+        return Err(Status::no_such_resource().into());
+    }
+    if !path.subresource.is_empty() && !resource.has_subresource(&path.subresource) {
+        return Err(match resource.is_custom() {
+            true => resource.not_found(&path.name),
+            false => Status::no_such_resource().into(),
+        });
+    }
+    Ok(())
+}
+
+/// What is to be done with the resource.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Action {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update(Part),
+    Patch(Part),
+    Delete,
+    DeleteCollection,
+    Subresource,
+}
+
+impl Action {
+    pub(super) fn is_watch(self) -> bool {
+        matches!(self, Action::Watch)
+    }
+}
+
+/// Chooses the action of a verb, if the resource has the verb and the path the form for it.
+pub(super) fn choose(
+    resource: &Resource,
+    path: &ResourcePath,
+    method: &Method,
+    verb: Verb<'_>,
+) -> Result<Action, Error> {
+    let known = matches!(*method, Method::GET | Method::POST | Method::PUT | Method::PATCH | Method::DELETE);
+    if !known {
+        return Err(Status::method_not_allowed().into());
+    }
+    if !path.subresource.is_empty() {
+        let part = match &*path.subresource {
+            "status" => Part::Status,
+            "finalize" => Part::Finalize,
+            "approval" => Part::Approval,
+            "ephemeralcontainers" => Part::EphemeralContainers,
+            "resize" => Part::Resize,
+            _ => return Ok(Action::Subresource),
+        };
+        let allowed =
+            resource.subresources.iter().any(|sub| sub.name == path.subresource && sub.verbs.contains(&verb));
+        return match verb {
+            _ if !allowed => Err(Status::method_not_allowed().into()),
+            Verb::Get => Ok(Action::Get),
+            Verb::Update => Ok(Action::Update(part)),
+            Verb::Patch => Ok(Action::Patch(part)),
+            _ => Err(Status::method_not_allowed().into()),
+        };
+    }
+    // The deprecated watch paths take GET only, and a create has no name.
+    let shape = match verb {
+        Verb::Create => path.name.is_empty(),
+        Verb::Update | Verb::Patch => !path.name.is_empty(),
+        _ => true,
+    };
+    let scope =
+        !resource.namespaced || !path.namespace.is_empty() || matches!(verb, Verb::List | Verb::Watch);
+    if !shape || !scope || !resource.verbs.contains(&verb) || (path.watch && *method != Method::GET) {
+        return Err(Status::method_not_allowed().into());
+    }
+    Ok(match verb {
+        Verb::Get => Action::Get,
+        Verb::List => Action::List,
+        Verb::Watch => Action::Watch,
+        Verb::Create if resource.is_create_only() => Action::Subresource,
+        Verb::Create => Action::Create,
+        Verb::Update => Action::Update(Part::Main),
+        Verb::Patch => Action::Patch(Part::Main),
+        Verb::Delete => Action::Delete,
+        _ => Action::DeleteCollection,
+    })
+}
+
+/// Carries out an action: here, or on a thread for blocking work if the request is large. Watches take no slot.
+pub(super) async fn dispatch(
+    cx: Arc<Cx>,
+    action: Action,
+    share: Share,
+    charge: Option<Charge>,
+) -> Result<Response<Body>, Error> {
+    if action.is_watch() {
+        return act(cx, action).await;
+    }
+    let shared = cx.tenant.shared.clone();
+    if !cx.is_large() {
+        let _slot: Slot = flow::slot(&shared, share)?;
+        match act(cx.clone(), action).await {
+            Err(Error::Apart) => {}
+            done => return done,
+        }
+    }
+    cx.go_apart();
+    let work = async move {
+        let _charge = charge;
+        let _slot = flow::slot(&cx.tenant.shared, share)?;
+        act(cx, action).await
+    };
+    flow::run(&shared, share, work).await
+}
+
+async fn act(cx: Arc<Cx>, action: Action) -> Result<Response<Body>, Error> {
+    let outcome = match action {
+        Action::Get => read::get(&cx).await,
+        Action::List => read::list(&cx).await,
+        Action::Watch => return Ok(watch::open(cx).await.map(pretty::as_is)?),
+        Action::Create => verbs::create(&cx).await,
+        Action::Update(part) => verbs::update(&cx, part).await,
+        Action::Patch(part) => verbs::patch(&cx, part).await,
+        Action::Delete => delete::delete(&cx).await,
+        Action::DeleteCollection => delete::delete_collection(&cx).await,
+        Action::Subresource => subresource::handle(&cx).await,
+    };
+    let mut response = match outcome {
+        Ok(response) => response,
+        Err(Error::Apart) => return Err(Error::Apart),
+        Err(error) => respond::error(error, negotiate::error_media(cx.headers.get(header::ACCEPT))),
+    };
+    if response.status() == http::StatusCode::NOT_FOUND {
+        cx.tenant.verify_every(tenant::VERIFY_SOON_INTERVAL);
+    }
+    for warning in cx.warnings.lock().drain(..) {
+        let text = format!("299 - {}", k1s_object::field::quote(&warning));
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+    Ok(response)
+}

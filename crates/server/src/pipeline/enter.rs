@@ -1,0 +1,104 @@
+//! Into the tenant: finds it, authenticates the sender and authorizes the request.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+
+use crate::{
+    auth,
+    authz::{self, Attributes},
+    errors::Error,
+    identity::User,
+    registry::{Absent, check_name},
+    request::{Path, RequestInfo, Verb},
+    server::ApiServer,
+    tenant::{self, Tenant},
+    tenants,
+};
+
+/// The tenant that a request for `/k1s/v1/tenants` names, empty for all of them; `None` for any other request. The path
+/// exists outside of tenants only.
+pub(super) fn managed_tenant<'a>(server: &ApiServer, info: &'a RequestInfo<'_>) -> Option<&'a str> {
+    match &info.endpoint {
+        Path::Other(path) if info.tenant.is_none() && server.bound_tenant().is_none() => tenants::parse(path),
+        _ => None,
+    }
+}
+
+/// The tenant that a request is for, and the authenticated user who may do what it wants. `name` is the tenant of its path;
+/// `stores`: whether the request may create the tenant.
+pub(super) async fn enter(
+    server: &ApiServer,
+    name: Option<&str>,
+    headers: &HeaderMap,
+    wanted: &Attributes<'_>,
+    stores: bool,
+) -> Result<(Arc<Tenant>, User), Error> {
+    let (shared, registry) = (server.shared(), server.registry());
+    if let Some(tenant) = server.bound_tenant() {
+        // A handle may outlive its tenant, and gives no access to others.
+        if tenant.is_gone() || name.is_some_and(|name| name != tenant.name) {
+            return Err(tenant::not_found(name.unwrap_or(&tenant.name)));
+        }
+        tenant.verify_every(tenant::VERIFY_INTERVAL);
+        let user = authenticate_and_authorize(server, Some(tenant), headers, wanted).await?;
+        return Ok((tenant.clone(), user));
+    }
+    let name = name.unwrap_or(&shared.options.default_tenant);
+    if let Some(tenant) = registry.opened(name) {
+        tenant.verify_every(tenant::VERIFY_INTERVAL);
+        let user = authenticate_and_authorize(server, Some(&tenant), headers, wanted).await?;
+        return Ok((tenant, user));
+    }
+    check_name(name)?;
+    // A sender that no tenant could allow this is refused before the store is read.
+    let sender = match auth::bearer(headers) {
+        Some(token) => auth::outside(shared, name, token).await?,
+        None => Some(server.default_sender()),
+    };
+    if let Some(sender) = &sender
+        && !auth::could_allow(&*shared.authorizer, sender, headers, wanted)
+    {
+        authenticate_and_authorize(server, None, headers, wanted).await?;
+    }
+    let known = sender.is_none_or(|sender| sender.is_in("system:authenticated"));
+    match registry.find(name, known).await {
+        Ok(tenant) => {
+            let user = authenticate_and_authorize(server, Some(&tenant), headers, wanted).await?;
+            return Ok((tenant, user));
+        }
+        Err(Error::NotFound { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    let user = authenticate_and_authorize(server, None, headers, wanted).await?;
+    let create = tenants::attributes(Verb::Create, name);
+    if stores
+        && shared.options.create_tenants
+        && authz::check(&*shared.authorizer, None, &user, &create).await.is_ok()
+    {
+        let (tenant, _) = registry.make(name, Absent::CreateUnlessTerminating).await?;
+        return Ok((tenant, user));
+    }
+    // 404 only to users who may know which tenants there are.
+    authz::check(&*shared.authorizer, None, &user, &tenants::attributes(Verb::Get, name)).await?;
+    Err(tenant::not_found(name))
+}
+
+/// The user of a request, by its token or its impersonation headers, if they may do what it wants.
+async fn authenticate_and_authorize(
+    server: &ApiServer,
+    tenant: Option<&Arc<Tenant>>,
+    headers: &HeaderMap,
+    wanted: &Attributes<'_>,
+) -> Result<User, Error> {
+    let shared = server.shared();
+    let sender = match auth::bearer(headers) {
+        Some(token) => {
+            auth::authenticate(shared, tenant, token, None).await.map_err(auth::Refusal::status)?.0
+        }
+        None => server.default_sender(),
+    };
+    let user = auth::impersonate(&*shared.authorizer, tenant, sender, headers, wanted).await?;
+    authz::check(&*shared.authorizer, tenant, &user, wanted).await?;
+    Ok(user)
+}

@@ -1,0 +1,97 @@
+//! The request as authorization, metrics and dispatch see it.
+
+use http::{Method, Uri};
+use k1s_object::{Status, names, selector::FieldSelector};
+
+use super::{
+    Path, Query, ResourcePath, Verb,
+    path::{parse_path, split_tenant},
+};
+
+/// What a request asks for. Derived from the method and the URI; nothing is looked up.
+#[derive(Debug)]
+pub(crate) struct RequestInfo<'a> {
+    /// The tenant of a path `/clusters/{tenant}/…`.
+    pub(crate) tenant: Option<&'a str>,
+    /// The path within the tenant, as it was sent.
+    pub(crate) path: &'a str,
+    /// What that path leads to.
+    pub(crate) endpoint: Path,
+    pub(crate) query: Query,
+    /// The verb of a resource request, or the lower-case method of any other.
+    pub(crate) verb: Verb<'static>,
+    /// The one object that a list or watch selects by `metadata.name`; otherwise empty.
+    pub(crate) selected_name: String,
+}
+
+impl<'a> RequestInfo<'a> {
+    /// `max_selector_bytes`: a longer field selector is not parsed here, because the sender is not authenticated yet. It
+    /// is refused later.
+    pub(crate) fn resolve(method: &Method, uri: &'a Uri, max_selector_bytes: usize) -> RequestInfo<'a> {
+        let (tenant, path) = split_tenant(uri.path());
+        let query = Query::parse(uri.query());
+        let endpoint = parse_path(path);
+        let verb = match &endpoint {
+            Path::Resource(path) => resource_verb(method, path, &query),
+            _ => Verb::of_path(method),
+        };
+        let selected_name = selected_name(verb, &query, max_selector_bytes);
+        RequestInfo { tenant, path, endpoint, query, verb, selected_name }
+    }
+
+    /// Whether the client decides how long the request takes. Such requests have no deadline.
+    fn is_long_running(&self) -> bool {
+        let streams = |path: &ResourcePath| {
+            matches!(&*path.subresource, "attach" | "exec" | "log" | "portforward" | "proxy")
+        };
+        self.verb == Verb::Watch || matches!(&self.endpoint, Path::Resource(path) if streams(path))
+    }
+
+    /// The `timeout` of the query has to be a duration.
+    pub(crate) fn check_timeout(&self) -> Result<(), Status> {
+        if self.is_long_running() {
+            return Ok(());
+        }
+        let Some(text) = self.query.find("timeout").filter(|text| !text.is_empty()) else { return Ok(()) };
+        k1s_object::time::Duration::parse(text).map(|_| ()).map_err(|why| {
+            Status::bad_request(format!("invalid timeout specified in the request URL - {why}"))
+        })
+    }
+}
+
+fn selected_name(verb: Verb<'_>, query: &Query, longest: usize) -> String {
+    let selector = query.get("fieldSelector");
+    if !matches!(verb, Verb::List | Verb::Watch) || selector.len() > longest {
+        return String::new();
+    }
+    let selector = FieldSelector::parse(selector).unwrap_or_default();
+    let name = selector.exact("metadata.name").unwrap_or_default();
+    if names::is_path_segment_name(name).is_empty() { name.to_owned() } else { String::new() }
+}
+
+/// The verb of a resource request. The deprecated `/watch/` paths are watches of one object, too.
+fn resource_verb(method: &Method, path: &ResourcePath, query: &Query) -> Verb<'static> {
+    match Verb::of_resource(method, path.name.is_empty()) {
+        Verb::Get | Verb::List if path.watch => Verb::Watch,
+        Verb::List if query.flag("watch") => Verb::Watch,
+        verb => verb,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verbs() {
+        let verb = |method: Method, path: &str, query: &str| {
+            let uri: Uri = format!("{path}?{query}").parse().unwrap();
+            RequestInfo::resolve(&method, &uri, 1 << 10).verb
+        };
+        assert_eq!(verb(Method::GET, "/api/v1/pods", ""), Verb::List);
+        assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=maybe"), Verb::Watch);
+        assert_eq!(verb(Method::GET, "/api/v1/pods", "watch=false"), Verb::List);
+        assert_eq!(verb(Method::GET, "/api/v1/namespaces/a", "watch=true"), Verb::Get);
+        assert_eq!(verb(Method::DELETE, "/api/v1/namespaces/a/pods", ""), Verb::DeleteCollection);
+    }
+}

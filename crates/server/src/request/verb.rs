@@ -1,0 +1,160 @@
+//! The verbs of requests, as authorizers and discovery name them.
+
+use std::fmt;
+
+use http::Method;
+use serde::{Serialize, Serializer};
+
+/// What a request does: a verb of a resource, the lower-case method of a request for anything else, or whatever else an
+/// authorizer can be asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb<'a> {
+    /// Also the GET of a path that is no resource.
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    /// Also the PATCH of a path that is no resource.
+    Patch,
+    /// Also the DELETE of a path that is no resource.
+    Delete,
+    DeleteCollection,
+    /// POST of a path that is no resource.
+    Post,
+    /// PUT of a path that is no resource.
+    Put,
+    /// HEAD of a path that is no resource.
+    Head,
+    /// OPTIONS of a path that is no resource.
+    Options,
+    /// To act as another user.
+    Impersonate,
+    /// A verb that only authorizers know: `impersonate:user-info`, or any text in a SubjectAccessReview.
+    Other(&'a str),
+}
+
+impl<'a> Verb<'a> {
+    /// The verb with this name.
+    pub(crate) fn named(name: &'a str) -> Verb<'a> {
+        match name {
+            "get" => Verb::Get,
+            "list" => Verb::List,
+            "watch" => Verb::Watch,
+            "create" => Verb::Create,
+            "update" => Verb::Update,
+            "patch" => Verb::Patch,
+            "delete" => Verb::Delete,
+            "deletecollection" => Verb::DeleteCollection,
+            "post" => Verb::Post,
+            "put" => Verb::Put,
+            "head" => Verb::Head,
+            "options" => Verb::Options,
+            "impersonate" => Verb::Impersonate,
+            other => Verb::Other(other),
+        }
+    }
+
+    /// Its name: `deletecollection`.
+    pub(crate) fn as_str(self) -> &'a str {
+        match self {
+            Verb::Get => "get",
+            Verb::List => "list",
+            Verb::Watch => "watch",
+            Verb::Create => "create",
+            Verb::Update => "update",
+            Verb::Patch => "patch",
+            Verb::Delete => "delete",
+            Verb::DeleteCollection => "deletecollection",
+            Verb::Post => "post",
+            Verb::Put => "put",
+            Verb::Head => "head",
+            Verb::Options => "options",
+            Verb::Impersonate => "impersonate",
+            Verb::Other(other) => other,
+        }
+    }
+
+    /// Its name in kube-apiserver's metrics.
+    pub(crate) fn metric_name(self) -> &'static str {
+        match self {
+            Verb::Get => "GET",
+            Verb::List => "LIST",
+            Verb::Watch => "WATCH",
+            Verb::Create | Verb::Post => "POST",
+            Verb::Update | Verb::Put => "PUT",
+            Verb::Patch => "PATCH",
+            Verb::Delete => "DELETE",
+            Verb::DeleteCollection => "DELETECOLLECTION",
+            Verb::Head | Verb::Options | Verb::Impersonate | Verb::Other(_) => "OTHER",
+        }
+    }
+}
+
+impl Verb<'static> {
+    /// The verb of a request for an object, or for all of them (`collection`).
+    pub(crate) fn of_resource(method: &Method, collection: bool) -> Verb<'static> {
+        match *method {
+            Method::POST => Verb::Create,
+            Method::PUT => Verb::Update,
+            Method::PATCH => Verb::Patch,
+            Method::DELETE if collection => Verb::DeleteCollection,
+            Method::DELETE => Verb::Delete,
+            _ if collection => Verb::List,
+            _ => Verb::Get,
+        }
+    }
+
+    /// The verb of a request for a path that is no resource.
+    pub(crate) fn of_path(method: &Method) -> Verb<'static> {
+        match *method {
+            Method::POST => Verb::Post,
+            Method::PUT => Verb::Put,
+            Method::PATCH => Verb::Patch,
+            Method::DELETE => Verb::Delete,
+            Method::HEAD => Verb::Head,
+            Method::OPTIONS => Verb::Options,
+            _ => Verb::Get,
+        }
+    }
+}
+
+impl fmt::Display for Verb<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for Verb<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verb_is_known_by_its_name() {
+        for name in [
+            "get",
+            "list",
+            "watch",
+            "create",
+            "update",
+            "patch",
+            "delete",
+            "deletecollection",
+            "post",
+            "put",
+            "head",
+            "options",
+            "impersonate",
+        ] {
+            let verb = Verb::named(name);
+            assert!(verb.as_str() == name && !matches!(verb, Verb::Other(_)), "{name}");
+        }
+        assert_eq!(Verb::named("*").to_string(), "*");
+    }
+}
