@@ -16,7 +16,6 @@ use crate::{
     errors,
     respond::{self, List},
     select::Selection,
-    stored::Stored,
 };
 
 /// GET of one object.
@@ -296,7 +295,11 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
             Err(status) => return Err(status),
         },
     };
-    cx.weigh_scan(&snapshot.entries, &prefix)?;
+    // Without selectors, a page costs what is in it; with them, all objects have to be looked at.
+    let from = options.start.as_deref().unwrap_or(prefix.as_bytes());
+    let left = snapshot.entries.count_under(prefix.as_bytes(), from);
+    let is_page = options.limit > 0 && selection.is_everything();
+    cx.weigh_scan(if is_page { left.min(options.limit) } else { left })?;
     let list = page(&snapshot, &prefix, &options, selection, now(cx));
     if !list.continue_token.is_empty() {
         cache.pin(snapshot);
@@ -304,13 +307,19 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
     Ok(list)
 }
 
-/// The objects at a revision: from a snapshot that is kept for its next page, or from the store's history.
+/// The objects at a revision: from a snapshot that is kept for its next page, from the current one and the changes since,
+/// or from the store's history.
 async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapshot>, Status> {
     if let Some(snapshot) = cache.pinned(revision) {
         return Ok(snapshot);
     }
-    if cx.tenant.revision().await? < revision {
-        cache.at_least(revision, cx.tenant.options().future_revision_patience).await?;
+    let patience = match cx.tenant.revision().await? < revision {
+        true => cx.tenant.options().future_revision_patience,
+        false => crate::cache::PATIENCE,
+    };
+    cache.at_least(revision, patience).await?;
+    if let Some(snapshot) = cache.rewound(revision) {
+        return Ok(snapshot);
     }
     let range = Range::prefix(cache.prefix().clone()).at(revision);
     let found = cx.tenant.store().range(range).await.map_err(|error| match error {
@@ -319,7 +328,7 @@ async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapsho
         ),
         other => errors::store(&other),
     })?;
-    let mut snapshot = Snapshot { revision, ..Snapshot::default() };
+    let mut snapshot = Snapshot::empty(revision);
     for kv in found.entries {
         snapshot.put(&kv.key, &kv.value, kv.revision, cache.fields());
     }
@@ -341,30 +350,26 @@ fn expired(cx: &Cx, status: Status, start: Option<&[u8]>, prefix: &str) -> Statu
 
 /// One page of a snapshot.
 fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Selection, now: i64) -> List {
-    let start = options.start.clone().unwrap_or_else(|| Bytes::copy_from_slice(prefix.as_bytes()));
-    let mut rest = snapshot.entries.under(prefix.as_bytes(), &start).filter(|entry| selection.matches(entry));
-    let mut items: Vec<Stored> = Vec::new();
-    let mut last: Option<&Arc<Entry>> = None;
+    let prefix_bytes = prefix.as_bytes();
+    let start = options.start.as_deref().unwrap_or(prefix_bytes);
+    let mut found = snapshot.entries.under(prefix_bytes, start).filter(|entry| selection.matches(entry));
+    let limit = if options.limit == 0 { usize::MAX } else { options.limit };
+    let entries: Vec<&Arc<Entry>> = found.by_ref().take(limit).collect();
     let mut list = List {
         revision: snapshot.revision.get(),
-        items: Vec::new(),
+        items: entries.iter().map(|entry| entry.stored.clone()).collect(),
         unreadable: snapshot.unreadable(prefix).cloned().collect(),
         continue_token: String::new(),
         remaining: None,
     };
-    while let Some(entry) = rest.next() {
-        if options.limit > 0 && items.len() == options.limit {
-            let remaining = 1 + if selection.is_everything() { rest.count() } else { 0 };
-            list.remaining = selection.is_everything().then_some(remaining);
-            if let Some(last) = last {
-                let revision = i64::try_from(snapshot.revision.get()).unwrap_or(i64::MAX);
-                list.continue_token = Continue::token(revision, &last.key, prefix, now);
-            }
-            break;
+    if let (true, Some(last), Some(_)) = (entries.len() == limit, entries.last(), found.next()) {
+        let revision = i64::try_from(snapshot.revision.get()).unwrap_or(i64::MAX);
+        list.continue_token = Continue::token(revision, &last.key, prefix, now);
+        // With selectors there is no count, as in Kubernetes: it would take a look at every object.
+        if selection.is_everything() {
+            list.remaining =
+                Some(snapshot.entries.count_under(prefix_bytes, start).saturating_sub(entries.len()));
         }
-        items.push(entry.stored.clone());
-        last = Some(entry);
     }
-    list.items = items;
     list
 }

@@ -8,6 +8,7 @@
 mod entries;
 mod entry;
 mod ring;
+mod tree;
 
 use std::{
     collections::VecDeque,
@@ -20,7 +21,6 @@ use std::{
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use imbl::OrdSet;
 use k1s_env::{Env, Task};
 use k1s_object::Status;
 use k1s_store::{Range, RequestProgress, Revision, Store, WatchItem, WatchRequest};
@@ -30,6 +30,7 @@ use tokio::sync::watch;
 pub(crate) use entries::Entries;
 pub(crate) use entry::{Entry, Fields};
 pub(crate) use ring::{Event, Ring, Took};
+use tree::{Keyed, Tree};
 
 use crate::errors;
 
@@ -39,13 +40,24 @@ pub(crate) struct Snapshot {
     pub(crate) revision: Revision,
     pub(crate) entries: Entries,
     /// The keys of objects that cannot be read. They are left out of everything, and can be deleted.
-    pub(crate) unreadable: OrdSet<Bytes>,
+    unreadable: Tree<Bytes>,
+}
+
+impl Keyed for Bytes {
+    fn key(&self) -> &[u8] {
+        self
+    }
 }
 
 impl Snapshot {
+    /// A snapshot of no objects yet.
+    pub(crate) fn empty(revision: Revision) -> Snapshot {
+        Snapshot { revision, ..Snapshot::default() }
+    }
+
     /// The keys of unreadable objects under a prefix.
     pub(crate) fn unreadable(&self, prefix: &str) -> impl Iterator<Item = &Bytes> {
-        self.unreadable.iter().filter(move |key| key.starts_with(prefix.as_bytes()))
+        self.unreadable.from(prefix.as_bytes()).take_while(move |key| key.starts_with(prefix.as_bytes()))
     }
 
     /// Puts what lies in the store in its place; gives the entry if it can be read.
@@ -72,10 +84,22 @@ impl Snapshot {
         }
     }
 
-    /// Takes out what is gone.
     fn remove(&mut self, key: &Bytes) {
         self.entries.remove(key);
         self.unreadable.remove(key);
+    }
+
+    /// Takes back an event, the newest that this snapshot has. Of objects that could not be read there are no events:
+    /// an older snapshot may lack some of their keys.
+    fn undo(&mut self, event: &Event) {
+        match (&event.old, &event.new) {
+            (Some(old), _) => {
+                self.unreadable.remove(&old.key);
+                self.entries.insert(old.clone());
+            }
+            (None, Some(new)) => self.entries.remove(&new.key),
+            (None, None) => {}
+        }
     }
 }
 
@@ -102,8 +126,13 @@ struct Inner {
     pins: Mutex<VecDeque<Arc<Snapshot>>>,
 }
 
-/// So many lists may be read page by page from memory at the same time; more are read from the store's history.
+/// Maximum number of snapshots that are kept for the next pages of lists. Others are made again from recent events, or
+/// read from the store's history.
 const MAX_PINS: usize = 8;
+
+/// Maximum number of events, beside one for each object, that are taken back to make an older snapshot. With more,
+/// reading the objects from the store is cheaper.
+const MAX_UNDONE: usize = 1000;
 
 impl Cache {
     /// Starts following the keys under `prefix`; `fields` says what to keep for field selectors.
@@ -179,6 +208,23 @@ impl Cache {
         self.inner.pins.lock().iter().find(|pin| pin.revision == revision).cloned()
     }
 
+    /// The objects as they were at a revision, if all that changed since is in the ring: the cost is that of the changes,
+    /// not of the objects.
+    pub(crate) fn rewound(&self, revision: Revision) -> Option<Arc<Snapshot>> {
+        let current = self.inner.snapshot.load_full();
+        if revision > current.revision {
+            return None;
+        }
+        let max = current.entries.len() + MAX_UNDONE;
+        let events = self.ring(|ring| ring.between(revision, current.revision, max))?;
+        let mut snapshot = Snapshot::clone(&current);
+        for event in events.iter().rev() {
+            snapshot.undo(event);
+        }
+        snapshot.revision = revision;
+        Some(Arc::new(snapshot))
+    }
+
     /// A look at the ring of recent events.
     pub(crate) fn ring<T>(&self, look: impl FnOnce(&Ring) -> T) -> T {
         look(&self.inner.ring.read())
@@ -234,7 +280,7 @@ async fn follow(inner: Arc<Inner>) {
 async fn follow_once(inner: &Inner, pause: &mut Duration) -> k1s_store::Result<()> {
     let loaded = inner.store.range(Range::prefix(inner.prefix.clone())).await?;
     let revision = loaded.revision;
-    let mut snapshot = Snapshot { revision, ..Snapshot::default() };
+    let mut snapshot = Snapshot::empty(revision);
     for kv in loaded.entries {
         snapshot.put(&kv.key, &kv.value, kv.revision, &inner.fields);
     }

@@ -92,6 +92,16 @@ impl Ring {
             .then(|| self.first + self.events.partition_point(|event| event.revision <= revision) as u64)
     }
 
+    /// The events after `from` up to `to`, if none of them is forgotten and they are at most `max`.
+    pub(crate) fn between(&self, from: Revision, to: Revision, max: usize) -> Option<Vec<Arc<Event>>> {
+        if from < self.oldest {
+            return None;
+        }
+        let start = self.events.partition_point(|event| event.revision <= from);
+        let end = self.events.partition_point(|event| event.revision <= to);
+        (end - start <= max).then(|| self.events.range(start..end).cloned().collect())
+    }
+
     /// All events after this revision are here.
     pub(crate) fn oldest(&self) -> Revision {
         self.oldest

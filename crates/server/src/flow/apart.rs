@@ -15,7 +15,7 @@ use k1s_object::Status;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{Share, busy};
-use crate::{cache::Entries, context::Cx, input, respond::List, stored::Stored, tenant::Shared};
+use crate::{context::Cx, input, respond::List, stored::Stored, tenant::Shared};
 
 /// Turns at large work.
 pub(super) struct Turns {
@@ -117,16 +117,11 @@ impl Cx {
         Ok(())
     }
 
-    /// The same for objects that are only looked at, or sent as they are: those whose keys begin with this.
-    pub(crate) fn weigh_scan(&self, entries: &Entries, prefix: &str) -> Result<(), Status> {
+    /// The same for a number of objects that are only looked at, or sent as they are.
+    pub(crate) fn weigh_scan(&self, objects: usize) -> Result<(), Status> {
         // What each costs, in bytes that cost as much.
         const EACH: usize = 2;
-        let most = self.tenant.options().limits.large_bytes / EACH;
-        if entries.len() <= most || self.apart.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let prefix = prefix.as_bytes();
-        if entries.under(prefix, prefix).nth(most).is_some() { self.weigh(usize::MAX) } else { Ok(()) }
+        self.weigh(objects.saturating_mul(EACH))
     }
 
     /// The same for each object of a list.

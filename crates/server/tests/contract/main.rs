@@ -11,6 +11,7 @@ mod encodings;
 mod limits;
 mod metadata;
 mod network;
+mod pages;
 mod requests;
 mod spy;
 mod tenants;
