@@ -48,9 +48,12 @@ struct Counter {
 }
 
 impl Counts {
-    /// How many objects there are now.
-    pub(crate) async fn now(&self, tenant: &Tenant) -> Result<Vec<(String, usize)>, Status> {
-        let revision = tenant.revision().await?;
+    /// How many objects there are at a revision, or later.
+    pub(crate) async fn at(
+        &self,
+        tenant: &Tenant,
+        revision: Revision,
+    ) -> Result<Vec<(String, usize)>, Status> {
         let counter = self.counter(tenant);
         let mut reached = counter.reached.subscribe();
         let wait = async {

@@ -1,12 +1,15 @@
 //! `/healthz`, `/livez`, `/readyz`, `/version` and `/metrics`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use http::Response;
+use k1s_env::Instant;
 use k1s_object::{
     Status,
     selector::{FieldSelector, LabelSelector},
 };
+use k1s_store::Stats;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::{
@@ -108,6 +111,8 @@ pub(crate) async fn handle(
 pub(crate) struct Probe {
     answers: SharedCall<Result<(), String>>,
     takes_writes: SharedCall<Result<(), String>>,
+    /// The last statistics, and when they were read.
+    stats: Mutex<Option<(Instant, Stats)>>,
 }
 
 async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
@@ -128,11 +133,29 @@ async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
     }
 }
 
+/// Maximum age of the statistics of a shared store in metrics: etcd counts its keys one by one.
+const STATS_AGE: Duration = Duration::from_secs(60);
+
+/// The store's statistics.
+async fn stats(tenant: &Tenant) -> Result<Stats, Status> {
+    let (kept, now) = (&tenant.shared.probe.stats, tenant.env().now());
+    if tenant.store().is_shared()
+        && let Some((read, stats)) = &*kept.lock()
+        && now - *read < STATS_AGE
+    {
+        return Ok(stats.clone());
+    }
+    let stats = tenant.store().stats().await.map_err(|error| errors::store(&error))?;
+    *kept.lock() = Some((now, stats.clone()));
+    Ok(stats)
+}
+
 /// `/metrics`
 pub(crate) async fn metrics(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status> {
-    let store = tenant.store();
-    let stats = store.stats().await.map_err(|error| errors::store(&error))?;
-    let counts = tenant.counts.now(tenant).await?;
+    let revision = tenant.revision().await?;
+    let mut stats = stats(tenant).await?;
+    stats.revision = revision;
+    let counts = tenant.counts.at(tenant, revision).await?;
     let documents = tenant.shared.documents.built();
     let text = tenant.shared.metrics.text(&counts, &stats, documents);
     Ok(respond::bytes(200, "text/plain; version=0.0.4; charset=utf-8", text.into_bytes()))

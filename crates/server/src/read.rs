@@ -15,7 +15,7 @@ use crate::{
     context::{Cx, invalid_options},
     errors,
     respond::{self, List},
-    select::Selection,
+    select::{Scope, Selection},
 };
 
 /// GET of one object.
@@ -296,11 +296,12 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
         },
     };
     // Without selectors, a page costs what is in it; with them, all objects have to be looked at.
-    let from = options.start.as_deref().unwrap_or(prefix.as_bytes());
-    let left = snapshot.entries.count_under(prefix.as_bytes(), from);
+    let scope = selection.scope(cx, &prefix);
+    let from = options.start.as_deref().unwrap_or_default();
+    let left = snapshot.entries.count_under(&scope.prefix, from).min(scope.max);
     let is_page = options.limit > 0 && selection.is_everything();
     cx.weigh_scan(if is_page { left.min(options.limit) } else { left })?;
-    let list = page(&snapshot, &prefix, &options, selection, now(cx));
+    let list = page(&snapshot, &prefix, &options, (selection, &scope), now(cx));
     if !list.continue_token.is_empty() {
         cache.pin(snapshot);
     }
@@ -349,10 +350,16 @@ fn expired(cx: &Cx, status: Status, start: Option<&[u8]>, prefix: &str) -> Statu
 }
 
 /// One page of a snapshot.
-fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Selection, now: i64) -> List {
-    let prefix_bytes = prefix.as_bytes();
-    let start = options.start.as_deref().unwrap_or(prefix_bytes);
-    let mut found = snapshot.entries.under(prefix_bytes, start).filter(|entry| selection.matches(entry));
+fn page(
+    snapshot: &Snapshot,
+    prefix: &str,
+    options: &Options,
+    (selection, scope): (&Selection, &Scope),
+    now: i64,
+) -> List {
+    let start = options.start.as_deref().unwrap_or_default();
+    let looked_at = snapshot.entries.under(&scope.prefix, start).take(scope.max);
+    let mut found = looked_at.filter(|entry| selection.matches(entry));
     let limit = if options.limit == 0 { usize::MAX } else { options.limit };
     let entries: Vec<&Arc<Entry>> = found.by_ref().take(limit).collect();
     let mut list = List {
@@ -368,7 +375,7 @@ fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Select
         // With selectors there is no count, as in Kubernetes: it would take a look at every object.
         if selection.is_everything() {
             list.remaining =
-                Some(snapshot.entries.count_under(prefix_bytes, start).saturating_sub(entries.len()));
+                Some(snapshot.entries.count_under(&scope.prefix, start).saturating_sub(entries.len()));
         }
     }
     list

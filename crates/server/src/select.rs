@@ -1,5 +1,6 @@
 //! Which objects a list or a watch is about: namespace, labels and fields.
 
+use bytes::Bytes;
 use k1s_object::{
     Status,
     selector::{FieldSelector, LabelSelector},
@@ -30,7 +31,32 @@ enum Place {
     Other(usize),
 }
 
+/// Where the objects of a selection are among the keys.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    /// What their keys begin with.
+    pub(crate) prefix: Bytes,
+    /// Maximum number of objects to look at: one if the prefix is the whole key.
+    pub(crate) max: usize,
+}
+
 impl Selection {
+    /// Where to look, of the keys that begin with a prefix: a name or a namespace that is asked for by a field leaves out
+    /// the others without looking at them.
+    pub(crate) fn scope(&self, cx: &Cx, prefix: &str) -> Scope {
+        let equal = |place: Place| {
+            self.fields.iter().find(|term| term.equal && term.place == place).map(|term| &*term.value)
+        };
+        let all = !cx.resource.namespaced || !cx.namespace.is_empty();
+        match (equal(Place::Name), equal(Place::Namespace)) {
+            (Some(name), _) if all => Scope { prefix: [prefix, name].concat().into(), max: 1 },
+            (_, Some(namespace)) if !all && !namespace.is_empty() => {
+                Scope { prefix: [prefix, namespace, "/"].concat().into(), max: usize::MAX }
+            }
+            _ => Scope { prefix: Bytes::copy_from_slice(prefix.as_bytes()), max: usize::MAX },
+        }
+    }
+
     /// Reads `labelSelector` and `fieldSelector`; a name in the path is one more condition.
     pub(crate) fn parse(cx: &Cx) -> Result<Selection, Status> {
         let (labels, fields) = (cx.query.get("labelSelector"), cx.query.get("fieldSelector"));

@@ -21,7 +21,7 @@ use crate::{
     metrics::Gauge,
     negotiate::{Form, Media},
     resource::Source,
-    select::Selection,
+    select::{Scope, Selection},
 };
 use encode::{Encoder, Kind};
 
@@ -110,8 +110,8 @@ struct Watcher {
     cx: Arc<Cx>,
     cache: Arc<Cache>,
     selection: Selection,
-    /// Keys outside of it are another namespace's.
-    prefix: String,
+    /// Where its objects are.
+    scope: Scope,
     encoder: Encoder,
     /// The next event in the ring.
     position: u64,
@@ -160,7 +160,7 @@ impl Watcher {
         let now = env.now();
         let interval = cx.tenant.options().bookmark_interval;
         let mut watcher = Watcher {
-            prefix: cx.tenant.keys(&cx.resource, &cx.namespace),
+            scope: selection.scope(&cx, &cx.tenant.keys(&cx.resource, &cx.namespace)),
             encoder: Encoder::new(&cx),
             position: 0,
             after: Revision::default(),
@@ -222,7 +222,7 @@ impl Watcher {
         self.revision = revision;
         // The ring has everything after a snapshot just taken, unless it overflowed this very moment: then 410.
         self.position = self.cache.ring(|ring| ring.position_after(revision)).unwrap_or_default();
-        let next = Some(Bytes::copy_from_slice(self.prefix.as_bytes()));
+        let next = Some(self.scope.prefix.clone());
         self.initial = Some(Initial { snapshot, next, announce_end });
     }
 
@@ -237,7 +237,7 @@ impl Watcher {
             return Ok(());
         }
         self.position = end;
-        let request = WatchRequest::prefix(self.cache.prefix().clone()).after(revision).previous(true);
+        let request = WatchRequest::prefix(self.scope.prefix.clone()).after(revision).previous(true);
         match self.cx.tenant.store().watch(request).await {
             Ok(watch) => {
                 watch.request_progress();
@@ -335,7 +335,7 @@ impl Watcher {
         };
         let mut out = Vec::new();
         let (mut seen, mut count, mut bytes) = (0, 0, 0);
-        for entry in initial.snapshot.entries.under(self.prefix.as_bytes(), &start) {
+        for entry in initial.snapshot.entries.under(&self.scope.prefix, &start).take(self.scope.max) {
             if count == BATCH || seen == SEEN || bytes >= BATCH_BYTES {
                 initial.next = Some(entry.key.clone());
                 break;
@@ -407,7 +407,7 @@ impl Watcher {
             self.revision = event.revision;
             let selected = |entry: &Option<Arc<crate::cache::Entry>>| {
                 entry.as_ref().is_some_and(|entry| {
-                    entry.key.starts_with(self.prefix.as_bytes()) && self.selection.matches(entry)
+                    entry.key.starts_with(&self.scope.prefix) && self.selection.matches(entry)
                 })
             };
             let (kind, stored) = match (selected(&event.old), selected(&event.new), &event.old, &event.new) {

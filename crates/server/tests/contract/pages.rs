@@ -143,3 +143,35 @@ async fn a_token_that_was_made_up_or_is_old_gets_what_there_is() {
         assert_eq!(code, 400, "{start:?}");
     }
 }
+
+#[tokio::test]
+async fn a_name_or_a_namespace_is_found_by_its_field() {
+    let client = common::client(&common::server().await);
+    filled(&client, &["a", "b"], 3).await;
+    let post = async |name: &str| client.post(&maps("b"), config_map(name)).await;
+    post("m").await;
+    for (path, field, found) in [
+        (maps("b"), "metadata.name%3Dm", vec!["m"]),
+        (maps("b"), "metadata.name%3Dm00", vec![]),
+        (maps("b"), "metadata.name%3Dm001,metadata.namespace%3Db", vec!["m001"]),
+        (maps("b"), "metadata.name%3Dm001,metadata.namespace%3Da", vec![]),
+        (ALL.to_owned(), "metadata.name%3Dm001", vec!["m001", "m001"]),
+        (ALL.to_owned(), "metadata.name%3Dm,metadata.namespace%3Db", vec!["m"]),
+        (
+            ALL.to_owned(),
+            "metadata.namespace%3Da,metadata.name!%3Dm001",
+            vec!["kube-root-ca.crt", "m000", "m002"],
+        ),
+    ] {
+        let list = client.get(&format!("{path}?fieldSelector={field}")).await;
+        assert_eq!(names(&list), found, "{path} {field}");
+        let pages = client.get(&format!("{path}?fieldSelector={field}&limit=1")).await;
+        assert_eq!(!token(&pages).is_empty(), found.len() > 1, "{path} {field}");
+    }
+    let mut watch = client.watch(&format!("{}?fieldSelector=metadata.name%3Dm", maps("b"))).await;
+    assert_eq!(watch.brief().await.1, "m");
+    post("m0").await;
+    client.send("DELETE", &format!("{}/m", maps("b")), &[], "").await;
+    let (what, name, _) = watch.brief().await;
+    assert_eq!((&*what, &*name), ("DELETED", "m"));
+}
