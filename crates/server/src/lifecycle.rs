@@ -12,8 +12,7 @@ use k1s_store::{Precondition, Txn};
 use serde_json::{Value, json};
 
 use crate::{
-    admission::{self, mentioning},
-    advertise,
+    admission, advertise,
     context::Cx,
     metadata,
     resource::Resource,
@@ -37,6 +36,7 @@ fn is_definition(cx: &Cx) -> bool {
 
 /// Takes up what was left undone in a tenant that was there before.
 pub(crate) async fn take_up(tenant: &Arc<Tenant>) -> Result<(), Status> {
+    admission::mark_quotas(tenant).await?;
     advertise(tenant).await;
     if !tenant.has_controllers() && metadata::is_anything_left(tenant).await? {
         tenant.need_controllers();
@@ -282,15 +282,16 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Status> {
     let now = crate::time::stamp(tenant.env());
     // A definition is called by its plural and its group, and names are a matter of one group.
     let Some((_, group)) = name.split_once('.') else { return Ok(()) };
-    let text = format!("\"group\":\"{group}\"");
+    let of_group = format!(".{group}");
+    let snapshot = tenant.cache(resource).now().await?;
     // Whole definitions, parsed, would be many times what all of them take in the store.
     let mut all: Vec<Value> = Vec::new();
-    for stored in mentioning(tenant, resource, "", &text).await? {
-        match k1s_schema::names::outline(stored.json()) {
+    for entry in snapshot.entries.iter().filter(|entry| entry.name().ends_with(&of_group)) {
+        match k1s_schema::names::outline(entry.stored.json()) {
             Ok(outline) => all.push(outline),
             // Its names are free: nothing is served under them.
             Err(why) => {
-                tracing::error!(revision = %stored.revision, %why, "a definition cannot be read and is left out");
+                tracing::error!(definition = entry.name(), %why, "a definition cannot be read and is left out");
             }
         }
     }

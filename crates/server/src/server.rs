@@ -75,6 +75,7 @@ impl ApiServer {
             options,
             catalog: Catalog::new(),
             metrics: Metrics::default(),
+            known: crate::cache::Known::default(),
             authorizer: Arc::new(auth::Defaults),
             signer: auth::TokenSigner::default(),
             documents: Documents::default(),

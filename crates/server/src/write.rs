@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use bytes::Bytes;
 use k1s_object::{Check, FieldError, Status, depth, field::quote, meta};
-use k1s_store::{Error, Op, Precondition, Txn};
+use k1s_store::{Action, Error, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -115,6 +115,8 @@ pub(crate) fn check_namespace(cx: &Cx, object: &mut Value) -> Result<(), Status>
     Ok(())
 }
 
+/// Maximum number of attempts to create an object while what admission relies on changes.
+const CREATE_ATTEMPTS: usize = 1000;
 /// How often a generated name is drawn anew when it is taken.
 const NAME_ATTEMPTS: usize = 8;
 /// The longest part of generateName that is kept: a suffix of five follows.
@@ -124,14 +126,16 @@ const MAX_GENERATED_BASE: usize = 58;
 pub(crate) async fn create(cx: &Cx, object: Value, dry_run: bool) -> Result<Written, Status> {
     let generated = meta_text(&object, "name").is_empty() && !meta_text(&object, "generateName").is_empty();
     let mut attempts = if generated { NAME_ATTEMPTS } else { 1 };
-    loop {
-        attempts -= 1;
+    for _ in 0..CREATE_ATTEMPTS {
         match create_once(cx, object.clone(), dry_run).await {
-            Err(status) if status.reason == "AlreadyExists" && attempts > 0 => {}
-            Err(status) if status.reason == TAKEN_REASON => attempts += 1,
+            Err(status) if status.reason == "AlreadyExists" && attempts > 1 => attempts -= 1,
+            Err(status) if status.reason == TAKEN_REASON => {}
             other => return other,
         }
     }
+    let name = meta_text(&object, "name");
+    let why = "the namespace, its quotas or what the object was to hold kept changing; please try again";
+    Err(Status::conflict(&cx.resource.group, &cx.resource.plural, name, why))
 }
 
 /// A reason of our own, which no client ever sees.
@@ -217,7 +221,9 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     }
     unenforced::warn(cx, &object);
     let value = resource.encode(&object)?;
-    let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
+    // What was only checked comes first: a namespace that is gone is the answer even if the object exists.
+    let (checks, ops): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| op.action == Action::Check);
+    let txn = with(Txn::new(), checks).put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
             lifecycle::after_any(cx, &object, Fate::Created);

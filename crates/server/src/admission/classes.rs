@@ -3,7 +3,7 @@
 use k1s_object::{Status, quantity::Quantity};
 use serde_json::Value;
 
-use super::{kind, other, others, refused};
+use super::{cached_others, kind, other, others, refused};
 use crate::{context::Cx, write::meta_text};
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
@@ -11,11 +11,9 @@ const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 /// Of the classes with one of these annotations the newest, and of those the first by name.
 async fn default_class(cx: &Cx, path: (&str, &str), annotations: &[&str]) -> Result<Option<String>, Status> {
     let classes = kind(&cx.tenant, path.0, "v1", path.1)?;
-    let mut found = others(&cx.tenant, &classes, "", "/is-default-class\":\"true\"").await?;
-    found.retain(|(_, class)| {
-        annotations.iter().any(|name| class["metadata"]["annotations"][*name] == "true")
-    });
-    let newest = found.into_iter().map(|(_, class)| class).min_by(|a, b| {
+    let mut found = cached_others(&cx.tenant, &classes, "", "/is-default-class\":\"true\"").await?;
+    found.retain(|class| annotations.iter().any(|name| class["metadata"]["annotations"][*name] == "true"));
+    let newest = found.into_iter().min_by(|a, b| {
         let time = |class| meta_text(class, "creationTimestamp");
         time(b).cmp(time(a)).then_with(|| meta_text(a, "name").cmp(meta_text(b, "name")))
     });

@@ -4,13 +4,12 @@ use k1s_kinds::rules::core::limiter;
 use k1s_object::Status;
 use serde_json::Value;
 
-use super::{kind, others, refused};
+use super::{cached_others, kind, refused};
 use crate::{context::Cx, write::meta_text};
 
 async fn ranges(cx: &Cx) -> Result<Vec<Value>, Status> {
     let ranges = kind(&cx.tenant, "", "v1", "limitranges")?;
-    let found = others(&cx.tenant, &ranges, &cx.namespace, "").await?;
-    Ok(found.into_iter().map(|(_, range)| range).collect())
+    cached_others(&cx.tenant, &ranges, &cx.namespace, "").await
 }
 
 /// Gives a new pod the defaults of the ranges.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use k1s_kinds::rules::{cluster::csr, workloads::pod::security_levels};
 use k1s_object::Status;
-use k1s_store::{Op, Range};
+use k1s_store::{Action, Op, Precondition, Range};
 use serde_json::Value;
 
 use crate::{
@@ -29,6 +29,14 @@ use crate::{
     tenant::Tenant,
     write::{Part, meta_text, metadata_mut},
 };
+
+/// What a check is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Write {
+    /// Its transaction fails if the namespace has changed.
+    Create,
+    Update,
+}
 
 /// How long the suffix of a generated name is.
 const SUFFIX: usize = 5;
@@ -55,61 +63,76 @@ fn kind(tenant: &Tenant, group: &str, version: &str, plural: &str) -> Result<Arc
     found.ok_or_else(|| Status::internal(format!("{plural} are not in the table of kinds")))
 }
 
+/// One object that cannot be read does not keep others from being written.
+pub(crate) fn left_out(key: &[u8], why: &Unreadable) {
+    tracing::error!(key = %key.escape_ascii(), %why, "an object cannot be read and is left out");
+}
+
 /// The objects of a kind whose encoding has this text, in a namespace or (empty) of the cluster; all for an empty text.
-/// Looking for the text is quicker than parsing; who asks must look again.
-pub(crate) async fn mentioning(
+/// Looking for the text is quicker than parsing; the caller looks again.
+async fn others(
     tenant: &Tenant,
     resource: &Resource,
     namespace: &str,
     text: &str,
-) -> Result<Vec<Stored>, Status> {
+) -> Result<Vec<(Stored, Value)>, Status> {
     let range = Range::prefix(tenant.keys(resource, namespace));
     let found = tenant.store().range(range).await.map_err(|error| errors::store(&error))?;
     let mut objects = Vec::new();
     for entry in found.entries {
-        match Stored::new(&entry.value, entry.revision) {
-            Ok(stored) if memchr::memmem::find(stored.json(), text.as_bytes()).is_some() => {
-                objects.push(stored);
-            }
-            Ok(_) => {}
+        let read = Stored::new(&entry.value, entry.revision).and_then(|stored| {
+            let has_text = memchr::memmem::find(stored.json(), text.as_bytes()).is_some();
+            let object = has_text.then(|| resource.read_any(&stored)).transpose()?;
+            Ok(object.map(|object| (stored, object)))
+        });
+        match read {
+            Ok(read) => objects.extend(read),
             Err(why) => left_out(&entry.key, &why),
         }
     }
     Ok(objects)
 }
 
-/// One object that cannot be read does not keep others from being written.
-pub(crate) fn left_out(key: &[u8], why: &Unreadable) {
-    tracing::error!(key = %key.escape_ascii(), %why, "an object cannot be read and is left out");
-}
-
-/// The same, parsed.
-pub(crate) async fn others(
+/// The same from the cache, which may lack what other servers wrote a moment ago.
+async fn cached_others(
     tenant: &Tenant,
     resource: &Resource,
     namespace: &str,
     text: &str,
-) -> Result<Vec<(Stored, Value)>, Status> {
+) -> Result<Vec<Value>, Status> {
+    let snapshot = tenant.cache(resource).with_own_writes().await?;
+    let prefix = tenant.keys(resource, namespace);
     let mut objects = Vec::new();
-    for stored in mentioning(tenant, resource, namespace, text).await? {
-        match resource.read_any(&stored) {
-            Ok(object) => objects.push((stored, object)),
-            Err(why) => {
-                tracing::error!(resource = resource.plural, namespace, revision = %stored.revision, %why, "an object cannot be read and is left out");
-            }
+    for entry in snapshot.entries.under(prefix.as_bytes(), prefix.as_bytes()) {
+        if memchr::memmem::find(entry.stored.json(), text.as_bytes()).is_none() {
+            continue;
+        }
+        match resource.read_any(&entry.stored) {
+            Ok(object) => objects.push(object),
+            Err(why) => left_out(&entry.key, &why),
         }
     }
     Ok(objects)
 }
 
-/// An object of another kind, by its name.
+/// Whether nothing will be written: then nothing checks what is only known.
+fn is_dry_run(cx: &Cx) -> bool {
+    cx.query.find("dryRun").is_some()
+}
+
+/// An object of another kind, by its name: from the cache, or from the store if it is not there.
 async fn other(
     tenant: &Tenant,
     resource: &Resource,
     namespace: &str,
     name: &str,
 ) -> Result<Option<Value>, Status> {
-    let stored = tenant.get(&tenant.key(resource, namespace, name)).await?;
+    let key = tenant.key(resource, namespace, name);
+    let snapshot = tenant.cache(resource).with_own_writes().await?;
+    let stored = match snapshot.entries.get(&key) {
+        Some(entry) => Some(entry.stored.clone()),
+        None => tenant.get(&key).await?,
+    };
     stored.map(|stored| resource.read(&stored).map_err(|why| resource.unreadable(name, &why))).transpose()
 }
 
@@ -158,7 +181,7 @@ pub(crate) async fn check_create(cx: &Cx, object: &Value) -> Result<Vec<Op>, Sta
     match (&*cx.resource.group, &*cx.resource.kind) {
         ("", "Pod") => {
             limits::check(cx, object).await?;
-            security::check_pod(cx, object).await?;
+            security::check_pod(cx, object, Write::Create).await?;
             pods::check(cx, object).await?;
         }
         ("", "Namespace") => security::check_namespace(cx, object, None).await?,
@@ -169,7 +192,7 @@ pub(crate) async fn check_create(cx: &Cx, object: &Value) -> Result<Vec<Op>, Sta
                 return Err(refused(cx, meta_text(object, "name"), why));
             }
         }
-        _ => security::check_template(cx, object).await?,
+        _ => security::check_template(cx, object, Write::Create).await?,
     }
     quota::charge(cx, object, None).await
 }
@@ -186,7 +209,7 @@ pub(crate) async fn before_update(cx: &Cx, part: Part, new: &mut Value, old: &Va
 pub(crate) async fn check_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<Vec<Op>, Status> {
     let pod = is(cx, "", "Pod") && matches!(part, Part::Main | Part::EphemeralContainers | Part::Resize);
     if pod && security_levels::is_significant(new, old) {
-        security::check_pod(cx, new).await?;
+        security::check_pod(cx, new, Write::Update).await?;
     }
     if part == Part::Main {
         match (&*cx.resource.group, &*cx.resource.kind) {
@@ -196,7 +219,7 @@ pub(crate) async fn check_update(cx: &Cx, part: Part, new: &Value, old: &Value) 
                 classes::may_grow(cx, new, old).await?;
             }
             ("scheduling.k8s.io", "PriorityClass") => classes::one_default_priority(cx, new).await?,
-            _ => security::check_template(cx, new).await?,
+            _ => security::check_template(cx, new, Write::Update).await?,
         }
     }
     quota::charge(cx, new, Some(old)).await
@@ -217,9 +240,14 @@ pub(crate) async fn release(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
     let mut ops = quota::give_back(cx, old).await?;
     if is(cx, "", "Service") {
         services::release(cx, old, &mut ops);
+    } else if is(cx, "", "Namespace") {
+        let key = cx.tenant.quota_mark(&cx.name);
+        ops.push(Op { key, precondition: Precondition::Any, action: Action::Delete });
     }
     Ok(ops)
 }
+
+pub(crate) use quota::mark_existing as mark_quotas;
 
 /// After an object was created or changed: what follows for others.
 pub(crate) async fn after_write(cx: &Cx) -> Result<(), Status> {

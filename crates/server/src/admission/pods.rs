@@ -4,7 +4,7 @@ use k1s_kinds::rules::workloads::pod as rules;
 use k1s_object::Status;
 use serde_json::Value;
 
-use super::{forbidden, kind, other, others, refused};
+use super::{cached_others, forbidden, kind, other, refused};
 use crate::{context::Cx, write::meta_text};
 
 /// What admission adds to a new pod.
@@ -50,8 +50,8 @@ async fn runtime_class(cx: &Cx, pod: &Value) -> Result<Option<Value>, Status> {
 /// The class of pods that name none: of several that claim to be it, the lowest.
 async fn default_class(cx: &Cx) -> Result<Option<Value>, Status> {
     let classes = kind(&cx.tenant, "scheduling.k8s.io", "v1", "priorityclasses")?;
-    let found = others(&cx.tenant, &classes, "", "\"globalDefault\":true").await?;
-    let marked = found.into_iter().map(|(_, class)| class).filter(|class| class["globalDefault"] == true);
+    let found = cached_others(&cx.tenant, &classes, "", "\"globalDefault\":true").await?;
+    let marked = found.into_iter().filter(|class| class["globalDefault"] == true);
     Ok(marked.min_by_key(|class| class["value"].as_i64().unwrap_or(0)))
 }
 

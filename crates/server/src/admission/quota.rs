@@ -1,14 +1,15 @@
 //! Quotas: what objects use is counted in the transactions that write them.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use k1s_kinds::rules::core::quota_usage::{self, Charge};
 use k1s_object::Status;
-use k1s_store::{Action, Error, Op, Precondition};
+use k1s_store::{Action, Error, Op, Precondition, Range, Txn};
 use serde_json::Value;
 
 use super::{kind, others, refused};
-use crate::{context::Cx, resource::Resource, stored::Stored, tenant::Tenant, write::meta_text};
+use crate::{context::Cx, errors, resource::Resource, stored::Stored, tenant::Tenant, write::meta_text};
 
 /// Whether objects of this kind count at all.
 fn is_counted(cx: &Cx) -> bool {
@@ -21,17 +22,55 @@ struct Quotas {
     resource: Arc<Resource>,
     stored: Vec<Stored>,
     values: Vec<Value>,
+    /// The condition under which there are no others.
+    mark: Op,
 }
 
-async fn quotas(tenant: &Tenant, namespace: &str) -> Result<Quotas, Status> {
+/// The quotas of the request's namespace. Where none is known of, none is looked for: the transaction fails if there is
+/// one, and then it is known ([`Tenant::quota_mark`]).
+async fn quotas(cx: &Cx) -> Result<Quotas, Status> {
+    let tenant = &cx.tenant;
     let resource = kind(tenant, "", "v1", "resourcequotas")?;
-    let (stored, values) = others(tenant, &resource, namespace, "").await?.into_iter().unzip();
-    Ok(Quotas { resource, stored, values })
+    let key = tenant.quota_mark(&cx.namespace);
+    let known = tenant.shared.known.get(&key).map(|fact| fact.revision);
+    let found = match known {
+        None if !super::is_dry_run(cx) => Vec::new(),
+        _ => others(tenant, &resource, &cx.namespace, "").await?,
+    };
+    let precondition = known.map_or(Precondition::Absent, Precondition::Revision);
+    let mark = Op { key, precondition, action: Action::Check };
+    let (stored, values) = found.into_iter().unzip();
+    Ok(Quotas { resource, stored, values, mark })
 }
+
+/// Marks the namespaces of a tenant that have quotas: those of a server that knew no marks have none.
+pub(crate) async fn mark_existing(tenant: &Arc<Tenant>) -> Result<(), Status> {
+    let resource = kind(tenant, "", "v1", "resourcequotas")?;
+    let prefix = tenant.keys(&resource, "");
+    let found = tenant.store().range(Range::prefix(prefix.clone())).await;
+    let mut namespaces = BTreeSet::new();
+    for entry in found.map_err(|error| errors::store(&error))?.entries {
+        let rest = entry.key.strip_prefix(prefix.as_bytes()).unwrap_or_default();
+        let namespace = rest.split(|byte| *byte == b'/').next().unwrap_or_default();
+        namespaces.extend(std::str::from_utf8(namespace).map(str::to_owned));
+    }
+    for namespace in namespaces {
+        let txn = Txn::new().create(tenant.quota_mark(&namespace), MARK);
+        match tenant.txn(txn).await {
+            // It has one.
+            Ok(_) | Err(Error::Conflict(_)) => {}
+            Err(error) => return Err(tenant.refusal(&error)),
+        }
+    }
+    Ok(())
+}
+
+/// The value of a mark.
+const MARK: &[u8] = b"quotas";
 
 /// What writes the new usage, if nobody wrote one in between.
 fn write(cx: &Cx, quotas: &Quotas, charges: Vec<Charge>) -> Result<Vec<Op>, Status> {
-    let mut ops = Vec::new();
+    let mut ops = vec![quotas.mark.clone()];
     for charge in charges {
         let (Some(stored), Some(value)) = (quotas.stored.get(charge.quota), quotas.values.get(charge.quota))
         else {
@@ -61,9 +100,9 @@ pub(super) async fn charge(cx: &Cx, new: &Value, old: Option<&Value>) -> Result<
             return Ok(Vec::new());
         }
     }
-    let quotas = quotas(&cx.tenant, &cx.namespace).await?;
-    if quotas.values.is_empty() {
-        return Ok(Vec::new());
+    let mut quotas = quotas(cx).await?;
+    if old.is_none() && super::is(cx, "", "ResourceQuota") {
+        quotas.mark.action = Action::Put(Bytes::from_static(MARK));
     }
     quota_usage::charge(&quotas.values, group, plural, new, old)
         .map_err(|why| refused(cx, meta_text(new, "name"), why))?;
@@ -75,7 +114,7 @@ pub(super) async fn give_back(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
     if !is_counted(cx) {
         return Ok(Vec::new());
     }
-    let mut quotas = quotas(&cx.tenant, &cx.namespace).await?;
+    let mut quotas = quotas(cx).await?;
     if super::is(cx, "", "ResourceQuota") {
         // One that goes is not written once more.
         let kept: Vec<bool> = quotas.values.iter().map(|quota| meta_text(quota, "name") != cx.name).collect();
@@ -83,9 +122,9 @@ pub(super) async fn give_back(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
         quotas.values.retain(|_| keep.next() == Some(&true));
         let mut keep = kept.iter();
         quotas.stored.retain(|_| keep.next() == Some(&true));
-    }
-    if quotas.values.is_empty() {
-        return Ok(Vec::new());
+        if quotas.values.is_empty() && quotas.mark.precondition != Precondition::Absent {
+            quotas.mark.action = Action::Delete;
+        }
     }
     let (group, plural) = (&*cx.resource.group, &*cx.resource.plural);
     write(cx, &quotas, quota_usage::moved(&quotas.values, group, plural, None, Some(old)))

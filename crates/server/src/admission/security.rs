@@ -6,15 +6,17 @@ use k1s_kinds::rules::workloads::pod::security_levels::{self as levels, Level, P
 use k1s_object::Status;
 use serde_json::Value;
 
-use super::{kind, others, refused};
+use super::{Write, kind, namespaces, others, refused};
 use crate::{context::Cx, write::meta_text};
 
 /// What the namespace of the request asks for, if anything.
-async fn policy(cx: &Cx) -> Result<Option<Policy>, Status> {
+async fn policy(cx: &Cx, write: Write) -> Result<Option<Policy>, Status> {
     let namespaces = kind(&cx.tenant, "", "v1", "namespaces")?;
-    let Some(stored) = cx.tenant.get(&cx.tenant.key(&namespaces, "", &cx.namespace)).await? else {
-        return Ok(None);
+    let stored = match write {
+        Write::Create => namespaces::labelled(cx).await?,
+        Write::Update => cx.tenant.get(&namespaces::key(cx)).await?,
     };
+    let Some(stored) = stored else { return Ok(None) };
     if memchr::memmem::find(stored.json(), levels::LABEL_PREFIX.as_bytes()).is_none() {
         return Ok(None);
     }
@@ -23,8 +25,8 @@ async fn policy(cx: &Cx) -> Result<Option<Policy>, Status> {
 }
 
 /// Refuses a pod that is beyond what is enforced, or warns.
-pub(super) async fn check_pod(cx: &Cx, pod: &Value) -> Result<(), Status> {
-    let Some(policy) = policy(cx).await? else { return Ok(()) };
+pub(super) async fn check_pod(cx: &Cx, pod: &Value, write: Write) -> Result<(), Status> {
+    let Some(policy) = policy(cx, write).await? else { return Ok(()) };
     let found = levels::violations(policy.enforce, pod.get("metadata"), &pod["spec"]);
     if !found.is_empty() {
         let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, levels::together(&found));
@@ -55,9 +57,9 @@ fn template<'a>(cx: &Cx, object: &'a Value) -> Option<&'a Value> {
 }
 
 /// Warns of a template whose pods would be refused, or warned of.
-pub(super) async fn check_template(cx: &Cx, object: &Value) -> Result<(), Status> {
+pub(super) async fn check_template(cx: &Cx, object: &Value, write: Write) -> Result<(), Status> {
     let Some(template) = template(cx, object) else { return Ok(()) };
-    if let Some(policy) = policy(cx).await? {
+    if let Some(policy) = policy(cx, write).await? {
         warn(cx, policy, template);
     }
     Ok(())

@@ -7,6 +7,7 @@
 
 mod entries;
 mod entry;
+mod known;
 mod ring;
 mod tree;
 
@@ -14,7 +15,7 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -29,6 +30,7 @@ use tokio::sync::watch;
 
 pub(crate) use entries::Entries;
 pub(crate) use entry::{Entry, Fields};
+pub(crate) use known::{Fact, Known};
 pub(crate) use ring::{Event, Ring, Took};
 use tree::{Keyed, Tree};
 
@@ -122,6 +124,8 @@ struct Inner {
     reached: watch::Sender<u64>,
     /// Set when the store is closed: no further revision will be reached.
     ended: AtomicBool,
+    /// The newest revision that this server has given to one of the objects, as far as it was said.
+    written: AtomicU64,
     /// Snapshots whose next page may be asked for.
     pins: Mutex<VecDeque<Arc<Snapshot>>>,
 }
@@ -147,6 +151,7 @@ impl Cache {
             progress: Mutex::new(None),
             reached: watch::Sender::new(0),
             ended: AtomicBool::new(false),
+            written: AtomicU64::new(0),
             pins: Mutex::default(),
         });
         let task = env.spawn("watch cache", follow(inner.clone()));
@@ -191,6 +196,17 @@ impl Cache {
     pub(crate) async fn now(&self) -> Result<Arc<Snapshot>, Status> {
         let revision = self.inner.store.revision().await.map_err(|error| errors::store(&error))?;
         self.at_least(revision, PATIENCE).await
+    }
+
+    /// Says that this server wrote to an object.
+    pub(crate) fn note_write(&self, revision: Revision) {
+        self.inner.written.fetch_max(revision.get(), Ordering::AcqRel);
+    }
+
+    /// The objects without asking the store how new they are: no write that was said by [`Cache::note_write`] is missing;
+    /// those of other servers may be.
+    pub(crate) async fn with_own_writes(&self) -> Result<Arc<Snapshot>, Status> {
+        self.at_least(Revision::new(self.inner.written.load(Ordering::Acquire)), PATIENCE).await
     }
 
     /// Keeps a snapshot for the next page of a list.

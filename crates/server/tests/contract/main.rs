@@ -13,6 +13,7 @@ mod metadata;
 mod network;
 mod pages;
 mod requests;
+mod round_trips;
 mod spy;
 mod tenants;
 mod tenants_api;
