@@ -1,58 +1,49 @@
-//! A persistent ordered set that knows the rank of a key: a B+ tree whose nodes count the items below them.
+//! A persistent ordered set that knows the rank of a key: a B+ tree whose branches count the items below each child.
 //!
-//! A clone is a pointer; a change copies the nodes on its way that a clone shares. Finding a key, and counting the items
+//! A clone is a pointer; a change copies the nodes on its path that a clone shares. Finding a key, and counting the items
 //! between two keys, take time logarithmic in the size of the set.
 
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 /// An item that is ordered by its key.
 pub(crate) trait Keyed: Clone {
     fn key(&self) -> &[u8];
 }
 
-/// Maximum number of items in a leaf, and of children of a branch: as many pointers are copied on each level by a change.
-const MAX_WIDTH: usize = 32;
+/// Maximum number of items in a leaf, and of children of a branch. A change copies as many pointers on each level.
+const MAX_WIDTH: usize = 16;
 /// Minimum width of a node that has a neighbour; a narrower one is joined with it.
 const MIN_WIDTH: usize = MAX_WIDTH / 4;
 
+/// What a node holds, in the node's own allocation.
+type Items<T> = SmallVec<[T; MAX_WIDTH]>;
+
 #[derive(Clone)]
 pub(crate) struct Tree<T> {
-    root: Arc<Node<T>>,
+    root: Node<T>,
 }
 
-enum Node<T> {
-    Leaf(Vec<T>),
-    Branch(Vec<Child<T>>),
-}
-
-/// A node and what its parent has to know of it.
 #[derive(Clone)]
-struct Child<T> {
-    /// The first item below it.
-    first: T,
-    /// The number of items below it.
-    len: usize,
-    node: Arc<Node<T>>,
+enum Node<T> {
+    Leaf(Arc<Items<T>>),
+    Branch(Arc<Branch<T>>),
 }
 
-/// Copied in order to be changed, perhaps by one item more.
-impl<T: Clone> Clone for Node<T> {
-    fn clone(&self) -> Self {
-        fn with_room<I: Clone>(items: &[I]) -> Vec<I> {
-            let mut copy = Vec::with_capacity((items.len() + 1).min(MAX_WIDTH + 1));
-            copy.extend_from_slice(items);
-            copy
-        }
-        match self {
-            Node::Leaf(items) => Node::Leaf(with_room(items)),
-            Node::Branch(children) => Node::Branch(with_room(children)),
-        }
-    }
+/// Children, in arrays of their own: a search reads the first items alone.
+#[derive(Clone)]
+struct Branch<T> {
+    /// The first item below each child.
+    firsts: Items<T>,
+    /// The number of items below each child.
+    lens: Items<usize>,
+    nodes: Items<Node<T>>,
 }
 
 impl<T> Default for Tree<T> {
     fn default() -> Self {
-        Tree { root: Arc::new(Node::Leaf(Vec::new())) }
+        Tree { root: Node::Leaf(Arc::default()) }
     }
 }
 
@@ -63,30 +54,34 @@ impl<T: Keyed> Tree<T> {
 
     /// Whether both are the same by identity. `false` may be said of equal sets.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.root, &other.root)
+        match (&self.root, &other.root) {
+            (Node::Leaf(one), Node::Leaf(other)) => Arc::ptr_eq(one, other),
+            (Node::Branch(one), Node::Branch(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Option<&T> {
-        let mut node = &*self.root;
+        let mut node = &self.root;
         loop {
             match node {
                 Node::Leaf(items) => {
-                    return items
-                        .binary_search_by(|item| item.key().cmp(key))
-                        .ok()
-                        .and_then(|at| items.get(at));
+                    let at = items.binary_search_by(|item| item.key().cmp(key)).ok()?;
+                    return items.get(at);
                 }
-                Node::Branch(children) => node = &children.get(place(children, key))?.node,
+                Node::Branch(branch) => node = branch.nodes.get(branch.place(key))?,
             }
         }
     }
 
     /// Adds an item, in the place of one with the same key.
     pub(crate) fn insert(&mut self, item: T) {
-        let Some(right) = insert(&mut self.root, item) else { return };
-        let left = std::mem::replace(&mut self.root, Arc::new(Node::Leaf(Vec::new())));
-        let children = [left, right].into_iter().filter_map(Child::new).collect();
-        self.root = Arc::new(Node::Branch(children));
+        if let Some(right) = insert(&mut self.root, item) {
+            let mut root = Branch { firsts: Items::new(), lens: Items::new(), nodes: Items::new() };
+            root.add(0, right);
+            root.add(0, self.root.clone());
+            self.root = Node::Branch(Arc::new(root));
+        }
     }
 
     pub(crate) fn remove(&mut self, key: &[u8]) {
@@ -95,27 +90,26 @@ impl<T: Keyed> Tree<T> {
             return;
         }
         remove(&mut self.root, key);
-        while let Node::Branch(children) = &*self.root {
-            let only = match &**children {
-                [] => Arc::new(Node::Leaf(Vec::new())),
-                [only] => only.node.clone(),
+        while let Node::Branch(branch) = &self.root {
+            self.root = match &*branch.nodes {
+                [] => Node::Leaf(Arc::default()),
+                [only] => only.clone(),
                 _ => break,
             };
-            self.root = only;
         }
     }
 
     /// The number of items whose keys are before `key`.
     pub(crate) fn rank(&self, key: &[u8]) -> usize {
-        let (mut node, mut before) = (&*self.root, 0);
+        let (mut node, mut before) = (&self.root, 0);
         loop {
             match node {
                 Node::Leaf(items) => return before + items.partition_point(|item| item.key() < key),
-                Node::Branch(children) => {
-                    let at = place(children, key);
-                    before += children.iter().take(at).map(|child| child.len).sum::<usize>();
-                    let Some(child) = children.get(at) else { return before };
-                    node = &child.node;
+                Node::Branch(branch) => {
+                    let at = branch.place(key);
+                    before += branch.lens.iter().take(at).sum::<usize>();
+                    let Some(child) = branch.nodes.get(at) else { return before };
+                    node = child;
                 }
             }
         }
@@ -123,20 +117,18 @@ impl<T: Keyed> Tree<T> {
 
     /// The items whose keys are not before `start`, in order.
     pub(crate) fn from<'a>(&'a self, start: &[u8]) -> Iter<'a, T> {
-        let (mut node, mut above) = (&*self.root, Vec::new());
+        let (mut node, mut above) = (&self.root, Vec::new());
         loop {
             match node {
                 Node::Leaf(items) => {
                     let at = items.partition_point(|item| item.key() < start);
                     return Iter { above, leaf: items.get(at..).unwrap_or_default().iter() };
                 }
-                Node::Branch(children) => {
-                    let at = place(children, start);
-                    above.push(children.get(at + 1..).unwrap_or_default().iter());
-                    match children.get(at) {
-                        Some(child) => node = &child.node,
-                        None => return Iter { above, leaf: [].iter() },
-                    }
+                Node::Branch(branch) => {
+                    let mut nodes = branch.nodes.get(branch.place(start)..).unwrap_or_default().iter();
+                    let Some(child) = nodes.next() else { return Iter { above, leaf: [].iter() } };
+                    above.push(nodes);
+                    node = child;
                 }
             }
         }
@@ -147,7 +139,7 @@ impl<T> Node<T> {
     fn len(&self) -> usize {
         match self {
             Node::Leaf(items) => items.len(),
-            Node::Branch(children) => children.iter().map(|child| child.len).sum(),
+            Node::Branch(branch) => branch.lens.iter().sum(),
         }
     }
 
@@ -155,121 +147,149 @@ impl<T> Node<T> {
     fn width(&self) -> usize {
         match self {
             Node::Leaf(items) => items.len(),
-            Node::Branch(children) => children.len(),
+            Node::Branch(branch) => branch.nodes.len(),
         }
     }
-}
 
-impl<T: Keyed> Node<T> {
     fn first(&self) -> Option<&T> {
         match self {
             Node::Leaf(items) => items.first(),
-            Node::Branch(children) => children.first().map(|child| &child.first),
+            Node::Branch(branch) => branch.firsts.first(),
+        }
+    }
+}
+
+/// Cuts items that are too many in two, and returns the second part. Where one was added at the end, the first part stays
+/// full: keys often come in order.
+fn cut<T>(items: &mut Items<T>, at_end: bool) -> Items<T> {
+    let at = if at_end { items.len() - 1 } else { items.len() / 2 };
+    let rest = items.drain(at..).collect();
+    items.shrink_to_fit();
+    rest
+}
+
+impl<T: Keyed> Branch<T> {
+    /// Where a key belongs: the last child whose first item is not after it, or the first child.
+    fn place(&self, key: &[u8]) -> usize {
+        self.firsts.partition_point(|first| first.key() <= key).saturating_sub(1)
+    }
+
+    fn add(&mut self, at: usize, node: Node<T>) {
+        let Some(first) = node.first().cloned() else { return };
+        self.firsts.insert(at, first);
+        self.lens.insert(at, node.len());
+        self.nodes.insert(at, node);
+    }
+
+    fn remove(&mut self, at: usize) -> Node<T> {
+        self.firsts.remove(at);
+        self.lens.remove(at);
+        self.nodes.remove(at)
+    }
+
+    /// Notes what has changed of a child, which is not empty.
+    fn refresh(&mut self, at: usize) {
+        let Some(node) = self.nodes.get(at) else { return };
+        if let (Some(place), Some(first)) = (self.firsts.get_mut(at), node.first()) {
+            *place = first.clone();
+        }
+        if let Some(place) = self.lens.get_mut(at) {
+            *place = node.len();
         }
     }
 
-    /// Cuts a node that is too wide in two, and gives the second part. A node that grew at its end is left full: keys
-    /// often come in order.
-    fn split(&mut self, at_end: bool) -> Option<Arc<Node<T>>> {
-        fn cut<I>(items: &mut Vec<I>, at_end: bool) -> Vec<I> {
-            let rest = items.split_off(if at_end { items.len() - 1 } else { items.len() / 2 });
-            items.shrink_to_fit();
-            rest
-        }
-        if self.width() <= MAX_WIDTH {
+    fn split(&mut self, at_end: bool) -> Option<Node<T>> {
+        if self.nodes.len() <= MAX_WIDTH {
             return None;
         }
-        Some(Arc::new(match self {
-            Node::Leaf(items) => Node::Leaf(cut(items, at_end)),
-            Node::Branch(children) => Node::Branch(cut(children, at_end)),
-        }))
+        let firsts = cut(&mut self.firsts, at_end);
+        let (lens, nodes) = (cut(&mut self.lens, at_end), cut(&mut self.nodes, at_end));
+        Some(Node::Branch(Arc::new(Branch { firsts, lens, nodes })))
     }
-}
-
-impl<T: Keyed> Child<T> {
-    /// `None` for an empty node.
-    fn new(node: Arc<Node<T>>) -> Option<Self> {
-        let first = node.first()?.clone();
-        Some(Child { first, len: node.len(), node })
-    }
-}
-
-/// Where among children a key belongs: the last whose first item is not after it, or the first.
-fn place<T: Keyed>(children: &[Child<T>], key: &[u8]) -> usize {
-    children.partition_point(|child| child.first.key() <= key).saturating_sub(1)
 }
 
 /// Adds an item below a node; the second part of the node if it had to be cut in two.
-fn insert<T: Keyed>(node: &mut Arc<Node<T>>, item: T) -> Option<Arc<Node<T>>> {
-    let node = Arc::make_mut(node);
-    let at_end = match node {
-        Node::Leaf(items) => match items.binary_search_by(|other| other.key().cmp(item.key())) {
-            Ok(at) => {
-                if let Some(place) = items.get_mut(at) {
-                    *place = item;
+fn insert<T: Keyed>(node: &mut Node<T>, item: T) -> Option<Node<T>> {
+    match node {
+        Node::Leaf(items) => {
+            let items = Arc::make_mut(items);
+            let at = match items.binary_search_by(|other| other.key().cmp(item.key())) {
+                Ok(at) => {
+                    items[at] = item;
+                    return None;
                 }
-                return None;
-            }
-            Err(at) => {
-                items.insert(at, item);
-                at + 1 == items.len()
-            }
-        },
-        Node::Branch(children) => {
-            let at = place(children, item.key());
-            let child = children.get_mut(at)?;
-            let right = insert(&mut child.node, item);
-            let parts = [Child::new(child.node.clone()), right.and_then(Child::new)];
-            let more = parts.iter().flatten().count() > 1;
-            children.splice(at..=at, parts.into_iter().flatten());
-            more && at + 2 == children.len()
+                Err(at) => at,
+            };
+            items.insert(at, item);
+            (items.len() > MAX_WIDTH).then(|| Node::Leaf(Arc::new(cut(items, at == MAX_WIDTH))))
         }
-    };
-    node.split(at_end)
+        Node::Branch(branch) => {
+            let branch = Arc::make_mut(branch);
+            let at = branch.place(item.key());
+            let right = insert(branch.nodes.get_mut(at)?, item);
+            branch.refresh(at);
+            branch.add(at + 1, right?);
+            branch.split(at + 1 == MAX_WIDTH)
+        }
+    }
 }
 
 /// Removes the item with this key, which is there.
-fn remove<T: Keyed>(node: &mut Arc<Node<T>>, key: &[u8]) {
-    match Arc::make_mut(node) {
+fn remove<T: Keyed>(node: &mut Node<T>, key: &[u8]) {
+    match node {
         Node::Leaf(items) => {
             if let Ok(at) = items.binary_search_by(|item| item.key().cmp(key)) {
-                items.remove(at);
+                Arc::make_mut(items).remove(at);
             }
         }
-        Node::Branch(children) => {
-            let mut at = place(children, key);
-            let mut end = at + 1;
-            let Some(child) = children.get_mut(at) else { return };
-            remove(&mut child.node, key);
-            let mut parts = [Some(child.node.clone()), None];
-            if child.node.width() < MIN_WIDTH && children.len() > 1 {
-                at = at.min(children.len() - 2);
-                end = at + 2;
-                if let Some([left, right]) = children.get(at..end) {
-                    parts = join(&left.node, &right.node);
+        Node::Branch(branch) => {
+            let branch = Arc::make_mut(branch);
+            let at = branch.place(key);
+            let Some(child) = branch.nodes.get_mut(at) else { return };
+            remove(child, key);
+            match child.width() {
+                0 => drop(branch.remove(at)),
+                width if width < MIN_WIDTH && branch.nodes.len() > 1 => {
+                    let left = at.min(branch.nodes.len() - 2);
+                    let (one, other) = (branch.remove(left), branch.remove(left));
+                    let (one, other) = join(one, other);
+                    if let Some(other) = other {
+                        branch.add(left, other);
+                    }
+                    branch.add(left, one);
                 }
+                _ => branch.refresh(at),
             }
-            children.splice(at..end, parts.into_iter().flatten().filter_map(Child::new));
         }
     }
 }
 
 /// Two neighbours as one node, or as two of equal width if that were too wide.
-fn join<T: Keyed>(left: &Node<T>, right: &Node<T>) -> [Option<Arc<Node<T>>>; 2] {
-    let mut joined = match (left, right) {
-        (Node::Leaf(left), Node::Leaf(right)) => Node::Leaf([&**left, right].concat()),
-        (Node::Branch(left), Node::Branch(right)) => Node::Branch([&**left, right].concat()),
+fn join<T: Keyed>(left: Node<T>, right: Node<T>) -> (Node<T>, Option<Node<T>>) {
+    match (left, right) {
+        (Node::Leaf(mut left), Node::Leaf(right)) => {
+            let items = Arc::make_mut(&mut left);
+            items.extend(right.iter().cloned());
+            let rest = (items.len() > MAX_WIDTH).then(|| Node::Leaf(Arc::new(cut(items, false))));
+            (Node::Leaf(left), rest)
+        }
+        (Node::Branch(mut left), Node::Branch(right)) => {
+            let branch = Arc::make_mut(&mut left);
+            branch.firsts.extend(right.firsts.iter().cloned());
+            branch.lens.extend(right.lens.iter().copied());
+            branch.nodes.extend(right.nodes.iter().cloned());
+            let rest = branch.split(false);
+            (Node::Branch(left), rest)
+        }
         // All leaves are equally deep, so neighbours are of one kind.
-        (left, right) => return [Some(Arc::new(left.clone())), Some(Arc::new(right.clone()))],
-    };
-    let right = joined.split(false);
-    [Some(Arc::new(joined)), right]
+        (left, right) => (left, Some(right)),
+    }
 }
 
 /// The items of a tree from a key on.
 pub(crate) struct Iter<'a, T> {
     /// What follows on each level, the root's first.
-    above: Vec<std::slice::Iter<'a, Child<T>>>,
+    above: Vec<std::slice::Iter<'a, Node<T>>>,
     leaf: std::slice::Iter<'a, T>,
 }
 
@@ -283,15 +303,14 @@ impl<'a, T> Iterator for Iter<'a, T> {
             }
             let mut node = loop {
                 match self.above.last_mut()?.next() {
-                    Some(child) => break &*child.node,
+                    Some(node) => break node,
                     None => drop(self.above.pop()),
                 }
             };
-            while let Node::Branch(children) = node {
-                let mut children = children.iter();
-                let first = children.next()?;
-                self.above.push(children);
-                node = &first.node;
+            while let Node::Branch(branch) = node {
+                let mut nodes = branch.nodes.iter();
+                node = nodes.next()?;
+                self.above.push(nodes);
             }
             if let Node::Leaf(items) = node {
                 self.leaf = items.iter();
@@ -324,26 +343,19 @@ mod tests {
 
     /// What a reader relies on: widths, counts, first items, order and depth.
     fn check(node: &Node<Item>, is_root: bool) -> usize {
-        assert!(node.width() <= MAX_WIDTH);
+        assert!(node.width() <= MAX_WIDTH && (is_root || node.width() > 0));
         match node {
             Node::Leaf(items) => {
-                assert!(is_root || !items.is_empty());
-                assert!(items.is_sorted_by(|a, b| a.0 < b.0));
+                assert!(items.is_sorted_by(|a, b| a.0 < b.0) && !items.spilled());
                 0
             }
-            Node::Branch(children) => {
-                assert!(
-                    children.len() > usize::from(is_root)
-                        && children.is_sorted_by(|a, b| a.first.0 < b.first.0)
-                );
-                let depths: Vec<usize> = children
-                    .iter()
-                    .map(|child| {
-                        assert_eq!(child.len, child.node.len());
-                        assert_eq!(Some(&child.first), child.node.first());
-                        check(&child.node, false)
-                    })
-                    .collect();
+            Node::Branch(branch) => {
+                assert!(branch.nodes.len() > usize::from(is_root));
+                assert!(branch.firsts.is_sorted_by(|a, b| a.0 < b.0) && !branch.nodes.spilled());
+                let firsts = branch.nodes.iter().map(|node| node.first().unwrap().clone());
+                assert_eq!(firsts.collect::<Vec<_>>(), branch.firsts.to_vec());
+                assert_eq!(branch.nodes.iter().map(Node::len).collect::<Vec<_>>(), branch.lens.to_vec());
+                let depths: Vec<usize> = branch.nodes.iter().map(|node| check(node, false)).collect();
                 assert!(depths.iter().all(|depth| *depth == depths[0]));
                 depths[0] + 1
             }
@@ -408,9 +420,9 @@ mod tests {
         for number in 0..10_000_u32 {
             tree.insert(Item(format!("{number:05}").into(), number));
         }
-        assert_eq!(check(&tree.root, true), 2);
-        let Node::Branch(children) = &*tree.root else { panic!() };
-        assert_eq!(children.len(), 10_000_usize.div_ceil(MAX_WIDTH * MAX_WIDTH));
+        assert_eq!(check(&tree.root, true), 3);
+        let Node::Branch(branch) = &tree.root else { panic!() };
+        assert_eq!(branch.nodes.len(), 10_000_usize.div_ceil(MAX_WIDTH.pow(3)));
         for number in 0..10_000_u32 {
             tree.remove(format!("{number:05}").as_bytes());
         }
