@@ -23,7 +23,7 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Status> {
     if crate::health::is_component_status(cx) {
         return crate::health::component_status(cx).await;
     }
-    // Every read is of the newest state, so a revision asked for only has to be there already.
+    // Every read is of the newest state, so a requested revision is only waited for.
     let wanted = cx.query.get("resourceVersion");
     let wanted: u64 = match wanted {
         "" => 0,
@@ -36,14 +36,14 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Status> {
     if !respond::goes_as_stored(cx, &stored) {
         cx.weigh(stored.len())?;
     }
-    // Reading does not parse. Only a store that others write to can hold what was not encoded here.
+    // Reading does not parse. Only a shared store can hold values that this server did not encode.
     if cx.tenant.store().is_shared() {
         stored.check().map_err(|why| cx.resource.unreadable(&cx.name, &why))?;
     }
     respond::stored(cx, 200, &stored)
 }
 
-/// Waits until the store has reached a revision that a client has heard of, perhaps from another replica.
+/// Waits until the store has reached a revision that the client may know from another replica.
 async fn wait_for(cx: &Cx, revision: Revision) -> Result<(), Status> {
     let current = cx.tenant.revision().await?;
     if current >= revision {
@@ -53,7 +53,7 @@ async fn wait_for(cx: &Cx, revision: Revision) -> Result<(), Status> {
     cache.at_least(revision, cx.tenant.options().future_revision_patience).await.map(|_| ())
 }
 
-/// What Go says of a resourceVersion that is no number: 500 for a GET, 400 for a list.
+/// Kubernetes' error for a resourceVersion that is not a number: 500 for a GET, 400 for a list.
 fn bad_revision(text: &str, get: bool) -> Status {
     let quoted = quote(text);
     let message = format!(
@@ -66,12 +66,12 @@ fn bad_revision(text: &str, get: bool) -> Status {
     }
 }
 
-/// How fresh a list has to be.
+/// The state that a list is of, by resourceVersion and resourceVersionMatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moment {
-    /// As of now.
-    Now,
-    /// Whatever is at hand.
+enum Freshness {
+    /// The newest.
+    MostRecent,
+    /// Whatever the cache has.
     Any,
     /// This revision or a newer one.
     NotOlderThan(Revision),
@@ -81,18 +81,18 @@ enum Moment {
 
 /// A list's options, after validation.
 struct Options {
-    moment: Moment,
+    freshness: Freshness,
     limit: usize,
     /// The key to begin at, for a page after the first.
     start: Option<Bytes>,
-    /// What a token that is too old can be exchanged for.
-    inconsistent: bool,
-    /// Whether the token was not used in time.
+    /// Whether this is a page after the first: its 410 carries a token for the rest of the current state.
+    is_continued: bool,
+    /// Whether the token is older than [`TOKEN_LIFE`].
     expired: bool,
 }
 
-/// How long the next page of a list can be asked for, in seconds. The real server forgets the moment of a list after five
-/// to ten minutes; clients have to cope with it, and snapshots need not be kept for ever.
+/// Maximum age of a continue token, in seconds. kube-apiserver compacts the revision of a list after five to ten minutes,
+/// so clients have to cope with it, and snapshots are not kept for ever.
 const TOKEN_LIFE: i64 = 300;
 
 fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
@@ -148,25 +148,25 @@ fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
             ));
         }
         return Ok(Options {
-            moment: token.revision.map_or(Moment::Now, Moment::Exact),
+            freshness: token.revision.map_or(Freshness::MostRecent, Freshness::Exact),
             limit,
             start: Some(token.start),
-            inconsistent: true,
+            is_continued: true,
             expired: token.revision.is_some()
                 && token.issued.is_some_and(|issued| now(cx).saturating_sub(issued) > TOKEN_LIFE),
         });
     }
-    let moment = match (number, matching) {
-        (None, _) => Moment::Now,
+    let freshness = match (number, matching) {
+        (None, _) => Freshness::MostRecent,
         (Some(number), _) if number.get() == 0 => {
             limit = 0;
-            Moment::Any
+            Freshness::Any
         }
-        (Some(number), "Exact") => Moment::Exact(number),
-        (Some(number), "") if limit > 0 => Moment::Exact(number),
-        (Some(number), _) => Moment::NotOlderThan(number),
+        (Some(number), "Exact") => Freshness::Exact(number),
+        (Some(number), "") if limit > 0 => Freshness::Exact(number),
+        (Some(number), _) => Freshness::NotOlderThan(number),
     };
-    Ok(Options { moment, limit, start: None, inconsistent: false, expired: false })
+    Ok(Options { freshness, limit, start: None, is_continued: false, expired: false })
 }
 
 fn now(cx: &Cx) -> i64 {
@@ -177,7 +177,7 @@ fn now(cx: &Cx) -> i64 {
 struct Continue {
     revision: Option<Revision>,
     start: Bytes,
-    /// When it was given out, in seconds.
+    /// When it was issued, in Unix seconds.
     issued: Option<i64>,
 }
 
@@ -222,7 +222,7 @@ impl Continue {
     }
 }
 
-/// Where base64 goes wrong, as Go counts it.
+/// The offset of a base64 error as Go counts it.
 fn offset(error: &base64::DecodeError, token: &str) -> usize {
     match error {
         base64::DecodeError::InvalidByte(offset, _)
@@ -246,10 +246,10 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Status> {
     respond::list(cx, list, charge)
 }
 
-/// How many unreadable objects a warning names.
-const NAMED: usize = 10;
+/// Maximum number of unreadable objects that a warning names.
+const MAX_NAMED: usize = 10;
 
-/// Says what a list leaves out.
+/// Warns of the objects that a list leaves out.
 fn warn_of_unreadable(cx: &Cx, list: &List) {
     if list.unreadable.is_empty() {
         return;
@@ -258,10 +258,10 @@ fn warn_of_unreadable(cx: &Cx, list: &List) {
     let names: Vec<String> = list
         .unreadable
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|key| String::from_utf8_lossy(key.strip_prefix(prefix.as_bytes()).unwrap_or(key)).into_owned())
         .collect();
-    let more = if list.unreadable.len() > NAMED { ", ..." } else { "" };
+    let more = if list.unreadable.len() > MAX_NAMED { ", ..." } else { "" };
     cx.warn(format!(
         "{} of {} cannot be read from the storage and are left out; they can be deleted: {}{more}",
         list.unreadable.len(),
@@ -280,18 +280,18 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
     if options.expired {
         return Err(expired(Status::expired("")));
     }
-    let snapshot = match options.moment {
-        Moment::Now => cache.now().await?,
-        Moment::Any => cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
-        Moment::NotOlderThan(revision) => {
-            // A revision that the store has reached is only a matter of a moment; a later one may never come.
+    let snapshot = match options.freshness {
+        Freshness::MostRecent => cache.now().await?,
+        Freshness::Any => cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
+        Freshness::NotOlderThan(revision) => {
+            // The cache reaches a revision of the store soon; a later one may never come.
             let patience =
                 if cx.tenant.revision().await? >= revision { crate::cache::PATIENCE } else { patience };
             cache.at_least(revision, patience).await?
         }
-        Moment::Exact(revision) => match exact(cx, &cache, revision).await {
+        Freshness::Exact(revision) => match exact(cx, &cache, revision).await {
             Ok(snapshot) => snapshot,
-            Err(status) if status.code == 410 && options.inconsistent => return Err(expired(status)),
+            Err(status) if status.code == 410 && options.is_continued => return Err(expired(status)),
             Err(status) => return Err(status),
         },
     };
@@ -308,8 +308,8 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Stat
     Ok(list)
 }
 
-/// The objects at a revision: from a snapshot that is kept for its next page, from the current one and the changes since,
-/// or from the store's history.
+/// The snapshot at a revision: one that is pinned, one made from the current one by undoing events, or one read from the
+/// store's history.
 async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapshot>, Status> {
     if let Some(snapshot) = cache.pinned(revision) {
         return Ok(snapshot);
@@ -336,7 +336,7 @@ async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapsho
     Ok(Arc::new(snapshot))
 }
 
-/// 410 with a token that goes on with what is there now.
+/// 410 with a token for the rest of the current state.
 fn expired(cx: &Cx, status: Status, start: Option<&[u8]>, prefix: &str) -> Status {
     let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
                    new list without the continue parameter, or use the continue token in this response to retrieve \

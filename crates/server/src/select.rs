@@ -1,4 +1,4 @@
-//! Which objects a list or a watch is about: namespace, labels and fields.
+//! Label and field selectors of lists and watches.
 
 use bytes::Bytes;
 use k1s_object::{
@@ -8,7 +8,7 @@ use k1s_object::{
 
 use crate::{cache::Entry, context::Cx};
 
-/// The objects a request is about.
+/// The parsed selectors of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     labels: Option<LabelSelector>,
@@ -31,7 +31,7 @@ enum Place {
     Other(usize),
 }
 
-/// Where the objects of a selection are among the keys.
+/// The keys that selected objects can have.
 #[derive(Debug)]
 pub(crate) struct Scope {
     /// What their keys begin with.
@@ -41,8 +41,8 @@ pub(crate) struct Scope {
 }
 
 impl Selection {
-    /// Where to look, of the keys that begin with a prefix: a name or a namespace that is asked for by a field leaves out
-    /// the others without looking at them.
+    /// The keys to look at, of those that begin with a prefix: a field selector for one name or namespace excludes all
+    /// others.
     pub(crate) fn scope(&self, cx: &Cx, prefix: &str) -> Scope {
         let equal = |place: Place| {
             self.fields.iter().find(|term| term.equal && term.place == place).map(|term| &*term.value)
@@ -57,7 +57,7 @@ impl Selection {
         }
     }
 
-    /// Reads `labelSelector` and `fieldSelector`; a name in the path is one more condition.
+    /// Parses `labelSelector` and `fieldSelector`; a name in the path is one more requirement.
     pub(crate) fn parse(cx: &Cx) -> Result<Selection, Status> {
         let (labels, fields) = (cx.query.get("labelSelector"), cx.query.get("fieldSelector"));
         let longest = cx.tenant.options().max_selector_bytes;
@@ -95,12 +95,12 @@ impl Selection {
         })
     }
 
-    /// Whether everything is selected.
+    /// Whether there are no selectors.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_none() && self.fields.is_empty()
     }
 
-    /// Whether an object is selected.
+    /// Whether an object matches.
     pub(crate) fn matches(&self, entry: &Entry) -> bool {
         self.fields.iter().all(|term| {
             let value = match term.place {

@@ -1,4 +1,4 @@
-//! The limit ranges of a namespace.
+//! LimitRanger: defaults and bounds by the limit ranges of a namespace.
 
 use k1s_kinds::rules::core::limiter;
 use k1s_object::Status;
@@ -12,7 +12,7 @@ async fn ranges(cx: &Cx) -> Result<Vec<Value>, Status> {
     cached_others(&cx.tenant, &ranges, &cx.namespace, "").await
 }
 
-/// Gives a new pod the defaults of the ranges.
+/// Sets the default requests and limits of a new pod.
 pub(super) async fn apply(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     for range in ranges(cx).await? {
         limiter::apply_defaults(pod, &range);
@@ -20,7 +20,7 @@ pub(super) async fn apply(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// Refuses a pod or a claim that asks for too much or too little.
+/// Refuses a pod or a claim outside the bounds.
 pub(super) async fn check(cx: &Cx, object: &Value) -> Result<(), Status> {
     if !meta_text(object, "deletionTimestamp").is_empty() {
         return Ok(());

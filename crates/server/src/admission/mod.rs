@@ -1,9 +1,9 @@
-//! What stands between a decoded object and the store: rules that look at other objects.
+//! The server's own admission: rules about an object that depend on other objects.
 //!
 //! This is where admission webhooks and policies will be called, in this order: the server's own mutations
 //! ([`before_create`], [`before_update`]), mutating webhooks, (preparation and validation of the object), the server's
-//! own checks ([`check_create`], [`check_update`]), validating policies and webhooks. What an object takes from others
-//! (addresses, ports, quota) goes into the transaction that writes the object, so that nothing is ever taken twice.
+//! own checks ([`check_create`], [`check_update`]), validating policies and webhooks. What an object allocates (addresses,
+//! ports, quota) is written in the same transaction as the object, so that nothing is allocated twice.
 
 mod classes;
 mod limits;
@@ -30,7 +30,7 @@ use crate::{
     write::{Part, meta_text, metadata_mut},
 };
 
-/// What a check is part of.
+/// The write that a check is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Write {
     /// Its transaction fails if the namespace has changed.
@@ -38,13 +38,13 @@ enum Write {
     Update,
 }
 
-/// How long the suffix of a generated name is.
-const SUFFIX: usize = 5;
+/// Length of the suffix of a generated name.
+const SUFFIX_LEN: usize = 5;
 
-/// 403 for the object of the request. Before it is stored a generated name is not known yet.
+/// 403 for the object of the request, by its generateName if the name was generated.
 fn forbidden(cx: &Cx, object: &Value, why: impl Into<String>) -> Status {
     let (name, base) = (meta_text(object, "name"), meta_text(object, "generateName"));
-    let generated = !base.is_empty() && name.len() == base.len() + SUFFIX && name.starts_with(base);
+    let generated = !base.is_empty() && name.len() == base.len() + SUFFIX_LEN && name.starts_with(base);
     refused(cx, if generated { base } else { name }, why)
 }
 
@@ -57,13 +57,13 @@ fn is(cx: &Cx, group: &str, kind: &str) -> bool {
     cx.resource.group == group && cx.resource.kind == kind
 }
 
-/// A kind that rules ask about.
+/// A built-in resource.
 fn kind(tenant: &Tenant, group: &str, version: &str, plural: &str) -> Result<Arc<Resource>, Status> {
     let found = tenant.shared.catalog.find(group, version, plural);
     found.ok_or_else(|| Status::internal(format!("{plural} are not in the table of kinds")))
 }
 
-/// One object that cannot be read does not keep others from being written.
+/// Logs an object that cannot be read; it does not prevent writes of others.
 pub(crate) fn left_out(key: &[u8], why: &Unreadable) {
     tracing::error!(key = %key.escape_ascii(), %why, "an object cannot be read and is left out");
 }
@@ -93,7 +93,7 @@ async fn others(
     Ok(objects)
 }
 
-/// The same from the cache, which may lack what other servers wrote a moment ago.
+/// The same from the watch cache, which may lack recent writes of other servers.
 async fn cached_others(
     tenant: &Tenant,
     resource: &Resource,
@@ -115,12 +115,12 @@ async fn cached_others(
     Ok(objects)
 }
 
-/// Whether nothing will be written: then nothing checks what is only known.
+/// Whether this is a dry run: no transaction will confirm a [`Known`](crate::cache::Known) fact.
 fn is_dry_run(cx: &Cx) -> bool {
     cx.query.find("dryRun").is_some()
 }
 
-/// An object of another kind, by its name: from the cache, or from the store if it is not there.
+/// An object of another kind by its name: from the watch cache, or from the store if the cache does not have it.
 async fn other(
     tenant: &Tenant,
     resource: &Resource,
@@ -136,9 +136,9 @@ async fn other(
     stored.map(|stored| resource.read(&stored).map_err(|why| resource.unreadable(name, &why))).transpose()
 }
 
-/// Before an object is prepared and validated.
+/// Mutates a new object before it is prepared and validated.
 ///
-/// Gives the conditions under which it may be stored.
+/// Returns preconditions of the transaction that stores it.
 pub(crate) async fn before_create(cx: &Cx, object: &mut Value) -> Result<Vec<Op>, Status> {
     let mut conditions = Vec::new();
     if cx.resource.namespaced {
@@ -169,14 +169,14 @@ pub(crate) async fn before_create(cx: &Cx, object: &mut Value) -> Result<Vec<Op>
     Ok(conditions)
 }
 
-/// After an object was prepared: what the server itself writes into it.
+/// Sets the fields that the server fills in from the request, after an object was prepared.
 pub(crate) fn prepared(cx: &Cx, object: &mut Value) {
     if is(cx, "certificates.k8s.io", "CertificateSigningRequest") {
         csr::stamp(object, &cx.user.name, &cx.user.groups, &cx.user.uid, &cx.user.extra);
     }
 }
 
-/// After an object was found valid. The answer is what changes with it, in the same transaction.
+/// Checks a new object that is valid. Returns further steps of its transaction.
 pub(crate) async fn check_create(cx: &Cx, object: &Value) -> Result<Vec<Op>, Status> {
     match (&*cx.resource.group, &*cx.resource.kind) {
         ("", "Pod") => {
@@ -197,7 +197,7 @@ pub(crate) async fn check_create(cx: &Cx, object: &Value) -> Result<Vec<Op>, Sta
     quota::charge(cx, object, None).await
 }
 
-/// Before a changed object is prepared and validated.
+/// Mutates a changed object before it is prepared and validated.
 pub(crate) async fn before_update(cx: &Cx, part: Part, new: &mut Value, old: &Value) -> Result<(), Status> {
     if part == Part::Main && is(cx, "", "Pod") {
         pods::keep_priority(new, old);
@@ -205,7 +205,7 @@ pub(crate) async fn before_update(cx: &Cx, part: Part, new: &mut Value, old: &Va
     Ok(())
 }
 
-/// After a changed object was found valid. The answer is what changes with it, in the same transaction.
+/// Checks a changed object that is valid. Returns further steps of its transaction.
 pub(crate) async fn check_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<Vec<Op>, Status> {
     let pod = is(cx, "", "Pod") && matches!(part, Part::Main | Part::EphemeralContainers | Part::Resize);
     if pod && security_levels::is_significant(new, old) {
@@ -225,17 +225,18 @@ pub(crate) async fn check_update(cx: &Cx, part: Part, new: &Value, old: &Value) 
     quota::charge(cx, new, Some(old)).await
 }
 
-/// Before an object is deleted.
+/// Checks whether an object may be deleted.
 pub(crate) async fn before_delete(cx: &Cx, old: &Value) -> Result<(), Status> {
     namespaces::may_be_deleted(cx, old)
 }
 
-/// What an object takes and gives back with this write. Chooses what the client left to the server.
+/// Allocates and releases what an object holds (cluster IPs, node ports), and sets what the client left to the server.
+/// Returns further steps of its transaction.
 pub(crate) async fn reserve(cx: &Cx, object: &mut Value, old: Option<&Value>) -> Result<Vec<Op>, Status> {
     if is(cx, "", "Service") { services::reserve(cx, object, old).await } else { Ok(Vec::new()) }
 }
 
-/// What is given back when an object goes for good.
+/// Releases what an object holds when it is removed: further steps of its transaction.
 pub(crate) async fn release(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
     let mut ops = quota::give_back(cx, old).await?;
     if is(cx, "", "Service") {
@@ -249,7 +250,7 @@ pub(crate) async fn release(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
 
 pub(crate) use quota::mark_existing as mark_quotas;
 
-/// After an object was created or changed: what follows for others.
+/// Updates other objects after one was created or changed: aggregated cluster roles, the usage of quotas.
 pub(crate) async fn after_write(cx: &Cx) -> Result<(), Status> {
     if is(cx, "rbac.authorization.k8s.io", "ClusterRole") {
         roles::aggregate(&cx.tenant).await?;
@@ -260,7 +261,7 @@ pub(crate) async fn after_write(cx: &Cx) -> Result<(), Status> {
     Ok(())
 }
 
-/// After an object is gone: what follows for others.
+/// Updates other objects after one was removed.
 pub(crate) fn after_delete(cx: &Cx) {
     if is(cx, "rbac.authorization.k8s.io", "ClusterRole") {
         roles::aggregate_later(&cx.tenant);

@@ -1,4 +1,4 @@
-//! The life of a namespace: nothing is created where there is none or where it is going.
+//! NamespaceLifecycle: nothing is created in a namespace that does not exist or is terminating.
 
 use bytes::Bytes;
 use k1s_kinds::rules::workloads::pod::security_levels::LABEL_PREFIX;
@@ -12,9 +12,9 @@ pub(super) fn key(cx: &Cx) -> Bytes {
     (cx.tenant.keys_of("", "namespaces", "") + &cx.namespace).into()
 }
 
-/// The namespace of a new object must exist, and must not be terminating. The condition says that it is at the revision
-/// that was looked at, so nothing is created in a namespace that is deleted at the same time. A namespace that is known is
-/// not read again: the same condition says whether it has changed.
+/// Requires that the namespace of a new object exists and is not terminating. The returned precondition is its revision,
+/// so nothing is created in a namespace that is deleted concurrently. A known revision is not read again: the
+/// precondition fails if it has changed.
 pub(super) async fn require(cx: &Cx, object: &Value) -> Result<Op, Status> {
     let key = key(cx);
     let revision = match known(cx, &key) {
@@ -33,8 +33,8 @@ fn known(cx: &Cx, key: &[u8]) -> Option<Fact> {
     if super::is_dry_run(cx) { None } else { cx.tenant.shared.known.get(key) }
 }
 
-/// The namespace of a new object, if it may have labels that pods are checked by. That it has none is a condition of the
-/// transaction ([`require`]); labels that may refuse the object are read.
+/// The namespace of a new object, if it may have pod security labels. That it has none may be known, and is then confirmed
+/// by the transaction ([`require`]); labels are always read, because they can refuse the object.
 pub(super) async fn labelled(cx: &Cx) -> Result<Option<Stored>, Status> {
     let key = key(cx);
     match known(cx, &key) {
@@ -48,7 +48,7 @@ async fn look_up(cx: &Cx, object: &Value, key: &[u8]) -> Result<Fact, Status> {
     let Some(stored) = cx.tenant.get(key).await? else {
         return Err(Status::not_found("", "namespaces", namespace));
     };
-    // Only an object being deleted has this field; looking for the text is quicker than parsing, and parsing decides.
+    // Searching for the field is quicker than parsing; where it is found, parsing decides.
     let marked = memchr::memmem::find(stored.json(), b"\"deletionTimestamp\"").is_some()
         && !meta_text(
             &stored.to_value("Namespace", "v1").map_err(|why| cx.tenant.unreadable(key, &why))?,
@@ -72,7 +72,7 @@ async fn look_up(cx: &Cx, object: &Value, key: &[u8]) -> Result<Fact, Status> {
     Ok(Fact { revision: stored.revision, is_read })
 }
 
-/// The namespaces of the system stay.
+/// Refuses to delete the system namespaces.
 pub(super) fn may_be_deleted(cx: &Cx, old: &Value) -> Result<(), Status> {
     let protected =
         super::is(cx, "", "Namespace") && matches!(&*cx.name, "default" | "kube-system" | "kube-public");

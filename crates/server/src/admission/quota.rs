@@ -1,4 +1,4 @@
-//! Quotas: what objects use is counted in the transactions that write them.
+//! ResourceQuota: usage is updated in the transactions that write the objects.
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -11,23 +11,23 @@ use serde_json::Value;
 use super::{kind, others, refused};
 use crate::{context::Cx, errors, resource::Resource, stored::Stored, tenant::Tenant, write::meta_text};
 
-/// Whether objects of this kind count at all.
+/// Whether quotas apply to objects of this kind.
 fn is_counted(cx: &Cx) -> bool {
     let resource = &cx.resource;
     resource.namespaced && !(resource.plural == "events" && matches!(&*resource.group, "" | "events.k8s.io"))
 }
 
-/// The quotas of a namespace as they are stored, and as they read.
+/// The quotas of a namespace, stored and decoded.
 struct Quotas {
     resource: Arc<Resource>,
     stored: Vec<Stored>,
     values: Vec<Value>,
-    /// The condition under which there are no others.
+    /// The precondition under which these are all quotas.
     mark: Op,
 }
 
-/// The quotas of the request's namespace. Where none is known of, none is looked for: the transaction fails if there is
-/// one, and then it is known ([`Tenant::quota_mark`]).
+/// The quotas of the request's namespace. They are read only where the mark of quotas is known to exist
+/// ([`Tenant::quota_mark`]): otherwise its absence is a precondition, and the transaction that fails makes it known.
 async fn quotas(cx: &Cx) -> Result<Quotas, Status> {
     let tenant = &cx.tenant;
     let resource = kind(tenant, "", "v1", "resourcequotas")?;
@@ -43,7 +43,7 @@ async fn quotas(cx: &Cx) -> Result<Quotas, Status> {
     Ok(Quotas { resource, stored, values, mark })
 }
 
-/// Marks the namespaces of a tenant that have quotas: those of a server that knew no marks have none.
+/// Writes the marks of namespaces whose quotas were created by a version without marks.
 pub(crate) async fn mark_existing(tenant: &Arc<Tenant>) -> Result<(), Status> {
     let resource = kind(tenant, "", "v1", "resourcequotas")?;
     let prefix = tenant.keys(&resource, "");
@@ -57,7 +57,7 @@ pub(crate) async fn mark_existing(tenant: &Arc<Tenant>) -> Result<(), Status> {
     for namespace in namespaces {
         let txn = Txn::new().create(tenant.quota_mark(&namespace), MARK);
         match tenant.txn(txn).await {
-            // It has one.
+            // It is marked already.
             Ok(_) | Err(Error::Conflict(_)) => {}
             Err(error) => return Err(tenant.refusal(&error)),
         }
@@ -68,7 +68,7 @@ pub(crate) async fn mark_existing(tenant: &Arc<Tenant>) -> Result<(), Status> {
 /// The value of a mark.
 const MARK: &[u8] = b"quotas";
 
-/// What writes the new usage, if nobody wrote one in between.
+/// Steps that write the new usage, conditional on the quotas' revisions.
 fn write(cx: &Cx, quotas: &Quotas, charges: Vec<Charge>) -> Result<Vec<Op>, Status> {
     let mut ops = vec![quotas.mark.clone()];
     for charge in charges {
@@ -94,7 +94,7 @@ pub(super) async fn charge(cx: &Cx, new: &Value, old: Option<&Value>) -> Result<
         return Ok(Vec::new());
     }
     if let Some(old) = old {
-        // What only counts does not change with an update.
+        // An update does not change object counts.
         let measured = group.is_empty() && matches!(plural, "pods" | "services" | "persistentvolumeclaims");
         if !measured || new["spec"] == old["spec"] && new["status"]["phase"] == old["status"]["phase"] {
             return Ok(Vec::new());
@@ -109,14 +109,14 @@ pub(super) async fn charge(cx: &Cx, new: &Value, old: Option<&Value>) -> Result<
     write(cx, &quotas, quota_usage::moved(&quotas.values, group, plural, Some(new), old))
 }
 
-/// Gives back what an object used that goes for good.
+/// Releases the usage of an object that is removed.
 pub(super) async fn give_back(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
     if !is_counted(cx) {
         return Ok(Vec::new());
     }
     let mut quotas = quotas(cx).await?;
     if super::is(cx, "", "ResourceQuota") {
-        // One that goes is not written once more.
+        // A quota that is removed is not updated.
         let kept: Vec<bool> = quotas.values.iter().map(|quota| meta_text(quota, "name") != cx.name).collect();
         let mut keep = kept.iter();
         quotas.values.retain(|_| keep.next() == Some(&true));
@@ -130,7 +130,7 @@ pub(super) async fn give_back(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
     write(cx, &quotas, quota_usage::moved(&quotas.values, group, plural, None, Some(old)))
 }
 
-/// Counts again what the quotas of a namespace are used for.
+/// Recalculates the usage of the quotas of a namespace.
 pub(super) async fn count(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Status> {
     let resource = kind(tenant, "", "v1", "resourcequotas")?;
     for (_, quota) in others(tenant, &resource, namespace, "").await? {
@@ -147,7 +147,7 @@ async fn count_one(
 ) -> Result<(), Status> {
     let key = tenant.key(resource, namespace, name);
     loop {
-        // The quota first: every write that is missing in what is counted changes it.
+        // The quota is read first: a write that the count misses changes the quota, and the update below conflicts.
         let Some(stored) = tenant.get(&key).await? else { return Ok(()) };
         let mut quota = resource.read(&stored).map_err(|why| tenant.unreadable(&key, &why))?;
         let customs = tenant.customs.current(tenant).await?;
@@ -177,7 +177,7 @@ async fn count_one(
     }
 }
 
-/// Counts once more when writes that began before a quota was there have come to their end.
+/// Recalculates again after a while: writes in flight when the quota was created have ended by then.
 pub(super) fn count_later(tenant: &Arc<Tenant>, namespace: &str) {
     let (tenant, namespace) = (tenant.clone(), namespace.to_owned());
     let env = tenant.env().clone();
@@ -187,7 +187,7 @@ pub(super) fn count_later(tenant: &Arc<Tenant>, namespace: &str) {
             () = tenant.stop.cancelled() => return,
         }
         if let Err(error) = count(&tenant, &namespace).await {
-            tracing::warn!(namespace, %error, "quotas could not be counted");
+            tracing::warn!(namespace, %error, "the usage of quotas could not be recalculated");
         }
     });
     drop(task);

@@ -1,4 +1,4 @@
-//! The pod security standards that a namespace asks for by its labels.
+//! PodSecurity: the standards that a namespace requires by its labels.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Write, kind, namespaces, others, refused};
 use crate::{context::Cx, write::meta_text};
 
-/// What the namespace of the request asks for, if anything.
+/// The policy of the request's namespace, if it has one.
 async fn policy(cx: &Cx, write: Write) -> Result<Option<Policy>, Status> {
     let namespaces = kind(&cx.tenant, "", "v1", "namespaces")?;
     let stored = match write {
@@ -24,7 +24,7 @@ async fn policy(cx: &Cx, write: Write) -> Result<Option<Policy>, Status> {
     Ok(Some(levels::policy(namespace["metadata"].get("labels")).0))
 }
 
-/// Refuses a pod that is beyond what is enforced, or warns.
+/// Refuses a pod that violates the enforced level; warns by the level to warn of.
 pub(super) async fn check_pod(cx: &Cx, pod: &Value, write: Write) -> Result<(), Status> {
     let Some(policy) = policy(cx, write).await? else { return Ok(()) };
     let found = levels::violations(policy.enforce, pod.get("metadata"), &pod["spec"]);
@@ -43,7 +43,7 @@ fn warn(cx: &Cx, policy: Policy, pod: &Value) {
     }
 }
 
-/// The template of an object whose controller makes pods of it.
+/// The pod template of a workload object.
 fn template<'a>(cx: &Cx, object: &'a Value) -> Option<&'a Value> {
     let place = match (&*cx.resource.group, &*cx.resource.kind) {
         ("", "PodTemplate") => "/template",
@@ -56,7 +56,7 @@ fn template<'a>(cx: &Cx, object: &'a Value) -> Option<&'a Value> {
     object.pointer(place)
 }
 
-/// Warns of a template whose pods would be refused, or warned of.
+/// Warns of a template whose pods would violate the policy.
 pub(super) async fn check_template(cx: &Cx, object: &Value, write: Write) -> Result<(), Status> {
     let Some(template) = template(cx, object) else { return Ok(()) };
     if let Some(policy) = policy(cx, write).await? {
@@ -65,7 +65,7 @@ pub(super) async fn check_template(cx: &Cx, object: &Value, write: Write) -> Res
     Ok(())
 }
 
-/// The labels of a namespace must make sense; pods that a new level would refuse are told of.
+/// Validates the labels of a namespace, and warns of existing pods that violate a new level.
 pub(super) async fn check_namespace(cx: &Cx, new: &Value, old: Option<&Value>) -> Result<(), Status> {
     let (policy, errors) = levels::policy(new["metadata"].get("labels"));
     let before = old.map(|old| levels::policy(old["metadata"].get("labels")));

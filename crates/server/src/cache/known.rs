@@ -32,7 +32,7 @@ pub(crate) struct Fact {
     pub(crate) is_read: bool,
 }
 
-/// The facts of a server. Those that were not used while [`MAX_FACTS`] others were are forgotten.
+/// The facts of a server, in two generations: a fact that is not used while [`MAX_FACTS`] others are added is dropped.
 #[derive(Default)]
 pub(crate) struct Known(Mutex<Generations>);
 
