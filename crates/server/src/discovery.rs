@@ -1,4 +1,4 @@
-//! Discovery: which groups, versions and resources are served, in the old form and the aggregated one.
+//! Discovery of groups, versions and resources, unaggregated and aggregated.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const MEDIA_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
-/// How a client wants discovery.
+/// The negotiated form of discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Json,
@@ -61,7 +61,7 @@ fn wanted(headers: &HeaderMap, aggregated_here: bool) -> Result<Wanted, Status> 
     Err(not_acceptable(format!("only the following media types are accepted: {MEDIA_TYPES}")))
 }
 
-/// A group with its versions, the preferred one first.
+/// An API group with its versions, the preferred one first.
 struct Group {
     name: String,
     versions: Vec<(String, Vec<Arc<Resource>>)>,
@@ -102,7 +102,7 @@ fn groups(tenant: &Tenant, customs: &Served) -> Vec<Group> {
     groups
 }
 
-/// Whether there is something at a discovery path.
+/// Whether a discovery path exists.
 fn is_there(tenant: &Tenant, customs: &Served, path: &Path) -> bool {
     let catalog = &tenant.shared.catalog;
     match path {
@@ -119,8 +119,8 @@ fn is_there(tenant: &Tenant, customs: &Served, path: &Path) -> bool {
     }
 }
 
-/// Whether a discovery path takes no method but GET. Those that the real server's aggregation layer or its custom
-/// resources answer take any.
+/// Whether a discovery path allows no method but GET. Those that kube-apiserver's aggregation layer or its handler of
+/// custom resources answers allow any.
 pub(crate) fn is_only_read(tenant: &Tenant, path: &Path) -> bool {
     match path {
         Path::CoreVersions => true,
@@ -130,7 +130,7 @@ pub(crate) fn is_only_read(tenant: &Tenant, path: &Path) -> bool {
     }
 }
 
-/// Answers a discovery path.
+/// GET of a discovery path.
 pub(crate) async fn handle(
     tenant: &Arc<Tenant>,
     path: &Path,
@@ -138,7 +138,7 @@ pub(crate) async fn handle(
 ) -> Result<Response<Body>, Status> {
     let aggregated_here = matches!(path, Path::CoreVersions | Path::Groups);
     let wanted = wanted(headers, aggregated_here)?;
-    // The core has no custom resources, so it is the same for all tenants.
+    // The core group has no custom resources: its documents are the same for all tenants.
     let (served, of) = match path {
         Path::CoreVersions => (None, Fingerprint::default()),
         Path::GroupVersion(group, _) if group.is_empty() => (None, Fingerprint::default()),
@@ -175,7 +175,7 @@ pub(crate) async fn handle(
     Ok(send(&tenant.document(key, build).await?, wanted, headers))
 }
 
-/// The document at a discovery path, where there is one.
+/// The document at a discovery path that exists.
 fn document(tenant: &Tenant, served: &Served, path: &Path, wanted: Wanted) -> Value {
     match path {
         Path::CoreVersions if wanted == Wanted::Aggregated => {
@@ -275,7 +275,7 @@ fn resource_list(tenant: &Tenant, customs: &Served, group: &str, version: &str) 
     }
     let mut out = Map::new();
     out.insert("kind".into(), "APIResourceList".into());
-    // The core's list has never had one.
+    // The core group's list has no apiVersion in Kubernetes.
     if !group.is_empty() {
         out.insert("apiVersion".into(), "v1".into());
     }
@@ -306,7 +306,7 @@ fn aggregated(groups: &[Group]) -> Value {
 }
 
 fn aggregated_resource(resource: &Resource) -> Value {
-    // Within its own group version a kind need not say it; custom resources always do.
+    // A kind of the resource's own group version leaves both empty, except for custom resources.
     let kind = |group: &str, version: &str, kind: &str| {
         let own = !resource.is_custom() && group == resource.group && version == resource.version;
         let (group, version) = if own { ("", "") } else { (group, version) };
@@ -339,7 +339,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
     item
 }
 
-/// `/`: the paths there are.
+/// GET of `/`: the served paths.
 pub(crate) async fn paths(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status> {
     let mut paths: Vec<String> = ["/api", "/api/v1", "/apis", "/apis/"].map(str::to_owned).to_vec();
     let served = tenant.customs.current(tenant).await?;

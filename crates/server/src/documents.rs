@@ -1,8 +1,8 @@
-//! Documents that are made once and sent often: OpenAPI and discovery.
+//! A cache of OpenAPI and discovery documents.
 //!
-//! A document is known by what it is made of, so tenants with the same definitions share it, and a changed definition needs no
-//! cleaning up. So many bytes are kept of those that were used last; of others only their hashes are known, which is all
-//! that a client needs who has the document already.
+//! A document's key is a hash of the definitions in it, so tenants with the same definitions share it, and a changed definition
+//! needs no invalidation. The bytes of the most recently used are kept; of others only the hash, which is enough for
+//! a client that has the document already.
 
 use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
-/// What something is made of, as a hash.
+/// A hash of definitions.
 pub(crate) type Fingerprint = [u8; 32];
 
-/// What a document is, and what it is made of.
+/// The key of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// The definitions in it; zeros for the built-in kinds alone.
@@ -34,7 +34,7 @@ pub(crate) struct Document {
 struct Entry {
     hash: Arc<str>,
     body: Option<Bytes>,
-    /// When it was last used, by the order of uses.
+    /// The value of [`Kept::uses`] when it was last used.
     used: u64,
 }
 
@@ -51,14 +51,14 @@ pub(crate) struct Documents {
     kept: Mutex<Kept>,
     /// Documents are built one at a time.
     pub(crate) builder: Arc<Semaphore>,
-    /// How many were built.
+    /// Number of documents built.
     built: std::sync::atomic::AtomicU64,
 }
 
-/// Bytes of documents that are kept. The newest one is kept whatever its size.
+/// Maximum bytes of documents; the newest one is kept whatever its size.
 const MAX_BYTES: usize = 32 << 20;
 
-/// Documents whose hashes are kept.
+/// Maximum number of documents whose hashes are kept.
 const MAX_ENTRIES: usize = 16 << 10;
 
 impl Default for Documents {
@@ -108,7 +108,7 @@ impl Documents {
         self.keep(key, body)
     }
 
-    /// How many documents were built so far.
+    /// Number of documents built so far.
     pub(crate) fn built(&self) -> u64 {
         self.built.load(std::sync::atomic::Ordering::Relaxed)
     }
@@ -129,7 +129,7 @@ impl Kept {
             self.bytes -= oldest.body.take().map_or(0, |body| body.len());
         }
         if self.entries.len() > MAX_ENTRIES {
-            // Half of them at once: each round looks at all.
+            // Half of them at a time, because this visits all.
             let mut uses: Vec<u64> = self.entries.values().map(|entry| entry.used).collect();
             let (_, middle, _) = uses.select_nth_unstable(MAX_ENTRIES / 2);
             let middle = *middle;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_last_is_kept_and_of_the_rest_its_hash() {
+    fn the_bytes_of_recently_used_documents_are_kept_and_the_hashes_of_others() {
         let documents = Documents::default();
         let body = Bytes::from(vec![7; MAX_BYTES / 4]);
         for number in 0..4 {
@@ -166,7 +166,7 @@ mod tests {
         documents.keep(key(4), body.clone());
         assert!(documents.find(&key(1)).is_none() && documents.find(&key(0)).is_some());
         assert_eq!(documents.hash(&key(1)), Some(hash(&body)));
-        // One that is too large stays until the next.
+        // One larger than the maximum stays until the next is added.
         documents.keep(key(5), vec![1; 2 * MAX_BYTES].into());
         assert!(documents.find(&key(5)).is_some() && documents.find(&key(0)).is_none());
         documents.keep(key(6), "small".into());
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_bound_on_names() {
+    fn the_number_of_hashes_is_bounded() {
         let documents = Documents::default();
         for number in 0..3 * MAX_ENTRIES {
             documents.keep(key(number), "x".into());

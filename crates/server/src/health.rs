@@ -114,9 +114,11 @@ async fn run(tenant: &Tenant, check: &str) -> Result<(), String> {
 
 /// `/metrics`
 pub(crate) async fn metrics(tenant: &Arc<Tenant>) -> Result<Response<Body>, Status> {
-    let store = tenant.store();
-    let stats = store.stats().await.map_err(|error| errors::store(&error))?;
-    let counts = tenant.counts.now(tenant).await?;
+    let revision = tenant.revision().await?;
+    let stats = tenant.shared.probe.stats(tenant.env(), &**tenant.store()).await;
+    let mut stats = stats.map_err(|error| errors::store(&error))?;
+    stats.revision = revision;
+    let counts = tenant.counts.at(tenant, revision).await?;
     let documents = tenant.shared.documents.built();
     let text = tenant.shared.metrics.text(&counts, &stats, documents);
     Ok(respond::bytes(200, "text/plain; version=0.0.4; charset=utf-8", text.into_bytes()))

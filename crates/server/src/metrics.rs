@@ -1,4 +1,4 @@
-//! What the server counts, in Prometheus' text form, under the names that kube-apiserver's dashboards know.
+//! The server's metrics in Prometheus' text format, under the names of kube-apiserver's where there are any.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 
 use crate::resource::Resource;
 
-/// The upper bounds of the duration histogram, in seconds.
+/// Upper bounds of the buckets of the duration histogram, in seconds.
 const BOUNDS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
 #[derive(Default)]
@@ -25,14 +25,14 @@ struct Histogram {
     sum: f64,
 }
 
-/// Series there are at most. Custom resources come and go, and what was counted of them stays: those that are too many are
-/// counted without their names.
+/// Maximum number of series. Those of deleted custom resources stay; beyond the maximum, requests are counted without the
+/// names of their resources.
 const MAX_SERIES: usize = 10_000;
 
-/// What was counted of requests with the same labels.
+/// The counters of requests with the same labels.
 #[derive(Default)]
 struct Series {
-    /// Answers by their code; there are few.
+    /// Number of responses by status code; there are few codes.
     codes: Vec<(u16, u64)>,
     durations: Histogram,
 }
@@ -42,7 +42,7 @@ struct Series {
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<Labels, Series>>,
     watches: Mutex<BTreeMap<GroupVersionResource, Arc<AtomicI64>>>,
-    /// Requests under way, watches apart.
+    /// Requests in flight, without watches.
     pub(crate) in_flight: AtomicU64,
 }
 
@@ -55,7 +55,7 @@ impl Drop for Gauge {
     }
 }
 
-/// What a request was about, for its counters.
+/// The labels of a request's series.
 #[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Labels {
     pub(crate) verb: &'static str,
@@ -79,7 +79,7 @@ impl Labels {
 }
 
 impl Metrics {
-    /// Counts a request that was answered.
+    /// Counts a response.
     pub(crate) fn answered(&self, labels: Labels, code: u16, took: Duration) {
         let is_watch = labels.verb == "WATCH";
         let mut requests = self.requests.lock();
@@ -93,7 +93,7 @@ impl Metrics {
             Some((_, count)) => *count += 1,
             None => series.codes.push((code, 1)),
         }
-        // The lifetime of a watch is no latency.
+        // The lifetime of a watch is not a latency.
         if is_watch {
             return;
         }
@@ -108,7 +108,7 @@ impl Metrics {
         histogram.sum += seconds;
     }
 
-    /// Counts a watch as long as the gauge lives.
+    /// Counts an open watch until the gauge is dropped.
     pub(crate) fn watch_opened(&self, resource: &Resource) -> Gauge {
         let mut watches = self.watches.lock();
         let mut key = GroupVersionResource::new(
@@ -125,8 +125,8 @@ impl Metrics {
         Gauge(gauge)
     }
 
-    /// Everything counted; `stored` are the objects in the store, by resource, and `documents` the documents of OpenAPI and discovery that
-    /// were built.
+    /// All metrics; `stored` is the number of objects by resource, and `documents` that of OpenAPI and discovery documents
+    /// built so far.
     pub(crate) fn text(
         &self,
         stored: &[(String, usize)],

@@ -19,7 +19,7 @@ use crate::{
     tenant::{Shared, Tenant},
 };
 
-/// Answers a path under `/openapi/v3`.
+/// GET of a path under `/openapi/v3`.
 pub(crate) async fn handle(
     tenant: &Arc<Tenant>,
     path: &str,
@@ -70,7 +70,7 @@ fn url(name: &str, hash: &str) -> String {
     format!("/openapi/v3/{name}?hash={hash}")
 }
 
-/// All documents by their names.
+/// The sources of all documents by name.
 fn sources(served: &Served) -> BTreeMap<String, Source> {
     let mut sources = BTreeMap::new();
     for (group, version, definition) in served.definitions() {
@@ -82,12 +82,12 @@ fn sources(served: &Served) -> BTreeMap<String, Source> {
     sources
 }
 
-/// What a document is made of.
+/// What a document is built from.
 struct Source {
     name: String,
     group: String,
     version: String,
-    /// None: the document is one of Kubernetes' own, which all tenants share.
+    /// Empty for a document of built-in kinds, which all tenants share.
     definitions: Vec<Arc<Definition>>,
 }
 
@@ -95,7 +95,7 @@ fn name_of(group: &str, version: &str) -> String {
     format!("apis/{group}/{version}")
 }
 
-/// Whether a document is one of Kubernetes' own.
+/// Whether a document is of built-in kinds.
 fn is_built_in(name: &str) -> bool {
     openapi::documents().iter().any(|known| known == name)
 }
@@ -122,7 +122,7 @@ impl Source {
         (!source.definitions.is_empty()).then_some(source)
     }
 
-    /// What it is kept under.
+    /// Its key in the cache.
     fn key(&self) -> Key {
         Key { of: fingerprint(self.definitions.iter()), name: format!("openapi/v3/{}", self.name) }
     }
@@ -138,7 +138,7 @@ impl Source {
     }
 }
 
-/// The documents there are, with their hashes.
+/// GET of `/openapi/v3`: the paths of all documents, with their hashes.
 async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Body>, Status> {
     let served = tenant.customs.current(tenant).await?;
     let shared = tenant.shared.clone();
@@ -147,7 +147,7 @@ async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Bod
         let mut paths = Map::new();
         for (name, source) in sources(&served) {
             let key = source.key();
-            // Its bytes are not kept: few clients want all of them.
+            // Only the hash is kept: few clients fetch all documents.
             let hash = shared.documents.hash(&key).unwrap_or_else(|| {
                 shared.documents.keep_hash(key, source.build(&shared).to_string().as_bytes())
             });
@@ -157,11 +157,11 @@ async fn index(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Bod
         json!({ "paths": paths }).to_string().into_bytes()
     };
     let document = tenant.document(all, build).await?;
-    // The real server has always called its index plain text.
+    // kube-apiserver's content type for the index.
     Ok(respond::document(&document, "text/plain; charset=utf-8", headers))
 }
 
-/// The document of a version of custom resources; `kind` is that of their definitions.
+/// The document of a group version of custom resources; `kind` is the resource of definitions.
 fn custom_document(kind: &Resource, group: &str, version: &str, definitions: &[Arc<Definition>]) -> Value {
     let mut document = Document::new(group, version);
     let resources = definitions.iter().flat_map(|definition| {

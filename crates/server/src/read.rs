@@ -15,8 +15,7 @@ use crate::{
     context::{Cx, invalid_options},
     errors::Error,
     respond::{self, List},
-    select::Selection,
-    stored::Stored,
+    select::{Scope, Selection},
 };
 
 /// GET of one object.
@@ -24,7 +23,7 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Error> {
     if crate::health::is_component_status(cx) {
         return Ok(crate::health::component_status(cx).await?);
     }
-    // Every read is of the newest state, so a revision asked for only has to be there already.
+    // Every read is of the newest state, so a requested revision is only waited for.
     let wanted = cx.query.get("resourceVersion");
     let wanted: u64 = match wanted {
         "" => 0,
@@ -37,14 +36,14 @@ pub(crate) async fn get(cx: &Cx) -> Result<Response<Body>, Error> {
     if !respond::goes_as_stored(cx, &stored) {
         cx.weigh(stored.len())?;
     }
-    // Reading does not parse. Only a store that others write to can hold what was not encoded here.
+    // Reading does not parse. Only a shared store can hold values that this server did not encode.
     if cx.tenant.store().is_shared() {
         stored.check().map_err(|why| cx.resource.unreadable(&cx.name, &why))?;
     }
     Ok(respond::stored(cx, 200, &stored)?)
 }
 
-/// Waits until the store has reached a revision that a client has heard of, perhaps from another replica.
+/// Waits until the store has reached a revision that the client may know from another replica.
 async fn wait_for(cx: &Cx, revision: Revision) -> Result<(), Status> {
     let current = cx.tenant.revision().await?;
     if current >= revision {
@@ -54,7 +53,7 @@ async fn wait_for(cx: &Cx, revision: Revision) -> Result<(), Status> {
     cache.at_least(revision, cx.tenant.options().future_revision_patience).await.map(|_| ())
 }
 
-/// What Go says of a resourceVersion that is no number: 500 for a GET, 400 for a list.
+/// Kubernetes' error for a resourceVersion that is not a number: 500 for a GET, 400 for a list.
 fn bad_revision(text: &str, get: bool) -> Status {
     let quoted = quote(text);
     let message = format!(
@@ -67,12 +66,12 @@ fn bad_revision(text: &str, get: bool) -> Status {
     }
 }
 
-/// How fresh a list has to be.
+/// The state that a list is of, by resourceVersion and resourceVersionMatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moment {
-    /// As of now.
-    Now,
-    /// Whatever is at hand.
+enum Freshness {
+    /// The newest.
+    MostRecent,
+    /// Whatever the cache has.
     Any,
     /// This revision or a newer one.
     NotOlderThan(Revision),
@@ -82,18 +81,18 @@ enum Moment {
 
 /// A list's options, after validation.
 struct Options {
-    moment: Moment,
+    freshness: Freshness,
     limit: usize,
     /// The key to begin at, for a page after the first.
     start: Option<Bytes>,
-    /// What a token that is too old can be exchanged for.
-    inconsistent: bool,
-    /// Whether the token was not used in time.
+    /// Whether this is a page after the first: its 410 carries a token for the rest of the current state.
+    is_continued: bool,
+    /// Whether the token is older than [`TOKEN_LIFE`].
     expired: bool,
 }
 
-/// How long the next page of a list can be asked for, in seconds. The real server forgets the moment of a list after five
-/// to ten minutes; clients have to cope with it, and snapshots need not be kept for ever.
+/// Maximum age of a continue token, in seconds. kube-apiserver compacts the revision of a list after five to ten minutes,
+/// so clients have to cope with it, and snapshots are not kept for ever.
 const TOKEN_LIFE: i64 = 300;
 
 fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
@@ -149,25 +148,25 @@ fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
             ));
         }
         return Ok(Options {
-            moment: token.revision.map_or(Moment::Now, Moment::Exact),
+            freshness: token.revision.map_or(Freshness::MostRecent, Freshness::Exact),
             limit,
             start: Some(token.start),
-            inconsistent: true,
+            is_continued: true,
             expired: token.revision.is_some()
                 && token.issued.is_some_and(|issued| now(cx).saturating_sub(issued) > TOKEN_LIFE),
         });
     }
-    let moment = match (number, matching) {
-        (None, _) => Moment::Now,
+    let freshness = match (number, matching) {
+        (None, _) => Freshness::MostRecent,
         (Some(number), _) if number.get() == 0 => {
             limit = 0;
-            Moment::Any
+            Freshness::Any
         }
-        (Some(number), "Exact") => Moment::Exact(number),
-        (Some(number), "") if limit > 0 => Moment::Exact(number),
-        (Some(number), _) => Moment::NotOlderThan(number),
+        (Some(number), "Exact") => Freshness::Exact(number),
+        (Some(number), "") if limit > 0 => Freshness::Exact(number),
+        (Some(number), _) => Freshness::NotOlderThan(number),
     };
-    Ok(Options { moment, limit, start: None, inconsistent: false, expired: false })
+    Ok(Options { freshness, limit, start: None, is_continued: false, expired: false })
 }
 
 fn now(cx: &Cx) -> i64 {
@@ -178,7 +177,7 @@ fn now(cx: &Cx) -> i64 {
 struct Continue {
     revision: Option<Revision>,
     start: Bytes,
-    /// When it was given out, in seconds.
+    /// When it was issued, in Unix seconds.
     issued: Option<i64>,
 }
 
@@ -223,7 +222,7 @@ impl Continue {
     }
 }
 
-/// Where base64 goes wrong, as Go counts it.
+/// The offset of a base64 error as Go counts it.
 fn offset(error: &base64::DecodeError, token: &str) -> usize {
     match error {
         base64::DecodeError::InvalidByte(offset, _)
@@ -247,10 +246,10 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Error> {
     Ok(respond::list(cx, list, charge)?)
 }
 
-/// How many unreadable objects a warning names.
-const NAMED: usize = 10;
+/// Maximum number of unreadable objects that a warning names.
+const MAX_NAMED: usize = 10;
 
-/// Says what a list leaves out.
+/// Warns of the objects that a list leaves out.
 fn warn_of_unreadable(cx: &Cx, list: &List) {
     if list.unreadable.is_empty() {
         return;
@@ -259,10 +258,10 @@ fn warn_of_unreadable(cx: &Cx, list: &List) {
     let names: Vec<String> = list
         .unreadable
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|key| String::from_utf8_lossy(key.strip_prefix(prefix.as_bytes()).unwrap_or(key)).into_owned())
         .collect();
-    let more = if list.unreadable.len() > NAMED { ", ..." } else { "" };
+    let more = if list.unreadable.len() > MAX_NAMED { ", ..." } else { "" };
     cx.warn(format!(
         "{} of {} cannot be read from the storage and are left out; they can be deleted: {}{more}",
         list.unreadable.len(),
@@ -281,36 +280,47 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Erro
     if options.expired {
         return Err(expired().into());
     }
-    let snapshot = match options.moment {
-        Moment::Now => cache.now().await?,
-        Moment::Any => cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
-        Moment::NotOlderThan(revision) => {
-            // A revision that the store has reached is only a matter of a moment; a later one may never come.
+    let snapshot = match options.freshness {
+        Freshness::MostRecent => cache.now().await?,
+        Freshness::Any => cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
+        Freshness::NotOlderThan(revision) => {
+            // The cache reaches a revision of the store soon; a later one may never come.
             let patience =
                 if cx.tenant.revision().await? >= revision { crate::cache::PATIENCE } else { patience };
             cache.at_least(revision, patience).await?
         }
-        Moment::Exact(revision) => match exact(cx, &cache, revision).await {
+        Freshness::Exact(revision) => match exact(cx, &cache, revision).await {
             Ok(snapshot) => snapshot,
-            Err(Error::Expired(_)) if options.inconsistent => return Err(expired().into()),
+            Err(Error::Expired(_)) if options.is_continued => return Err(expired().into()),
             Err(error) => return Err(error),
         },
     };
-    cx.weigh_scan(&snapshot.entries, &prefix)?;
-    let list = page(&snapshot, &prefix, &options, selection, now(cx));
+    // Without selectors, a page costs what is in it; with them, all objects have to be looked at.
+    let scope = selection.scope(cx, &prefix);
+    let from = options.start.as_deref().unwrap_or_default();
+    let left = snapshot.entries.count_under(&scope.prefix, from).min(scope.max);
+    let is_page = options.limit > 0 && selection.is_everything();
+    cx.weigh_scan(if is_page { left.min(options.limit) } else { left })?;
+    let list = page(&snapshot, &prefix, &options, (selection, &scope), now(cx));
     if !list.continue_token.is_empty() {
         cache.pin(snapshot);
     }
     Ok(list)
 }
 
-/// The objects at a revision: from a snapshot that is kept for its next page, or from the store's history.
+/// The snapshot at a revision: one that is pinned, one made from the current one by undoing events, or one read from the
+/// store's history.
 async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapshot>, Error> {
     if let Some(snapshot) = cache.pinned(revision) {
         return Ok(snapshot);
     }
-    if cx.tenant.revision().await? < revision {
-        cache.at_least(revision, cx.tenant.options().future_revision_patience).await?;
+    let patience = match cx.tenant.revision().await? < revision {
+        true => cx.tenant.options().future_revision_patience,
+        false => crate::cache::PATIENCE,
+    };
+    cache.at_least(revision, patience).await?;
+    if let Some(snapshot) = cache.rewound(revision) {
+        return Ok(snapshot);
     }
     let range = Range::prefix(cache.prefix().clone()).at(revision);
     let found = cx.tenant.store().range(range).await.map_err(|error| match error {
@@ -319,14 +329,14 @@ async fn exact(cx: &Cx, cache: &Cache, revision: Revision) -> Result<Arc<Snapsho
         ),
         other => other.into(),
     })?;
-    let mut snapshot = Snapshot { revision, ..Snapshot::default() };
+    let mut snapshot = Snapshot::empty(revision);
     for kv in found.entries {
         snapshot.put(&kv.key, &kv.value, kv.revision, cache.fields());
     }
     Ok(Arc::new(snapshot))
 }
 
-/// 410 with a token that goes on with what is there now.
+/// 410 with a token for the rest of the current state.
 fn expired(cx: &Cx, start: Option<&[u8]>, prefix: &str) -> Status {
     let message = "The provided continue parameter is too old to display a consistent list result. You can start a \
                    new list without the continue parameter, or use the continue token in this response to retrieve \
@@ -340,31 +350,33 @@ fn expired(cx: &Cx, start: Option<&[u8]>, prefix: &str) -> Status {
 }
 
 /// One page of a snapshot.
-fn page(snapshot: &Snapshot, prefix: &str, options: &Options, selection: &Selection, now: i64) -> List {
-    let start = options.start.clone().unwrap_or_else(|| Bytes::copy_from_slice(prefix.as_bytes()));
-    let mut rest = snapshot.entries.under(prefix.as_bytes(), &start).filter(|entry| selection.matches(entry));
-    let mut items: Vec<Stored> = Vec::new();
-    let mut last: Option<&Arc<Entry>> = None;
+fn page(
+    snapshot: &Snapshot,
+    prefix: &str,
+    options: &Options,
+    (selection, scope): (&Selection, &Scope),
+    now: i64,
+) -> List {
+    let start = options.start.as_deref().unwrap_or_default();
+    let looked_at = snapshot.entries.under(&scope.prefix, start).take(scope.max);
+    let mut found = looked_at.filter(|entry| selection.matches(entry));
+    let limit = if options.limit == 0 { usize::MAX } else { options.limit };
+    let entries: Vec<&Arc<Entry>> = found.by_ref().take(limit).collect();
     let mut list = List {
         revision: snapshot.revision.get(),
-        items: Vec::new(),
+        items: entries.iter().map(|entry| entry.stored.clone()).collect(),
         unreadable: snapshot.unreadable(prefix).cloned().collect(),
         continue_token: String::new(),
         remaining: None,
     };
-    while let Some(entry) = rest.next() {
-        if options.limit > 0 && items.len() == options.limit {
-            let remaining = 1 + if selection.is_everything() { rest.count() } else { 0 };
-            list.remaining = selection.is_everything().then_some(remaining);
-            if let Some(last) = last {
-                let revision = i64::try_from(snapshot.revision.get()).unwrap_or(i64::MAX);
-                list.continue_token = Continue::token(revision, &last.key, prefix, now);
-            }
-            break;
+    if let (true, Some(last), Some(_)) = (entries.len() == limit, entries.last(), found.next()) {
+        let revision = i64::try_from(snapshot.revision.get()).unwrap_or(i64::MAX);
+        list.continue_token = Continue::token(revision, &last.key, prefix, now);
+        // With selectors there is no count, as in Kubernetes: it would take a look at every object.
+        if selection.is_everything() {
+            list.remaining =
+                Some(snapshot.entries.count_under(&scope.prefix, start).saturating_sub(entries.len()));
         }
-        items.push(entry.stored.clone());
-        last = Some(entry);
     }
-    list.items = items;
     list
 }

@@ -1,4 +1,4 @@
-//! Answers: objects, lists and errors in the form that was asked for.
+//! Responses: objects, lists and errors in the negotiated form.
 
 mod document;
 mod list;
@@ -24,7 +24,7 @@ use crate::{
 pub(crate) use document::document;
 pub(crate) use list::{List, afford, list};
 
-/// An answer of bytes.
+/// A response of bytes.
 pub(crate) fn bytes(code: u16, content_type: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -33,13 +33,12 @@ pub(crate) fn bytes(code: u16, content_type: &'static str, body: impl Into<Body>
     response
 }
 
-/// An answer of JSON that is no object of a kind: discovery.
+/// A response of compact JSON.
 pub(crate) fn json(code: u16, value: &Value) -> Response<Body> {
     bytes(code, "application/json", json_line(value))
 }
 
-/// An answer of JSON that is indented whoever asks, and ends without a newline: what the real server writes where it
-/// does not negotiate.
+/// A response of indented JSON without a final newline: what kube-apiserver writes where it does not negotiate.
 pub(crate) fn raw_json(code: u16, value: &Value) -> Response<Body> {
     bytes(code, "application/json", pretty::text(value.to_string().as_bytes()))
 }
@@ -51,14 +50,14 @@ fn json_line(value: &Value) -> Vec<u8> {
     out
 }
 
-/// An answer of text.
+/// A response of plain text.
 pub(crate) fn text(code: u16, text: impl Into<String>) -> Response<Body> {
     let mut response = bytes(code, "text/plain; charset=utf-8", text.into().into_bytes());
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
 }
 
-/// An answer without a word.
+/// An empty response.
 pub(crate) fn nothing(code: u16) -> Response<Body> {
     let mut response = bytes(code, "", Body::empty());
     response.headers_mut().remove(header::CONTENT_TYPE);
@@ -70,7 +69,7 @@ pub(crate) fn page_not_found() -> Response<Body> {
     text(404, "404 page not found\n")
 }
 
-/// An error, in the encoding that the client reads; `None` when it reads none that we know.
+/// An error in the negotiated encoding; `None` if the client accepts none.
 pub(crate) fn error(error: Error, media: Option<Media>) -> Response<Body> {
     let status = match error {
         Error::PageNotFound => return page_not_found(),
@@ -80,13 +79,13 @@ pub(crate) fn error(error: Error, media: Option<Media>) -> Response<Body> {
     self::status(status, media)
 }
 
-/// An error, in an encoding.
+/// An error in an encoding.
 pub(crate) fn status(status: &Status, media: Media) -> Response<Body> {
     let value = status.to_json();
     with_hints(status, bytes(status.code, media.content_type(), encode_status(&value, media)))
 }
 
-/// What the headers say of an error.
+/// Sets the headers of an error, such as Retry-After.
 fn with_hints(status: &Status, mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some(seconds) =
@@ -108,18 +107,18 @@ fn encode_status(value: &Value, media: Media) -> Vec<u8> {
     }
 }
 
-/// A success without an object: what a DELETE answers.
+/// A Status of success, the response to a DELETE.
 pub(crate) fn success(cx: &Cx, details: &Value) -> Response<Body> {
     let value = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
     bytes(200, cx.accepted.media.content_type(), encode_status(&value, cx.accepted.media))
 }
 
-/// Whether an object is sent as it lies in the store.
+/// Whether an object is sent as it is stored.
 pub(crate) fn goes_as_stored(cx: &Cx, stored: &Stored) -> bool {
     cx.accepted == Accepted::JSON && cx.resource.shows_as_stored(stored)
 }
 
-/// An object as it lies in the store.
+/// A stored object.
 pub(crate) fn stored(cx: &Cx, code: u16, stored: &Stored) -> Result<Response<Body>, Status> {
     if goes_as_stored(cx, stored) {
         let mut out = Vec::new();
@@ -131,7 +130,7 @@ pub(crate) fn stored(cx: &Cx, code: u16, stored: &Stored) -> Result<Response<Bod
     object(cx, code, &value)
 }
 
-/// An object of the resource asked for.
+/// An object of the request's resource.
 pub(crate) fn object(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>, Status> {
     let media = cx.accepted.media;
     let bytes_of = |value: &Value| encode(&cx.resource, value, media);
@@ -160,7 +159,7 @@ fn table_meta(value: &Value) -> Value {
     }
 }
 
-/// The Go type that errors name.
+/// The Go type that kube-apiserver's errors name.
 fn go_type(resource: &Resource, list: bool) -> String {
     let name = if list { &resource.list_kind } else { &resource.kind };
     if resource.is_custom() {
@@ -197,7 +196,7 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
     let api_version = value["apiVersion"].as_str().unwrap_or_default();
     let GroupVersion { group, version } = GroupVersion::split(api_version);
     let body = match (cx.accepted.form, media) {
-        // What only says how it went is the same in every form.
+        // A Status has no other form.
         (Form::Table, _) if kind != "Status" => {
             let include = table::include(cx)?;
             let one = std::iter::once(value);
@@ -216,7 +215,7 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
     Ok(bytes(code, media.content_type(), body))
 }
 
-/// Tables and metadata in an encoding.
+/// A Table or PartialObjectMetadata in an encoding.
 fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
     match media {
         Media::Json => Ok(json_line(value)),
@@ -236,7 +235,7 @@ fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
     }
 }
 
-/// The metadata of an object alone.
+/// An object as PartialObjectMetadata.
 pub(crate) fn partial(accepted: Accepted, value: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata", "apiVersion": accepted.form_version,

@@ -1,5 +1,6 @@
-//! Which objects a list or a watch is about: namespace, labels and fields.
+//! Label and field selectors of lists and watches.
 
+use bytes::Bytes;
 use k1s_object::{
     Status,
     selector::{FieldSelector, LabelSelector},
@@ -7,7 +8,7 @@ use k1s_object::{
 
 use crate::{cache::Entry, context::Cx};
 
-/// The objects a request is about.
+/// The parsed selectors of a request.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
     labels: Option<LabelSelector>,
@@ -30,8 +31,33 @@ enum Place {
     Other(usize),
 }
 
+/// The keys that selected objects can have.
+#[derive(Debug)]
+pub(crate) struct Scope {
+    /// What their keys begin with.
+    pub(crate) prefix: Bytes,
+    /// Maximum number of objects to look at: one if the prefix is the whole key.
+    pub(crate) max: usize,
+}
+
 impl Selection {
-    /// Reads `labelSelector` and `fieldSelector`; a name in the path is one more condition.
+    /// The keys to look at, of those that begin with a prefix: a field selector for one name or namespace excludes all
+    /// others.
+    pub(crate) fn scope(&self, cx: &Cx, prefix: &str) -> Scope {
+        let equal = |place: Place| {
+            self.fields.iter().find(|term| term.equal && term.place == place).map(|term| &*term.value)
+        };
+        let all = !cx.resource.namespaced || !cx.namespace.is_empty();
+        match (equal(Place::Name), equal(Place::Namespace)) {
+            (Some(name), _) if all => Scope { prefix: [prefix, name].concat().into(), max: 1 },
+            (_, Some(namespace)) if !all && !namespace.is_empty() => {
+                Scope { prefix: [prefix, namespace, "/"].concat().into(), max: usize::MAX }
+            }
+            _ => Scope { prefix: Bytes::copy_from_slice(prefix.as_bytes()), max: usize::MAX },
+        }
+    }
+
+    /// Parses `labelSelector` and `fieldSelector`; a name in the path is one more requirement.
     pub(crate) fn parse(cx: &Cx) -> Result<Selection, Status> {
         let (labels, fields) = (cx.query.get("labelSelector"), cx.query.get("fieldSelector"));
         let longest = cx.tenant.options().max_selector_bytes;
@@ -69,12 +95,12 @@ impl Selection {
         })
     }
 
-    /// Whether everything is selected.
+    /// Whether there are no selectors.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_none() && self.fields.is_empty()
     }
 
-    /// Whether an object is selected.
+    /// Whether an object matches.
     pub(crate) fn matches(&self, entry: &Entry) -> bool {
         self.fields.iter().all(|term| {
             let value = match term.place {

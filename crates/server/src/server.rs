@@ -53,6 +53,7 @@ impl ApiServer {
             options,
             catalog: Catalog::new(),
             metrics: Metrics::default(),
+            known: crate::cache::Known::default(),
             authorizer: Arc::new(authz::Defaults),
             signer: TokenSigner::default(),
             documents: Documents::default(),

@@ -1,11 +1,11 @@
-//! Tables: what `kubectl get` shows.
+//! Tables, as `kubectl get` prints them.
 
 use k1s_object::{Status, gvk::GroupKind};
 use serde_json::{Value, json};
 
 use crate::{context::Cx, resource::Source};
 
-/// What a row carries of its object.
+/// The object of a row: `includeObject`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Include {
     None,
@@ -26,7 +26,7 @@ pub(crate) fn include(cx: &Cx) -> Result<Include, Status> {
     }
 }
 
-/// A table of these objects of the resource asked for.
+/// A Table of objects of the request's resource.
 pub(crate) fn build<'a>(
     cx: &Cx,
     meta: &Value,
@@ -37,7 +37,7 @@ pub(crate) fn build<'a>(
     build_as(cx, cx.resource.group_kind(), meta, objects, include, with_columns)
 }
 
-/// A table of objects of a group and kind, which may be another than the resource's: a Scale.
+/// A Table of objects of a kind that may not be the resource's, such as a Scale.
 pub(crate) fn build_as<'a>(
     cx: &Cx,
     group_kind: GroupKind<&str>,
@@ -91,7 +91,7 @@ pub(crate) fn build_as<'a>(
         "columnDefinitions": columns, "rows": rows})
 }
 
-/// Whether what a row shows depends on the other rows.
+/// Whether cells depend on other rows.
 pub(crate) fn needs_all(cx: &Cx) -> bool {
     match &cx.resource.source {
         Source::BuiltIn(_) => k1s_kinds::printers::printer(&cx.resource.group, &cx.resource.kind).needs_all(),

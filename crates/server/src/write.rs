@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use bytes::Bytes;
 use http::Response;
 use k1s_object::{Check, FieldError, Status, depth, field::quote, gvk::GroupVersion, meta};
-use k1s_store::{Error as StoreError, Op, Precondition, Txn};
+use k1s_store::{Action, Error as StoreError, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -76,8 +76,8 @@ pub(crate) fn check_namespace(cx: &Cx, object: &mut Value) -> Result<(), Error> 
 
 /// Maximum names drawn for a generateName before the create fails with 409.
 const NAME_ATTEMPTS: usize = 8;
-/// Maximum retries of a create whose addresses, ports or quota other writes took; then 409.
-const TAKEN_RETRIES: usize = 100;
+/// Maximum retries of a create whose namespace, quotas, addresses or ports other writes changed; then 409.
+const TAKEN_RETRIES: usize = 1000;
 /// Maximum characters of a generateName that are kept: a suffix of five follows.
 const MAX_GENERATED_BASE: usize = 58;
 
@@ -93,7 +93,7 @@ pub(crate) async fn create(cx: &Cx, object: Value, dry_run: bool) -> Result<Writ
         }
     }
     let name = meta_text(&object, "name");
-    let why = "other writes kept taking the addresses, ports or quota it needs; please try again";
+    let why = "the namespace, its quotas or what the object was to hold kept changing; please try again";
     Err(Status::conflict(&cx.resource.group, &cx.resource.plural, name, why).into())
 }
 
@@ -175,7 +175,9 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     }
     unenforced::warn(cx, &object);
     let value = resource.encode(&object)?;
-    let txn = Txn::new().put(key.clone(), value.clone(), Precondition::Absent);
+    // What was only checked comes first: a namespace that is gone is the answer even if the object exists.
+    let (checks, ops): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| op.action == Action::Check);
+    let txn = with(Txn::new(), checks).put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.txn(with(txn, ops)).await {
         Ok(revision) => {
             controllers::note(cx, &object, Change::Created);

@@ -1,21 +1,19 @@
-//! Classes that are the default for objects which name none, and what a storage class allows.
+//! Default storage, ingress and priority classes, and the expansion of claims that a storage class allows.
 
 use k1s_object::{Status, quantity::Quantity};
 use serde_json::Value;
 
-use super::{kind, other, others, refused};
+use super::{cached_others, kind, other, others, refused};
 use crate::{context::Cx, objectmeta::meta_text};
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// Of the classes with one of these annotations the newest, and of those the first by name.
+/// The default class: of those with one of these annotations the newest, and of equally old ones the first by name.
 async fn default_class(cx: &Cx, path: (&str, &str), annotations: &[&str]) -> Result<Option<String>, Status> {
     let classes = kind(&cx.tenant, path.0, "v1", path.1)?;
-    let mut found = others(&cx.tenant, &classes, "", "/is-default-class\":\"true\"").await?;
-    found.retain(|(_, class)| {
-        annotations.iter().any(|name| class["metadata"]["annotations"][*name] == "true")
-    });
-    let newest = found.into_iter().map(|(_, class)| class).min_by(|a, b| {
+    let mut found = cached_others(&cx.tenant, &classes, "", "/is-default-class\":\"true\"").await?;
+    found.retain(|class| annotations.iter().any(|name| class["metadata"]["annotations"][*name] == "true"));
+    let newest = found.into_iter().min_by(|a, b| {
         let time = |class| meta_text(class, "creationTimestamp");
         time(b).cmp(time(a)).then_with(|| meta_text(a, "name").cmp(meta_text(b, "name")))
     });
@@ -28,7 +26,7 @@ fn set_class(object: &mut Value, field: &str, class: Option<String>) {
     }
 }
 
-/// A claim that names no class gets the default one.
+/// Sets the default class of a claim that names none.
 pub(super) async fn default_storage_class(cx: &Cx, claim: &mut Value) -> Result<(), Status> {
     let annotated = claim["metadata"]["annotations"].get(CLASS_ANNOTATION).is_some();
     if annotated || claim["spec"].get("storageClassName").is_some_and(|class| !class.is_null()) {
@@ -41,7 +39,7 @@ pub(super) async fn default_storage_class(cx: &Cx, claim: &mut Value) -> Result<
     Ok(())
 }
 
-/// An ingress that names no class gets the default one.
+/// Sets the default class of an ingress that names none.
 pub(super) async fn default_ingress_class(cx: &Cx, ingress: &mut Value) -> Result<(), Status> {
     let annotated = ingress["metadata"]["annotations"].get("kubernetes.io/ingress.class").is_some();
     if annotated || ingress["spec"].get("ingressClassName").is_some_and(|class| !class.is_null()) {
@@ -53,7 +51,7 @@ pub(super) async fn default_ingress_class(cx: &Cx, ingress: &mut Value) -> Resul
     Ok(())
 }
 
-/// Only one priority class is the default.
+/// Refuses a second default priority class.
 pub(super) async fn one_default_priority(cx: &Cx, class: &Value) -> Result<(), Status> {
     if class["globalDefault"] != true {
         return Ok(());
@@ -85,7 +83,7 @@ fn class_of(claim: &Value) -> &str {
     annotation.or_else(|| claim["spec"]["storageClassName"].as_str()).unwrap_or_default()
 }
 
-/// A claim may ask for more when it is bound and its class allows it.
+/// Refuses the expansion of a claim that is not bound or whose class does not allow it.
 pub(super) async fn may_grow(cx: &Cx, new: &Value, old: &Value) -> Result<(), Status> {
     if storage(new) <= storage(old) {
         return Ok(());

@@ -1,19 +1,18 @@
-//! The limit ranges of a namespace.
+//! LimitRanger: defaults and bounds by the limit ranges of a namespace.
 
 use k1s_kinds::rules::core::limiter;
 use k1s_object::Status;
 use serde_json::Value;
 
-use super::{kind, others, refused};
+use super::{cached_others, kind, refused};
 use crate::{context::Cx, objectmeta::meta_text};
 
 async fn ranges(cx: &Cx) -> Result<Vec<Value>, Status> {
     let ranges = kind(&cx.tenant, "", "v1", "limitranges")?;
-    let found = others(&cx.tenant, &ranges, &cx.namespace, "").await?;
-    Ok(found.into_iter().map(|(_, range)| range).collect())
+    cached_others(&cx.tenant, &ranges, &cx.namespace, "").await
 }
 
-/// Gives a new pod the defaults of the ranges.
+/// Sets the default requests and limits of a new pod.
 pub(super) async fn apply(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     for range in ranges(cx).await? {
         limiter::apply_defaults(pod, &range);
@@ -21,7 +20,7 @@ pub(super) async fn apply(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// Refuses a pod or a claim that asks for too much or too little.
+/// Refuses a pod or a claim outside the bounds.
 pub(super) async fn check(cx: &Cx, object: &Value) -> Result<(), Status> {
     if !meta_text(object, "deletionTimestamp").is_empty() {
         return Ok(());

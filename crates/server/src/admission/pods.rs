@@ -1,13 +1,13 @@
-//! What a pod gets from its priority class and its runtime class.
+//! Priority, runtime class and overhead of pods.
 
 use k1s_kinds::rules::workloads::pod as rules;
 use k1s_object::Status;
 use serde_json::Value;
 
-use super::{forbidden, kind, other, others, refused};
+use super::{cached_others, forbidden, kind, other, refused};
 use crate::{context::Cx, objectmeta::meta_text};
 
-/// What admission adds to a new pod.
+/// Sets what admission adds to a new pod.
 pub(super) async fn mutate(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     resolve_priority(cx, pod).await?;
     rules::admission_defaults(pod);
@@ -17,13 +17,13 @@ pub(super) async fn mutate(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// What must hold for a new pod.
+/// Checks a new pod's overhead against its runtime class.
 pub(super) async fn check(cx: &Cx, pod: &Value) -> Result<(), Status> {
     let class = runtime_class(cx, pod).await?;
     rules::check_overhead(pod, class.as_ref()).map_err(|why| refused(cx, meta_text(pod, "name"), why))
 }
 
-/// An update that says nothing of the priority leaves it.
+/// Keeps priority and preemptionPolicy where an update omits them.
 pub(super) fn keep_priority(new: &mut Value, old: &Value) {
     for field in ["priority", "preemptionPolicy"] {
         if let (Some(spec), Some(before)) = (new["spec"].as_object_mut(), old["spec"].get(field))
@@ -47,15 +47,15 @@ async fn runtime_class(cx: &Cx, pod: &Value) -> Result<Option<Value>, Status> {
     }
 }
 
-/// The class of pods that name none: of several that claim to be it, the lowest.
+/// The default priority class: of several, the one with the lowest value.
 async fn default_class(cx: &Cx) -> Result<Option<Value>, Status> {
     let classes = kind(&cx.tenant, "scheduling.k8s.io", "v1", "priorityclasses")?;
-    let found = others(&cx.tenant, &classes, "", "\"globalDefault\":true").await?;
-    let marked = found.into_iter().map(|(_, class)| class).filter(|class| class["globalDefault"] == true);
+    let found = cached_others(&cx.tenant, &classes, "", "\"globalDefault\":true").await?;
+    let marked = found.into_iter().filter(|class| class["globalDefault"] == true);
     Ok(marked.min_by_key(|class| class["value"].as_i64().unwrap_or(0)))
 }
 
-/// A pod's priority comes from its class, or from the class that is the default.
+/// Sets a pod's priority from its class or the default class.
 async fn resolve_priority(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     let name = pod["spec"]["priorityClassName"].as_str().unwrap_or_default().to_owned();
     let class = if name.is_empty() {

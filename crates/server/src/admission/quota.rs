@@ -1,7 +1,8 @@
-//! Quotas: what objects use is counted in the transactions that write them.
+//! ResourceQuota: usage is updated in the transactions that write the objects.
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use k1s_kinds::rules::core::quota_usage::{self, Charge};
 use k1s_object::Status;
 use k1s_store::{Action, Error, Op, Precondition};
@@ -13,28 +14,44 @@ use crate::{context::Cx, errors, objectmeta::meta_text, resource::Resource, stor
 /// Maximum attempts to write a recounted quota while other writes are charged to it; then 409.
 const COUNT_ATTEMPTS: usize = 100;
 
-/// Whether objects of this kind count at all.
+/// Whether quotas apply to objects of this kind.
 fn is_counted(cx: &Cx) -> bool {
     let resource = &cx.resource;
     resource.namespaced && !(resource.plural == "events" && matches!(&*resource.group, "" | "events.k8s.io"))
 }
 
-/// The quotas of a namespace as they are stored, and as they read.
+/// The quotas of a namespace, stored and decoded.
 struct Quotas {
     resource: Arc<Resource>,
     stored: Vec<Stored>,
     values: Vec<Value>,
+    /// The precondition under which these are all quotas.
+    mark: Op,
 }
 
-async fn quotas(tenant: &Tenant, namespace: &str) -> Result<Quotas, Status> {
+/// The quotas of the request's namespace. They are read only where the mark of quotas is known to exist
+/// ([`Tenant::quota_mark`]): otherwise its absence is a precondition, and the transaction that fails makes it known.
+async fn quotas(cx: &Cx) -> Result<Quotas, Status> {
+    let tenant = &cx.tenant;
     let resource = kind(tenant, "", "v1", "resourcequotas")?;
-    let (stored, values) = others(tenant, &resource, namespace, "").await?.into_iter().unzip();
-    Ok(Quotas { resource, stored, values })
+    let key = tenant.quota_mark(&cx.namespace);
+    let known = tenant.shared.known.get(&key).map(|fact| fact.revision);
+    let found = match known {
+        None if !super::is_dry_run(cx) => Vec::new(),
+        _ => others(tenant, &resource, &cx.namespace, "").await?,
+    };
+    let precondition = known.map_or(Precondition::Absent, Precondition::Revision);
+    let mark = Op { key, precondition, action: Action::Check };
+    let (stored, values) = found.into_iter().unzip();
+    Ok(Quotas { resource, stored, values, mark })
 }
 
-/// What writes the new usage, if nobody wrote one in between.
+/// The value of a mark.
+const MARK: &[u8] = b"quotas";
+
+/// Steps that write the new usage, conditional on the quotas' revisions.
 fn write(cx: &Cx, quotas: &Quotas, charges: Vec<Charge>) -> Result<Vec<Op>, Status> {
-    let mut ops = Vec::new();
+    let mut ops = vec![quotas.mark.clone()];
     for charge in charges {
         let (Some(stored), Some(value)) = (quotas.stored.get(charge.quota), quotas.values.get(charge.quota))
         else {
@@ -58,43 +75,43 @@ pub(super) async fn charge(cx: &Cx, new: &Value, old: Option<&Value>) -> Result<
         return Ok(Vec::new());
     }
     if let Some(old) = old {
-        // What only counts does not change with an update.
+        // An update does not change object counts.
         let measured = group.is_empty() && matches!(plural, "pods" | "services" | "persistentvolumeclaims");
         if !measured || new["spec"] == old["spec"] && new["status"]["phase"] == old["status"]["phase"] {
             return Ok(Vec::new());
         }
     }
-    let quotas = quotas(&cx.tenant, &cx.namespace).await?;
-    if quotas.values.is_empty() {
-        return Ok(Vec::new());
+    let mut quotas = quotas(cx).await?;
+    if old.is_none() && super::is(cx, "", "ResourceQuota") {
+        quotas.mark.action = Action::Put(Bytes::from_static(MARK));
     }
     quota_usage::charge(&quotas.values, group, plural, new, old)
         .map_err(|why| refused(cx, meta_text(new, "name"), why))?;
     write(cx, &quotas, quota_usage::moved(&quotas.values, group, plural, Some(new), old))
 }
 
-/// Gives back what an object used that goes for good.
+/// Releases the usage of an object that is removed.
 pub(super) async fn give_back(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
     if !is_counted(cx) {
         return Ok(Vec::new());
     }
-    let mut quotas = quotas(&cx.tenant, &cx.namespace).await?;
+    let mut quotas = quotas(cx).await?;
     if super::is(cx, "", "ResourceQuota") {
-        // One that goes is not written once more.
+        // A quota that is removed is not updated.
         let kept: Vec<bool> = quotas.values.iter().map(|quota| meta_text(quota, "name") != cx.name).collect();
         let mut keep = kept.iter();
         quotas.values.retain(|_| keep.next() == Some(&true));
         let mut keep = kept.iter();
         quotas.stored.retain(|_| keep.next() == Some(&true));
-    }
-    if quotas.values.is_empty() {
-        return Ok(Vec::new());
+        if quotas.values.is_empty() && quotas.mark.precondition != Precondition::Absent {
+            quotas.mark.action = Action::Delete;
+        }
     }
     let (group, plural) = (&*cx.resource.group, &*cx.resource.plural);
     write(cx, &quotas, quota_usage::moved(&quotas.values, group, plural, None, Some(old)))
 }
 
-/// Counts again what the quotas of a namespace are used for.
+/// Recalculates the usage of the quotas of a namespace.
 pub(super) async fn count(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Status> {
     let resource = kind(tenant, "", "v1", "resourcequotas")?;
     for (_, quota) in others(tenant, &resource, namespace, "").await? {
@@ -111,7 +128,7 @@ async fn count_one(
 ) -> Result<(), Status> {
     let key = tenant.key(resource, namespace, name);
     for _ in 0..COUNT_ATTEMPTS {
-        // The quota first: every write that is missing in what is counted changes it.
+        // The quota is read first: a write that the count misses changes the quota, and the update below conflicts.
         let Some(stored) = tenant.get(&key).await? else { return Ok(()) };
         let mut quota = resource.read(&stored).map_err(|why| tenant.unreadable(&key, &why))?;
         let customs = tenant.customs.current(tenant).await?;
@@ -142,7 +159,7 @@ async fn count_one(
     Err(errors::modified(&resource.group, &resource.plural, name))
 }
 
-/// Counts once more when writes that began before a quota was there have come to their end.
+/// Recalculates again after a while: writes in flight when the quota was created have ended by then.
 pub(super) fn count_later(tenant: &Arc<Tenant>, namespace: &str) {
     let (tenant, namespace) = (tenant.clone(), namespace.to_owned());
     let env = tenant.env().clone();
@@ -152,7 +169,7 @@ pub(super) fn count_later(tenant: &Arc<Tenant>, namespace: &str) {
             () = tenant.stop.cancelled() => return,
         }
         if let Err(error) = count(&tenant, &namespace).await {
-            tracing::warn!(namespace, %error, "quotas could not be counted");
+            tracing::warn!(namespace, %error, "the usage of quotas could not be recalculated");
         }
     });
     drop(task);

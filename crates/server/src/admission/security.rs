@@ -1,4 +1,4 @@
-//! The pod security standards that a namespace asks for by its labels.
+//! PodSecurity: the standards that a namespace requires by its labels.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,17 @@ use k1s_kinds::rules::workloads::pod::security_levels::{self as levels, Level, P
 use k1s_object::Status;
 use serde_json::Value;
 
-use super::{kind, others, refused};
+use super::{Write, kind, namespaces, others, refused};
 use crate::{context::Cx, objectmeta::meta_text};
 
-/// What the namespace of the request asks for, if anything.
-async fn policy(cx: &Cx) -> Result<Option<Policy>, Status> {
+/// The policy of the request's namespace, if it has one.
+async fn policy(cx: &Cx, write: Write) -> Result<Option<Policy>, Status> {
     let namespaces = kind(&cx.tenant, "", "v1", "namespaces")?;
-    let Some(stored) = cx.tenant.get(&cx.tenant.key(&namespaces, "", &cx.namespace)).await? else {
-        return Ok(None);
+    let stored = match write {
+        Write::Create => namespaces::labelled(cx).await?,
+        Write::Update => cx.tenant.get(&namespaces::key(cx)).await?,
     };
+    let Some(stored) = stored else { return Ok(None) };
     if memchr::memmem::find(stored.json(), levels::LABEL_PREFIX.as_bytes()).is_none() {
         return Ok(None);
     }
@@ -22,9 +24,9 @@ async fn policy(cx: &Cx) -> Result<Option<Policy>, Status> {
     Ok(Some(levels::policy(namespace["metadata"].get("labels")).0))
 }
 
-/// Refuses a pod that is beyond what is enforced, or warns.
-pub(super) async fn check_pod(cx: &Cx, pod: &Value) -> Result<(), Status> {
-    let Some(policy) = policy(cx).await? else { return Ok(()) };
+/// Refuses a pod that violates the enforced level; warns by the level to warn of.
+pub(super) async fn check_pod(cx: &Cx, pod: &Value, write: Write) -> Result<(), Status> {
+    let Some(policy) = policy(cx, write).await? else { return Ok(()) };
     let found = levels::violations(policy.enforce, pod.get("metadata"), &pod["spec"]);
     if !found.is_empty() {
         let why = format!("violates PodSecurity \"{}\": {}", policy.enforce, levels::together(&found));
@@ -41,7 +43,7 @@ fn warn(cx: &Cx, policy: Policy, pod: &Value) {
     }
 }
 
-/// The template of an object whose controller makes pods of it.
+/// The pod template of a workload object.
 fn template<'a>(cx: &Cx, object: &'a Value) -> Option<&'a Value> {
     let place = match (&*cx.resource.group, &*cx.resource.kind) {
         ("", "PodTemplate") => "/template",
@@ -54,16 +56,16 @@ fn template<'a>(cx: &Cx, object: &'a Value) -> Option<&'a Value> {
     object.pointer(place)
 }
 
-/// Warns of a template whose pods would be refused, or warned of.
-pub(super) async fn check_template(cx: &Cx, object: &Value) -> Result<(), Status> {
+/// Warns of a template whose pods would violate the policy.
+pub(super) async fn check_template(cx: &Cx, object: &Value, write: Write) -> Result<(), Status> {
     let Some(template) = template(cx, object) else { return Ok(()) };
-    if let Some(policy) = policy(cx).await? {
+    if let Some(policy) = policy(cx, write).await? {
         warn(cx, policy, template);
     }
     Ok(())
 }
 
-/// The labels of a namespace must make sense; pods that a new level would refuse are told of.
+/// Validates the labels of a namespace, and warns of existing pods that violate a new level.
 pub(super) async fn check_namespace(cx: &Cx, new: &Value, old: Option<&Value>) -> Result<(), Status> {
     let (policy, errors) = levels::policy(new["metadata"].get("labels"));
     let before = old.map(|old| levels::policy(old["metadata"].get("labels")));

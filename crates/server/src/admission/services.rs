@@ -1,5 +1,5 @@
-//! The cluster IPs and node ports of services. Who holds one is written with the service, in one transaction, so no two
-//! services ever hold the same: an address by its `IPAddress`, a port by a key of the server's own.
+//! The cluster IPs and node ports of services. Allocations are written in the transaction of the service, so no two
+//! services hold the same: an address as its `IPAddress`, a port as a key of the server's own.
 
 use bytes::Bytes;
 use k1s_kinds::rules::core::{ip_address, service};
@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use crate::{context::Cx, errors, objectmeta::meta_text, tenant::Tenant};
 
-/// The node ports that services may have.
+/// The range of node ports.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
 
-/// The key that stands for a port that a service holds.
+/// The key of an allocated port.
 fn port_key(tenant: &Tenant, port: i64) -> Bytes {
     (tenant.keys_of("k1s", "nodeports", "") + &port.to_string()).into()
 }
 
-/// The key of the address that a service holds.
+/// The key of an allocated address.
 fn ip_key(tenant: &Tenant, ip: &str) -> Bytes {
     (tenant.keys_of("networking.k8s.io", "ipaddresses", "") + ip).into()
 }
@@ -37,7 +37,7 @@ fn take_port(cx: &Cx, port: i64) -> Op {
     take(port_key(&cx.tenant, port), Bytes::from_static(b"held"))
 }
 
-/// What a service takes and gives back with this write. Chooses what the client left to the server.
+/// Allocates and releases addresses and ports, and sets those that the client left to the server.
 pub(super) async fn reserve(cx: &Cx, object: &mut Value, old: Option<&Value>) -> Result<Vec<Op>, Status> {
     let name = meta_text(object, "name").to_owned();
     let refuse = |error: service::AllocationError| match error {
@@ -71,7 +71,7 @@ pub(super) async fn reserve(cx: &Cx, object: &mut Value, old: Option<&Value>) ->
         } else {
             let mut chosen = None;
             for _ in 0..1000 {
-                // The lower part of the range is left to those who ask for an address.
+                // The lower part of the range is left for services that ask for an address.
                 let offset = u32::try_from(256 + cx.tenant.env().random_below(65_535 - 256)).unwrap_or(256);
                 let ip = std::net::Ipv4Addr::from(network.saturating_add(offset)).to_string();
                 if free(ip_key(&cx.tenant, &ip)).await? {
@@ -125,7 +125,7 @@ fn give_back(cx: &Cx, ips: &[String], ports: &[i64], ops: &mut Vec<Op>) {
     ops.extend(keys.map(|key| Op { key, precondition: Precondition::Any, action: Action::Delete }));
 }
 
-/// What is given back when a service goes for good.
+/// Releases the addresses and ports of a service that is removed.
 pub(super) fn release(cx: &Cx, old: &Value, ops: &mut Vec<Op>) {
     let held = service::allocated(old);
     give_back(cx, &held.ips, &held.ports, ops);

@@ -1,4 +1,4 @@
-//! What the cache keeps of an object.
+//! An object in the watch cache.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     fields: Box<[Box<str>]>,
 }
 
-/// A text of the object: where it stands in the JSON, or the text itself if it is written with escapes there.
+/// A string of the object: its place in the JSON, or a copy if it is written with escapes there.
 #[derive(Debug)]
 enum Text {
     At(u32, u32),
@@ -101,9 +101,9 @@ impl Entry {
     ) -> Result<Entry, Unreadable> {
         let stored = Stored::new(value, revision)?;
         let json = stored.json();
-        // What is skipped over is not looked at as text.
+        // serde_json does not check the encoding of strings that it skips.
         let text = std::str::from_utf8(json).map_err(<serde_json::Error as serde::de::Error>::custom)?;
-        // The labels alone: the rest of the object is skipped over.
+        // Parses the labels alone; the rest of the object is skipped.
         let head: Head<'_> = serde_json::from_str(text)?;
         let labels = head.metadata.labels.map_or_else(Vec::new, |labels| labels.0);
         let labels =
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_read_where_they_stand_also_with_escapes() {
+    fn labels_are_read_in_place_and_copied_only_with_escapes() {
         let object = json!({"metadata": {"name": "a", "labels": {"app": "web", "od\"d": "va\nlue", "": ""}}});
         let value = Stored::encode(&object, "v1", 0).unwrap();
         let entry = Entry::new("/p/ns/a".into(), &value, Revision::new(7), &None).unwrap();

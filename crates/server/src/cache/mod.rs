@@ -1,26 +1,27 @@
-//! The watch cache: for each resource that is listed or watched, the objects as they are now and the recent changes.
+//! The watch cache: for each resource that is listed or watched, its current objects and recent events.
 //!
 //! One task per resource follows the store. Readers take a snapshot: a persistent map they share without locks.
-//! Watchers hold a position in the ring of recent events; a watcher that is slow costs nobody anything, and one
-//! that falls off the ring's end is told so (410) and starts again. Beside the encoded object an entry keeps only
-//! what is selected on: labels and selectable fields.
+//! Watchers hold a position in the ring of recent events: a slow watcher delays no other, and one that falls off the
+//! ring's end gets 410 and has to list again. Beside the encoded object an entry keeps only what selectors need: labels
+//! and selectable fields.
 
 mod entries;
 mod entry;
+mod known;
 mod ring;
+mod tree;
 
 use std::{
     collections::VecDeque,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use imbl::OrdSet;
 use k1s_env::{Env, Task};
 use k1s_object::Status;
 use k1s_store::{Range, RequestProgress, Revision, Store, WatchItem, WatchRequest};
@@ -29,7 +30,9 @@ use tokio::sync::watch;
 
 pub(crate) use entries::Entries;
 pub(crate) use entry::{Entry, Fields};
+pub(crate) use known::{Fact, Known};
 pub(crate) use ring::{Event, Ring, Took};
+use tree::{Keyed, Tree};
 
 use crate::errors;
 
@@ -38,17 +41,28 @@ use crate::errors;
 pub(crate) struct Snapshot {
     pub(crate) revision: Revision,
     pub(crate) entries: Entries,
-    /// The keys of objects that cannot be read. They are left out of everything, and can be deleted.
-    pub(crate) unreadable: OrdSet<Bytes>,
+    /// Keys of objects that cannot be read. They are left out of lists and watches, and can be deleted.
+    unreadable: Tree<Bytes>,
+}
+
+impl Keyed for Bytes {
+    fn key(&self) -> &[u8] {
+        self
+    }
 }
 
 impl Snapshot {
-    /// The keys of unreadable objects under a prefix.
-    pub(crate) fn unreadable(&self, prefix: &str) -> impl Iterator<Item = &Bytes> {
-        self.unreadable.iter().filter(move |key| key.starts_with(prefix.as_bytes()))
+    /// A snapshot of no objects yet.
+    pub(crate) fn empty(revision: Revision) -> Snapshot {
+        Snapshot { revision, ..Snapshot::default() }
     }
 
-    /// Puts what lies in the store in its place; gives the entry if it can be read.
+    /// The keys of unreadable objects under a prefix.
+    pub(crate) fn unreadable(&self, prefix: &str) -> impl Iterator<Item = &Bytes> {
+        self.unreadable.from(prefix.as_bytes()).take_while(move |key| key.starts_with(prefix.as_bytes()))
+    }
+
+    /// Adds or replaces the object of a stored value; returns its entry if it can be read.
     pub(crate) fn put(
         &mut self,
         key: &Bytes,
@@ -72,17 +86,29 @@ impl Snapshot {
         }
     }
 
-    /// Takes out what is gone.
     fn remove(&mut self, key: &Bytes) {
         self.entries.remove(key);
         self.unreadable.remove(key);
+    }
+
+    /// Takes back an event, the newest that this snapshot has. Of objects that could not be read there are no events:
+    /// an older snapshot may lack some of their keys.
+    fn undo(&mut self, event: &Event) {
+        match (&event.old, &event.new) {
+            (Some(old), _) => {
+                self.unreadable.remove(&old.key);
+                self.entries.insert(old.clone());
+            }
+            (None, Some(new)) => self.entries.remove(&new.key),
+            (None, None) => {}
+        }
     }
 }
 
 /// The cache of one resource of one tenant.
 pub(crate) struct Cache {
     inner: Arc<Inner>,
-    /// Dropping the cache ends its task.
+    /// Aborted when the cache is dropped.
     task: Mutex<Option<Task<()>>>,
 }
 
@@ -98,12 +124,19 @@ struct Inner {
     reached: watch::Sender<u64>,
     /// Set when the store is closed: no further revision will be reached.
     ended: AtomicBool,
-    /// Snapshots whose next page may be asked for.
+    /// The newest revision reported to [`Cache::note_write`].
+    written: AtomicU64,
+    /// Snapshots of lists that have a next page.
     pins: Mutex<VecDeque<Arc<Snapshot>>>,
 }
 
-/// So many lists may be read page by page from memory at the same time; more are read from the store's history.
+/// Maximum number of snapshots that are kept for the next pages of lists. Others are made again from recent events, or
+/// read from the store's history.
 const MAX_PINS: usize = 8;
+
+/// Maximum number of events, beside one for each object, that are taken back to make an older snapshot. With more,
+/// reading the objects from the store is cheaper.
+const MAX_UNDONE: usize = 1000;
 
 impl Cache {
     /// Starts following the keys under `prefix`; `fields` says what to keep for field selectors.
@@ -118,6 +151,7 @@ impl Cache {
             progress: Mutex::new(None),
             reached: watch::Sender::new(0),
             ended: AtomicBool::new(false),
+            written: AtomicU64::new(0),
             pins: Mutex::default(),
         });
         let task = env.spawn("watch cache", follow(inner.clone()));
@@ -129,7 +163,7 @@ impl Cache {
         &self.inner.prefix
     }
 
-    /// The objects at `revision` or later; waits for it as long as `patience`.
+    /// A snapshot at `revision` or later; waits up to `patience` for it.
     pub(crate) async fn at_least(
         &self,
         revision: Revision,
@@ -158,10 +192,21 @@ impl Cache {
         Ok(self.inner.snapshot.load_full())
     }
 
-    /// The objects as of now: no write acknowledged before this call is missing.
+    /// A snapshot that contains every write acknowledged before this call.
     pub(crate) async fn now(&self) -> Result<Arc<Snapshot>, Status> {
         let revision = self.inner.store.revision().await.map_err(|error| errors::store(&error))?;
         self.at_least(revision, PATIENCE).await
+    }
+
+    /// Reports a write of this server to one of the objects.
+    pub(crate) fn note_write(&self, revision: Revision) {
+        self.inner.written.fetch_max(revision.get(), Ordering::AcqRel);
+    }
+
+    /// A snapshot that contains every write reported to [`Cache::note_write`], without a read of the store's revision. Recent
+    /// writes of other servers may be missing.
+    pub(crate) async fn with_own_writes(&self) -> Result<Arc<Snapshot>, Status> {
+        self.at_least(Revision::new(self.inner.written.load(Ordering::Acquire)), PATIENCE).await
     }
 
     /// Keeps a snapshot for the next page of a list.
@@ -174,33 +219,50 @@ impl Cache {
         }
     }
 
-    /// The snapshot that was kept at this revision.
+    /// The pinned snapshot at this revision.
     pub(crate) fn pinned(&self, revision: Revision) -> Option<Arc<Snapshot>> {
         self.inner.pins.lock().iter().find(|pin| pin.revision == revision).cloned()
     }
 
-    /// A look at the ring of recent events.
+    /// The snapshot at an older revision, if the ring has all events since. Its cost depends on the number of those events,
+    /// not of the objects.
+    pub(crate) fn rewound(&self, revision: Revision) -> Option<Arc<Snapshot>> {
+        let current = self.inner.snapshot.load_full();
+        if revision > current.revision {
+            return None;
+        }
+        let max = current.entries.len() + MAX_UNDONE;
+        let events = self.ring(|ring| ring.between(revision, current.revision, max))?;
+        let mut snapshot = Snapshot::clone(&current);
+        for event in events.iter().rev() {
+            snapshot.undo(event);
+        }
+        snapshot.revision = revision;
+        Some(Arc::new(snapshot))
+    }
+
+    /// Reads the ring of recent events under its lock.
     pub(crate) fn ring<T>(&self, look: impl FnOnce(&Ring) -> T) -> T {
         look(&self.inner.ring.read())
     }
 
-    /// Tells when the cache has moved on.
+    /// Notifies of the revisions that the cache reaches.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.inner.reached.subscribe()
     }
 
-    /// Makes an entry of a value from the store, if it can be read.
+    /// The entry of a stored value, if it can be read.
     pub(crate) fn entry(&self, key: Bytes, value: &Bytes, revision: Revision) -> Option<Entry> {
         Entry::new(key, value, revision, &self.inner.fields).ok()
     }
 
-    /// What is kept for field selectors.
+    /// Reads the selectable fields of an object.
     pub(crate) fn fields(&self) -> &Fields {
         &self.inner.fields
     }
 }
 
-/// How long a request waits for the cache to reach the store's revision.
+/// Maximum time a request waits for the cache to reach the store's revision.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Drop for Cache {
@@ -211,19 +273,19 @@ impl Drop for Cache {
     }
 }
 
-/// Loads, then follows; after an error loads again, and watchers that are behind start anew.
+/// Lists and watches the store; lists again after an error, and watchers that lag behind that list get 410.
 async fn follow(inner: Arc<Inner>) {
     let mut pause = Duration::from_millis(5);
     loop {
         match follow_once(&inner, &mut pause).await {
             Ok(()) | Err(k1s_store::Error::Closed) => {
                 inner.ended.store(true, Ordering::Release);
-                // Wakes up who waits.
+                // Wakes up those that wait for a revision.
                 inner.reached.send_modify(|_| ());
                 return;
             }
             Err(error) => {
-                tracing::warn!(prefix = %inner.prefix.escape_ascii(), %error, "watch cache starts anew")
+                tracing::warn!(prefix = %inner.prefix.escape_ascii(), %error, "watch cache lists again")
             }
         }
         inner.env.sleep(pause).await;
@@ -234,7 +296,7 @@ async fn follow(inner: Arc<Inner>) {
 async fn follow_once(inner: &Inner, pause: &mut Duration) -> k1s_store::Result<()> {
     let loaded = inner.store.range(Range::prefix(inner.prefix.clone())).await?;
     let revision = loaded.revision;
-    let mut snapshot = Snapshot { revision, ..Snapshot::default() };
+    let mut snapshot = Snapshot::empty(revision);
     for kv in loaded.entries {
         snapshot.put(&kv.key, &kv.value, kv.revision, &inner.fields);
     }
@@ -271,7 +333,7 @@ async fn follow_once(inner: &Inner, pause: &mut Duration) -> k1s_store::Result<(
                 events.push(Arc::new(Event::new(change.revision(), old, new)));
             }
         }
-        // The ring first: who sees the snapshot's revision finds all events up to it.
+        // The ring first: a reader of the snapshot finds all events up to its revision in the ring.
         inner.ring.write().push(events);
         publish(inner, snapshot);
     }
@@ -291,8 +353,8 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn nobody_waits_for_a_store_that_is_closed() {
-        // Time stands still here: who waited for it to pass would wait for ever.
+    async fn a_closed_store_ends_the_wait_for_a_revision() {
+        // Simulated time does not advance here: a timeout would never come.
         let (env, _clock) = Env::simulated(1);
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         let cache = Cache::start(&env, &store, Bytes::from_static(b"/pods/"), Fields::default());
@@ -302,6 +364,6 @@ mod tests {
         let (waited, closed) = tokio::join!(waits, store.close());
         closed.unwrap();
         assert!(waited.is_err());
-        assert!(cache.at_least(next, PATIENCE).await.is_err(), "nor afterwards");
+        assert!(cache.at_least(next, PATIENCE).await.is_err(), "a later call fails, too");
     }
 }

@@ -1,4 +1,4 @@
-//! The recent changes of a resource, which watchers read at their own pace.
+//! The recent events of a resource, which watchers read at their own pace.
 
 use std::{
     collections::VecDeque,
@@ -16,7 +16,7 @@ pub(crate) struct Event {
     pub(crate) revision: Revision,
     pub(crate) old: Option<Arc<Entry>>,
     pub(crate) new: Option<Arc<Entry>>,
-    /// The event as it is sent to those who see the whole object: made once, for all of them.
+    /// The encoded event, shared by all watchers that see the object as it is stored.
     pub(crate) line: OnceLock<Bytes>,
 }
 
@@ -31,10 +31,11 @@ impl Event {
     }
 }
 
-/// At most so many events, and so many bytes of them, are kept.
+/// Maximum number of events.
 const MAX_EVENTS: usize = 100_000;
+/// Maximum bytes of events, beyond [`MIN_EVENTS`].
 const MAX_BYTES: usize = 16 << 20;
-/// This many are kept however large they are.
+/// Minimum number of events kept, however large they are.
 const MIN_EVENTS: usize = 100;
 
 /// The recent events, oldest first.
@@ -43,7 +44,7 @@ pub(crate) struct Ring {
     events: VecDeque<Arc<Event>>,
     /// The position of the first event; positions only grow.
     first: u64,
-    /// All events after this revision are here.
+    /// The ring has all events after this revision.
     oldest: Revision,
     bytes: usize,
 }
@@ -59,14 +60,13 @@ pub(crate) enum Took {
     TooOld,
 }
 
-/// Once there are so many bytes of objects, no more events are taken with them: a watcher holds them until its client
-/// reads.
+/// Maximum bytes of objects that a watcher takes at a time, plus one object: it holds them until its client reads.
 const MAX_BYTES_TAKEN: usize = 256 << 10;
 
 impl Ring {
-    /// Forgets everything: the next event is one after `revision`.
+    /// Drops all events; the next one is after `revision`.
     pub(super) fn restart(&mut self, revision: Revision) {
-        // Positions of watchers from before are older than the first from now on, even when nothing was forgotten.
+        // One more than was dropped: even the position at the end becomes too old.
         self.first += self.events.len() as u64 + 1;
         self.events.clear();
         self.bytes = 0;
@@ -86,18 +86,28 @@ impl Ring {
         }
     }
 
-    /// The position of the first event after `revision`, if none after it is forgotten.
+    /// The position of the first event after `revision`, if the ring has all events since.
     pub(crate) fn position_after(&self, revision: Revision) -> Option<u64> {
         (revision >= self.oldest)
             .then(|| self.first + self.events.partition_point(|event| event.revision <= revision) as u64)
     }
 
-    /// All events after this revision are here.
+    /// The events after `from` up to `to`, if the ring has all of them and they are at most `max`.
+    pub(crate) fn between(&self, from: Revision, to: Revision, max: usize) -> Option<Vec<Arc<Event>>> {
+        if from < self.oldest {
+            return None;
+        }
+        let start = self.events.partition_point(|event| event.revision <= from);
+        let end = self.events.partition_point(|event| event.revision <= to);
+        (end - start <= max).then(|| self.events.range(start..end).cloned().collect())
+    }
+
+    /// The ring has all events after this revision.
     pub(crate) fn oldest(&self) -> Revision {
         self.oldest
     }
 
-    /// The revision of the newest event, or of the beginning.
+    /// The revision of the newest event, or the one that the ring starts after.
     pub(crate) fn newest(&self) -> Revision {
         self.events.back().map_or(self.oldest, |event| event.revision)
     }
@@ -140,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_that_was_forgotten_is_too_old() {
+    fn a_position_that_was_dropped_is_too_old() {
         let mut ring = Ring::default();
         ring.restart(Revision::new(5));
         assert_eq!(ring.position_after(Revision::new(4)), None);

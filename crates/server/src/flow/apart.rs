@@ -18,7 +18,6 @@ use k1s_object::Status;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
-    cache::Entries,
     capacity::Share,
     context::Cx,
     errors::{self, Error},
@@ -85,16 +84,11 @@ impl Cx {
         Ok(())
     }
 
-    /// The same for objects that are only looked at, or sent as they are: those whose keys begin with this.
-    pub(crate) fn weigh_scan(&self, entries: &Entries, prefix: &str) -> Result<(), Error> {
+    /// The same for a number of objects that are only looked at, or sent as they are.
+    pub(crate) fn weigh_scan(&self, objects: usize) -> Result<(), Error> {
         // What each costs, in bytes that cost as much.
         const EACH: usize = 2;
-        let most = self.tenant.options().limits.large_bytes / EACH;
-        if entries.len() <= most || self.apart.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let prefix = prefix.as_bytes();
-        if entries.under(prefix, prefix).nth(most).is_some() { self.weigh(usize::MAX) } else { Ok(()) }
+        self.weigh(objects.saturating_mul(EACH))
     }
 
     /// The same for each object of a list.

@@ -77,15 +77,16 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Error> {
     let now = crate::time::stamp(tenant.env());
     // Names are unique within a group.
     let Some((_, group)) = name.split_once('.') else { return Ok(()) };
-    let text = format!("\"group\":\"{group}\"");
+    let of_group = format!(".{group}");
+    let snapshot = tenant.cache(resource).now().await?;
     // Whole definitions, parsed, would be many times what all of them take in the store.
     let mut all: Vec<Value> = Vec::new();
-    for stored in admission::mentioning(tenant, resource, "", &text).await? {
-        match k1s_schema::names::outline(stored.json()) {
+    for entry in snapshot.entries.iter().filter(|entry| entry.name().ends_with(&of_group)) {
+        match k1s_schema::names::outline(entry.stored.json()) {
             Ok(outline) => all.push(outline),
             // Its names are free: nothing is served under them.
             Err(why) => {
-                tracing::error!(revision = %stored.revision, %why, "a definition cannot be read and is left out");
+                tracing::error!(definition = entry.name(), %why, "a definition cannot be read and is left out");
             }
         }
     }

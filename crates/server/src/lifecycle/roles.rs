@@ -1,4 +1,4 @@
-//! Cluster roles that are the sum of others.
+//! Aggregated cluster roles.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::{
     write,
 };
 
-/// How deep sums of sums may go.
-const ROUNDS: usize = 10;
+/// Maximum depth of aggregated roles that select aggregated roles.
+const MAX_ROUNDS: usize = 10;
 
-/// Brings the rules of all such roles up to date. A role may be the sum of sums, so this goes on until nothing changes.
+/// Updates the rules of all aggregated roles. One may select another, so this is repeated until nothing changes.
 pub(super) async fn aggregate(tenant: &Arc<Tenant>) -> Result<(), Error> {
     let resource = kind(tenant, "rbac.authorization.k8s.io", "v1", "clusterroles")?;
     if others(tenant, &resource, "", "\"aggregationRule\":").await?.is_empty() {
         return Ok(());
     }
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let all: Vec<Value> =
             others(tenant, &resource, "", "").await?.into_iter().map(|(_, role)| role).collect();
         let changed: Vec<_> = all
@@ -52,13 +52,13 @@ pub(super) async fn aggregate(tenant: &Arc<Tenant>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same, in its own time.
+/// The same in a task of its own.
 pub(super) fn aggregate_later(tenant: &Arc<Tenant>) {
     let tenant = tenant.clone();
     let env = tenant.env().clone();
     let task = env.spawn("aggregation of cluster roles", async move {
         if let Err(error) = aggregate(&tenant).await {
-            tracing::warn!(%error, "cluster roles could not be added up");
+            tracing::warn!(%error, "cluster roles could not be aggregated");
         }
     });
     drop(task);

@@ -1,4 +1,4 @@
-//! Lists: streamed as they lie in the store, or made as a whole, piece by piece.
+//! Responses with lists: streamed as the objects are stored, or encoded before the response begins.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
     table,
 };
 
-/// A list that is being answered.
+/// A list to respond with.
 pub(crate) struct List {
     pub(crate) revision: u64,
     pub(crate) items: Vec<Stored>,
@@ -30,17 +30,17 @@ pub(crate) struct List {
     pub(crate) remaining: Option<usize>,
 }
 
-/// Whether a list is written as its client takes it: objects that are sent as they are stored cannot fail.
+/// Whether a list is encoded while the client reads it: objects sent as they are stored need no conversion that could fail.
 fn streams(cx: &Cx, list: &List) -> bool {
     cx.accepted.form == Form::Object
         && cx.accepted.media == Media::Json
         && list.items.iter().all(|item| cx.resource.shows_as_stored(item))
 }
 
-/// Takes what is needed to answer with a list: to be called before anything is changed.
+/// Reserves memory for a response with a list: called before anything is changed.
 ///
 /// # Errors
-/// 429, or that the request has to be begun again apart.
+/// 429, or that the request has to be restarted apart ([`Cx::weigh`]).
 pub(crate) async fn afford(cx: &Cx, list: &List) -> Result<Option<Charge>, Error> {
     if streams(cx, list) {
         return Ok(None);
@@ -49,7 +49,7 @@ pub(crate) async fn afford(cx: &Cx, list: &List) -> Result<Option<Charge>, Error
     Ok(Some(flow::room(cx, &list.items).await?))
 }
 
-/// A list of objects, which was paid for.
+/// The response with a list; `charge` is what [`afford`] reserved.
 pub(crate) fn list(cx: &Cx, list: List, charge: Option<Charge>) -> Result<Response<Body>, Status> {
     let media = cx.accepted.media;
     let resource = &cx.resource;
@@ -66,8 +66,7 @@ pub(crate) fn list(cx: &Cx, list: List, charge: Option<Charge>) -> Result<Respon
         )));
     }
     list.items.iter().try_for_each(|item| resource.check_conversion(item))?;
-    // Made before the answer begins, so that it can still be refused. It is kept in pieces, which are freed as they are
-    // sent.
+    // Encoded before the response begins, so that it can still fail; in pieces that are freed as they are sent.
     let mut pieces = whole(cx, &list)?;
     drop(list);
     if pieces.len() <= 1 {
@@ -79,10 +78,10 @@ pub(crate) fn list(cx: &Cx, list: List, charge: Option<Charge>) -> Result<Respon
     Ok(bytes(200, media.content_type(), Body::stream(sent)))
 }
 
-/// So many objects are looked at together: as many as are in memory in a larger form than they are stored in.
+/// Maximum number of objects that are decoded at a time.
 const TOGETHER: usize = 64;
 
-/// A list in the form that was asked for.
+/// A list in the negotiated form.
 fn whole(cx: &Cx, list: &List) -> Result<Vec<Bytes>, Status> {
     let (media, resource) = (cx.accepted.media, &*cx.resource);
     let meta = list_meta(list, resource.is_custom() && cx.accepted.form == Form::Object);
@@ -142,7 +141,7 @@ fn whole(cx: &Cx, list: &List) -> Result<Vec<Bytes>, Status> {
                 }
                 _ => in_pieces(media, &shell, "items", list.items.chunks(TOGETHER), |items| {
                     let mut objects = read_all(resource, items);
-                    // Items of built-in kinds leave it to the list what they are.
+                    // Items of built-in lists have no kind and apiVersion.
                     for object in objects.iter_mut().filter(|_| !resource.is_custom()) {
                         if let Some(map) = object.as_object_mut() {
                             map.shift_remove("kind");
@@ -160,7 +159,7 @@ fn read_all(resource: &Resource, items: &[Stored]) -> Vec<Value> {
     items.iter().filter_map(|item| readable(resource, item)).collect()
 }
 
-/// An item of a list; one that cannot be read does not take the others with it.
+/// An item of a list, or `None` if it cannot be read.
 fn readable(resource: &Resource, item: &Stored) -> Option<Value> {
     resource
         .read(item)
@@ -171,7 +170,7 @@ fn readable(resource: &Resource, item: &Stored) -> Option<Value> {
         .ok()
 }
 
-/// A document in JSON or YAML, with so many elements at a time in its field that is an empty array yet.
+/// A document in JSON or YAML whose empty array `field` is filled batch by batch.
 fn in_pieces<'a>(
     media: Media,
     shell: &Value,
@@ -181,7 +180,7 @@ fn in_pieces<'a>(
 ) -> Result<Vec<Bytes>, Status> {
     let yaml = media == Media::Yaml;
     let text = if yaml { k1s_object::to_yaml(shell) } else { shell.to_string() };
-    // In a string there are no quotes like these, and no line begins like this.
+    // Quotes within a JSON string are escaped, and no line within a YAML string begins like this.
     let (empty, opened, closed) = if yaml {
         (format!("{field}: []\n"), format!("{field}:\n"), "")
     } else {
@@ -226,7 +225,7 @@ fn in_pieces<'a>(
     Ok(pieces.finish())
 }
 
-/// What is made of a list.
+/// The pieces of an encoded list.
 #[derive(Default)]
 struct Pieces {
     done: Vec<Bytes>,
@@ -234,7 +233,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Begins a new piece if this one is large enough.
+    /// Begins a new piece if this one has [`CHUNK`] bytes.
     fn cut(&mut self) {
         if self.out.len() >= CHUNK {
             self.done.push(std::mem::take(&mut self.out).into());
@@ -247,7 +246,7 @@ impl Pieces {
     }
 }
 
-/// The same for what is in one piece.
+/// Cuts an encoded list into pieces.
 fn cut(whole: Vec<u8>) -> Vec<Bytes> {
     if whole.len() <= CHUNK {
         vec![whole.into()]
@@ -256,10 +255,10 @@ fn cut(whole: Vec<u8>) -> Vec<Bytes> {
     }
 }
 
-/// A list is written in pieces of this size: as much as is on its way to the client, however long the list is.
+/// Size of the pieces of a list: bytes in memory per response that is streamed, however long the list is.
 const CHUNK: usize = 64 << 10;
 
-/// The items of a list and its end, behind what has been written of it. Short lists are in one piece.
+/// The body of a list whose head is written. A short list is one piece.
 fn stream_items(resource: Arc<Resource>, items: Vec<Stored>, head: Vec<u8>) -> Body {
     let mut items = items.into_iter();
     let mut first = true;
@@ -293,7 +292,7 @@ fn stream_items(resource: Arc<Resource>, items: Vec<Stored>, head: Vec<u8>) -> B
 }
 
 fn write_item(out: &mut Vec<u8>, resource: &Resource, item: &Stored) {
-    // Items of custom resources say what they are; those of built-in kinds leave it to the list.
+    // Items of custom resources have kind and apiVersion; those of built-in lists do not.
     let (kind, api_version) =
         if resource.is_custom() { (&*resource.kind, &*resource.api_version) } else { ("", "") };
     item.write(out, kind, api_version);

@@ -1,7 +1,7 @@
-//! How many objects of each resource a tenant has, for metrics.
+//! The number of objects of each resource of a tenant, for metrics.
 //!
-//! They are counted when somebody first asks, and from then on by following the store, so that asking again costs next to
-//! nothing. When nobody has asked for a while, it ends.
+//! The first request counts them, and from then on a task follows the store: a later request reads no objects. The task
+//! ends when there were no requests for a while.
 
 use std::{
     collections::BTreeMap,
@@ -27,10 +27,10 @@ use crate::{
     paging::Page,
 };
 
-/// When nobody has asked for so long, nothing is counted any more.
-const UNUSED: Duration = Duration::from_secs(10 * 60);
+/// Maximum time without requests before the task ends.
+const MAX_UNUSED: Duration = Duration::from_secs(10 * 60);
 
-/// The counts of a tenant, if somebody asks for them.
+/// The counts of a tenant, while there are requests for them.
 #[derive(Default)]
 pub(crate) struct Counts(Mutex<Option<Arc<Counter>>>);
 
@@ -40,7 +40,7 @@ struct Counter {
     prefix: String,
     /// By resource: `pods`, `deployments.apps`.
     counts: Mutex<BTreeMap<String, usize>>,
-    /// The revision they are of; 0 before all was counted once.
+    /// The revision of the counts; 0 before the first count is complete.
     reached: watch::Sender<u64>,
     progress: Mutex<Option<Arc<dyn RequestProgress>>>,
     asked: Mutex<Instant>,
@@ -48,9 +48,12 @@ struct Counter {
 }
 
 impl Counts {
-    /// How many objects there are now.
-    pub(crate) async fn now(&self, tenant: &Tenant) -> Result<Vec<(String, usize)>, Status> {
-        let revision = tenant.revision().await?;
+    /// The counts at a revision or later.
+    pub(crate) async fn at(
+        &self,
+        tenant: &Tenant,
+        revision: Revision,
+    ) -> Result<Vec<(String, usize)>, Status> {
         let counter = self.counter(tenant);
         let mut reached = counter.reached.subscribe();
         let wait = async {
@@ -101,19 +104,19 @@ impl Counter {
             () = self.unused() => {}
             counted = self.count() => {
                 if let Err(error) = counted {
-                    tracing::debug!(prefix = self.prefix, %error, "objects are counted anew when somebody asks");
+                    tracing::debug!(prefix = self.prefix, %error, "objects are counted again with the next request");
                 }
             }
         }
         self.ended.store(true, Ordering::Release);
-        // Wakes up who waits.
+        // Wakes up requests that wait for a revision.
         self.reached.send_modify(|_| ());
     }
 
-    /// Comes back when nobody has asked for long.
+    /// Returns after [`MAX_UNUSED`] without requests.
     async fn unused(&self) {
         loop {
-            let until = *self.asked.lock() + UNUSED;
+            let until = *self.asked.lock() + MAX_UNUSED;
             if self.env.now() >= until {
                 return;
             }
@@ -180,7 +183,7 @@ impl Counter {
         }
     }
 
-    /// The resource of a key; nothing, if it is the server's own.
+    /// The resource of a key; `None` for the server's own keys.
     fn name(&self, key: &[u8]) -> Option<String> {
         let key = split_key(key, &self.prefix)?;
         Some(if key.group.is_empty() {

@@ -18,14 +18,14 @@ use std::{
 use bytes::Bytes;
 use k1s_env::{Env, Instant};
 use k1s_object::{Status, gvk::GroupVersionResource};
-use k1s_store::{Error as StoreError, Precondition, Revision, Store, Txn};
+use k1s_store::{Action, Error as StoreError, Precondition, Revision, Store, Txn};
 use parking_lot::{Mutex, RwLock};
 use tokio_util::sync::CancellationToken;
 
 use self::{counts::Counts, customs::Customs};
 use crate::{
     authz::Authorizer,
-    cache::Cache,
+    cache::{Cache, Known},
     capacity::Capacity,
     catalog::Catalog,
     documents::{Document, Documents, Key},
@@ -49,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) authorizer: Arc<dyn Authorizer<Arc<Tenant>>>,
     pub(crate) signer: TokenSigner,
     pub(crate) documents: Documents,
+    /// What admission relies on until a transaction says otherwise.
+    pub(crate) known: Known,
     pub(crate) probe: Probe,
     pub(crate) stop: CancellationToken,
 }
@@ -87,6 +89,15 @@ pub(crate) const VERIFY_SOON_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Steps that a transaction of a tenant can have: one more looks at its mark.
 pub(crate) const MAX_OPS: usize = k1s_store::limits::MAX_OPS - 1;
+
+/// The resources that admission reads from caches without asking the store: this server's own writes to them are noted.
+const ADMISSION_READS: [&str; 5] = [
+    "core/limitranges/",
+    "networking.k8s.io/ingressclasses/",
+    "node.k8s.io/runtimeclasses/",
+    "scheduling.k8s.io/priorityclasses/",
+    "storage.k8s.io/storageclasses/",
+];
 
 impl Tenant {
     /// A tenant whose mark was written by this revision.
@@ -217,13 +228,53 @@ impl Tenant {
     /// Carries out a transaction, if the tenant is still there. Errors become answers by [`Tenant::refusal`].
     pub(crate) async fn txn(&self, txn: Txn) -> k1s_store::Result<Revision> {
         let expected = Precondition::Revision(Revision::new(self.mark.load(Ordering::Acquire)));
+        let noted = self.noted(&txn);
         match self.store().txn(txn.check(self.mark_key.clone(), expected)).await {
             Err(StoreError::Conflict(conflict)) if conflict.key == self.mark_key => {
                 self.lost();
                 Err(StoreError::Closed)
             }
+            Err(StoreError::Conflict(conflict)) => {
+                if Known::is_about(&conflict.key) {
+                    let current = conflict.current.as_ref().map(|current| current.revision);
+                    self.shared.known.correct(&conflict.key, current);
+                }
+                Err(StoreError::Conflict(conflict))
+            }
+            Ok(revision) => {
+                for (key, is_put) in &noted {
+                    self.note(key, is_put.then_some(revision), revision);
+                }
+                Ok(revision)
+            }
             other => other,
         }
+    }
+
+    /// The keys that a transaction changes and that admission knows without reading, and whether they get a value.
+    fn noted(&self, txn: &Txn) -> Vec<(Bytes, bool)> {
+        let changed = txn.ops().iter().filter(|op| op.action != Action::Check);
+        let relied_on = changed.filter(|op| {
+            let rest = op.key.strip_prefix(self.prefix.as_bytes()).unwrap_or_default();
+            Known::is_about(&op.key) || ADMISSION_READS.iter().any(|keys| rest.starts_with(keys.as_bytes()))
+        });
+        relied_on.map(|op| (op.key.clone(), matches!(op.action, Action::Put(_)))).collect()
+    }
+
+    fn note(&self, key: &Bytes, value: Option<Revision>, revision: Revision) {
+        if Known::is_about(key) {
+            self.shared.known.correct(key, value);
+            return;
+        }
+        for cache in self.caches.read().values().filter(|cache| key.starts_with(cache.prefix())) {
+            cache.note_write(revision);
+        }
+    }
+
+    /// The key that is there as long as a namespace may have quotas. It changes with each quota that is created, and
+    /// writes that find no quotas are conditional on it: none is missed, and none has to be looked for.
+    pub(crate) fn quota_mark(&self, namespace: &str) -> Bytes {
+        (self.keys_of("k1s", "quotas", "") + namespace).into()
     }
 
     /// Replaces the value that revision `expected` gave to `key`, if the tenant is still there.

@@ -1,4 +1,4 @@
-//! Events as they are sent: lines of JSON, or frames of protobuf; objects, metadata or tables.
+//! The encoding of watch events: lines of JSON or frames of protobuf, with objects, metadata or tables.
 
 use bytes::Bytes;
 use k1s_object::Status;
@@ -37,10 +37,10 @@ impl WatchEventType {
     }
 }
 
-/// Turns events into bytes in the form that was asked for.
+/// Encodes events in the negotiated form.
 pub(super) struct Encoder {
     accepted: Accepted,
-    /// Tables say their columns once.
+    /// Only the first table has column definitions.
     columns_sent: bool,
     failure: Option<Status>,
 }
@@ -50,12 +50,12 @@ impl Encoder {
         Encoder { accepted: cx.accepted, columns_sent: false, failure: None }
     }
 
-    /// The watch ends with this.
+    /// Ends the watch with an ERROR event.
     pub(super) fn fail(&mut self, status: Status) {
         self.failure = Some(status);
     }
 
-    /// The last event of a watch that failed.
+    /// The ERROR event of a watch that failed.
     pub(super) fn take_failure(&mut self) -> Option<Bytes> {
         let status = self.failure.take()?;
         let mut out = Vec::new();
@@ -68,12 +68,12 @@ impl Encoder {
         Some(out.into())
     }
 
-    /// The event as all who see whole objects get it; made once and kept with the event.
+    /// The encoded event that watchers of whole objects in JSON share; `None` for another form.
     pub(super) fn shared_line(
         &self,
         cx: &Cx,
         event: &Event,
-        kind: WatchEventType,
+        event_type: WatchEventType,
         stored: &Stored,
     ) -> Option<Bytes> {
         let natural = match (&event.old, &event.new) {
@@ -81,56 +81,61 @@ impl Encoder {
             (Some(_), Some(_)) => WatchEventType::Modified,
             _ => WatchEventType::Deleted,
         };
-        if self.accepted != Accepted::JSON || kind != natural || !cx.resource.shows_as_stored(stored) {
+        if self.accepted != Accepted::JSON || event_type != natural || !cx.resource.shows_as_stored(stored) {
             return None;
         }
         let line = event.line.get_or_init(|| {
             let mut out = Vec::new();
-            write_line(&mut out, cx, kind, stored);
+            write_line(&mut out, cx, event_type, stored);
             out.into()
         });
         Some(line.clone())
     }
 
     /// Appends one event.
-    pub(super) fn write(&mut self, cx: &Cx, out: &mut Vec<u8>, kind: WatchEventType, stored: &Stored) {
+    pub(super) fn write(&mut self, cx: &Cx, out: &mut Vec<u8>, event_type: WatchEventType, stored: &Stored) {
         if self.accepted == Accepted::JSON && cx.resource.shows_as_stored(stored) {
-            write_line(out, cx, kind, stored);
+            write_line(out, cx, event_type, stored);
             return;
         }
         match cx.resource.read(stored) {
-            Ok(value) => self.write_value(cx, out, kind, &value),
-            // An error would end the watch, and the next one as well.
+            Ok(value) => self.write_value(cx, out, event_type, &value),
+            // An ERROR event would end this watch, and every later one.
             Err(why) => {
                 tracing::error!(resource = cx.resource.plural, revision = %stored.revision, %why, "an object cannot be read and is left out");
             }
         }
     }
 
-    fn write_value(&mut self, cx: &Cx, out: &mut Vec<u8>, kind: WatchEventType, value: &Value) {
+    fn write_value(&mut self, cx: &Cx, out: &mut Vec<u8>, event_type: WatchEventType, value: &Value) {
         match self.accepted.form {
             Form::Object => {
                 let name = match &cx.resource.source {
                     Source::BuiltIn(built_in) => built_in.kind.ty.name,
                     Source::Custom(_) => "",
                 };
-                self.frame(out, kind, value, name);
+                self.frame(out, event_type, value, name);
             }
             Form::Partial | Form::PartialList => {
                 let value = respond::partial(self.accepted, value);
-                self.frame(out, kind, &value, "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata");
+                self.frame(
+                    out,
+                    event_type,
+                    &value,
+                    "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata",
+                );
             }
             Form::Table => {
                 let include = table::include(cx).unwrap_or(table::Include::Metadata);
                 let meta = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
                 let with_columns = !std::mem::replace(&mut self.columns_sent, true);
                 let value = table::build(cx, &meta, std::iter::once(value), include, with_columns);
-                self.frame(out, kind, &value, "io.k8s.apimachinery.pkg.apis.meta.v1.Table");
+                self.frame(out, event_type, &value, "io.k8s.apimachinery.pkg.apis.meta.v1.Table");
             }
         }
     }
 
-    /// A bookmark: an object of the kind with nothing but a revision.
+    /// A bookmark: an object of the kind with nothing but a resourceVersion.
     pub(super) fn bookmark(&mut self, cx: &Cx, revision: Revision, initial_events_end: bool) -> Bytes {
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if initial_events_end {
@@ -144,7 +149,7 @@ impl Encoder {
         out.into()
     }
 
-    fn frame(&self, out: &mut Vec<u8>, kind: WatchEventType, object: &Value, type_name: &str) {
+    fn frame(&self, out: &mut Vec<u8>, event_type: WatchEventType, object: &Value, type_name: &str) {
         if self.accepted.media == Media::Protobuf
             && let Some(ty) = k1s_kinds::type_by_name(type_name)
         {
@@ -155,20 +160,20 @@ impl Encoder {
                 api_version.unwrap_or_default(),
                 name.unwrap_or_default(),
             );
-            out.extend_from_slice(&k1s_kinds::protobuf::watch_frame(kind.name(), &encoded));
+            out.extend_from_slice(&k1s_kinds::protobuf::watch_frame(event_type.name(), &encoded));
             return;
         }
         out.extend_from_slice(b"{\"type\":\"");
-        out.extend_from_slice(kind.name().as_bytes());
+        out.extend_from_slice(event_type.name().as_bytes());
         out.extend_from_slice(b"\",\"object\":");
         let _ = serde_json::to_writer(&mut *out, object);
         out.extend_from_slice(b"}\n");
     }
 }
 
-fn write_line(out: &mut Vec<u8>, cx: &Cx, kind: WatchEventType, stored: &Stored) {
+fn write_line(out: &mut Vec<u8>, cx: &Cx, event_type: WatchEventType, stored: &Stored) {
     out.extend_from_slice(b"{\"type\":\"");
-    out.extend_from_slice(kind.name().as_bytes());
+    out.extend_from_slice(event_type.name().as_bytes());
     out.extend_from_slice(b"\",\"object\":");
     stored.write(out, &cx.resource.kind, &cx.resource.api_version);
     out.extend_from_slice(b"}\n");

@@ -1,7 +1,7 @@
 //! WATCH: a stream of changes.
 //!
-//! A watcher holds a position in the cache's ring and reads from there at its client's pace. What happened before
-//! the ring begins comes from the store's history.
+//! A watcher holds a position in the cache's ring and reads from there at its client's pace. Events older than the ring
+//! come from the store's history.
 
 mod encode;
 
@@ -21,20 +21,21 @@ use crate::{
     metrics::Gauge,
     negotiate::{Form, Media},
     resource::Source,
-    select::Selection,
+    select::{Scope, Selection},
 };
 use encode::{Encoder, WatchEventType};
 
-/// How many events a watcher takes from the ring at once.
+/// Maximum number of events in a chunk.
 const BATCH: usize = 64;
-/// How many objects of the beginning it looks at, at once, and how many bytes of them it takes.
-const SEEN: usize = 4096;
+/// Maximum number of objects looked at for one chunk of initial events; then other tasks run.
+const SCANNED: usize = 4096;
+/// Maximum bytes of objects in a chunk of initial events, plus one object.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// What the query says about a watch.
+/// The options of a watch.
 struct Options {
     revision: Option<Revision>,
-    /// `sendInitialEvents`, where it is said.
+    /// `sendInitialEvents`, if given.
     initial: Option<bool>,
     bookmarks: bool,
     lifetime: Duration,
@@ -84,7 +85,7 @@ fn options(cx: &Cx) -> Result<Options, Status> {
     Ok(Options { revision, initial, bookmarks: query.flag("allowWatchBookmarks"), lifetime })
 }
 
-/// Opens a watch: the headers go out at once, the events as they come.
+/// Opens a watch: the headers are sent at once, events as they occur.
 pub(crate) async fn open(cx: Arc<Cx>) -> Result<Response<Body>, Status> {
     let selection = Selection::parse(&cx)?;
     let options = options(&cx)?;
@@ -110,41 +111,42 @@ struct Watcher {
     cx: Arc<Cx>,
     cache: Arc<Cache>,
     selection: Selection,
-    /// Keys outside of it are another namespace's.
-    prefix: String,
+    /// The keys of the selected objects.
+    scope: Scope,
     encoder: Encoder,
-    /// The next event in the ring.
+    /// The position of the next event in the ring.
     position: u64,
-    /// The client wants nothing up to here, even if it happens only now: it may have asked for the future.
+    /// The requested revision: events up to it are not sent. It may be in the future.
     after: Revision,
-    /// Events up to here are known to the client.
+    /// The client has all events up to this revision.
     revision: Revision,
     initial: Option<Initial>,
     history: Option<History>,
     reached: tokio::sync::watch::Receiver<u64>,
-    /// Tells when a custom resource is no longer what it was: that ends its watches, as soon as they know all before.
+    /// The revision at which a custom resource's definition was changed or deleted: its watches end once they have sent all
+    /// events up to it.
     replaced: Option<tokio::sync::watch::Receiver<u64>>,
     ended: bool,
     deadline: Instant,
-    /// When the next bookmark is due, for those who asked for them.
+    /// When the next bookmark is due, if the client asked for them.
     bookmark_at: Option<Instant>,
-    /// A bookmark to be sent once everything up to here has been.
+    /// A bookmark to send once all events up to this revision are sent.
     bookmark: Option<u64>,
     _gauge: Gauge,
 }
 
-/// Objects that are there when the watch begins.
+/// The objects that a watch begins with, as ADDED events.
 struct Initial {
     snapshot: Arc<Snapshot>,
     next: Option<Bytes>,
-    /// Whether a bookmark tells the end of them.
+    /// Whether a bookmark with `k8s.io/initial-events-end` follows.
     announce_end: bool,
 }
 
-/// What happened before the ring begins, from the store.
+/// Events older than the ring, from the store.
 struct History {
     watch: k1s_store::Watch,
-    /// From here on the ring has it.
+    /// The ring has all events after this revision.
     until: Revision,
 }
 
@@ -160,7 +162,7 @@ impl Watcher {
         let now = env.now();
         let interval = cx.tenant.options().bookmark_interval;
         let mut watcher = Watcher {
-            prefix: cx.tenant.keys(&cx.resource, &cx.namespace),
+            scope: selection.scope(&cx, &cx.tenant.keys(&cx.resource, &cx.namespace)),
             encoder: Encoder::new(&cx),
             position: 0,
             after: Revision::default(),
@@ -220,9 +222,9 @@ impl Watcher {
         let revision = snapshot.revision;
         self.after = revision;
         self.revision = revision;
-        // The ring has everything after a snapshot just taken, unless it overflowed this very moment: then 410.
+        // The ring has all events after a snapshot just taken, unless it has overflowed since: position 0 gets 410.
         self.position = self.cache.ring(|ring| ring.position_after(revision)).unwrap_or_default();
-        let next = Some(Bytes::copy_from_slice(self.prefix.as_bytes()));
+        let next = Some(self.scope.prefix.clone());
         self.initial = Some(Initial { snapshot, next, announce_end });
     }
 
@@ -237,7 +239,7 @@ impl Watcher {
             return Ok(());
         }
         self.position = end;
-        let request = WatchRequest::prefix(self.cache.prefix().clone()).after(revision).previous(true);
+        let request = WatchRequest::prefix(self.scope.prefix.clone()).after(revision).previous(true);
         match self.cx.tenant.store().watch(request).await {
             Ok(watch) => {
                 watch.request_progress();
@@ -254,7 +256,7 @@ impl Watcher {
             if let Some(chunk) = self.encoder.take_failure() {
                 return Some((chunk, false));
             }
-            // Here too, not only while waiting: a client that never catches up has no time to wait.
+            // Checked here, too: a watcher that never catches up never waits.
             if self.cx.tenant.stop.is_cancelled() || self.cx.tenant.env().now() >= self.deadline {
                 return None;
             }
@@ -262,7 +264,7 @@ impl Watcher {
                 if let Some(chunk) = self.next_initial() {
                     return Some((chunk, true));
                 }
-                // Nothing yet, of many objects: others have their turn.
+                // None of many objects was selected: let other tasks run.
                 self.cx.tenant.env().yield_now().await;
                 continue;
             }
@@ -298,7 +300,7 @@ impl Watcher {
         }
     }
 
-    /// Waits for something to happen; `false` at the end of the watch.
+    /// Waits for events or the next bookmark; `false` at the end of the watch.
     async fn wait(&mut self) -> bool {
         let env = self.cx.tenant.env().clone();
         let wake = self.bookmark_at.map_or(self.deadline, |at| at.min(self.deadline));
@@ -313,7 +315,7 @@ impl Watcher {
                 let now = env.now();
                 if self.bookmark_at.is_some_and(|at| at <= now) {
                     let next = now + self.cx.tenant.options().bookmark_interval;
-                    // The last one comes just before the end.
+                    // The last one is sent shortly before the end.
                     let last = Some(self.deadline - Duration::from_secs(2)).filter(|last| *last > now);
                     self.bookmark_at = last.map_or((next < self.deadline).then_some(next), |last| Some(next.min(last)));
                     if let Ok(snapshot) = self.cache.now().await {
@@ -325,7 +327,7 @@ impl Watcher {
         }
     }
 
-    /// Objects of the beginning, a batch at a time; `None` if there was nothing for this watch among those, or in the end.
+    /// The next chunk of initial events; `None` if none of the objects looked at is selected, or there are no more.
     fn next_initial(&mut self) -> Option<Bytes> {
         let initial = self.initial.as_mut()?;
         let Some(start) = initial.next.take() else {
@@ -335,8 +337,8 @@ impl Watcher {
         };
         let mut out = Vec::new();
         let (mut seen, mut count, mut bytes) = (0, 0, 0);
-        for entry in initial.snapshot.entries.under(self.prefix.as_bytes(), &start) {
-            if count == BATCH || seen == SEEN || bytes >= BATCH_BYTES {
+        for entry in initial.snapshot.entries.under(&self.scope.prefix, &start).take(self.scope.max) {
+            if count == BATCH || seen == SCANNED || bytes >= BATCH_BYTES {
                 initial.next = Some(entry.key.clone());
                 break;
             }
@@ -350,7 +352,7 @@ impl Watcher {
         (!out.is_empty()).then(|| out.into())
     }
 
-    /// Events from the store's history; `None` when there was nothing for this watch.
+    /// The next chunk from the store's history; `None` if none of its events is selected.
     async fn next_of_history(&mut self) -> Option<Bytes> {
         let history = self.history.as_mut()?;
         match history.watch.next().await {
@@ -395,35 +397,36 @@ impl Watcher {
         }
     }
 
-    /// The events this watch is about, as one chunk.
+    /// The selected ones of these events, as one chunk.
     fn encode(&mut self, events: &[Arc<Event>]) -> Option<Bytes> {
         let mut out = Vec::new();
         let mut single: Option<Bytes> = None;
         for event in events {
-            // Not the last revision sent: one transaction can change several objects.
+            // Compared with the requested revision, not the last one sent: a transaction can change several objects.
             if event.revision <= self.after {
                 continue;
             }
             self.revision = event.revision;
             let selected = |entry: &Option<Arc<crate::cache::Entry>>| {
                 entry.as_ref().is_some_and(|entry| {
-                    entry.key.starts_with(self.prefix.as_bytes()) && self.selection.matches(entry)
+                    entry.key.starts_with(&self.scope.prefix) && self.selection.matches(entry)
                 })
             };
-            let (kind, stored) = match (selected(&event.old), selected(&event.new), &event.old, &event.new) {
-                (false, true, _, Some(new)) => (WatchEventType::Added, new.stored.clone()),
-                (true, true, _, Some(new)) => (WatchEventType::Modified, new.stored.clone()),
-                (true, false, Some(old), _) => (WatchEventType::Deleted, old.stored.at(event.revision)),
-                _ => continue,
-            };
+            let (event_type, stored) =
+                match (selected(&event.old), selected(&event.new), &event.old, &event.new) {
+                    (false, true, _, Some(new)) => (WatchEventType::Added, new.stored.clone()),
+                    (true, true, _, Some(new)) => (WatchEventType::Modified, new.stored.clone()),
+                    (true, false, Some(old), _) => (WatchEventType::Deleted, old.stored.at(event.revision)),
+                    _ => continue,
+                };
             if let Some(flushed) = single.take() {
                 out.extend_from_slice(&flushed);
             }
-            match self.encoder.shared_line(&self.cx, event, kind, &stored) {
-                // One event alone is sent as it is, without a copy of its own.
+            match self.encoder.shared_line(&self.cx, event, event_type, &stored) {
+                // A single event is sent without copying it.
                 Some(line) if out.is_empty() => single = Some(line),
                 Some(line) => out.extend_from_slice(&line),
-                None => self.encoder.write(&self.cx, &mut out, kind, &stored),
+                None => self.encoder.write(&self.cx, &mut out, event_type, &stored),
             }
         }
         match single {
@@ -433,7 +436,7 @@ impl Watcher {
     }
 }
 
-/// Waits until the resource was replaced, and tells when that was.
+/// Waits until the resource's definition is changed or deleted, and returns the revision of that.
 async fn replacement(replaced: &mut Option<tokio::sync::watch::Receiver<u64>>) -> Revision {
     match replaced {
         None => std::future::pending().await,

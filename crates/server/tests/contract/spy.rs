@@ -19,8 +19,11 @@ use tokio::sync::watch;
 pub(crate) struct Spy {
     inner: MemoryStore,
     gets: Mutex<Vec<Bytes>>,
+    gets_so_far: AtomicUsize,
     ranges: Mutex<Vec<Bytes>>,
     revisions: AtomicUsize,
+    /// Transactions that were asked for.
+    written: AtomicUsize,
     /// Reads of keys with this prefix wait until it is taken away; `revision` does for an empty one.
     held: watch::Sender<Option<&'static str>>,
     waiting: AtomicUsize,
@@ -33,8 +36,10 @@ impl Spy {
         Arc::new(Spy {
             inner: MemoryStore::default(),
             gets: Mutex::default(),
+            gets_so_far: AtomicUsize::new(0),
             ranges: Mutex::default(),
             revisions: AtomicUsize::new(0),
+            written: AtomicUsize::new(0),
             held: watch::Sender::new(None),
             waiting: AtomicUsize::new(0),
             txns: Mutex::new(None),
@@ -49,6 +54,12 @@ impl Spy {
     /// How often keys of exactly this prefix were read.
     pub(crate) fn ranges(&self, prefix: &str) -> usize {
         self.ranges.lock().iter().filter(|one| **one == prefix).count()
+    }
+
+    /// Reads of all kinds, and transactions, so far.
+    pub(crate) fn calls(&self) -> (usize, usize) {
+        let reads = self.gets_so_far.load(Ordering::SeqCst) + self.ranges.lock().len() + self.revisions();
+        (reads, self.written.load(Ordering::SeqCst))
     }
 
     pub(crate) fn revisions(&self) -> usize {
@@ -95,6 +106,7 @@ impl Store for Spy {
 
     async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
         self.gets.lock().push(Bytes::copy_from_slice(key));
+        self.gets_so_far.fetch_add(1, Ordering::SeqCst);
         self.wait(key).await;
         self.inner.get(key, at).await
     }
@@ -105,6 +117,7 @@ impl Store for Spy {
     }
 
     async fn txn(&self, txn: Txn) -> Result<Revision> {
+        self.written.fetch_add(1, Ordering::SeqCst);
         Env::system().yield_now().await;
         if let Some(left) = &mut *self.txns.lock() {
             if *left == 0 {

@@ -1,0 +1,200 @@
+//! What a request asks of the store, and that nothing is missed by asking less: several servers over one store.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use k1s_env::Env;
+use k1s_server::ServerOptions;
+use k1s_store::{Range, Store};
+use serde_json::{Value, json};
+
+use crate::{
+    common::{self, Client, config_map, names},
+    spy::Spy,
+};
+
+const NAMESPACES: &str = "/api/v1/namespaces";
+
+fn of(namespace: &str, plural: &str) -> String {
+    format!("{NAMESPACES}/{namespace}/{plural}")
+}
+
+async fn servers<const N: usize>(store: &Arc<Spy>) -> [Client; N] {
+    let mut clients = Vec::new();
+    for _ in 0..N {
+        let server = common::bare(&Env::system(), store.clone(), ServerOptions::default()).await;
+        clients.push(common::client(&server));
+    }
+    clients.try_into().ok().unwrap()
+}
+
+async fn namespace(client: &Client, name: &str) {
+    client.post(NAMESPACES, json!({"metadata": {"name": name}})).await;
+}
+
+fn pod(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i:1"}]}})
+}
+
+fn quota(hard: Value) -> Value {
+    json!({"metadata": {"name": "q"}, "spec": {"hard": hard}})
+}
+
+async fn used(client: &Client, namespace: &str) -> Value {
+    client.get(&of(namespace, "resourcequotas/q")).await["status"]["used"].clone()
+}
+
+#[tokio::test]
+async fn a_create_is_one_round_trip() {
+    let spy = Spy::new();
+    let [client] = servers(&spy).await;
+    namespace(&client, "a").await;
+    for (plural, object) in
+        [("configmaps", config_map("m")), ("pods", pod("p")), ("secrets", json!({"metadata": {}}))]
+    {
+        let path = of("a", plural);
+        let mut cost = Vec::new();
+        for number in 0..3 {
+            let mut object = object.clone();
+            object["metadata"]["name"] = format!("o{number}").into();
+            let before = spy.calls();
+            client.post(&path, object).await;
+            let after = spy.calls();
+            cost.push((after.0 - before.0, after.1 - before.1));
+        }
+        // The first may be the first that has to know of something.
+        assert_eq!(cost[1..], [(0, 1), (0, 1)], "{plural}: {cost:?}");
+        let before = spy.calls();
+        client.call("DELETE", &format!("{path}/o1"), Value::Null).await;
+        let after = spy.calls();
+        // A pod is first shown with no time left.
+        let writes = if plural == "pods" { 2 } else { 1 };
+        assert_eq!((after.0 - before.0, after.1 - before.1), (1, writes), "{plural}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_created_in_a_namespace_that_another_server_deletes() {
+    let spy = Spy::new();
+    let [one, other] = servers(&spy).await;
+    namespace(&one, "a").await;
+    one.post(&of("a", "configmaps"), config_map("m")).await;
+    other.call("DELETE", &format!("{NAMESPACES}/a"), Value::Null).await;
+    // Also of one that exists: the namespace is looked at first.
+    for name in ["m", "n"] {
+        let (code, refused) = one.call("POST", &of("a", "configmaps"), config_map(name)).await;
+        assert_eq!((code, &refused["details"]["causes"][0]["reason"]), (403, &json!("NamespaceTerminating")));
+    }
+    let mut gone = other.get(&format!("{NAMESPACES}/a")).await;
+    gone["spec"]["finalizers"] = json!([]);
+    let (code, _) = other.call("PUT", &format!("{NAMESPACES}/a/finalize"), gone).await;
+    assert_eq!(code, 200);
+    let (code, refused) = one.call("POST", &of("a", "configmaps"), config_map("n")).await;
+    assert_eq!((code, &refused["message"]), (404, &json!("namespaces \"a\" not found")));
+    namespace(&other, "a").await;
+    one.post(&of("a", "configmaps"), config_map("n")).await;
+    // A dry run has no transaction that would find out.
+    other.call("DELETE", &format!("{NAMESPACES}/a"), Value::Null).await;
+    let (code, _) = one.call("POST", &format!("{}?dryRun=All", of("a", "configmaps")), config_map("o")).await;
+    assert_eq!(code, 403);
+}
+
+#[tokio::test]
+async fn the_labels_of_a_namespace_count_as_soon_as_they_are_there() {
+    let spy = Spy::new();
+    let [one, other] = servers(&spy).await;
+    namespace(&one, "a").await;
+    one.post(&of("a", "pods"), pod("p")).await;
+    let label = |level: &str| json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}});
+    for (level, code) in [("restricted", 403), ("privileged", 201), ("restricted", 403)] {
+        other.call("PATCH", &format!("{NAMESPACES}/a"), label(level)).await;
+        let (found, answer) = one.call("POST", &of("a", "pods"), pod(&format!("p-{code}"))).await;
+        assert_eq!(found, code, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_quota_of_another_server_is_charged_from_its_first_moment() {
+    let spy = Spy::new();
+    let [one, other] = servers(&spy).await;
+    namespace(&one, "a").await;
+    let maps = of("a", "configmaps");
+    one.post(&maps, config_map("m0")).await;
+    // What every namespace has counts, too.
+    other.post(&of("a", "resourcequotas"), quota(json!({"count/configmaps": "4"}))).await;
+    assert_eq!(used(&one, "a").await, json!({"count/configmaps": "2"}));
+    let (code, _) = other.call("POST", &format!("{maps}?dryRun=All"), config_map("m1")).await;
+    assert_eq!(code, 201);
+    for (name, code) in [("m1", 201), ("m2", 201), ("m3", 403)] {
+        let (found, answer) = one.call("POST", &maps, config_map(name)).await;
+        assert_eq!(found, code, "{answer}");
+    }
+    let third = servers::<1>(&spy).await;
+    let (code, _) = third[0].call("POST", &format!("{maps}?dryRun=All"), config_map("m3")).await;
+    assert_eq!(code, 403, "a dry run has no transaction that would find the quota");
+    third[0].call("DELETE", &format!("{maps}/m2"), Value::Null).await;
+    assert_eq!(used(&one, "a").await, json!({"count/configmaps": "3"}));
+    let marks = async || spy.range(Range::prefix("/default/k1s/quotas/")).await.unwrap().entries.len();
+    assert_eq!(marks().await, 1);
+    other.call("DELETE", &of("a", "resourcequotas/q"), Value::Null).await;
+    assert_eq!(marks().await, 0);
+    for number in 3..6 {
+        one.post(&maps, config_map(&format!("m{number}"))).await;
+    }
+    let before = spy.calls();
+    one.post(&maps, config_map("free")).await;
+    assert_eq!(spy.calls(), (before.0, before.1 + 1), "and no quota is looked for any more");
+}
+
+#[tokio::test]
+async fn a_quota_that_comes_among_many_creates_counts_all_of_them() {
+    let spy = Spy::new();
+    let [one, other] = servers(&spy).await;
+    namespace(&one, "a").await;
+    let maps = of("a", "configmaps");
+    let create = async |client: &Client, server: usize| {
+        for number in 0..60 {
+            let path = format!("{maps}/m{server}-{}", number / 2);
+            match number % 4 {
+                3 => client.send("DELETE", &path, &[], "").await.status,
+                _ => client.call("POST", &maps, config_map(&format!("m{server}-{number}"))).await.0,
+            };
+        }
+    };
+    let limit = async {
+        for round in 0..5 {
+            Env::system().sleep(Duration::from_millis(2)).await;
+            other.post(&of("a", "resourcequotas"), quota(json!({"count/configmaps": "1000"}))).await;
+            if round < 4 {
+                other.call("DELETE", &of("a", "resourcequotas/q"), Value::Null).await;
+            }
+        }
+    };
+    let creates = join_all([create(&one, 0), create(&other, 1), create(&one, 2), create(&other, 3)]);
+    tokio::join!(creates, limit);
+    common::eventually("what is used is what is there", async || {
+        let there = names(&one.get(&maps).await).len().to_string();
+        used(&one, "a").await == json!({"count/configmaps": there})
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn quotas_of_an_older_version_are_marked_when_their_tenant_is_opened() {
+    let spy = Spy::new();
+    let [one] = servers(&spy).await;
+    namespace(&one, "a").await;
+    one.post(&of("a", "resourcequotas"), quota(json!({"count/configmaps": "1"}))).await;
+    let mark = spy.get(b"/default/k1s/quotas/a", None).await.unwrap().entry.unwrap();
+    spy.delete(mark.key, mark.revision).await.unwrap();
+    let [other] = servers(&spy).await;
+    let (code, refused) = other.call("POST", &of("a", "configmaps"), config_map("m")).await;
+    assert_eq!(code, 403, "{refused}");
+    // The mark goes with its namespace.
+    other.call("DELETE", &format!("{NAMESPACES}/a"), Value::Null).await;
+    let mut gone = other.get(&format!("{NAMESPACES}/a")).await;
+    gone["spec"]["finalizers"] = json!([]);
+    other.call("PUT", &format!("{NAMESPACES}/a/finalize"), gone).await;
+    assert_eq!(spy.range(Range::prefix("/default/k1s/quotas/")).await.unwrap().entries, []);
+}
