@@ -5,9 +5,29 @@
 //!
 //! The rules of a kind are a `static` [`Rules`] in the module of its group; [`rules`] finds it.
 
-pub mod cluster;
+pub mod admissionregistration;
+mod apiregistration;
+mod apps;
+pub mod autoscaling;
+pub mod batch;
+pub mod certificates;
+mod coordination;
 pub mod core;
-pub mod workloads;
+mod discovery;
+mod events;
+mod flowcontrol;
+pub(crate) mod helpers;
+pub mod networking;
+mod node;
+pub mod policy;
+pub mod rbac;
+mod resource;
+pub mod reviews;
+pub(crate) mod scheduling;
+mod storage;
+mod storagemigration;
+#[cfg(test)]
+mod tests;
 
 use k1s_object::field::At;
 use serde_json::Value;
@@ -164,8 +184,31 @@ static PLAIN: Rules = Rules::PLAIN;
 
 /// The rules of a kind. Kinds with several versions that differ (HorizontalPodAutoscaler, Event) have rules per version.
 pub fn rules(group: &str, version: &str, kind: &str) -> &'static Rules {
-    workloads::rules(group, version, kind)
-        .or_else(|| core::rules(group, version, kind))
-        .or_else(|| cluster::rules(group, version, kind))
-        .unwrap_or(&PLAIN)
+    find(group, version, kind).unwrap_or(&PLAIN)
+}
+
+fn find(group: &str, version: &str, kind: &str) -> Option<&'static Rules> {
+    match group {
+        "" => core::rules(kind),
+        "admissionregistration.k8s.io" => admissionregistration::rules(kind),
+        "apiregistration.k8s.io" => apiregistration::rules(kind),
+        "apps" => apps::rules(kind),
+        "authentication.k8s.io" | "authorization.k8s.io" => reviews::rules(kind),
+        "autoscaling" => autoscaling::rules(version, kind),
+        "batch" => batch::rules(kind),
+        "certificates.k8s.io" => certificates::rules(kind),
+        "coordination.k8s.io" => coordination::rules(kind),
+        "discovery.k8s.io" => discovery::rules(kind),
+        "events.k8s.io" => events::rules(kind),
+        "flowcontrol.apiserver.k8s.io" => flowcontrol::rules(kind),
+        "networking.k8s.io" => networking::rules(kind),
+        "node.k8s.io" => node::rules(kind),
+        "policy" => policy::rules(kind),
+        "rbac.authorization.k8s.io" => rbac::rules(kind),
+        "resource.k8s.io" => resource::rules(kind),
+        "scheduling.k8s.io" => scheduling::rules(kind),
+        "storage.k8s.io" => storage::rules(kind),
+        "storagemigration.k8s.io" => storagemigration::rules(kind),
+        _ => None,
+    }
 }

@@ -6,7 +6,10 @@ mod scale;
 mod token;
 
 use http::Response;
-use k1s_kinds::rules::{cluster::csr, core::namespace, workloads::pod as pod_rules};
+use k1s_kinds::rules::{
+    certificates::certificate_signing_request as csr,
+    core::{namespace, pod as pod_rules},
+};
 use k1s_object::{Status, field::At};
 use serde_json::Value;
 

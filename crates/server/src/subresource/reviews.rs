@@ -1,7 +1,7 @@
 //! Reviews: kinds that are asked and answered, and never stored.
 
 use http::Response;
-use k1s_kinds::rules::cluster::reviews as rules;
+use k1s_kinds::rules::reviews as rules;
 use k1s_object::{
     Status,
     field::Check,

@@ -2,7 +2,7 @@
 
 use http::Response;
 use jiff::SignedDuration;
-use k1s_kinds::rules::cluster::reviews;
+use k1s_kinds::rules::reviews;
 use k1s_object::Status;
 use serde_json::{Value, json};
 

@@ -2,16 +2,16 @@
 
 use k1s_object::{At, FieldError, names};
 
-use super::{
-    super::Rules,
-    util::{IMMUTABLE_WHEN_SET, bytes_len, same},
+use crate::rules::{
+    Rules,
+    helpers::core_util::{IMMUTABLE_WHEN_SET, bytes_len, same},
 };
 
 /// The most bytes that the values of a `ConfigMap` or a Secret may have together.
-pub const MAX_SIZE: usize = 1024 * 1024;
+pub(super) const MAX_SIZE: usize = 1024 * 1024;
 
 /// The rules of `ConfigMap`.
-pub static RULES: Rules = Rules { validate, validate_update, ..Rules::PLAIN };
+pub(super) static RULES: Rules = Rules { validate, validate_update, ..Rules::PLAIN };
 
 fn validate(at: At<'_, '_>) {
     let mut size = 0usize;
@@ -55,7 +55,8 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
 mod tests {
     use serde_json::json;
 
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::core_util::testing;
 
     #[test]
     fn keys_are_checked_in_both_maps() {

@@ -3,15 +3,15 @@
 use k1s_object::{At, ip, names};
 use serde_json::Value;
 
-use super::{
-    super::Rules,
-    util::{
+use crate::rules::{
+    Rules,
+    helpers::core_util::{
         dns_label, each, endpoint_ip, legacy_ip, list, port_number, protocol, qualified_name, same, text,
     },
 };
 
 /// The rules of Endpoints.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     validate: |endpoints| subsets(endpoints.get("subsets")),
     validate_update: |new, old| {
@@ -87,7 +87,8 @@ fn warnings(endpoints: &Value, _: Option<&Value>, out: &mut Vec<String>) {
 mod tests {
     use serde_json::json;
 
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::core_util::testing;
 
     #[test]
     fn subsets_are_checked() {

@@ -3,9 +3,9 @@
 use k1s_object::{At, FieldError, names};
 use serde_json::{Map, Value, json};
 
-use super::{
-    super::{FieldLabelError, NameRule, Rules, SelectableField},
-    util::{IMMUTABLE, same_struct, text},
+use crate::rules::{
+    FieldLabelError, NameRule, Rules, SelectableField,
+    helpers::core_util::{IMMUTABLE, same_struct, text},
 };
 
 /// What events.k8s.io calls a field, what core calls it.
@@ -26,7 +26,7 @@ macro_rules! field {
 }
 
 /// The rules of core/v1 Event.
-pub static CORE: Rules = Rules {
+pub(in crate::rules) static CORE: Rules = Rules {
     validate: |event| validate(event, false),
     validate_update: |new, _| validate(new, false),
     name: NameRule::PathSegment,
@@ -55,7 +55,7 @@ pub static CORE: Rules = Rules {
 };
 
 /// The rules of events.k8s.io/v1 Event.
-pub static EVENTS: Rules = Rules {
+pub(in crate::rules) static EVENTS: Rules = Rules {
     validate: |event| validate_events(event, None),
     validate_update: |new, old| validate_events(new, Some(old)),
     create_on_update: true,
@@ -241,7 +241,8 @@ fn reference(at: At<'_, '_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::core_util::testing;
 
     #[test]
     fn one_object_has_two_views() {

@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use k1s_object::{At, names, quantity::Quantity};
 use serde_json::{Map, Value};
 
-use super::{
-    super::Rules,
-    resources::{container_resource_name, is_overcommit_allowed, resource_name, round_up},
-    util::each,
+use crate::rules::{
+    Rules,
+    helpers::{
+        core_util::each,
+        resources::{container_resource_name, is_overcommit_allowed, resource_name, round_up},
+    },
 };
 
 /// The rules of `LimitRange`.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     validate,
     validate_update: |new, _| validate(new),
@@ -187,7 +189,8 @@ fn compare<'v>(limit: At<'_, 'v>, key: &'v str, defaults: bool) {
 mod tests {
     use serde_json::json;
 
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::core_util::testing;
 
     #[test]
     fn bounds_become_defaults_of_containers() {

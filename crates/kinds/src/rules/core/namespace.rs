@@ -3,9 +3,10 @@
 use k1s_object::{At, FieldError, names};
 use serde_json::{Value, json};
 
-use super::{
-    super::{FieldLabelError, NameRule, Rules, SelectableField, keep_status},
-    util::{default_in, keep, list, object, set_in, text},
+use crate::rules::{
+    FieldLabelError, NameRule, Rules, SelectableField,
+    helpers::core_util::{default_in, keep, list, object, set_in, text},
+    keep_status,
 };
 
 /// The label that holds a namespace's name.
@@ -15,7 +16,7 @@ pub const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 pub const FINALIZER: &str = "kubernetes";
 
 /// The rules of Namespace.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create,
     prepare_update,
@@ -121,7 +122,8 @@ fn validate_status(new: At<'_, '_>, _old: At<'_, '_>) {
 mod tests {
     use k1s_object::Check;
 
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::core_util::testing;
 
     #[test]
     fn a_new_one_is_active_named_and_held_by_the_kubernetes_finalizer() {

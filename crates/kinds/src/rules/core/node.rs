@@ -3,17 +3,20 @@
 use k1s_object::{At, FieldError, ip, names};
 use serde_json::{Value, json};
 
-use super::{
-    super::{FieldLabelError, Rules, SelectableField, keep_status},
-    resources::{resource_amount, round_up},
-    util::{
-        duplicate, each, find, is_ipv4, is_ipv6, keep, legacy_cidr, list, object, qualified_name, remove_in,
-        set_in, strings, text, texts,
+use crate::rules::{
+    FieldLabelError, Rules, SelectableField,
+    helpers::{
+        core_util::{
+            duplicate, find, is_ipv4, is_ipv6, keep, legacy_cidr, list, object, qualified_name, remove_in,
+            set_in, strings, text, texts,
+        },
+        resources::{resource_amount, round_up},
     },
+    keep_status,
 };
 
 /// The rules of Node.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create,
     prepare_update,
@@ -203,23 +206,10 @@ fn warnings(node: &Value, _: Option<&Value>, out: &mut Vec<String>) {
     }
 }
 
-/// Is a Binding right?
-pub(super) fn validate_binding(binding: At<'_, '_>) {
-    let (kind, name) = (binding.get("target").get("kind"), binding.get("target").get("name"));
-    let right = matches!(kind.text(), "" | "Node");
-    if !right {
-        kind.not_supported(&["Node", "<empty>"]);
-    }
-    if name.text().is_empty() {
-        name.required("");
-    } else if right {
-        each(name, names::is_dns1123_subdomain(name.text()));
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::core_util::testing;
 
     #[test]
     fn the_networks_of_pods_agree() {

@@ -4,15 +4,17 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use k1s_object::{At, names};
 use serde_json::{Value, json};
 
-use super::{
-    super::{FieldLabelError, Rules, SelectableField},
-    config_map::MAX_SIZE,
-    go_json,
-    util::{IMMUTABLE_WHEN_SET, bytes_len, find, immutable_text, same, text},
+use super::config_map::MAX_SIZE;
+use crate::rules::{
+    FieldLabelError, Rules, SelectableField,
+    helpers::{
+        core_util::{IMMUTABLE_WHEN_SET, bytes_len, find, immutable_text, same, text},
+        go_json,
+    },
 };
 
 /// The rules of Secret.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     validate,
     validate_update,
@@ -159,7 +161,8 @@ fn pem_warning(certificate: &str, key: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::core_util::testing;
 
     #[test]
     fn string_data_wins_over_data_and_is_gone() {

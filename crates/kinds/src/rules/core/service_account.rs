@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::{super::Rules, util::find};
+use crate::rules::{Rules, helpers::core_util::find};
 
 const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
 /// The rules of `ServiceAccount`.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     prepare_create: clean_references,
     prepare_update: |new, _| clean_references(new),
     warnings,
@@ -37,7 +37,8 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
 mod tests {
     use serde_json::json;
 
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::core_util::testing;
 
     #[test]
     fn only_names_of_secrets_are_kept() {

@@ -1,26 +1,24 @@
 //! Rules of Service: defaults, what changes with its type, warnings. Validation and allocation have their own files.
 
-mod allocation;
 #[cfg(test)]
 mod tests;
-mod validate;
+pub(crate) mod validate;
 
 use k1s_object::ip;
 use serde_json::{Value, json};
 
-pub use self::allocation::{
-    Allocated, AllocationError, AllocationPlan, IP_ALLOCATED, IP_OUTSIDE, PORT_ALLOCATED, Place, TakeIp,
-    TakePort, allocated, allocation_plan, ip_in_range, ip_refused, next_ip_refused, port_out_of_range,
-    port_refused,
-};
-pub(super) use self::validate::host_name;
-use super::{
-    super::{FieldLabelError, NameRule, Rules, SelectableField, drop_status, keep_status},
-    util::{default_in, find, list, number, remove_in, same, set_in, strings, text},
+pub(crate) use self::validate::host_name;
+use crate::{
+    allocation::node_ports,
+    rules::{
+        FieldLabelError, NameRule, Rules, SelectableField, drop_status,
+        helpers::core_util::{default_in, find, list, number, remove_in, same, set_in, strings, text},
+        keep_status,
+    },
 };
 
 /// The rules of Service.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create: |service| {
         drop_status(service);
@@ -45,24 +43,24 @@ pub static RULES: Rules = Rules {
     ..Rules::PLAIN
 };
 
-fn kind(service: &Value) -> &str {
+pub(crate) fn kind(service: &Value) -> &str {
     text(service, &["spec", "type"])
 }
 
-fn has_ports_on_nodes(kind: &str) -> bool {
+pub(crate) fn has_ports_on_nodes(kind: &str) -> bool {
     matches!(kind, "NodePort" | "LoadBalancer")
 }
 
-fn externally_accessible(service: &Value) -> bool {
+pub(crate) fn externally_accessible(service: &Value) -> bool {
     has_ports_on_nodes(kind(service))
         || (kind(service) == "ClusterIP" && !list(service, &["spec", "externalIPs"]).is_empty())
 }
 
-fn needs_health_check(service: &Value) -> bool {
+pub(crate) fn needs_health_check(service: &Value) -> bool {
     kind(service) == "LoadBalancer" && text(service, &["spec", "externalTrafficPolicy"]) == "Local"
 }
 
-fn needs_cluster_ip(service: &Value) -> bool {
+pub(crate) fn needs_cluster_ip(service: &Value) -> bool {
     kind(service) != "ExternalName"
 }
 
@@ -143,8 +141,8 @@ fn drop_type_dependent_fields(new: &mut Value, old: &Value) {
         }
     }
     if has_ports_on_nodes(kind(old)) && !has_ports_on_nodes(kind(new)) {
-        let before = allocation::node_ports(old);
-        if allocation::node_ports(new).iter().all(|port| before.contains(port)) {
+        let before = node_ports(old);
+        if node_ports(new).iter().all(|port| before.contains(port)) {
             let ports = new.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
             for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
                 port.shift_remove("nodePort");

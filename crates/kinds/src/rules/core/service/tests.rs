@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::{super::util::testing, *};
+use super::*;
+use crate::allocation::*;
+use crate::rules::helpers::core_util::testing;
 
 fn said(mut service: Value) -> Vec<String> {
     defaults(&mut service);

@@ -7,7 +7,7 @@ use k1s_object::{
 };
 use serde_json::{Value, json};
 
-use super::super::util::{
+use crate::rules::helpers::core_util::{
     IMMUTABLE, dns_label, dns_subdomain, duplicate, each, endpoint_ip, is_ipv4, is_ipv6, labels, legacy_cidr,
     legacy_ip, port_number, protocol, qualified_name, required_one_of, texts,
 };
@@ -24,7 +24,7 @@ fn is_headless(service: At<'_, '_>) -> bool {
 }
 
 /// The rules of create, and those of update that look at the new object.
-pub(super) fn service(service: At<'_, '_>, old: Option<At<'_, '_>>) {
+pub(crate) fn service(service: At<'_, '_>, old: Option<At<'_, '_>>) {
     let annotations = service.get("metadata").get("annotations");
     let (hints, mode) = (annotations.key(TOPOLOGY_HINTS), annotations.key(TOPOLOGY_MODE));
     if let (Some(hints), Some(wanted)) = (hints.str(), mode.str())
@@ -141,7 +141,7 @@ fn session_affinity(spec: At<'_, '_>) {
 }
 
 /// The rules about `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` together.
-pub(super) fn cluster_ips(service: At<'_, '_>, old: Option<At<'_, '_>>) {
+pub(crate) fn cluster_ips(service: At<'_, '_>, old: Option<At<'_, '_>>) {
     let spec = service.get("spec");
     if spec.get("type").text() == "ExternalName" {
         return;
@@ -338,7 +338,7 @@ fn traffic(service: At<'_, '_>) {
 }
 
 /// The rules of an update.
-pub(super) fn update(new: At<'_, '_>, old: At<'_, '_>) {
+pub(crate) fn update(new: At<'_, '_>, old: At<'_, '_>) {
     let (spec, before) = (new.get("spec"), old.get("spec"));
     let kinds = [spec.get("type").text(), before.get("type").text()];
     if !kinds.contains(&"ExternalName") {
@@ -424,7 +424,7 @@ fn family_changes(new: At<'_, '_>, old: At<'_, '_>) {
 }
 
 /// The rules of an update of `/status`.
-pub(super) fn status(new: At<'_, '_>, old: At<'_, '_>) {
+pub(crate) fn status(new: At<'_, '_>, old: At<'_, '_>) {
     let ingress = new.get("status").get("loadBalancer").get("ingress");
     if new.get("spec").get("type").text() != "LoadBalancer" && !ingress.is_empty() {
         return ingress.forbidden("may only be used when `spec.type` is 'LoadBalancer'");
@@ -448,7 +448,7 @@ pub(super) fn status(new: At<'_, '_>, old: At<'_, '_>) {
 }
 
 /// The host name of a load balancer.
-pub(in super::super) fn host_name(at: At<'_, '_>) {
+pub(crate) fn host_name(at: At<'_, '_>) {
     if !at.text().is_empty() {
         dns_subdomain(at);
         if ip::parse_ip_sloppy(at.text()).is_some() {

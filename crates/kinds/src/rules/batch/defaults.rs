@@ -1,0 +1,77 @@
+//! Defaults of Job and `CronJob`, and the selector that the server makes for a Job.
+
+use serde_json::{Value, json};
+
+use crate::rules::{
+    core::pod::defaults as pod,
+    helpers::json::{child, default_pointer, default_value, object, text, unset, zero},
+};
+
+/// Fills in a Job.
+pub(crate) fn job(value: &mut Value) {
+    let job = object(value);
+    let spec = child(job, "spec");
+    if unset(spec, "completions") && unset(spec, "parallelism") {
+        spec.insert("completions".into(), 1.into());
+    }
+    default_pointer(spec, "parallelism", 1);
+    let limit = if unset(spec, "backoffLimitPerIndex") { 6 } else { i32::MAX };
+    default_pointer(spec, "backoffLimit", limit);
+    default_pointer(spec, "completionMode", "NonIndexed");
+    default_pointer(spec, "suspend", false);
+    let replacement = if unset(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
+    default_pointer(spec, "podReplacementPolicy", replacement);
+    default_pointer(spec, "manualSelector", false);
+    pod::job_policies(spec);
+    pod::template(spec, "template");
+    // A Job that is being created takes over the template's labels after the server has added its own.
+    if !text(child(job, "metadata"), "uid").is_empty() {
+        labels_from_template(value);
+    }
+}
+
+/// A Job without labels has those of its template.
+pub(crate) fn labels_from_template(value: &mut Value) {
+    let Some(labels) = value.pointer("/spec/template/metadata/labels").filter(|labels| labels.is_object())
+    else {
+        return;
+    };
+    let labels = labels.clone();
+    let metadata = child(object(value), "metadata");
+    if zero(metadata, "labels") {
+        metadata.insert("labels".into(), labels);
+    }
+}
+
+/// Fills in a `CronJob`. The Jobs it will make get their defaults when they are made.
+pub(crate) fn cron_job(value: &mut Value) {
+    let spec = child(object(value), "spec");
+    default_value(spec, "concurrencyPolicy", "Allow");
+    default_pointer(spec, "suspend", false);
+    default_pointer(spec, "successfulJobsHistoryLimit", 3);
+    default_pointer(spec, "failedJobsHistoryLimit", 1);
+    let job = child(child(spec, "jobTemplate"), "spec");
+    pod::job_policies(job);
+    pod::template(job, "template");
+}
+
+/// The labels and the selector by which a Job knows its pods.
+pub(crate) fn generate_selector(value: &mut Value) {
+    let (name, uid) = match value.get("metadata").and_then(Value::as_object) {
+        Some(metadata) => (text(metadata, "name").to_owned(), text(metadata, "uid").to_owned()),
+        None => return,
+    };
+    let spec = child(object(value), "spec");
+    if spec.get("manualSelector") == Some(&json!(true)) {
+        return;
+    }
+    let labels = child(child(child(spec, "template"), "metadata"), "labels");
+    for key in ["job-name", "batch.kubernetes.io/job-name"] {
+        labels.entry(key).or_insert_with(|| name.as_str().into());
+    }
+    for key in ["controller-uid", "batch.kubernetes.io/controller-uid"] {
+        labels.entry(key).or_insert_with(|| uid.as_str().into());
+    }
+    let selector = child(child(spec, "selector"), "matchLabels");
+    selector.entry("batch.kubernetes.io/controller-uid").or_insert_with(|| uid.into());
+}

@@ -1,0 +1,64 @@
+//! `ReplicationController`.
+
+use k1s_object::At;
+use serde_json::Value;
+
+use crate::rules::{
+    FieldLabelError, Rules, SelectableField, apps,
+    core::pod,
+    helpers::{
+        check::{non_negative, sorted},
+        json::{number, same_field},
+        labels,
+    },
+};
+
+/// The rules of `ReplicationController`.
+pub(super) static RULES: Rules = Rules {
+    defaults: pod::defaults::replication_controller,
+    validate,
+    validate_update: |new, _| validate(new),
+    validate_status: apps::validate::replicas_status,
+    warnings: warnings,
+    orphans_by_default: true,
+    fields: &[SelectableField {
+        path: "status.replicas",
+        read: |controller| number(controller, "/status/replicas").to_string(),
+    }],
+    field_error: FieldLabelError::NotSupported,
+    ..Rules::WITH_STATUS
+};
+
+fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
+    if old.is_none() {
+        pod::warnings::name(new, "Pod names and hostnames", out);
+    }
+    if old.is_none_or(|old| !same_field(new, old, "spec")) {
+        // On update Kubernetes looks at the template as it was.
+        pod::warnings::template("spec.template", old.unwrap_or(new).pointer("/spec/template"), out);
+    }
+}
+
+fn validate(controller: At<'_, '_>) {
+    let spec = controller.get("spec");
+    let (selector, template) = (spec.get("selector"), spec.get("template"));
+    if selector.is_empty() {
+        selector.required("");
+    }
+    if template.is_set() {
+        let labels = template.get("metadata").get("labels");
+        if !selector.is_empty() && !labels::map_matches(selector.value(), labels.value()) {
+            labels.invalid_as(
+                labels.value().map_or(Value::Null, sorted),
+                "`selector` does not match template `labels`",
+            );
+        }
+        pod::spec::template(template);
+        pod::spec::always_restarts(template, "ReplicationController");
+    } else {
+        template.required("");
+    }
+    // Declarative validation speaks last.
+    non_negative(spec.get("replicas"));
+    non_negative(spec.get("minReadySeconds"));
+}
