@@ -8,6 +8,8 @@
 pub mod admissionregistration;
 mod apiregistration;
 mod apps;
+pub mod authentication;
+pub mod authorization;
 pub mod autoscaling;
 pub mod batch;
 pub mod certificates;
@@ -22,7 +24,6 @@ mod node;
 pub mod policy;
 pub mod rbac;
 mod resource;
-pub mod reviews;
 pub(crate) mod scheduling;
 mod storage;
 mod storagemigration;
@@ -193,7 +194,8 @@ fn find(group: &str, version: &str, kind: &str) -> Option<&'static Rules> {
         "admissionregistration.k8s.io" => admissionregistration::rules(kind),
         "apiregistration.k8s.io" => apiregistration::rules(kind),
         "apps" => apps::rules(kind),
-        "authentication.k8s.io" | "authorization.k8s.io" => reviews::rules(kind),
+        "authentication.k8s.io" => authentication::rules(kind),
+        "authorization.k8s.io" => authorization::rules(kind),
         "autoscaling" => autoscaling::rules(version, kind),
         "batch" => batch::rules(kind),
         "certificates.k8s.io" => certificates::rules(kind),

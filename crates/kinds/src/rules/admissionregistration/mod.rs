@@ -1,9 +1,10 @@
 //! Admission: webhook configurations, admission policies and their bindings.
 
+mod admission_policy;
+mod admission_policy_binding;
 pub mod cel;
 mod matching;
-mod policies;
-mod webhooks;
+mod webhook_configuration;
 
 use k1s_object::field::At;
 use serde_json::Value;
@@ -33,32 +34,32 @@ static MUTATING_WEBHOOKS: Rules = Rules {
 };
 
 static VALIDATING_POLICY: Rules = Rules {
-    defaults: policies::default_policy,
+    defaults: admission_policy::default_policy,
     prepare_status: status_alone,
     validate: validating_policy_create,
     validate_update: validating_policy_update,
-    validate_status: policies::policy_status,
+    validate_status: admission_policy::policy_status,
     unconditional_update: false,
     warnings: suffix_warning,
     ..Rules::WITH_STATUS
 };
 
 static MUTATING_POLICY: Rules = Rules {
-    defaults: policies::default_policy,
+    defaults: admission_policy::default_policy,
     validate: mutating_policy_create,
     validate_update: mutating_policy_update,
     ..POLICIES
 };
 
 static VALIDATING_BINDING: Rules = Rules {
-    defaults: policies::default_binding,
+    defaults: admission_policy_binding::defaults,
     validate: validating_binding_create,
     validate_update: validating_binding_update,
     ..POLICIES
 };
 
 static MUTATING_BINDING: Rules = Rules {
-    defaults: policies::default_binding,
+    defaults: admission_policy_binding::defaults,
     validate: mutating_binding_create,
     validate_update: mutating_binding_update,
     ..POLICIES
@@ -80,12 +81,12 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
 /// errors are in the order Kubernetes gives them, whatever the compiler says.
 pub fn validate(kind: &str, new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: cel::Compiler<'_>) {
     match kind {
-        "ValidatingWebhookConfiguration" => webhooks::validate(new, old, false, compiler),
-        "MutatingWebhookConfiguration" => webhooks::validate(new, old, true, compiler),
-        "ValidatingAdmissionPolicy" => policies::validating(new, old, compiler),
-        "MutatingAdmissionPolicy" => policies::mutating(new, old, compiler),
-        "ValidatingAdmissionPolicyBinding" => policies::binding(new, old, false),
-        "MutatingAdmissionPolicyBinding" => policies::binding(new, old, true),
+        "ValidatingWebhookConfiguration" => webhook_configuration::validate(new, old, false, compiler),
+        "MutatingWebhookConfiguration" => webhook_configuration::validate(new, old, true, compiler),
+        "ValidatingAdmissionPolicy" => admission_policy::validating(new, old, compiler),
+        "MutatingAdmissionPolicy" => admission_policy::mutating(new, old, compiler),
+        "ValidatingAdmissionPolicyBinding" => admission_policy_binding::validate(new, old, false),
+        "MutatingAdmissionPolicyBinding" => admission_policy_binding::validate(new, old, true),
         _ => return,
     }
     let name = new.get("metadata").get("name");
@@ -117,11 +118,11 @@ both!(validating_binding_create, validating_binding_update, "ValidatingAdmission
 both!(mutating_binding_create, mutating_binding_update, "MutatingAdmissionPolicyBinding");
 
 fn default_validating_webhooks(configuration: &mut Value) {
-    webhooks::defaults(configuration, false);
+    webhook_configuration::defaults(configuration, false);
 }
 
 fn default_mutating_webhooks(configuration: &mut Value) {
-    webhooks::defaults(configuration, true);
+    webhook_configuration::defaults(configuration, true);
 }
 
 /// On create it is an error.
@@ -136,7 +137,7 @@ fn suffix_warning(object: &Value, old: Option<&Value>, out: &mut Vec<String>) {
 
 fn webhook_warnings(configuration: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     suffix_warning(configuration, old, out);
-    webhooks::warnings(configuration, out);
+    webhook_configuration::warnings(configuration, out);
 }
 
 #[cfg(test)]
@@ -256,7 +257,7 @@ mod tests {
         let mut object = policy(json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
             "matchConditions": [{"name": "c", "expression": " a "}], "variables": [{"name": "v", "expression": "b"}],
             "validations": [{"expression": "c", "messageExpression": "d"}]}));
-        policies::default_policy(&mut object);
+        admission_policy::default_policy(&mut object);
         let refuse = |one: &cel::Expression<'_>| {
             Err(cel::Fault::Invalid(format!("{:?} {} {}", one.purpose, one.authorizer, one.variables.len())))
         };

@@ -3,7 +3,7 @@
 use k1s_object::Check;
 use serde_json::{Value, json};
 
-use super::{DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET};
+use super::{daemon_set, deployment, replica_set, stateful_set};
 use crate::rules::Rules;
 
 fn workload(extra: &Value) -> Value {
@@ -47,7 +47,7 @@ fn updated(rules: &Rules, old: &Value, extra: &Value) -> Vec<String> {
 
 #[test]
 fn a_deployment_gets_its_defaults() {
-    let (object, errors) = created(&DEPLOYMENT, workload(&json!({})));
+    let (object, errors) = created(&deployment::RULES, workload(&json!({})));
     assert_eq!(errors, Vec::<String>::new());
     assert_eq!(object["spec"]["replicas"], 1);
     assert_eq!(
@@ -95,13 +95,13 @@ fn a_deployment_is_refused_in_kubernetes_words() {
             vec!["spec.progressDeadlineSeconds: Invalid value: 600: must be greater than minReadySeconds"],
         ),
     ] {
-        assert_eq!(created(&DEPLOYMENT, workload(&extra)).1, expected);
+        assert_eq!(created(&deployment::RULES, workload(&extra)).1, expected);
     }
 }
 
 #[test]
 fn selectors_do_not_change() {
-    for rules in [&DEPLOYMENT, &REPLICA_SET, &DAEMON_SET, &STATEFUL_SET] {
+    for rules in [&deployment::RULES, &replica_set::RULES, &daemon_set::RULES, &stateful_set::RULES] {
         let (old, _) = created(rules, workload(&json!({})));
         let other = json!({
             "selector": {"matchLabels": {"app": "b"}},
@@ -122,36 +122,36 @@ fn a_stateful_set_keeps_its_service_and_knows_its_claims() {
         "spec": {"containers": [{"name": "c", "image": "i", "volumeMounts": [{"name": "data", "mountPath": "/d"}]}]},
     });
     let extra = json!({"serviceName": "svc", "volumeClaimTemplates": [claim], "template": mounts});
-    let (old, errors) = created(&STATEFUL_SET, workload(&extra));
+    let (old, errors) = created(&stateful_set::RULES, workload(&extra));
     assert_eq!(errors, Vec::<String>::new());
     assert_eq!(old["spec"]["volumeClaimTemplates"][0]["status"], json!({"phase": "Pending"}));
     let mut other = extra.clone();
     other["serviceName"] = "other".into();
     assert_eq!(
-        updated(&STATEFUL_SET, &old, &other),
+        updated(&stateful_set::RULES, &old, &other),
         ["spec.serviceName: Invalid value: \"other\": field is immutable"]
     );
     let mut wrong = extra;
     wrong["template"]["spec"]["containers"][0]["volumeMounts"][0]["name"] = "nope".into();
     assert_eq!(
-        created(&STATEFUL_SET, workload(&wrong)).1,
+        created(&stateful_set::RULES, workload(&wrong)).1,
         ["spec.template.spec.containers[0].volumeMounts[0].name: Not found: \"nope\""]
     );
 }
 
 #[test]
 fn a_daemon_set_counts_the_changes_of_its_template() {
-    let (old, errors) = created(&DAEMON_SET, workload(&json!({})));
+    let (old, errors) = created(&daemon_set::RULES, workload(&json!({})));
     assert_eq!(errors, Vec::<String>::new());
-    let count = |set: &Value| set["metadata"]["annotations"][super::TEMPLATE_GENERATION].clone();
+    let count = |set: &Value| set["metadata"]["annotations"][daemon_set::TEMPLATE_GENERATION].clone();
     assert_eq!(count(&old), "1");
     let mut new = old.clone();
     new["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 1.into();
-    (DAEMON_SET.prepare_update)(&mut new, &old);
+    (daemon_set::RULES.prepare_update)(&mut new, &old);
     assert_eq!(count(&new), "2");
     let wrong = json!({"updateStrategy": {"rollingUpdate": {"maxSurge": 1}}});
     assert_eq!(
-        created(&DAEMON_SET, workload(&wrong)).1,
+        created(&daemon_set::RULES, workload(&wrong)).1,
         [
             "spec.updateStrategy.rollingUpdate.maxSurge: Invalid value: 1: may not be set when maxUnavailable is non-zero"
         ]

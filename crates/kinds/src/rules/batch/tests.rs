@@ -3,9 +3,9 @@
 use k1s_object::Check;
 use serde_json::{Value, json};
 
-use super::{CRON_JOB, JOB};
+use super::{cron_job, job};
 
-fn job(extra: &Value) -> Value {
+fn a_job(extra: &Value) -> Value {
     let mut object = json!({
         "metadata": {"name": "j"},
         "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i:1"}]}}},
@@ -17,18 +17,18 @@ fn job(extra: &Value) -> Value {
 }
 
 fn created(mut object: Value) -> (Value, Vec<String>) {
-    (JOB.defaults)(&mut object);
+    (job::RULES.defaults)(&mut object);
     object["metadata"]["uid"] = "u-1".into();
-    (JOB.prepare_create)(&mut object);
+    (job::RULES.prepare_create)(&mut object);
     let check = Check::new();
-    (JOB.validate)(check.root(&object));
+    (job::RULES.validate)(check.root(&object));
     let errors = check.take().iter().map(ToString::to_string).collect();
     (object, errors)
 }
 
 #[test]
 fn a_job_gets_its_selector_and_labels() {
-    let (object, errors) = created(job(&json!({})));
+    let (object, errors) = created(a_job(&json!({})));
     assert_eq!(errors, Vec::<String>::new());
     let labels = json!({
         "job-name": "j", "batch.kubernetes.io/job-name": "j",
@@ -69,18 +69,18 @@ fn a_job_is_refused_in_kubernetes_words() {
             ],
         ),
     ] {
-        assert_eq!(created(job(&extra)).1, expected);
+        assert_eq!(created(a_job(&extra)).1, expected);
     }
 }
 
 #[test]
 fn completions_and_policies_of_a_job_do_not_change() {
-    let (old, _) = created(job(&json!({})));
+    let (old, _) = created(a_job(&json!({})));
     let mut new = old.clone();
     new["spec"]["completions"] = 3.into();
     new["spec"]["successPolicy"] = json!({"rules": [{"succeededCount": 1}]});
     let check = Check::new();
-    (JOB.validate_update)(check.root(&new), check.root(&old));
+    (job::RULES.validate_update)(check.root(&new), check.root(&old));
     let errors: Vec<String> = check.take().iter().map(ToString::to_string).collect();
     let shown = "{\"Rules\":[{\"SucceededIndexes\":null,\"SucceededCount\":1}]}";
     assert_eq!(
@@ -95,12 +95,12 @@ fn completions_and_policies_of_a_job_do_not_change() {
 
 #[test]
 fn a_status_of_a_job_must_make_sense() {
-    let (mut old, _) = created(job(&json!({})));
+    let (mut old, _) = created(a_job(&json!({})));
     old["status"] = json!({"active": 1, "ready": 0, "startTime": "2024-01-01T00:00:00Z"});
     let mut new = old.clone();
     new["status"]["conditions"] = json!([{"type": "Complete", "status": "True"}]);
     let check = Check::new();
-    (JOB.validate_status)(check.root(&new), check.root(&old));
+    (job::RULES.validate_status)(check.root(&new), check.root(&old));
     let errors: Vec<String> = check.take().iter().map(ToString::to_string).collect();
     assert_eq!(
         errors,
@@ -116,10 +116,10 @@ fn a_status_of_a_job_must_make_sense() {
 fn a_cron_job_is_refused_in_kubernetes_words() {
     let refused = |spec: Value| {
         let mut object = json!({"metadata": {"name": "cj"}, "spec": spec});
-        object["spec"]["jobTemplate"] = json!({"spec": job(&json!({}))["spec"]});
-        (CRON_JOB.defaults)(&mut object);
+        object["spec"]["jobTemplate"] = json!({"spec": a_job(&json!({}))["spec"]});
+        (cron_job::RULES.defaults)(&mut object);
         let check = Check::new();
-        (CRON_JOB.validate)(check.root(&object));
+        (cron_job::RULES.validate)(check.root(&object));
         check.take().iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(

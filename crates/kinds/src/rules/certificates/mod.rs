@@ -1,8 +1,9 @@
 //! `certificates.k8s.io`.
 
 pub mod certificate_signing_request;
-mod others;
+mod cluster_trust_bundle;
 mod pem;
+mod pod_certificate_request;
 
 use crate::rules::Rules;
 
@@ -10,8 +11,8 @@ use crate::rules::Rules;
 pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
     Some(match kind {
         "CertificateSigningRequest" => &certificate_signing_request::RULES,
-        "ClusterTrustBundle" => &others::BUNDLE,
-        "PodCertificateRequest" => &others::POD_REQUEST,
+        "ClusterTrustBundle" => &cluster_trust_bundle::RULES,
+        "PodCertificateRequest" => &pod_certificate_request::RULES,
         _ => return None,
     })
 }

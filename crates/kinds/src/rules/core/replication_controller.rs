@@ -18,7 +18,7 @@ pub(super) static RULES: Rules = Rules {
     defaults: pod::defaults::replication_controller,
     validate,
     validate_update: |new, _| validate(new),
-    validate_status: apps::validate::replicas_status,
+    validate_status: apps::replica_set::validate_status,
     warnings: warnings,
     orphans_by_default: true,
     fields: &[SelectableField {

@@ -1,15 +1,14 @@
-//! Rules of Ingress and `IngressClass`.
-
-use k1s_object::{At, ip, names};
-use serde_json::Value;
+//! `Ingress`.
 
 use crate::rules::{
     Rules,
     core::service::host_name,
     drop_status,
-    helpers::core_util::{dns_label, dns_subdomain, each, find, immutable_text, legacy_ip, port_number},
+    helpers::core_util::{dns_label, dns_subdomain, each, find, legacy_ip, port_number},
     keep_status,
 };
+use k1s_object::{At, ip, names};
+use serde_json::Value;
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
@@ -24,18 +23,6 @@ pub(super) static RULES: Rules = Rules {
     validate_update: |new, old| spec(new.get("spec"), Some(old.get("spec"))),
     validate_status,
     warnings,
-    generation: true,
-    ..Rules::PLAIN
-};
-
-/// The rules of `IngressClass`.
-pub(super) static CLASS: Rules = Rules {
-    defaults: class_defaults,
-    validate: class,
-    validate_update: |new, old| {
-        immutable_text(new.get("spec").get("controller"), old.get("spec").get("controller"));
-        class(new);
-    },
     generation: true,
     ..Rules::PLAIN
 };
@@ -226,56 +213,11 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     }
 }
 
-fn class_defaults(class: &mut Value) {
-    if let Some(parameters) = class.pointer_mut("/spec/parameters").and_then(Value::as_object_mut)
-        && !parameters.contains_key("scope")
-    {
-        parameters.insert("scope".into(), "Cluster".into());
-    }
-}
-
-fn class(class: At<'_, '_>) {
-    let spec = class.get("spec");
-    let controller = spec.get("controller");
-    if controller.text().len() > 250 {
-        controller.too_long(250);
-    }
-    names::is_domain_prefixed_path(controller);
-    let parameters = spec.get("parameters");
-    if !parameters.is_set() {
-        return;
-    }
-    if parameters.get("apiGroup").is_set() {
-        dns_subdomain(parameters.get("apiGroup"));
-    }
-    for field in ["kind", "name"] {
-        let field = parameters.get(field);
-        if !field.text().is_empty() {
-            each(field, names::is_path_segment_name(field.text()));
-        }
-    }
-    let (scope, namespace) = (parameters.get("scope"), parameters.get("namespace"));
-    match scope.text() {
-        "Namespace" if !namespace.is_set() => namespace.required("`parameters.scope` is set to 'Namespace'"),
-        "Namespace" => dns_label(namespace),
-        "Cluster" if namespace.is_set() => namespace.forbidden("`parameters.scope` is set to 'Cluster'"),
-        "Cluster" => {}
-        _ => scope.not_supported(&["Cluster", "Namespace"]),
-    }
-    // The rules of the schema come last.
-    for field in ["kind", "name"] {
-        if parameters.get(field).text().is_empty() {
-            parameters.get(field).required("");
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::rules::helpers::core_util::testing;
+    use serde_json::json;
 
     fn with_path(path: &str, kind: Option<&str>) -> Value {
         let mut one = json!({"path": path, "backend": {"service": {"name": "s", "port": {"number": 80}}}});
@@ -335,30 +277,5 @@ mod tests {
                 .starts_with("spec.rules[1].host: Invalid value: \"*.*.x\": a wildcard DNS-1123 subdomain")
         );
         assert_eq!(errors.len(), 2);
-    }
-
-    #[test]
-    fn a_class_has_a_controller_that_stays() {
-        assert_eq!(
-            testing::create(
-                &CLASS,
-                json!({"spec": {"controller": "no-slash", "parameters": {"name": "x", "scope": "Namespace"}}})
-            ),
-            [
-                "spec.controller: Invalid value: \"no-slash\": must be a domain-prefixed path (such as \
-                 \"acme.io/foo\")",
-                "spec.parameters.namespace: Required value: `parameters.scope` is set to 'Namespace'",
-                "spec.parameters.kind: Required value",
-            ]
-        );
-        assert_eq!(testing::create(&CLASS, json!({})), ["spec.controller: Required value"]);
-        assert_eq!(
-            testing::update(
-                &CLASS,
-                json!({"spec": {"controller": "example.com/a"}}),
-                json!({"spec": {"controller": "example.com/b"}})
-            ),
-            ["spec.controller: Invalid value: \"example.com/b\": field is immutable"]
-        );
     }
 }

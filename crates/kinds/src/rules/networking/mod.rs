@@ -1,8 +1,10 @@
 //! `networking.k8s.io`.
 
 mod ingress;
+mod ingress_class;
 pub mod ip_address;
 mod network_policy;
+mod service_cidr;
 
 use crate::rules::Rules;
 
@@ -10,10 +12,10 @@ use crate::rules::Rules;
 pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
     Some(match kind {
         "Ingress" => &ingress::RULES,
-        "IngressClass" => &ingress::CLASS,
+        "IngressClass" => &ingress_class::RULES,
         "IPAddress" => &ip_address::RULES,
         "NetworkPolicy" => &network_policy::RULES,
-        "ServiceCIDR" => &ip_address::SERVICE_CIDR,
+        "ServiceCIDR" => &service_cidr::RULES,
         _ => return None,
     })
 }

@@ -1,8 +1,8 @@
 //! Tests of the rules of devices.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::*;
+use super::{device_taint_rule, resource_claim, resource_slice};
 use crate::rules::helpers::cluster_util::testing::*;
 
 fn claim(devices: &Value) -> Value {
@@ -12,12 +12,12 @@ fn claim(devices: &Value) -> Value {
 #[test]
 fn a_request_is_for_one_device_by_default() {
     let mut object = claim(&json!({"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}));
-    default_claim(&mut object);
+    (resource_claim::RULES.defaults)(&mut object);
     assert_eq!(
         object["spec"]["devices"]["requests"][0]["exactly"],
         json!({"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1})
     );
-    assert!(on_create(&CLAIM, object).is_empty());
+    assert!(on_create(&resource_claim::RULES, object).is_empty());
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_request_says_what_it_wants() {
         {"name": "r", "exactly": {"allocationMode": "Some", "selectors": [{}]}},
     ], "constraints": [{"requests": ["nope"]}]});
     assert_eq!(
-        on_create(&CLAIM, claim(&devices)),
+        on_create(&resource_claim::RULES, claim(&devices)),
         [
             "spec.devices.requests[0]: Required value: exactly one of `exactly` or `firstAvailable` is required",
             "spec.devices.requests[1].exactly.deviceClassName: Required value",
@@ -44,7 +44,10 @@ fn a_request_says_what_it_wants() {
 fn a_claim_does_not_change_its_mind() {
     let one = claim(&json!({"requests": [{"name": "a", "exactly": {"deviceClassName": "gpu"}}]}));
     let two = claim(&json!({"requests": [{"name": "b", "exactly": {"deviceClassName": "gpu"}}]}));
-    assert_eq!(on_update(&CLAIM, two, one), ["spec: Invalid value: null: field is immutable"]);
+    assert_eq!(
+        on_update(&resource_claim::RULES, two, one),
+        ["spec: Invalid value: null: field is immutable"]
+    );
 }
 
 #[test]
@@ -53,14 +56,14 @@ fn reservations_need_an_allocation() {
     let mut new = old.clone();
     new["status"] = json!({"reservedFor": [{"resource": "pods", "name": "p", "uid": "1"}]});
     assert_eq!(
-        on_status(&CLAIM, new, &old),
+        on_status(&resource_claim::RULES, new, &old),
         ["status.reservedFor: Forbidden: may not be specified when `allocated` is not set"]
     );
 }
 
 #[test]
 fn a_slice_is_of_nodes_and_has_devices_with_names() {
-    let slice = |spec: Value| on_create(&SLICE, json!({"spec": spec}));
+    let slice = |spec: Value| on_create(&resource_slice::RULES, json!({"spec": spec}));
     assert_eq!(
         slice(json!({})),
         [
@@ -85,11 +88,11 @@ fn a_slice_is_of_nodes_and_has_devices_with_names() {
 fn taints_get_the_time_of_their_effect() {
     let rule = |effect: &str| json!({"spec": {"taint": {"key": "k", "effect": effect}}});
     let mut first = rule("NoSchedule");
-    stamp_taint_rule(&mut first, None, "1");
+    (device_taint_rule::RULES.stamp_times)(&mut first, None, "1");
     assert_eq!(first["spec"]["taint"]["timeAdded"], "1");
     let mut second = first.clone();
     second["spec"]["taint"]["effect"] = "NoExecute".into();
-    stamp_taint_rule(&mut second, Some(&first), "2");
+    (device_taint_rule::RULES.stamp_times)(&mut second, Some(&first), "2");
     assert_eq!(second["spec"]["taint"]["timeAdded"], "2");
 }
 
@@ -100,7 +103,7 @@ fn a_share_of_a_capacity_is_a_whole_number_of_steps() {
         let device = json!({"name": "a", "allowMultipleAllocations": true, "capacity": capacity});
         let pool = json!({"name": "p", "resourceSliceCount": 1});
         let wrong = on_create(
-            &SLICE,
+            &resource_slice::RULES,
             json!({"spec": {"driver": "d", "pool": pool, "allNodes": true, "devices": [device]}}),
         );
         wrong

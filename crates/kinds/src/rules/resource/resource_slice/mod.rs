@@ -1,34 +1,93 @@
-//! What drivers offer: `ResourceSlice`, and taints that keep claims away: `DeviceTaintRule`.
+//! `ResourceSlice`.
 
+mod capacity;
+
+use self::capacity::request_policy;
+use super::checks::{DeclarativeErrors, EFFECTS, label, node_selector, pool_name, qualified_name};
+use super::{remove, resource_claim::status::binding_conditions};
+use crate::rules::helpers::cluster_util::{
+    default, driver_name, invalid_each, items, pointer, text_at, unchanged,
+};
+use crate::rules::{FieldLabelError, Rules, SelectableField};
 use k1s_object::{
     field::{At, FieldError},
     names,
 };
 use serde_json::Value;
 
-use super::{
-    EFFECTS, Later, capacity::request_policy, label, node_selector, pool_name, qualified_name,
-    status::binding_conditions,
+/// The rules of this kind.
+pub(super) static RULES: Rules = Rules {
+    prepare_create,
+    prepare_update,
+    stamp_times,
+    validate,
+    validate_update,
+    warnings,
+    generation: true,
+    delete_answers_object: true,
+    fields: &[
+        SelectableField { path: "spec.nodeName", read: |slice| text_at(slice, "/spec/nodeName") },
+        SelectableField { path: "spec.driver", read: |slice| text_at(slice, "/spec/driver") },
+        SelectableField { path: "spec.pool.name", read: |slice| text_at(slice, "/spec/pool/name") },
+    ],
+    field_error: FieldLabelError::NotSupportedFor("resource.k8s.io/v1, Kind=ResourceSlice"),
+    ..Rules::PLAIN
 };
-use crate::rules::helpers::cluster_util::{conditions, driver_name, invalid_each, unchanged};
 
-const NODES: &str = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`";
-
-pub(super) fn slice_create(slice: At<'_, '_>) {
-    let later = Later::default();
-    slice_spec(slice.get("spec"), None, &later);
-    later.say(slice);
-}
-
-pub(super) fn slice_update(slice: At<'_, '_>, old: At<'_, '_>) {
-    let later = Later::default();
-    slice_spec(slice.get("spec"), Some(old.get("spec")), &later);
-    if !unchanged(slice.get("spec"), old.get("spec")) {
-        later.say(slice);
+fn prepare_create(slice: &mut Value) {
+    let Some(spec) = pointer(slice, "spec") else { return };
+    remove(spec, &["partitionTypeAttribute", "skipNodeOperations"]);
+    for device in items(spec, "devices") {
+        remove(device, &["nodeAllocatableResources"]);
+        for one in items(device, "consumesCounters") {
+            remove(one, &["compatibilityGroups"]);
+        }
+        let attributes = device.get_mut("attributes").and_then(Value::as_object_mut);
+        for (_, attribute) in attributes.into_iter().flatten() {
+            remove(attribute, &["bools", "ints", "strings", "versions"]);
+        }
     }
 }
 
-fn slice_spec(spec: At<'_, '_>, old: Option<At<'_, '_>>, later: &Later) {
+fn prepare_update(slice: &mut Value, _: &Value) {
+    prepare_create(slice);
+}
+
+fn stamp_times(slice: &mut Value, _: Option<&Value>, now: &str) {
+    let Some(spec) = pointer(slice, "spec") else { return };
+    for device in items(spec, "devices") {
+        for taint in items(device, "taints") {
+            default(taint, "timeAdded", now);
+        }
+    }
+}
+
+fn warnings(slice: &Value, _: Option<&Value>, out: &mut Vec<String>) {
+    let driver = text_at(slice, "/spec/driver");
+    if driver != driver.to_lowercase() {
+        out.push(format!(
+            "spec.driver: driver names should be lowercase; {driver:?} contains uppercase characters"
+        ));
+    }
+}
+
+const NODES: &str = "`nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection`";
+
+fn validate(slice: At<'_, '_>) {
+    let later = DeclarativeErrors::default();
+    validate_spec(slice.get("spec"), None, &later);
+    later.report(slice);
+}
+
+fn validate_update(slice: At<'_, '_>, old: At<'_, '_>) {
+    let later = DeclarativeErrors::default();
+    validate_spec(slice.get("spec"), Some(old.get("spec")), &later);
+    if !unchanged(slice.get("spec"), old.get("spec")) {
+        later.report(slice);
+    }
+}
+
+fn validate_spec(spec: At<'_, '_>, old: Option<At<'_, '_>>, later: &DeclarativeErrors) {
     let pool = spec.get("pool");
     driver_name(spec.get("driver"));
     pool_name(pool.get("name"));
@@ -126,15 +185,15 @@ fn which_nodes(spec: At<'_, '_>) {
     }
 }
 
-fn counter_map(counters: At<'_, '_>, later: &Later) {
+fn counter_map(counters: At<'_, '_>, later: &DeclarativeErrors) {
     if counters.is_empty() {
-        return later.keep(counters, || counters.required(""));
+        return later.collect(counters, || counters.required(""));
     }
     if counters.len() > 32 {
         return counters.too_many(32);
     }
     for (key, _) in counters.entries() {
-        later.keep(counters, || {
+        later.collect(counters, || {
             for message in names::is_dns1123_label(key) {
                 counters.invalid_as(key, message);
             }
@@ -142,7 +201,7 @@ fn counter_map(counters: At<'_, '_>, later: &Later) {
     }
 }
 
-fn device(at: At<'_, '_>, old: Option<At<'_, '_>>, per_device: bool, later: &Later) {
+fn device(at: At<'_, '_>, old: Option<At<'_, '_>>, per_device: bool, later: &DeclarativeErrors) {
     label(at.get("name"));
     let (attributes, capacity) = (at.get("attributes"), at.get("capacity"));
     let total = attributes.len() + capacity.len();
@@ -223,7 +282,7 @@ fn device_nodes(at: At<'_, '_>, per_device: bool) {
     }
 }
 
-fn attribute(at: At<'_, '_>, later: &Later) {
+fn attribute(at: At<'_, '_>, later: &DeclarativeErrors) {
     let (string, version) = (at.get("string"), at.get("version"));
     if version.is_set() && !is_semver(version.text()) {
         version.invalid_text("must be a string compatible with semver.org spec 2.0.0");
@@ -237,7 +296,7 @@ fn attribute(at: At<'_, '_>, later: &Later) {
     let names = ["int", "bool", "string", "version", "ints", "bools", "strings", "versions"];
     let set: Vec<&str> = names.into_iter().filter(|name| at.get(name).is_set()).collect();
     let all = names.map(|name| format!("`{name}`")).join(", ");
-    later.keep(at, || match set.as_slice() {
+    later.collect(at, || match set.as_slice() {
         [] => at.invalid_as("", format!("must specify one of: {all}")),
         [_] => {}
         several => at
@@ -264,7 +323,7 @@ fn is_semver(text: &str) -> bool {
         && build.is_none_or(|build| build.split('.').all(word))
 }
 
-fn taint(at: At<'_, '_>, old: Option<At<'_, '_>>, later: &Later) {
+pub(super) fn taint(at: At<'_, '_>, old: Option<At<'_, '_>>, later: &DeclarativeErrors) {
     let (key, value, effect) = (at.get("key"), at.get("value"), at.get("effect"));
     invalid_each(key, names::is_qualified_name(key.text()));
     if !value.is_empty() {
@@ -272,43 +331,10 @@ fn taint(at: At<'_, '_>, old: Option<At<'_, '_>>, later: &Later) {
     }
     if old.is_none_or(|old| old.get("effect").text() != effect.text()) {
         match effect.text() {
-            "" => later.keep(effect, || effect.required("")),
+            "" => later.collect(effect, || effect.required("")),
             text if EFFECTS.contains(&text) => {}
-            _ => later.keep(effect, || effect.not_supported(&EFFECTS)),
+            _ => later.collect(effect, || effect.not_supported(&EFFECTS)),
         }
-    }
-}
-
-pub(super) fn taint_rule_create(rule: At<'_, '_>) {
-    taint_rule(rule, None);
-}
-
-pub(super) fn taint_rule_update(rule: At<'_, '_>, old: At<'_, '_>) {
-    taint_rule(rule, Some(old));
-}
-
-fn taint_rule(rule: At<'_, '_>, old: Option<At<'_, '_>>) {
-    let later = Later::default();
-    let spec = rule.get("spec");
-    let selector = spec.get("deviceSelector");
-    if selector.get("driver").is_set() {
-        driver_name(selector.get("driver"));
-    }
-    if selector.get("pool").is_set() {
-        pool_name(selector.get("pool"));
-    }
-    if selector.get("device").is_set() {
-        label(selector.get("device"));
-    }
-    taint(spec.get("taint"), old.map(|old| old.get("spec").get("taint")), &later);
-    later.say(rule);
-}
-
-pub(super) fn taint_rule_status(rule: At<'_, '_>, _: At<'_, '_>) {
-    let list = rule.get("status").get("conditions");
-    conditions(list);
-    if list.len() > 8 {
-        list.too_many(8);
     }
 }
 

@@ -1,10 +1,10 @@
-//! Defaults of Job and `CronJob`, and the selector that the server makes for a Job.
+//! Defaults of a Job, and the selector that the server generates for it.
 
 use serde_json::{Value, json};
 
 use crate::rules::{
-    core::pod::defaults as pod,
-    helpers::json::{child, default_pointer, default_value, object, text, unset, zero},
+    core::pod::defaults as pod_defaults,
+    helpers::json::{child, default_pointer, object, text, unset, zero},
 };
 
 /// Fills in a Job.
@@ -22,8 +22,8 @@ pub(crate) fn job(value: &mut Value) {
     let replacement = if unset(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
     default_pointer(spec, "podReplacementPolicy", replacement);
     default_pointer(spec, "manualSelector", false);
-    pod::job_policies(spec);
-    pod::template(spec, "template");
+    pod_defaults::job_policies(spec);
+    pod_defaults::template(spec, "template");
     // A Job that is being created takes over the template's labels after the server has added its own.
     if !text(child(job, "metadata"), "uid").is_empty() {
         labels_from_template(value);
@@ -41,18 +41,6 @@ pub(crate) fn labels_from_template(value: &mut Value) {
     if zero(metadata, "labels") {
         metadata.insert("labels".into(), labels);
     }
-}
-
-/// Fills in a `CronJob`. The Jobs it will make get their defaults when they are made.
-pub(crate) fn cron_job(value: &mut Value) {
-    let spec = child(object(value), "spec");
-    default_value(spec, "concurrencyPolicy", "Allow");
-    default_pointer(spec, "suspend", false);
-    default_pointer(spec, "successfulJobsHistoryLimit", 3);
-    default_pointer(spec, "failedJobsHistoryLimit", 1);
-    let job = child(child(spec, "jobTemplate"), "spec");
-    pod::job_policies(job);
-    pod::template(job, "template");
 }
 
 /// The labels and the selector by which a Job knows its pods.

@@ -1,91 +1,13 @@
-//! What a claim asks for: `DeviceClass`, `ResourceClaim`, `ResourceClaimTemplate`.
+//! The devices that a claim requests.
 
+use super::super::checks::{DeclarativeErrors, fully_qualified_name, label, toleration};
+use crate::rules::helpers::cluster_util::{driver_name, invalid_each};
 use k1s_object::{field::At, names};
 use serde_json::Value;
 
-use super::{Later, fully_qualified_name, label, toleration};
-use crate::rules::helpers::cluster_util::{driver_name, immutable, invalid_each, unchanged};
-
 const MAX_EXPRESSION: usize = 10 * 1024;
+
 const MAX_PARAMETERS: usize = 10 * 1024;
-
-pub(super) fn class_create(class: At<'_, '_>) {
-    let later = Later::default();
-    class_spec(class.get("spec"), None, &later);
-    later.say(class);
-}
-
-pub(super) fn class_update(class: At<'_, '_>, old: At<'_, '_>) {
-    let later = Later::default();
-    class_spec(class.get("spec"), Some(old.get("spec")), &later);
-    if !unchanged(class.get("spec"), old.get("spec")) {
-        later.say(class);
-    }
-}
-
-fn class_spec(spec: At<'_, '_>, old: Option<At<'_, '_>>, later: &Later) {
-    let stored = |name: &'static str| old.is_some_and(|old| unchanged(spec.get(name), old.get(name)));
-    selectors(spec.get("selectors"), stored("selectors"), later);
-    let list = spec.get("config");
-    if later.at_most(list, 32) {
-        for config in list.items() {
-            configuration(config, stored("config"), later);
-        }
-    }
-    let name = spec.get("extendedResourceName");
-    if name.is_set() {
-        later.keep(name, || extended_resource_name(name));
-    }
-}
-
-fn extended_resource_name(at: At<'_, '_>) {
-    let name = at.text();
-    if !name.contains('/') {
-        at.invalid_text("a name must be a domain-prefixed path, such as 'example.com/my-prop'");
-    } else if name.contains("kubernetes.io/") {
-        at.invalid("must not have \"kubernetes.io/\" domain");
-    }
-    if name.starts_with("requests.") {
-        at.invalid("must not have \"requests.\" prefix");
-    }
-    for message in names::is_qualified_name(&format!("requests.{name}")) {
-        at.invalid_text(message);
-    }
-}
-
-pub(super) fn claim_create(claim: At<'_, '_>) {
-    let later = Later::default();
-    device_claim(claim.get("spec").get("devices"), &later);
-    later.say(claim);
-}
-
-pub(super) fn claim_update(claim: At<'_, '_>, old: At<'_, '_>) {
-    if !unchanged(claim.get("spec"), old.get("spec")) {
-        immutable(claim.get("spec"));
-    }
-}
-
-pub(super) fn template_create(template: At<'_, '_>) {
-    let later = Later::default();
-    template_written(template, &later);
-    later.say(template);
-}
-
-pub(super) fn template_update(template: At<'_, '_>, old: At<'_, '_>) {
-    let later = Later::default();
-    template_written(template, &later);
-    let spec = template.get("spec");
-    if !unchanged(spec, old.get("spec")) {
-        spec.invalid_as(spec.value().cloned().unwrap_or(Value::Null), "field is immutable");
-        later.say(template);
-    }
-}
-
-fn template_written(template: At<'_, '_>, later: &Later) {
-    let spec = template.get("spec");
-    k1s_object::meta::validate_labels(spec.get("metadata").get("labels"));
-    device_claim(spec.get("spec").get("devices"), later);
-}
 
 /// The names of the requests of a claim, and `request/subrequest`.
 pub(super) fn request_names(devices: At<'_, '_>) -> Vec<String> {
@@ -118,7 +40,7 @@ pub(super) fn request_reference(at: At<'_, '_>, requests: &[String]) {
 }
 
 /// Requests that a constraint or a configuration is about.
-pub(super) fn request_references(list: At<'_, '_>, requests: &[String], later: &Later) {
+pub(super) fn request_references(list: At<'_, '_>, requests: &[String], later: &DeclarativeErrors) {
     if later.at_most(list, 32) {
         for name in list.items() {
             request_reference(name, requests);
@@ -127,7 +49,7 @@ pub(super) fn request_references(list: At<'_, '_>, requests: &[String], later: &
     }
 }
 
-fn device_claim(devices: At<'_, '_>, later: &Later) {
+pub(in crate::rules::resource) fn device_claim(devices: At<'_, '_>, later: &DeclarativeErrors) {
     let requests = request_names(devices);
     let constraints = devices.get("constraints");
     let list = devices.get("requests");
@@ -142,9 +64,9 @@ fn device_claim(devices: At<'_, '_>, later: &Later) {
             request_references(constraint.get("requests"), &requests, later);
             let (same, distinct) = (constraint.get("matchAttribute"), constraint.get("distinctAttribute"));
             if same.is_set() {
-                later.keep(same, || fully_qualified_name(same));
+                later.collect(same, || fully_qualified_name(same));
             } else if distinct.is_set() {
-                later.keep(distinct, || fully_qualified_name(distinct));
+                later.collect(distinct, || fully_qualified_name(distinct));
             } else {
                 constraint.required(
                     "exactly one of \"matchAttribute\" or \"distinctAttribute\" is required, but multiple fields are set",
@@ -161,7 +83,7 @@ fn device_claim(devices: At<'_, '_>, later: &Later) {
     }
 }
 
-fn device_request(request: At<'_, '_>, later: &Later) {
+fn device_request(request: At<'_, '_>, later: &DeclarativeErrors) {
     label(request.get("name"));
     let (exactly, first) = (request.get("exactly"), request.get("firstAvailable"));
     match (exactly.is_set(), !first.is_empty()) {
@@ -194,7 +116,7 @@ fn device_request(request: At<'_, '_>, later: &Later) {
 }
 
 /// What exact requests and alternatives share.
-fn one_request(request: At<'_, '_>, later: &Later) {
+fn one_request(request: At<'_, '_>, later: &DeclarativeErrors) {
     selectors(request.get("selectors"), false, later);
     let (mode, count) = (request.get("allocationMode"), request.get("count"));
     match mode.text() {
@@ -204,7 +126,7 @@ fn one_request(request: At<'_, '_>, later: &Later) {
         "All" => {}
         "ExactCount" if count.number() <= 0 => count.invalid_as(count.number(), "must be greater than zero"),
         "ExactCount" => {}
-        _ => later.keep(mode, || mode.not_supported(&["All", "ExactCount"])),
+        _ => later.collect(mode, || mode.not_supported(&["All", "ExactCount"])),
     }
     for one in request.get("tolerations").items() {
         toleration(one, later);
@@ -217,7 +139,7 @@ fn expression_length(expression: At<'_, '_>) {
     }
 }
 
-fn selectors(list: At<'_, '_>, stored: bool, later: &Later) {
+pub(in crate::rules::resource) fn selectors(list: At<'_, '_>, stored: bool, later: &DeclarativeErrors) {
     if !later.at_most(list, 32) {
         return;
     }
@@ -232,14 +154,14 @@ fn selectors(list: At<'_, '_>, stored: bool, later: &Later) {
 }
 
 /// What a driver is told.
-pub(super) fn configuration(config: At<'_, '_>, stored: bool, later: &Later) {
+pub(in crate::rules::resource) fn configuration(config: At<'_, '_>, stored: bool, later: &DeclarativeErrors) {
     let opaque = config.get("opaque");
     if !opaque.is_set() {
         return opaque.required("");
     }
     let driver = opaque.get("driver");
     if driver.is_empty() {
-        later.keep(driver, || driver_name(driver));
+        later.collect(driver, || driver_name(driver));
     } else {
         later.driver(driver);
     }

@@ -1,37 +1,26 @@
-//! The other certificates: `ClusterTrustBundle` and `PodCertificateRequest`. Signatures are not verified.
+//! `PodCertificateRequest`. Signatures are not verified.
 
-use k1s_object::{
-    field::{At, ErrorKind, FieldError, Shown},
-    names,
-};
-use serde_json::Value;
-
+use super::cluster_trust_bundle::invalid_hidden;
 use super::{
     certificate_signing_request::{signer_form, signer_name},
     pem,
 };
 use crate::rules::helpers::cluster_util::{conditions, invalid_each, same, status_alone, text_at, unchanged};
-use crate::rules::{FieldLabelError, NameRule, Rules, SelectableField, drop_status, keep_status};
-
-const MAX_BUNDLE: usize = 1024 * 1024;
-
-pub(super) static BUNDLE: Rules = Rules {
-    validate: bundle_create,
-    validate_update: bundle_update,
-    name: NameRule::PathSegment,
-    unconditional_update: false,
-    fields: &[SelectableField { path: "spec.signerName", read: signer_name }],
-    field_error: FieldLabelError::NotSupported,
-    ..Rules::PLAIN
+use crate::rules::{FieldLabelError, Rules, SelectableField, drop_status, keep_status};
+use k1s_object::{
+    field::{At, FieldError},
+    names,
 };
+use serde_json::Value;
 
-pub(super) static POD_REQUEST: Rules = Rules {
+/// The rules of this kind.
+pub(super) static RULES: Rules = Rules {
     prepare_create: drop_status,
     prepare_update: keep_status,
     prepare_status: status_alone,
-    validate: pod_request_create,
-    validate_update: pod_request_update,
-    validate_status: pod_request_status,
+    validate,
+    validate_update,
+    validate_status,
     unconditional_update: false,
     fields: &[
         SelectableField { path: "spec.signerName", read: signer_name },
@@ -42,95 +31,7 @@ pub(super) static POD_REQUEST: Rules = Rules {
     ..Rules::PLAIN
 };
 
-fn bundle_create(bundle: At<'_, '_>) {
-    bundle_names(bundle);
-    trust_bundle(bundle.get("spec").get("trustBundle"));
-}
-
-fn bundle_update(bundle: At<'_, '_>, old: At<'_, '_>) {
-    bundle_names(bundle);
-    let (spec, before) = (bundle.get("spec"), old.get("spec"));
-    if spec.get("trustBundle").text() != before.get("trustBundle").text() {
-        trust_bundle(spec.get("trustBundle"));
-    }
-    if spec.get("signerName").text() != before.get("signerName").text() {
-        spec.get("signerName").invalid_text("field is immutable");
-    }
-}
-
-fn bundle_names(bundle: At<'_, '_>) {
-    let (name, signer) = (bundle.get("metadata").get("name"), bundle.get("spec").get("signerName"));
-    let text = name.text();
-    if signer.is_empty() {
-        if text.contains(':') {
-            name.invalid("ClusterTrustBundle without signer name must not have \":\" in its name");
-        } else if !text.is_empty() {
-            invalid_each(name, names::is_dns1123_subdomain(text));
-        }
-        return;
-    }
-    let prefix = format!("{}:", signer.text().replace('/', ":"));
-    match text.strip_prefix(&prefix) {
-        Some(rest) => invalid_each(name, names::is_dns1123_subdomain(rest)),
-        None if text.is_empty() => {}
-        None => name.invalid(format!(
-            "ClusterTrustBundle for signerName {} must be named with prefix {prefix}",
-            signer.text()
-        )),
-    }
-    signer_form(signer);
-}
-
-/// CA certificates, each once.
-fn trust_bundle(at: At<'_, '_>) {
-    if at.text().len() > MAX_BUNDLE {
-        return at.too_long(MAX_BUNDLE);
-    }
-    let mut anchors: Vec<(Vec<u8>, Vec<usize>)> = Vec::new();
-    let mut wrong = false;
-    let mut rest = at.text();
-    let mut index = 0;
-    while let Some((block, after)) = pem::decode(rest) {
-        rest = after;
-        let fault = if block.kind != "CERTIFICATE" {
-            Some(format!("entry {index} has bad block type: {}", block.kind))
-        } else if block.has_headers {
-            Some(format!("entry {index} has PEM block headers"))
-        } else {
-            match pem::is_authority(&block.bytes) {
-                Err(_) => Some(format!("entry {index} does not parse as X.509")),
-                Ok(false) => Some(format!("entry {index} does not have the CA bit set")),
-                Ok(true) => None,
-            }
-        };
-        if let Some(fault) = fault {
-            wrong = true;
-            at.invalid_as("<value omitted>", fault);
-        } else if let Some((_, indices)) = anchors.iter_mut().find(|(bytes, _)| *bytes == block.bytes) {
-            indices.push(index);
-        } else {
-            anchors.push((block.bytes, vec![index]));
-        }
-        index += 1;
-    }
-    if wrong {
-        return;
-    }
-    if anchors.is_empty() {
-        at.invalid_as("<value omitted>", "at least one trust anchor must be provided");
-    }
-    for (_, indices) in anchors.iter().filter(|(_, indices)| indices.len() > 1) {
-        let indices: Vec<String> = indices.iter().map(ToString::to_string).collect();
-        at.invalid_as("<value omitted>", format!("duplicate trust anchor (indices [{}])", indices.join(" ")));
-    }
-}
-
-/// `Invalid value` that shows none.
-fn invalid_hidden(at: At<'_, '_>, why: &str) {
-    at.check().push(FieldError::new(ErrorKind::Invalid, at.path(), Shown::Nothing, why));
-}
-
-fn pod_request_create(request: At<'_, '_>) {
+fn validate(request: At<'_, '_>) {
     let spec = request.get("spec");
     signer_form(spec.get("signerName"));
     for (name, uid) in
@@ -161,7 +62,7 @@ fn pod_request_create(request: At<'_, '_>) {
     }
 }
 
-fn pod_request_update(request: At<'_, '_>, old: At<'_, '_>) {
+fn validate_update(request: At<'_, '_>, old: At<'_, '_>) {
     let spec = request.get("spec");
     if !unchanged(spec, old.get("spec")) {
         spec.invalid_as(spec.value().cloned().unwrap_or(Value::Null), "field is immutable");
@@ -175,7 +76,7 @@ fn has_outcome(request: At<'_, '_>, outcomes: &[&str]) -> bool {
     conditions.any(|one| outcomes.contains(&one.get("type").text()) && one.get("status").text() == "True")
 }
 
-fn pod_request_status(request: At<'_, '_>, old: At<'_, '_>) {
+fn validate_status(request: At<'_, '_>, old: At<'_, '_>) {
     let status = request.get("status");
     let list = status.get("conditions");
     let before = list.check().count();
@@ -247,34 +148,16 @@ fn issued(status: At<'_, '_>) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::rules::helpers::cluster_util::testing::*;
-
-    #[test]
-    fn a_bundle_is_named_after_its_signer() {
-        let bundle = |name: &str, signer: &str| {
-            let bundle = json!({"metadata": {"name": name}, "spec": {"signerName": signer}});
-            on_create(&BUNDLE, bundle).join("; ")
-        };
-        let empty = "spec.trustBundle: Invalid value: \"<value omitted>\": at least one trust anchor must be provided";
-        assert_eq!(bundle("a", ""), empty);
-        assert_eq!(bundle("example.com:s:a", "example.com/s"), empty);
-        assert_eq!(
-            bundle("a", "example.com/s"),
-            format!(
-                "metadata.name: Invalid value: \"a\": ClusterTrustBundle for signerName example.com/s must be named with prefix example.com:s:; {empty}"
-            )
-        );
-    }
+    use serde_json::json;
 
     #[test]
     fn a_pod_request_names_its_pod_and_a_key() {
         let spec = json!({"signerName": "example.com/s", "podName": "p", "podUID": "1", "serviceAccountName": "s",
             "serviceAccountUID": "2", "nodeName": "n", "nodeUID": "3", "maxExpirationSeconds": 60});
         assert_eq!(
-            on_create(&POD_REQUEST, json!({"spec": spec})),
+            on_create(&RULES, json!({"spec": spec})),
             [
                 "spec.maxExpirationSeconds: Invalid value: 60: must be in the range [3600, 7862400]",
                 "spec: Invalid value: exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set",

@@ -1,16 +1,14 @@
-//! The status of a `ResourceClaim`: what was allocated, for whom, and what the devices say.
+//! The status of a `ResourceClaim`: allocation, reservations and the status of devices.
 
+use super::super::checks::{DeclarativeErrors, label, node_selector, pool_name, toleration};
+use super::devices::{configuration, raw_object, request_names, request_reference, request_references};
+use crate::rules::helpers::cluster_util::{
+    conditions, driver_name, immutable, invalid_each, same, unchanged,
+};
 use k1s_object::{field::At, names};
 
-use super::{
-    Later,
-    claims::{configuration, raw_object, request_names, request_reference, request_references},
-    label, node_selector, pool_name, toleration,
-};
-use crate::rules::helpers::cluster_util::{conditions, driver_name, immutable, same, unchanged};
-
-pub(super) fn claim_status(claim: At<'_, '_>, old: At<'_, '_>) {
-    let later = Later::default();
+pub(super) fn validate(claim: At<'_, '_>, old: At<'_, '_>) {
+    let later = DeclarativeErrors::default();
     let (status, before) = (claim.get("status"), old.get("status"));
     let (allocation, reserved) = (status.get("allocation"), status.get("reservedFor"));
     if later.at_most(reserved, 256) {
@@ -42,21 +40,21 @@ pub(super) fn claim_status(claim: At<'_, '_>, old: At<'_, '_>) {
     }
     if allocation.is_set() && before.get("allocation").is_set() {
         if !unchanged(allocation, before.get("allocation")) {
-            later.keep(allocation, || immutable(allocation));
+            later.collect(allocation, || immutable(allocation));
         }
     } else if allocation.is_set() {
         allocated(allocation, &request_names(claim.get("spec").get("devices")), &later);
     }
-    later.say(claim);
+    later.report(claim);
 }
 
-fn allocated(allocation: At<'_, '_>, requests: &[String], later: &Later) {
+fn allocated(allocation: At<'_, '_>, requests: &[String], later: &DeclarativeErrors) {
     let devices = allocation.get("devices");
     if later.at_most(devices.get("results"), 32) {
         for result in devices.get("results").items() {
             request_reference(result.get("request"), requests);
             later.driver(result.get("driver"));
-            later.keep(result, || pool_name(result.get("pool")));
+            later.collect(result, || pool_name(result.get("pool")));
             label(result.get("device"));
             binding_conditions(result, later);
             for one in result.get("tolerations").items() {
@@ -70,8 +68,8 @@ fn allocated(allocation: At<'_, '_>, requests: &[String], later: &Later) {
             let source = config.get("source");
             match source.text() {
                 "FromClaim" | "FromClass" => {}
-                "" => later.keep(source, || source.required("")),
-                _ => later.keep(source, || source.not_supported(&["FromClaim", "FromClass"])),
+                "" => later.collect(source, || source.required("")),
+                _ => later.collect(source, || source.not_supported(&["FromClaim", "FromClass"])),
             }
             request_references(config.get("requests"), requests, later);
             configuration(config, false, later);
@@ -82,25 +80,25 @@ fn allocated(allocation: At<'_, '_>, requests: &[String], later: &Later) {
     }
 }
 
-fn share_id(at: At<'_, '_>, later: &Later) {
+fn share_id(at: At<'_, '_>, later: &DeclarativeErrors) {
     let digit = |(i, byte): (usize, u8)| match i {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
     };
     if at.is_set() && !(at.text().len() == 36 && at.text().bytes().enumerate().all(digit)) {
-        later.keep(at, || {
+        later.collect(at, || {
             at.invalid_text("must be a lowercase UUID in 8-4-4-4-12 format");
         });
     }
 }
 
 /// Conditions that must come true before, or that end, the binding of a pod.
-pub(super) fn binding_conditions(at: At<'_, '_>, later: &Later) {
+pub(in crate::rules::resource) fn binding_conditions(at: At<'_, '_>, later: &DeclarativeErrors) {
     let (wanted, failed) = (at.get("bindingConditions"), at.get("bindingFailureConditions"));
     for list in [wanted, failed] {
         if later.at_most(list, 4) {
             for condition in list.items() {
-                super::invalid_each(condition, names::is_qualified_name(condition.text()));
+                invalid_each(condition, names::is_qualified_name(condition.text()));
             }
         }
     }
@@ -129,7 +127,7 @@ pub(super) fn binding_conditions(at: At<'_, '_>, later: &Later) {
     }
 }
 
-fn device_status(device: At<'_, '_>, allocation: At<'_, '_>, later: &Later) {
+fn device_status(device: At<'_, '_>, allocation: At<'_, '_>, later: &DeclarativeErrors) {
     driver_name(device.get("driver"));
     pool_name(device.get("pool"));
     label(device.get("device"));
@@ -154,7 +152,7 @@ fn device_status(device: At<'_, '_>, allocation: At<'_, '_>, later: &Later) {
     for (name, longest) in [("interfaceName", 256), ("hardwareAddress", 128)] {
         let text = network.get(name);
         if text.text().len() > longest {
-            later.keep(text, || text.too_long(longest));
+            later.collect(text, || text.too_long(longest));
         }
     }
     if later.at_most(network.get("ips"), 16) {

@@ -1,0 +1,68 @@
+//! `VolumeAttributesClass`.
+
+use super::storage_class::{parameters, provisioner, required};
+use crate::rules::Rules;
+use crate::rules::helpers::cluster_util::{default, structure, unchanged};
+use k1s_object::field::At;
+use serde_json::Value;
+
+/// The rules of this kind.
+pub(super) static RULES: Rules =
+    Rules { prepare_create, validate, validate_update, delete_answers_object: true, ..Rules::PLAIN };
+
+/// A class that volumes use is not deleted under them.
+fn prepare_create(class: &mut Value) {
+    const PROTECTION: &str = "kubernetes.io/vac-protection";
+    let Some(metadata) = structure(class, "metadata") else { return };
+    default(metadata, "finalizers", Vec::<Value>::new());
+    if let Some(list) = metadata.get_mut("finalizers").and_then(Value::as_array_mut)
+        && !list.iter().any(|one| one == PROTECTION)
+    {
+        list.push(PROTECTION.into());
+    }
+}
+
+fn validate(class: At<'_, '_>) {
+    let driver = class.get("driverName");
+    required(driver);
+    provisioner(driver);
+    parameters(class.get("parameters"));
+    if class.get("parameters").is_empty() {
+        class.get("parameters").required("must contain at least one key/value pair");
+    }
+}
+
+fn validate_update(class: At<'_, '_>, old: At<'_, '_>) {
+    for (name, why) in [
+        ("driverName", "updates to driverName are forbidden."),
+        ("parameters", "updates to parameters are forbidden."),
+    ] {
+        if !unchanged(class.get(name), old.get(name)) {
+            class.get(name).forbidden(why);
+        }
+    }
+    validate(class);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::helpers::cluster_util::testing::*;
+    use serde_json::json;
+
+    #[test]
+    fn attributes_name_a_driver_and_stay() {
+        assert_eq!(
+            on_create(&RULES, json!({})),
+            [
+                "driverName: Required value",
+                "parameters: Required value: must contain at least one key/value pair",
+            ]
+        );
+        let class = |iops: &str| json!({"driverName": "d.example.com", "parameters": {"iops": iops}});
+        assert_eq!(
+            on_update(&RULES, class("200"), class("100")),
+            ["parameters: Forbidden: updates to parameters are forbidden."]
+        );
+    }
+}
