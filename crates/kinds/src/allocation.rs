@@ -10,7 +10,10 @@ use serde_json::Value;
 
 use crate::rules::{
     core::service::{has_ports_on_nodes, kind, needs_cluster_ip, needs_health_check, validate},
-    helpers::core_util::{find, is_ipv4, list, number, set_in, strings, text},
+    helpers::{
+        json::{find, list_at, number_at, set_in, strings_at, text_at},
+        network::is_ipv4,
+    },
 };
 
 /// Why an IP cannot be had: somebody has it.
@@ -84,11 +87,11 @@ pub struct Allocated {
 /// What this stored Service holds.
 pub fn allocated(service: &Value) -> Allocated {
     let mut held = Allocated { ips: Vec::new(), ports: node_ports(service) };
-    let ips = strings(service, &["spec", "clusterIPs"]);
+    let ips = strings_at(service, &["spec", "clusterIPs"]);
     if needs_cluster_ip(service) && ips.first() != Some(&"None") {
         held.ips = ips.into_iter().filter(|ip| !ip.is_empty()).map(str::to_owned).collect();
     }
-    let health = number(service, &["spec", "healthCheckNodePort"]);
+    let health = number_at(service, &["spec", "healthCheckNodePort"]);
     if needs_health_check(service) && health > 0 {
         held.ports.push(health);
     }
@@ -125,7 +128,7 @@ pub fn allocation_plan(new: &mut Value, old: Option<&Value>) -> Result<Allocatio
 impl AllocationPlan {
     /// Writes the IP that the server took into the object.
     pub fn set_ip(service: &mut Value, take: &TakeIp, ip: &str) {
-        let mut ips: Vec<Value> = list(service, &["spec", "clusterIPs"]).to_vec();
+        let mut ips: Vec<Value> = list_at(service, &["spec", "clusterIPs"]).to_vec();
         while ips.len() <= take.index && ips.len() < 2 {
             ips.push("".into());
         }
@@ -161,18 +164,18 @@ fn set_node_port(service: &mut Value, index: usize, port: i64) {
 /// The node ports of a Service, each once.
 pub(crate) fn node_ports(service: &Value) -> Vec<i64> {
     let mut seen = std::collections::HashSet::new();
-    let ports = list(service, &["spec", "ports"]).iter().map(|port| number(port, &["nodePort"]));
+    let ports = list_at(service, &["spec", "ports"]).iter().map(|port| number_at(port, &["nodePort"]));
     ports.filter(|port| *port != 0 && seen.insert(*port)).collect()
 }
 
 fn patch_allocated_values(new: &mut Value, old: &Value) {
     if needs_cluster_ip(old) && needs_cluster_ip(new) {
-        let first = text(old, &["spec", "clusterIP"]);
-        if text(new, &["spec", "clusterIP"]).is_empty() && !first.is_empty() {
+        let first = text_at(old, &["spec", "clusterIP"]);
+        if text_at(new, &["spec", "clusterIP"]).is_empty() && !first.is_empty() {
             set_in(new, "spec", "clusterIP", first);
         }
-        let ips = list(old, &["spec", "clusterIPs"]);
-        if list(new, &["spec", "clusterIPs"]).is_empty() && !ips.is_empty() {
+        let ips = list_at(old, &["spec", "clusterIPs"]);
+        if list_at(new, &["spec", "clusterIPs"]).is_empty() && !ips.is_empty() {
             set_in(new, "spec", "clusterIPs", ips.to_vec());
         }
     }
@@ -180,16 +183,16 @@ fn patch_allocated_values(new: &mut Value, old: &Value) {
         let before: std::collections::HashSet<i64> = node_ports(old).into_iter().collect();
         let after: std::collections::HashSet<i64> = node_ports(new).into_iter().collect();
         // Of ports with one name the last counts.
-        let by_name: std::collections::HashMap<&str, i64> = list(old, &["spec", "ports"])
+        let by_name: std::collections::HashMap<&str, i64> = list_at(old, &["spec", "ports"])
             .iter()
-            .map(|one| (text(one, &["name"]), number(one, &["nodePort"])))
+            .map(|one| (text_at(one, &["name"]), number_at(one, &["nodePort"])))
             .collect();
         let mut changes = Vec::new();
-        for (i, port) in list(new, &["spec", "ports"]).iter().enumerate() {
-            if number(port, &["nodePort"]) != 0 {
+        for (i, port) in list_at(new, &["spec", "ports"]).iter().enumerate() {
+            if number_at(port, &["nodePort"]) != 0 {
                 continue;
             }
-            let value = by_name.get(text(port, &["name"])).copied().unwrap_or_default();
+            let value = by_name.get(text_at(port, &["name"])).copied().unwrap_or_default();
             if value != 0 && !(before.contains(&value) && after.contains(&value)) {
                 changes.push((i, value));
             }
@@ -200,36 +203,36 @@ fn patch_allocated_values(new: &mut Value, old: &Value) {
     }
     if needs_health_check(old)
         && needs_health_check(new)
-        && number(new, &["spec", "healthCheckNodePort"]) == 0
+        && number_at(new, &["spec", "healthCheckNodePort"]) == 0
     {
-        set_in(new, "spec", "healthCheckNodePort", number(old, &["spec", "healthCheckNodePort"]));
+        set_in(new, "spec", "healthCheckNodePort", number_at(old, &["spec", "healthCheckNodePort"]));
     }
 }
 
 /// `clusterIP` and `clusterIPs` agree when a client knew only the first.
 fn normalize_cluster_ips(new: &mut Value, old: Option<&Value>) {
-    let first = text(new, &["spec", "clusterIP"]).to_owned();
-    let ips: Vec<Value> = list(new, &["spec", "clusterIPs"]).to_vec();
+    let first = text_at(new, &["spec", "clusterIP"]).to_owned();
+    let ips: Vec<Value> = list_at(new, &["spec", "clusterIPs"]).to_vec();
     let Some(old) = old else {
         if !first.is_empty() && ips.is_empty() {
             set_in(new, "spec", "clusterIPs", vec![Value::from(first)]);
         }
         return;
     };
-    let old_first = text(old, &["spec", "clusterIP"]);
-    let old_ips = list(old, &["spec", "clusterIPs"]);
+    let old_first = text_at(old, &["spec", "clusterIP"]);
+    let old_ips = list_at(old, &["spec", "clusterIPs"]);
     if !old_ips.is_empty() && ips.is_empty() && old_first == first {
         set_in(new, "spec", "clusterIPs", old_ips.to_vec());
     }
-    if old_first != first && list(new, &["spec", "clusterIPs"]) == old_ips {
+    if old_first != first && list_at(new, &["spec", "clusterIPs"]) == old_ips {
         let ips = if first.is_empty() && !old_first.is_empty() { vec![] } else { vec![Value::from(first)] };
         set_in(new, "spec", "clusterIPs", ips);
     }
 }
 
 fn prefers_dual_stack_as_before(new: &Value, old: &Value) -> bool {
-    let prefers = |service| text(service, &POLICY) == "PreferDualStack";
-    let equal = |field| list(new, &["spec", field]) == list(old, &["spec", field]);
+    let prefers = |service| text_at(service, &POLICY) == "PreferDualStack";
+    let equal = |field| list_at(new, &["spec", field]) == list_at(old, &["spec", field]);
     prefers(new)
         && (prefers(old) || find(old, &POLICY).is_none())
         && kind(new) == kind(old)
@@ -244,7 +247,7 @@ fn invalid(field: &str, value: Option<&Value>, detail: &str) -> FieldError {
 
 /// Fills in `ipFamilies` and `ipFamilyPolicy`. This cluster knows IPv4 alone.
 fn family_fields(service: &mut Value, old: Option<&Value>) -> Result<(), Vec<FieldError>> {
-    let headless = text(service, &["spec", "clusterIP"]) == "None";
+    let headless = text_at(service, &["spec", "clusterIP"]) == "None";
     let selector = find(service, &["spec", "selector"]).and_then(Value::as_object);
     let without_selector = headless && selector.is_none_or(serde_json::Map::is_empty);
     if find(service, &POLICY).is_none() {
@@ -273,7 +276,7 @@ fn family_fields(service: &mut Value, old: Option<&Value>) -> Result<(), Vec<Fie
         ("ipFamilies", "must be 'SingleStack' to release the secondary IP family"),
     ] {
         let Some(old) = old else { break };
-        let (now, before) = (list(service, &["spec", field]).to_vec(), list(old, &["spec", field]));
+        let (now, before) = (list_at(service, &["spec", field]).to_vec(), list_at(old, &["spec", field]));
         if single {
             if now == before && now.len() > 1 {
                 set_in(service, "spec", field, now.into_iter().take(1).collect::<Vec<_>>());
@@ -286,15 +289,15 @@ fn family_fields(service: &mut Value, old: Option<&Value>) -> Result<(), Vec<Fie
         for (field, several) in
             [("clusterIPs", "multiple cluster IPs"), ("ipFamilies", "multiple IP families")]
         {
-            if list(service, &["spec", field]).len() == 2 {
+            if list_at(service, &["spec", field]).len() == 2 {
                 wrong_policy(&format!(
                     "must be 'RequireDualStack' or 'PreferDualStack' when {several} are specified"
                 ));
             }
         }
     }
-    let mut families: Vec<Value> = list(service, &["spec", "ipFamilies"]).to_vec();
-    let ips = list(service, &["spec", "clusterIPs"]);
+    let mut families: Vec<Value> = list_at(service, &["spec", "ipFamilies"]).to_vec();
+    let ips = list_at(service, &["spec", "clusterIPs"]);
     for (i, ip) in ips.iter().filter_map(Value::as_str).enumerate().take_while(|(_, ip)| *ip != "None") {
         if i >= families.len() {
             if is_ipv4(ip) {
@@ -340,11 +343,11 @@ fn family_fields(service: &mut Value, old: Option<&Value>) -> Result<(), Vec<Fie
 }
 
 fn take_ips(service: &Value, plan: &mut AllocationPlan) {
-    let ips = strings(service, &["spec", "clusterIPs"]);
+    let ips = strings_at(service, &["spec", "clusterIPs"]);
     if !needs_cluster_ip(service) || ips.first() == Some(&"None") {
         return;
     }
-    for index in 0..list(service, &["spec", "ipFamilies"]).len() {
+    for index in 0..list_at(service, &["spec", "ipFamilies"]).len() {
         let ip = ips.get(index).filter(|ip| !ip.is_empty()).map(|&ip| ip.to_owned());
         plan.take_ips.push(TakeIp { index, ip });
     }
@@ -354,9 +357,9 @@ fn update_ips(new: &Value, old: &Value, plan: &mut AllocationPlan) {
     match (needs_cluster_ip(old), needs_cluster_ip(new)) {
         (false, true) => take_ips(new, plan),
         (true, false) => plan.free_ips = allocated(old).ips,
-        (true, true) if strings(old, &["spec", "clusterIPs"]).first() != Some(&"None") => {
+        (true, true) if strings_at(old, &["spec", "clusterIPs"]).first() != Some(&"None") => {
             // A second family is refused as long as the cluster has one, but an old one may go.
-            let families = |service| list(service, &["spec", "ipFamilies"]).len();
+            let families = |service| list_at(service, &["spec", "ipFamilies"]).len();
             if families(old) == 2 && families(new) == 1 {
                 plan.free_ips = allocated(old).ips.into_iter().skip(1).collect();
             }
@@ -376,19 +379,19 @@ fn wants_node_ports(service: &Value) -> bool {
 }
 
 fn create_ports(service: &mut Value, plan: &mut AllocationPlan) {
-    let ports = list(service, &["spec", "ports"]).to_vec();
+    let ports = list_at(service, &["spec", "ports"]).to_vec();
     if has_ports_on_nodes(kind(service)) {
         // Of a port's number: its node port (0: not chosen yet), and which of the taken ones it is.
         let mut known: std::collections::HashMap<i64, (i64, usize)> = std::collections::HashMap::new();
         let mut first_wanted: std::collections::HashMap<i64, i64> = std::collections::HashMap::new();
         for one in &ports {
-            let (port, node_port) = (number(one, &["port"]), number(one, &["nodePort"]));
+            let (port, node_port) = (number_at(one, &["port"]), number_at(one, &["nodePort"]));
             if node_port != 0 {
                 first_wanted.entry(port).or_insert(node_port);
             }
         }
         for (i, one) in ports.iter().enumerate() {
-            let (port, node_port) = (number(one, &["port"]), number(one, &["nodePort"]));
+            let (port, node_port) = (number_at(one, &["port"]), number_at(one, &["nodePort"]));
             if node_port == 0 && !wants_node_ports(service) {
                 continue;
             }
@@ -417,7 +420,7 @@ fn create_ports(service: &mut Value, plan: &mut AllocationPlan) {
 }
 
 fn take_health_check(service: &Value, plan: &mut AllocationPlan) {
-    let port = number(service, &["spec", "healthCheckNodePort"]);
+    let port = number_at(service, &["spec", "healthCheckNodePort"]);
     plan.take_ports.push(TakePort { place: Place::HealthCheck, port: (port != 0).then_some(port) });
 }
 
@@ -430,8 +433,8 @@ fn update_ports(new: &Value, old: &Value, plan: &mut AllocationPlan) -> Result<(
     if has_ports_on_nodes(kind(new)) {
         let mut seen = std::collections::HashSet::new();
         let mut taken = std::collections::HashSet::new();
-        for (i, one) in list(new, &["spec", "ports"]).iter().enumerate() {
-            let (protocol, port) = (text(one, &["protocol"]), number(one, &["nodePort"]));
+        for (i, one) in list_at(new, &["spec", "ports"]).iter().enumerate() {
+            let (protocol, port) = (text_at(one, &["protocol"]), number_at(one, &["nodePort"]));
             if port == 0 && !wants_node_ports(new) {
                 continue;
             }
@@ -454,7 +457,7 @@ fn update_ports(new: &Value, old: &Value, plan: &mut AllocationPlan) -> Result<(
     }
     match (needs_health_check(old), needs_health_check(new)) {
         (false, true) => take_health_check(new, plan),
-        (true, false) => plan.free_ports.push(number(old, &["spec", "healthCheckNodePort"])),
+        (true, false) => plan.free_ports.push(number_at(old, &["spec", "healthCheckNodePort"])),
         _ => {}
     }
     Ok(())

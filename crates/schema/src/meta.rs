@@ -1,5 +1,6 @@
 //! The metadata of an object: unknown fields and empty values are dropped, wrong types refused in Go's words.
 
+use k1s_object::decode::type_name;
 use serde_json::{Map, Value};
 
 /// What to do with metadata that cannot be decoded.
@@ -59,25 +60,13 @@ const OBJECT_META: &[(&str, Kind)] = &[
     ("managedFields", Kind::List("ManagedFieldsEntry", MANAGED)),
 ];
 
-/// The word Go has for the JSON type of a value.
-fn json_word(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 /// Makes `metadata` what decoding into an `ObjectMeta` and encoding it again would: unknown fields go (their names
 /// are added to `unknown`), and so do empty values.
 ///
 /// # Errors
 /// With [`Malformed::Refuse`], the words of Go's JSON decoder about the first value of a wrong type.
 pub fn coerce(metadata: &mut Value, malformed: Malformed, unknown: &mut Vec<String>) -> Result<(), String> {
-    let word = json_word(metadata);
+    let word = type_name(metadata);
     let Value::Object(map) = metadata else {
         if metadata.is_null() {
             *metadata = Value::Object(Map::new());
@@ -136,7 +125,7 @@ fn decode(
     let wrong = |value: &Value, wanted: &str| {
         Err(format!(
             "json: cannot unmarshal {} into Go struct field {owner}.{names} of type {wanted}",
-            json_word(value)
+            type_name(value)
         ))
     };
     match kind {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     admission::pod_resources::{Amounts, amounts, of_container, of_pod},
-    rules::helpers::core_util::{find, list, object, text},
+    rules::helpers::json::{find, list_at, object_in, text_at},
 };
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
@@ -13,7 +13,8 @@ const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 /// Gives the containers of a new pod the defaults of a range, and notes it in an annotation.
 pub fn apply_defaults(pod: &mut Value, range: &Value) {
     let mut defaults = [("limits", Map::new()), ("requests", Map::new())];
-    for limit in list(range, &["spec", "limits"]).iter().filter(|limit| text(limit, &["type"]) == "Container")
+    for limit in
+        list_at(range, &["spec", "limits"]).iter().filter(|limit| text_at(limit, &["type"]) == "Container")
     {
         for ((_, to), from) in defaults.iter_mut().zip(["default", "defaultRequest"]) {
             let from = limit.get(from).and_then(Value::as_object).into_iter().flatten();
@@ -29,7 +30,7 @@ pub fn apply_defaults(pod: &mut Value, range: &Value) {
             for ((which, defaults), set) in defaults.iter().zip(&mut set) {
                 fill(container, which, defaults, set);
             }
-            let name = text(container, &["name"]);
+            let name = text_at(container, &["name"]);
             let [limits, requests] = set;
             for (mut names, what) in [(requests, "request"), (limits, "limit")] {
                 if !names.is_empty() {
@@ -40,7 +41,7 @@ pub fn apply_defaults(pod: &mut Value, range: &Value) {
         }
     }
     if !notes.is_empty()
-        && let Some(meta) = object(pod, "metadata")
+        && let Some(meta) = object_in(pod, "metadata")
     {
         let annotations = meta.entry("annotations").or_insert_with(|| json!({}));
         if let Some(annotations) = annotations.as_object_mut() {
@@ -54,7 +55,7 @@ fn fill(container: &mut Value, which: &str, defaults: &Map<String, Value>, set: 
     if defaults.is_empty() {
         return;
     }
-    let Some(resources) = object(container, "resources") else { return };
+    let Some(resources) = object_in(container, "resources") else { return };
     let Some(amounts) = resources.entry(which).or_insert_with(|| json!({})).as_object_mut() else { return };
     for (name, amount) in defaults {
         if !amounts.contains_key(name) {
@@ -67,11 +68,11 @@ fn fill(container: &mut Value, which: &str, defaults: &Map<String, Value>, set: 
 /// What a pod asks for that a range does not allow.
 pub fn check_pod(pod: &Value, range: &Value) -> Vec<String> {
     let mut errors = Vec::new();
-    for limit in list(range, &["spec", "limits"]) {
-        match text(limit, &["type"]) {
+    for limit in list_at(range, &["spec", "limits"]) {
+        match text_at(limit, &["type"]) {
             "Container" => {
                 for group in ["containers", "initContainers"] {
-                    for container in list(pod, &["spec", group]) {
+                    for container in list_at(pod, &["spec", group]) {
                         let [requests, limits] =
                             ["requests", "limits"].map(|which| of_container(container, which));
                         check(limit, "Container", &requests, &limits, &mut errors);
@@ -93,7 +94,8 @@ pub fn check_claim(claim: &Value, range: &Value) -> Vec<String> {
     let kind = "PersistentVolumeClaim";
     let requests = amounts(find(claim, &["spec", "resources", "requests"]));
     let mut errors = Vec::new();
-    for limit in list(range, &["spec", "limits"]).iter().filter(|limit| text(limit, &["type"]) == kind) {
+    for limit in list_at(range, &["spec", "limits"]).iter().filter(|limit| text_at(limit, &["type"]) == kind)
+    {
         for (name, min) in amounts(limit.get("min")) {
             errors.extend(too_little(kind, &name, &min, &requests, &Amounts::new()));
         }

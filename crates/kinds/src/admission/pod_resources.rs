@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use k1s_object::quantity::Quantity;
 use serde_json::Value;
 
-use crate::rules::helpers::core_util::{find, list, text};
+use crate::rules::helpers::{
+    json::{find, list_at, text_at},
+    resource_names::is_pod_level,
+};
 
 /// Amounts by the name of their resource.
 pub type Amounts = BTreeMap<String, Quantity>;
@@ -37,21 +40,17 @@ pub(super) fn of_container(container: &Value, which: &str) -> Amounts {
     amounts(find(container, &["resources", which]))
 }
 
-fn is_pod_level(name: &str) -> bool {
-    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
-}
-
 /// The `requests` or `limits` of a whole pod: its containers run together, its init containers one by one, and
 /// those of them that keep running (sidecars) beside all that follow.
 pub(super) fn of_pod(pod: &Value, which: &str) -> Amounts {
     let mut total = Amounts::new();
-    for container in list(pod, &["spec", "containers"]) {
+    for container in list_at(pod, &["spec", "containers"]) {
         add(&mut total, &of_container(container, which));
     }
     let (mut sidecars, mut most) = (Amounts::new(), Amounts::new());
-    for container in list(pod, &["spec", "initContainers"]) {
+    for container in list_at(pod, &["spec", "initContainers"]) {
         let mut own = of_container(container, which);
-        if text(container, &["restartPolicy"]) == "Always" {
+        if text_at(container, &["restartPolicy"]) == "Always" {
             add(&mut total, &own);
             add(&mut sidecars, &own);
             own.clone_from(&sidecars);
@@ -82,6 +81,6 @@ pub(super) fn is_best_effort(pod: &Value) -> bool {
         })
     };
     let containers =
-        ["containers", "initContainers"].into_iter().flat_map(|group| list(pod, &["spec", group]));
+        ["containers", "initContainers"].into_iter().flat_map(|group| list_at(pod, &["spec", group]));
     !asks(find(pod, &["spec", "resources"])) && !containers.into_iter().any(|one| asks(one.get("resources")))
 }

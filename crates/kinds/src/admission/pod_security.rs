@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt};
 use k1s_object::{FieldError, field::quote};
 use serde_json::Value;
 
-use crate::rules::helpers::json::text_at;
+use crate::rules::helpers::json::{find, text_at};
 
 /// What all labels about pod security begin with.
 pub const LABEL_PREFIX: &str = "pod-security.kubernetes.io/";
@@ -127,14 +127,14 @@ pub fn is_significant(new: &Value, old: &Value) -> bool {
     let images = |pod: &Value, list: &str| -> Vec<String> {
         let containers =
             pod.pointer(&format!("/spec/{list}")).and_then(Value::as_array).into_iter().flatten();
-        containers.map(|one| text_at(one, "/image").to_owned()).collect()
+        containers.map(|one| text_at(one, &["image"]).to_owned()).collect()
     };
     if ["containers", "initContainers"].iter().any(|list| images(new, list) != images(old, list)) {
         return true;
     }
     let named = |pod: &Value| -> std::collections::HashSet<(String, String)> {
         let list = pod.pointer("/spec/ephemeralContainers").and_then(Value::as_array).into_iter().flatten();
-        list.map(|one| (text_at(one, "/name").to_owned(), text_at(one, "/image").to_owned())).collect()
+        list.map(|one| (text_at(one, &["name"]).to_owned(), text_at(one, &["image"]).to_owned())).collect()
     };
     let before = named(old);
     named(new).iter().any(|one| !before.contains(one))
@@ -179,7 +179,7 @@ pub fn violations(policy: LevelVersion, metadata: Option<&Value>, spec: &Value) 
     }
     found.extend([pod.sysctls(), pod.host_process()]);
     if restricted {
-        let windows = pod.minor >= 25 && text_at(spec, "/os/name") == "windows";
+        let windows = pod.minor >= 25 && text_at(spec, &["os", "name"]) == "windows";
         if pod.minor >= 8 && !windows {
             found.push(pod.privilege_escalation());
         }
@@ -233,7 +233,7 @@ impl<'a> Pod<'a> {
 
     /// The names of containers of which something holds.
     fn which(&self, holds: impl Fn(&Value) -> bool) -> Vec<&'a str> {
-        self.containers().filter(|one| holds(one)).map(|one| text_at(one, "/name")).collect()
+        self.containers().filter(|one| holds(one)).map(|one| text_at(one, &["name"])).collect()
     }
 
     fn annotations(&self) -> impl Iterator<Item = (&'a String, &'a str)> + use<'a> {
@@ -261,7 +261,7 @@ impl<'a> Pod<'a> {
             who.push("pod".to_owned());
         }
         let names: Vec<&str> =
-            self.containers().filter(|one| is_bad(one)).map(|one| text_at(one, "/name")).collect();
+            self.containers().filter(|one| is_bad(one)).map(|one| text_at(one, &["name"])).collect();
         if !names.is_empty() {
             who.push(containers(&names));
         }
@@ -363,7 +363,7 @@ impl<'a> Pod<'a> {
         let names: Vec<&str> = self
             .volumes()
             .filter(|one| one.get("hostPath").is_some())
-            .map(|one| text_at(one, "/name"))
+            .map(|one| text_at(one, &["name"]))
             .collect();
         let text = || format!("{} {}", plural("volume", "volumes", names.len()), join_quoted(&names));
         (!names.is_empty()).then(|| ("hostPath volumes", text()))
@@ -390,15 +390,16 @@ impl<'a> Pod<'a> {
             return None;
         }
         let hosts = |one: &Value| -> Vec<String> {
-            let places = [
-                "livenessProbe",
-                "readinessProbe",
-                "startupProbe",
-                "lifecycle/postStart",
-                "lifecycle/preStop",
+            let places: [&[&str]; 5] = [
+                &["livenessProbe"],
+                &["readinessProbe"],
+                &["startupProbe"],
+                &["lifecycle", "postStart"],
+                &["lifecycle", "preStop"],
             ];
-            let pairs = places.iter().flat_map(|place| [(place, "httpGet"), (place, "tcpSocket")]);
-            let found = pairs.map(|(place, how)| text_at(one, &format!("/{place}/{how}/host")).to_owned());
+            let handlers = places.into_iter().filter_map(|place| find(one, place));
+            let pairs = handlers.flat_map(|handler| [(handler, "httpGet"), (handler, "tcpSocket")]);
+            let found = pairs.map(|(handler, how)| text_at(handler, &[how, "host"]).to_owned());
             found.filter(|host| !host.is_empty()).collect()
         };
         let mut bad = self.which(|one| !hosts(one).is_empty());
@@ -419,7 +420,7 @@ impl<'a> Pod<'a> {
     }
 
     fn proc_mount(&self) -> Option<Violation> {
-        let kind = |one: &Value| text_at(one, "/securityContext/procMount").to_owned();
+        let kind = |one: &Value| text_at(one, &["securityContext", "procMount"]).to_owned();
         let is_bad = |kind: &String| !kind.is_empty() && kind != "Default";
         let bad = self.which(|one| is_bad(&kind(one)));
         let kinds: BTreeSet<String> = self.containers().map(kind).filter(is_bad).collect();
@@ -431,14 +432,14 @@ impl<'a> Pod<'a> {
 
     fn selinux(&self) -> Option<Violation> {
         let newer = self.minor >= 31;
-        let bad_type = |options: &Value| match text_at(options, "/type") {
+        let bad_type = |options: &Value| match text_at(options, &["type"]) {
             "" | "container_t" | "container_init_t" | "container_kvm_t" => None,
             "container_engine_t" if newer => None,
             other => Some(other.to_owned()),
         };
-        let sets = |options: &Value, field: &str| !text_at(options, field).is_empty();
+        let sets = |options: &Value, field: &str| !text_at(options, &[field]).is_empty();
         let is_bad =
-            |options: &Value| bad_type(options).is_some() || sets(options, "/user") || sets(options, "/role");
+            |options: &Value| bad_type(options).is_some() || sets(options, "user") || sets(options, "role");
         let (who, _) = self.setters("seLinuxOptions", is_bad);
         if who.is_empty() {
             return None;
@@ -452,7 +453,7 @@ impl<'a> Pod<'a> {
         if !types.is_empty() {
             data.push(format!("{} {}", plural("type", "types", types.len()), join_quoted(&types)));
         }
-        for (field, text) in [("/user", "user may not be set"), ("/role", "role may not be set")] {
+        for (field, text) in [("user", "user may not be set"), ("role", "role may not be set")] {
             if all.iter().any(|options| sets(options, field)) {
                 data.push(text.into());
             }
@@ -510,7 +511,7 @@ impl<'a> Pod<'a> {
         let list =
             self.spec.pointer("/securityContext/sysctls").and_then(Value::as_array).into_iter().flatten();
         let names: Vec<&str> = list
-            .map(|sysctl| text_at(sysctl, "/name"))
+            .map(|sysctl| text_at(sysctl, &["name"]))
             .filter(|name| since(name).is_none_or(|minor| minor > self.minor))
             .collect();
         (!names.is_empty()).then(|| ("forbidden sysctls", names.join(", ")))
@@ -547,7 +548,7 @@ impl<'a> Pod<'a> {
             fields.map(|(key, _)| key.as_str()).find(|key| *key != "name").unwrap_or("unknown")
         };
         let bad: Vec<&Value> = self.volumes().filter(|one| !ALLOWED.contains(&source(one))).collect();
-        let names: Vec<&str> = bad.iter().map(|one| text_at(one, "/name")).collect();
+        let names: Vec<&str> = bad.iter().map(|one| text_at(one, &["name"])).collect();
         let types: BTreeSet<&str> = bad.iter().map(|one| source(one)).collect();
         (!bad.is_empty()).then(|| {
             let detail = format!(

@@ -12,8 +12,8 @@ use crate::{
         pod_resources::{Amounts, amounts, has_pod_level, is_best_effort, of_container, of_pod},
     },
     rules::helpers::{
-        core_util::{find, list, number, text},
-        resources::is_native,
+        json::{find, list_at, number_at, text_at},
+        resource_names::is_native,
     },
 };
 
@@ -45,7 +45,7 @@ pub fn usage(group: &str, resource: &str, object: &Value) -> Amounts {
 
 /// A pod that has ended is only counted.
 fn pod_usage(pod: &Value) -> Amounts {
-    if matches!(text(pod, &["status", "phase"]), "Failed" | "Succeeded") {
+    if matches!(text_at(pod, &["status", "phase"]), "Failed" | "Succeeded") {
         return Amounts::new();
     }
     let mut totals = ["requests", "limits"].map(|which| of_pod(pod, which));
@@ -83,12 +83,14 @@ fn compute_usage(requests: &Amounts, limits: &Amounts) -> Amounts {
 }
 
 fn service_usage(service: &Value) -> Amounts {
-    let ports = list(service, &["spec", "ports"]);
-    let kind = text(service, &["spec", "type"]);
+    let ports = list_at(service, &["spec", "ports"]);
+    let kind = text_at(service, &["spec", "type"]);
     let allocate =
         find(service, &["spec", "allocateLoadBalancerNodePorts"]).and_then(Value::as_bool) != Some(false);
     let node_ports = match kind {
-        "LoadBalancer" if !allocate => ports.iter().filter(|port| number(port, &["nodePort"]) != 0).count(),
+        "LoadBalancer" if !allocate => {
+            ports.iter().filter(|port| number_at(port, &["nodePort"]) != 0).count()
+        }
         "NodePort" | "LoadBalancer" => ports.len(),
         _ => 0,
     };
@@ -107,8 +109,9 @@ fn claim_usage(claim: &Value) -> Amounts {
         let most = promised.filter(|promised| *promised > storage).unwrap_or(storage);
         own.insert("requests.storage".to_owned(), most);
     }
-    let annotation = text(claim, &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"]);
-    let class = if annotation.is_empty() { text(claim, &["spec", "storageClassName"]) } else { annotation };
+    let annotation = text_at(claim, &["metadata", "annotations", "volume.beta.kubernetes.io/storage-class"]);
+    let class =
+        if annotation.is_empty() { text_at(claim, &["spec", "storageClassName"]) } else { annotation };
     let mut used = own.clone();
     if !class.is_empty() {
         used.extend(own.into_iter().map(|(name, amount)| (format!("{class}{STORAGE_CLASS}{name}"), amount)));
@@ -119,14 +122,14 @@ fn claim_usage(claim: &Value) -> Amounts {
 /// The devices that a claim may get, by their class. Of alternatives, the most that one of them asks for is counted for
 /// each class.
 fn device_usage(claim: &Value) -> Amounts {
-    let asked = |request: &Value| match text(request, &["allocationMode"]) {
+    let asked = |request: &Value| match text_at(request, &["allocationMode"]) {
         "All" => MOST_DEVICES,
-        "ExactCount" => number(request, &["count"]),
+        "ExactCount" => number_at(request, &["count"]),
         _ => 0,
     };
     let mut devices: BTreeMap<String, i64> = BTreeMap::new();
-    for request in list(claim, &["spec", "devices", "requests"]) {
-        let alternatives = list(request, &["firstAvailable"]);
+    for request in list_at(claim, &["spec", "devices", "requests"]) {
+        let alternatives = list_at(request, &["firstAvailable"]);
         let exactly = request.get("exactly").filter(|exactly| !exactly.is_null());
         let choices = if alternatives.is_empty() {
             exactly.into_iter().collect()
@@ -135,7 +138,7 @@ fn device_usage(claim: &Value) -> Amounts {
         };
         let mut most: BTreeMap<&str, i64> = BTreeMap::new();
         for choice in choices {
-            let count = most.entry(text(choice, &["deviceClassName"])).or_default();
+            let count = most.entry(text_at(choice, &["deviceClassName"])).or_default();
             *count = (*count).max(asked(choice));
         }
         for (class, count) in most {
@@ -175,9 +178,9 @@ fn matters(group: &str, resource: &str, name: &str) -> bool {
 
 /// Whether an object is in all the scopes of a quota.
 fn in_scopes(quota: &Value, group: &str, resource: &str, object: &Value) -> bool {
-    let plain = list(quota, &["spec", "scopes"]).iter().filter_map(Value::as_str);
+    let plain = list_at(quota, &["spec", "scopes"]).iter().filter_map(Value::as_str);
     let mut plain = plain.map(|scope| json!({"scopeName": scope, "operator": "Exists"}));
-    let selected = list(quota, &["spec", "scopeSelector", "matchExpressions"]);
+    let selected = list_at(quota, &["spec", "scopeSelector", "matchExpressions"]);
     let fits = |requirement: &Value| match (group, resource) {
         ("", "pods") => pod_in_scope(requirement, object),
         ("", "persistentvolumeclaims") => claim_in_scope(requirement, object),
@@ -187,10 +190,10 @@ fn in_scopes(quota: &Value, group: &str, resource: &str, object: &Value) -> bool
 }
 
 fn named_in_scope(requirement: &Value, name: &str) -> bool {
-    if text(requirement, &["operator"]) == "Exists" {
+    if text_at(requirement, &["operator"]) == "Exists" {
         return !name.is_empty();
     }
-    let scope = text(requirement, &["scopeName"]);
+    let scope = text_at(requirement, &["scopeName"]);
     let selector = json!({"matchExpressions": [{
         "key": scope, "operator": requirement.get("operator"), "values": requirement.get("values"),
     }]});
@@ -201,28 +204,28 @@ fn named_in_scope(requirement: &Value, name: &str) -> bool {
 fn pod_in_scope(requirement: &Value, pod: &Value) -> bool {
     let terminating =
         || find(pod, &["spec", "activeDeadlineSeconds"]).and_then(Value::as_i64).is_some_and(|s| s >= 0);
-    match text(requirement, &["scopeName"]) {
+    match text_at(requirement, &["scopeName"]) {
         "Terminating" => terminating(),
         "NotTerminating" => !terminating(),
         "BestEffort" => is_best_effort(pod),
         "NotBestEffort" => !is_best_effort(pod),
-        "PriorityClass" => named_in_scope(requirement, text(pod, &["spec", "priorityClassName"])),
+        "PriorityClass" => named_in_scope(requirement, text_at(pod, &["spec", "priorityClassName"])),
         "CrossNamespacePodAffinity" => looks_into_namespaces(pod),
         _ => false,
     }
 }
 
 fn claim_in_scope(requirement: &Value, claim: &Value) -> bool {
-    text(requirement, &["scopeName"]) == "VolumeAttributesClass"
-        && named_in_scope(requirement, text(claim, &["spec", "volumeAttributesClassName"]))
+    text_at(requirement, &["scopeName"]) == "VolumeAttributesClass"
+        && named_in_scope(requirement, text_at(claim, &["spec", "volumeAttributesClassName"]))
 }
 
 fn looks_into_namespaces(pod: &Value) -> bool {
     let other =
-        |term: &Value| !list(term, &["namespaces"]).is_empty() || term.get("namespaceSelector").is_some();
+        |term: &Value| !list_at(term, &["namespaces"]).is_empty() || term.get("namespaceSelector").is_some();
     ["podAffinity", "podAntiAffinity"].into_iter().any(|affinity| {
         let path = ["spec", "affinity", affinity];
-        let terms = |name| find(pod, &path).map_or(&[][..], |affinity| list(affinity, &[name]));
+        let terms = |name| find(pod, &path).map_or(&[][..], |affinity| list_at(affinity, &[name]));
         terms("requiredDuringSchedulingIgnoredDuringExecution").iter().any(other)
             || terms("preferredDuringSchedulingIgnoredDuringExecution")
                 .iter()
@@ -245,11 +248,11 @@ fn unsaid(pod: &Value, required: &[&str]) -> Option<String> {
     let checked = ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
     let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for group in ["containers", "initContainers"] {
-        for container in list(pod, &["spec", group]) {
+        for container in list_at(pod, &["spec", group]) {
             let [requests, limits] = ["requests", "limits"].map(|which| of_container(container, which));
             let said = compute_usage(&requests, &limits);
             for name in required.iter().filter(|name| checked.contains(name) && !said.contains_key(**name)) {
-                missing.entry(name).or_default().insert(text(container, &["name"]));
+                missing.entry(name).or_default().insert(text_at(container, &["name"]));
             }
         }
     }
@@ -288,7 +291,7 @@ pub fn charge(
     }
     let mut interesting = Vec::new();
     for (i, quota) in quotas.iter().enumerate().filter(|(_, quota)| applies(quota, group, resource, new)) {
-        let name = text(quota, &["metadata", "name"]);
+        let name = text_at(quota, &["metadata", "name"]);
         let (hard, used) =
             (amounts(find(quota, &["status", "hard"])), amounts(find(quota, &["status", "used"])));
         let required: Vec<&str> =

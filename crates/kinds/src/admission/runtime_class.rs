@@ -101,11 +101,12 @@ fn includes(big: &Value, small: &Value) -> bool {
     if big == small {
         return true;
     }
-    let (key, operator, effect) = (text_at(big, "/key"), text_at(big, "/operator"), text_at(big, "/effect"));
-    if text_at(small, "/key") != key && !(key.is_empty() && operator == "Exists") {
+    let (key, operator, effect) =
+        (text_at(big, &["key"]), text_at(big, &["operator"]), text_at(big, &["effect"]));
+    if text_at(small, &["key"]) != key && !(key.is_empty() && operator == "Exists") {
         return false;
     }
-    if text_at(small, "/effect") != effect && !effect.is_empty() {
+    if text_at(small, &["effect"]) != effect && !effect.is_empty() {
         return false;
     }
     let seconds = |one: &Value| one.get("tolerationSeconds").and_then(Value::as_i64);
@@ -118,7 +119,7 @@ fn includes(big: &Value, small: &Value) -> bool {
     match operator {
         "Exists" => true,
         "" | "Equal" => {
-            text_at(small, "/operator") == "Equal" && text_at(small, "/value") == text_at(big, "/value")
+            text_at(small, &["operator"]) == "Equal" && text_at(small, &["value"]) == text_at(big, &["value"])
         }
         _ => false,
     }

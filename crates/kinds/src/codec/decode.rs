@@ -5,6 +5,7 @@
 //! rest still read, so the first one is reported; a type with a decoder of its own (times, quantities…) stops
 //! everything at once, and its error wins over those remembered.
 
+use k1s_object::decode::type_name;
 use k1s_object::field::quote;
 use serde_json::{Map, Number, Value};
 
@@ -193,18 +194,6 @@ impl Step<'_> {
     }
 }
 
-/// What Go calls a JSON value.
-fn called(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 fn cannot_unmarshal(what: &str, go: &str, at: &Step<'_>) -> DecodeError {
     DecodeError(match at.field() {
         Some((ty, _)) => {
@@ -242,7 +231,7 @@ impl Decoder<'_> {
     }
 
     fn wrong(&mut self, value: &Value, go: &str, at: &Step<'_>) {
-        self.save(|| cannot_unmarshal(called(value), go, at));
+        self.save(|| cannot_unmarshal(type_name(value), go, at));
     }
 
     fn unknown(&mut self, name: &str, value: &Value, at: &Step<'_>) {
@@ -366,7 +355,7 @@ impl Decoder<'_> {
                     *text = canonical;
                 }
             }
-            (Shape::Duration, other) => return Err(cannot_unmarshal(called(other), "string", at)),
+            (Shape::Duration, other) => return Err(cannot_unmarshal(type_name(other), "string", at)),
             (Shape::Quantity, Value::String(text)) => {
                 if let Some(canonical) = scalars::quantity(text).map_err(DecodeError)? {
                     *text = canonical;
@@ -388,7 +377,7 @@ impl Decoder<'_> {
                 if inner.saved.is_some() {
                     let what = match other {
                         Value::Number(number) => format!("number {}", number_text(number)),
-                        other => called(other).to_owned(),
+                        other => type_name(other).to_owned(),
                     };
                     return Err(cannot_unmarshal(&what, "int32", at));
                 }
@@ -450,7 +439,7 @@ impl Decoder<'_> {
 
     fn time(&mut self, layout: Layout, value: &mut Value, at: &Step<'_>) -> Result<(), DecodeError> {
         let Value::String(text) = value else {
-            return Err(cannot_unmarshal(called(value), "string", at));
+            return Err(cannot_unmarshal(type_name(value), "string", at));
         };
         match scalars::time(text, layout).map_err(DecodeError)? {
             Some(Some(canonical)) => *text = canonical,

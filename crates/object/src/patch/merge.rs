@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{PatchError, json_kind, remove_all};
+use super::{PatchError, remove_all};
+use crate::decode::type_name;
 
 /// Whether a document can be a merge patch. `validate` is whether fields are validated, be it with warnings or
 /// strictly; without it a list passes and replaces the object.
@@ -14,7 +15,7 @@ pub fn check(patch: &Value, validate: bool) -> Result<(), PatchError> {
         _ if !validate => Err(PatchError::Shape("Invalid JSON Patch".into())),
         other => Err(PatchError::Shape(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            json_kind(other)
+            type_name(other)
         ))),
     }
 }

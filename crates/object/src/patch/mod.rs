@@ -64,18 +64,6 @@ impl From<PatchError> for Status {
     }
 }
 
-/// What Go's JSON errors call a value.
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 /// Removes keys, and keeps the order of the others. To close the gap behind each of many keys would take too long.
 fn remove_all(map: &mut Map<String, Value>, keys: &[String]) {
     if keys.len() <= 8 {

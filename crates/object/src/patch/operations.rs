@@ -5,7 +5,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::{PatchError, json::MAX_OPERATIONS, json_kind};
+use super::{PatchError, json::MAX_OPERATIONS};
+use crate::decode::type_name;
 use crate::field::quote;
 
 /// What an operation does.
@@ -195,7 +196,7 @@ impl Item<'_> {
             other => {
                 if self.0.validate {
                     let field = format!("struct field jsonPatchOp.{member} of type string");
-                    self.0.misshapen(json_kind(&other), &field, "");
+                    self.0.misshapen(type_name(&other), &field, "");
                 }
                 None
             }

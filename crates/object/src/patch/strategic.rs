@@ -13,11 +13,10 @@ pub use super::leftover::leftover;
 use super::{
     PatchError,
     go::{printed, printed_as_text, type_name},
-    json_kind,
     lists::{self, Elements, Joined},
     remove_all,
 };
-use crate::field::quote;
+use crate::{decode::type_name as json_type_name, field::quote};
 
 pub(super) const DIRECTIVE: &str = "$patch";
 pub(super) const RETAIN_KEYS: &str = "$retainKeys";
@@ -73,7 +72,7 @@ pub fn apply<S: PatchSchema>(doc: &mut Value, patch: Value, schema: S) -> Result
         other => {
             return Err(PatchError::Shape(format!(
                 "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                json_kind(&other)
+                json_type_name(&other)
             )));
         }
     };

@@ -6,9 +6,13 @@ use super::{
         FAILURE_POLICIES, REINVOCATION_POLICIES, match_conditions, match_resources, mutating_operations,
     },
 };
-use crate::rules::helpers::cluster_util::{
-    conditions, default, go_texts, items, one_of_if_set, pointer, structure, unchanged,
+use crate::rules::helpers::{
+    equality::unchanged,
+    go_values::go_texts,
+    json::{default, items, pointer, structure},
+    text::one_of_or_unset,
 };
+use k1s_object::meta::validate_conditions as conditions;
 use k1s_object::{field::At, names};
 use serde_json::{Value, json};
 
@@ -67,7 +71,7 @@ fn common<'a, 'v>(
     compiler: Compiler<'a>,
 ) -> Scope<'a, 'v> {
     if spec.get("failurePolicy").is_set() {
-        one_of_if_set(spec.get("failurePolicy"), &FAILURE_POLICIES);
+        one_of_or_unset(spec.get("failurePolicy"), &FAILURE_POLICIES);
     } else {
         spec.get("failurePolicy").required("");
     }
@@ -188,7 +192,7 @@ fn validation<'v>(at: At<'_, 'v>, scope: &Scope<'_, 'v>) {
     } else if trimmed.contains(['\n', '\r']) {
         message.invalid("must not contain line breaks");
     }
-    one_of_if_set(at.get("reason"), &REASONS);
+    one_of_or_unset(at.get("reason"), &REASONS);
 }
 
 fn audit_annotation<'v>(at: At<'_, 'v>, policy: &str, scope: &Scope<'_, 'v>) {
@@ -222,7 +226,7 @@ pub(super) fn mutating(new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: Compi
     if policy.is_empty() {
         policy.required("");
     } else {
-        one_of_if_set(policy, &REINVOCATION_POLICIES);
+        one_of_or_unset(policy, &REINVOCATION_POLICIES);
     }
 }
 

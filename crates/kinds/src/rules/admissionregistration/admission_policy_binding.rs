@@ -1,8 +1,12 @@
 //! `ValidatingAdmissionPolicyBinding` and `MutatingAdmissionPolicyBinding`.
 
-use super::admission_policy::default_match;
-use super::matching::{match_resources, mutating_operations};
-use crate::rules::helpers::cluster_util::{invalid_each, one_of_if_set, structure, unchanged};
+use super::{
+    admission_policy::default_match,
+    matching::{match_resources, mutating_operations},
+};
+use crate::rules::helpers::{
+    equality::unchanged, errors::invalid_each, json::structure, text::one_of_or_unset,
+};
 use k1s_object::{field::At, names, selector::validate_label_selector};
 use serde_json::Value;
 
@@ -30,7 +34,7 @@ pub(super) fn validate(new: At<'_, '_>, old: Option<At<'_, '_>>, mutating: bool)
     let actions = spec.get("validationActions");
     let mut seen = std::collections::HashSet::new();
     for action in actions.items() {
-        one_of_if_set(action, &ACTIONS);
+        one_of_or_unset(action, &ACTIONS);
         if seen.contains(&action.text()) {
             action.duplicate();
         }
@@ -75,6 +79,6 @@ fn param_ref(at: At<'_, '_>) {
     if action.is_empty() {
         action.required("");
     } else {
-        one_of_if_set(action, &["Deny", "Allow"]);
+        one_of_or_unset(action, &["Deny", "Allow"]);
     }
 }

@@ -7,7 +7,7 @@ use k1s_object::{
 };
 
 use super::cel::{Compiler, Expression, Purpose, check};
-use crate::rules::helpers::cluster_util::{invalid_each, one_of_if_set};
+use crate::rules::helpers::{errors::invalid_each, text::one_of_or_unset};
 
 pub(super) const FAILURE_POLICIES: [&str; 2] = ["Fail", "Ignore"];
 pub(super) const MATCH_POLICIES: [&str; 2] = ["Equivalent", "Exact"];
@@ -45,7 +45,7 @@ pub(super) fn rule_with_operations(rule: At<'_, '_>) {
         }
     }
     resources(rule.get("resources"));
-    one_of_if_set(rule.get("scope"), &["*", "Cluster", "Namespaced"]);
+    one_of_or_unset(rule.get("scope"), &["*", "Cluster", "Namespaced"]);
 }
 
 fn resources(list: At<'_, '_>) {
@@ -96,7 +96,7 @@ pub(super) fn match_resources(at: At<'_, '_>) {
     if !at.get("matchPolicy").is_set() {
         at.get("matchPolicy").required("");
     } else {
-        one_of_if_set(at.get("matchPolicy"), &MATCH_POLICIES);
+        one_of_or_unset(at.get("matchPolicy"), &MATCH_POLICIES);
     }
     for name in ["namespaceSelector", "objectSelector"] {
         if at.get(name).is_set() {

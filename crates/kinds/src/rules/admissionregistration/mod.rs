@@ -9,8 +9,7 @@ mod webhook_configuration;
 use k1s_object::field::At;
 use serde_json::Value;
 
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::status_alone;
+use crate::rules::{Rules, helpers::metadata::status_alone};
 
 const STATIC_SUFFIX: &str = ".static.k8s.io";
 
@@ -146,7 +145,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     fn hook() -> Value {
         json!({"name": "w.example.com", "clientConfig": {"url": "https://127.0.0.1:1/hook"}, "sideEffects": "None",

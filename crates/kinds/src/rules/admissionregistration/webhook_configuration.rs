@@ -9,7 +9,12 @@ use super::{
         FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, match_conditions, rule_with_operations,
     },
 };
-use crate::rules::helpers::cluster_util::{default, finds_fault, items, one_of_if_set, pointer, unchanged};
+use crate::rules::helpers::{
+    equality::unchanged,
+    errors::finds_fault,
+    json::{default, items, pointer},
+    text::one_of_or_unset,
+};
 
 const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
 const SIDE_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
@@ -109,11 +114,11 @@ fn webhook(hook: At<'_, '_>, options: Options, mutating: bool, compiler: Compile
     for rule in hook.get("rules").items() {
         rule_with_operations(rule);
     }
-    one_of_if_set(hook.get("failurePolicy"), &FAILURE_POLICIES);
-    one_of_if_set(hook.get("matchPolicy"), &MATCH_POLICIES);
+    one_of_or_unset(hook.get("failurePolicy"), &FAILURE_POLICIES);
+    one_of_or_unset(hook.get("matchPolicy"), &MATCH_POLICIES);
     let allowed: &[&str] = if options.no_side_effects { &NO_SIDE_EFFECTS } else { &SIDE_EFFECTS };
     if hook.get("sideEffects").is_set() {
-        one_of_if_set(hook.get("sideEffects"), allowed);
+        one_of_or_unset(hook.get("sideEffects"), allowed);
     } else {
         hook.get("sideEffects").required(format!("must specify one of {}", allowed.join(", ")));
     }
@@ -124,7 +129,7 @@ fn webhook(hook: At<'_, '_>, options: Options, mutating: bool, compiler: Compile
     validate_label_selector(hook.get("namespaceSelector"), options.any_label_value);
     validate_label_selector(hook.get("objectSelector"), options.any_label_value);
     if mutating {
-        one_of_if_set(hook.get("reinvocationPolicy"), &REINVOCATION_POLICIES);
+        one_of_or_unset(hook.get("reinvocationPolicy"), &REINVOCATION_POLICIES);
     }
     let client = hook.get("clientConfig");
     match (client.get("url").is_set(), client.get("service").is_set()) {
@@ -148,7 +153,7 @@ fn review_versions(list: At<'_, '_>, known: bool) {
             continue;
         }
         seen.insert(version.text());
-        crate::rules::helpers::cluster_util::invalid_each(version, names::is_dns1035_label(version.text()));
+        crate::rules::helpers::errors::invalid_each(version, names::is_dns1035_label(version.text()));
     }
     if known && !seen.iter().any(|version| is_known_version(version)) {
         list.invalid("must include at least one of v1, v1beta1");

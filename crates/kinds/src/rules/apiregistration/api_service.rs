@@ -4,8 +4,14 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use k1s_object::{field::At, names};
 use serde_json::{Value, json};
 
-use crate::rules::helpers::cluster_util::{default, invalid_each, keep, pointer, structure};
-use crate::rules::{NameRule, Rules, keep_status, only_status};
+use crate::rules::{
+    NameRule, Rules,
+    helpers::{
+        errors::invalid_each,
+        json::{default, keep, pointer, structure},
+    },
+    keep_status, only_status,
+};
 
 /// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
@@ -119,7 +125,7 @@ fn validate_status(service: At<'_, '_>, _: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     #[test]
     fn a_service_is_named_after_what_it_serves() {

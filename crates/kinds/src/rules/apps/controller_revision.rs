@@ -2,7 +2,7 @@
 
 use k1s_object::At;
 
-use crate::rules::{Rules, helpers::check::non_negative};
+use crate::rules::{Rules, helpers::numbers::non_negative};
 
 /// The rules of `ControllerRevision`.
 pub(super) static RULES: Rules = Rules { validate, validate_update, ..Rules::PLAIN };

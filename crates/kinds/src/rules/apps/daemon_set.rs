@@ -12,9 +12,11 @@ use crate::rules::{
     core::pod::{defaults as pod_defaults, spec as pod},
     drop_status,
     helpers::{
-        check::{immutable_selector, non_negative},
-        json::{child, default_pointer, default_value, object, same, text},
+        equality::same_workload,
+        immutable::immutable_selector,
+        json::{child, default_pointer, default_value, object, text},
         labels,
+        numbers::non_negative,
     },
     keep_status, only_status,
 };
@@ -73,7 +75,7 @@ fn prepare_create(set: &mut Value) {
 
 fn prepare_update(new: &mut Value, old: &Value) {
     keep_status(new, old);
-    let changed = !same(new.pointer("/spec/template"), old.pointer("/spec/template"));
+    let changed = !same_workload(new.pointer("/spec/template"), old.pointer("/spec/template"));
     let generation = template_generation(old).saturating_add(i64::from(changed));
     set_template_generation(new, generation);
 }
@@ -149,7 +151,7 @@ fn validate_status(new: At<'_, '_>, old: At<'_, '_>) {
 }
 
 fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
-    if old.is_none_or(|old| !same(new.pointer("/spec/template"), old.pointer("/spec/template"))) {
+    if old.is_none_or(|old| !same_workload(new.pointer("/spec/template"), old.pointer("/spec/template"))) {
         template_warnings(new, out);
     }
 }

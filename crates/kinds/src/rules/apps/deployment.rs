@@ -11,8 +11,10 @@ use crate::rules::{
     Rules,
     core::pod::defaults as pod_defaults,
     helpers::{
-        check::{immutable_selector, non_negative},
-        json::{child, default_pointer, default_value, object, restore, same, same_field, text},
+        equality::{same_workload, same_workload_field},
+        immutable::immutable_selector,
+        json::{child, default_pointer, default_value, object, restore, text},
+        numbers::non_negative,
     },
     only_status,
 };
@@ -133,8 +135,8 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     let annotations = |object: &Value| object.pointer("/metadata/annotations").cloned();
     // Annotations count as a change of a Deployment.
     if let Some(old) = old
-        && same_field(new, old, "spec")
-        && !same(annotations(new).as_ref(), annotations(old).as_ref())
+        && same_workload_field(new, old, "spec")
+        && !same_workload(annotations(new).as_ref(), annotations(old).as_ref())
     {
         template_warnings(new, out);
     }

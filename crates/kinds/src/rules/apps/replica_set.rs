@@ -10,8 +10,10 @@ use crate::rules::{
     Rules,
     core::pod::{defaults as pod_defaults, warnings as pod_warnings},
     helpers::{
-        check::{immutable_selector, non_negative},
-        json::{child, default_pointer, object, same_field},
+        equality::same_workload_field,
+        immutable::immutable_selector,
+        json::{child, default_pointer, object},
+        numbers::non_negative,
     },
 };
 
@@ -69,7 +71,7 @@ pub(super) fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) 
     if old.is_none() {
         pod_warnings::name(new, "Pod names and hostnames", out);
     }
-    if old.is_none_or(|old| !same_field(new, old, "spec")) {
+    if old.is_none_or(|old| !same_workload_field(new, old, "spec")) {
         template_warnings(new, out);
     }
 }

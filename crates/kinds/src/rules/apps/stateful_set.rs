@@ -11,9 +11,12 @@ use crate::rules::{
     NameRule, Rules,
     core::pod::{defaults as pod_defaults, spec as pod, volumes, warnings as pod_warnings},
     helpers::{
-        check::{dns_label, immutable, immutable_selector, non_negative},
-        json::{child, default_pointer, default_value, each, existing, object, same, same_field, text, zero},
+        equality::{same_workload, same_workload_field},
+        immutable::{immutable, immutable_selector},
+        json::{child, default_pointer, default_value, each, existing, object, text, zero},
         labels,
+        numbers::non_negative,
+        text::dns_label,
     },
 };
 
@@ -69,7 +72,7 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     immutable(spec.get("volumeClaimTemplates"), before.get("volumeClaimTemplates").value());
     for field in ["serviceName", "podManagementPolicy"] {
         let at = spec.get(field);
-        if !same(at.value(), before.get(field).value()) {
+        if !same_workload(at.value(), before.get(field).value()) {
             at.invalid_text("field is immutable");
         }
     }
@@ -219,7 +222,7 @@ fn validate_status(new: At<'_, '_>, old: At<'_, '_>) {
 }
 
 fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
-    if old.is_none_or(|old| !same_field(new, old, "spec")) {
+    if old.is_none_or(|old| !same_workload_field(new, old, "spec")) {
         template_warnings(new, out);
     }
     let check = Check::new();

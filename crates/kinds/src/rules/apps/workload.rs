@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use crate::rules::{
     core::pod::{spec as pod, warnings as pod_warnings},
     helpers::{
-        check::{go_selector, non_negative, sorted},
+        go_values::{go_selector, sorted},
         labels,
+        numbers::non_negative,
     },
 };
 

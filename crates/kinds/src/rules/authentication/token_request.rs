@@ -1,7 +1,9 @@
 //! `TokenRequest`, the body of a POST to `serviceaccounts/token`.
 
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{default, structure};
+use crate::rules::{
+    Rules,
+    helpers::json::{default, structure},
+};
 use k1s_object::{
     field::{At, Check, FieldError},
     names,
@@ -103,7 +105,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     #[test]
     fn a_token_lives_between_ten_minutes_and_136_years() {

@@ -1,8 +1,14 @@
 //! `SubjectAccessReview`, `SelfSubjectAccessReview` and `LocalSubjectAccessReview`. They are never stored: the server
 //! validates the body and responds with the decision.
 
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{go_texts, label_requirement, nothing, values_for_operator};
+use crate::rules::{
+    Rules,
+    helpers::{
+        go_values::go_texts,
+        json::is_empty,
+        labels::{label_requirement, values_for_operator},
+    },
+};
 use k1s_object::{
     field::{At, FieldError},
     status::Status,
@@ -94,7 +100,7 @@ fn attributes(spec: At<'_, '_>, of_a_subject: bool) {
 fn empty_metadata(review: At<'_, '_>, namespace_allowed: bool) {
     let metadata = review.get("metadata");
     let counts = |(name, value): &(&String, &Value)| {
-        !nothing(value)
+        !is_empty(value)
             && name.as_str() != "managedFields"
             && !(namespace_allowed && name.as_str() == "namespace")
     };
@@ -109,7 +115,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     #[test]
     fn an_access_review_asks_one_thing_of_somebody() {

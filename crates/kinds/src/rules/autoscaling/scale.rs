@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use crate::rules::{
     Rules,
     helpers::{
-        check::non_negative,
-        json::{child, number, object},
+        json::{child, number_at, object},
         labels,
+        numbers::non_negative,
     },
 };
 
@@ -36,11 +36,11 @@ pub fn scale_of(kind: &str, value: &Value) -> Option<Value> {
         }
     }
     let mut spec = Map::new();
-    let replicas = number(value, "/spec/replicas");
+    let replicas = number_at(value, &["spec", "replicas"]);
     if replicas != 0 {
         spec.insert("replicas".into(), replicas.into());
     }
-    let mut status = json!({"replicas": number(value, "/status/replicas")});
+    let mut status = json!({"replicas": number_at(value, &["status", "replicas"])});
     if !selector.is_empty() {
         status["selector"] = selector.into();
     }
@@ -51,7 +51,7 @@ pub fn scale_of(kind: &str, value: &Value) -> Option<Value> {
 
 /// Sets the replicas that a Scale asks for. What a Scale may ask for is checked by [`validate_scale`].
 pub fn set_scale(value: &mut Value, scale: &Value) {
-    let replicas = number(scale, "/spec/replicas");
+    let replicas = number_at(scale, &["spec", "replicas"]);
     child(object(value), "spec").insert("replicas".into(), replicas.into());
 }
 

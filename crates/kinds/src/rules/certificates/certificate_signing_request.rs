@@ -2,15 +2,20 @@
 
 use super::pem;
 pub use super::pem::Subject;
+use crate::rules::{
+    FieldLabelError, NameRule, Rules, SelectableField,
+    helpers::{
+        equality::same,
+        json::{keep, structure, text_at},
+    },
+    only_status,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use k1s_object::{
     field::{At, FieldError},
     names,
 };
 use serde_json::{Map, Value};
-
-use crate::rules::helpers::cluster_util::{keep, same, structure, text_at};
-use crate::rules::{FieldLabelError, NameRule, Rules, SelectableField, only_status};
 
 const APPROVAL_TYPES: [&str; 2] = ["Approved", "Denied"];
 const TRUE_TYPES: [&str; 3] = ["Approved", "Denied", "Failed"];
@@ -57,7 +62,7 @@ pub(super) static RULES: Rules = Rules {
 };
 
 pub(super) fn signer_name(request: &Value) -> String {
-    text_at(request, "/spec/signerName")
+    text_at(request, &["spec", "signerName"]).to_owned()
 }
 
 /// Writes down who asks. The server calls this after `prepare_create`, which takes away what the client said.
@@ -95,7 +100,7 @@ pub fn forbidden_subject(request: &Value) -> Option<String> {
     if signer_name(request) != SIGNER {
         return None;
     }
-    match parse(&text_at(request, "/spec/request")) {
+    match parse(text_at(request, &["spec", "request"])) {
         Err(why) => Some(format!("failed to parse CSR: {why}")),
         Ok(subject) => subject
             .organizations
@@ -399,7 +404,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     /// `O = devs, CN = alice`
     const PEM: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIYk1JR0JBZ0VBTUI4eERUQUxCZ05WQkFvTUJHUmxkbk14RGpBTUJnTlZCQU1NQldGc2FXTmxNRmt3RXdZSApLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFRU4vbGpLbjZXUjEvUXBRVlZTM3FPYXpZN2hQbjlkRC95Wk0rCkMvUDdndHFjaFNkZDB0cXdqeDAwUlJQKzk3cGtTaFlxZEx2N25HU2s3MHptR2c4N0lxQUFNQW9HQ0NxR1NNNDkKQkFNQ0Ewa0FNRVlDSVFDY2E0Z0ltWGcyMytmRHR3c2IxZDVWWUJPSXZrcFlWSW1nMmNubXFhYUZLZ0loQUplcAo0ZVlWYzR5TUNlOWg4d1dSVFcvQk9HSm1JZHZSa09hSkdNUVIxMDg5Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=";

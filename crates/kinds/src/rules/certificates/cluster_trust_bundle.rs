@@ -4,8 +4,7 @@ use super::{
     certificate_signing_request::{signer_form, signer_name},
     pem,
 };
-use crate::rules::helpers::cluster_util::invalid_each;
-use crate::rules::{FieldLabelError, NameRule, Rules, SelectableField};
+use crate::rules::{FieldLabelError, NameRule, Rules, SelectableField, helpers::errors::invalid_each};
 use k1s_object::{
     field::{At, ErrorKind, FieldError, Shown},
     names,
@@ -115,7 +114,7 @@ pub(super) fn invalid_hidden(at: At<'_, '_>, why: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]

@@ -1,12 +1,21 @@
 //! `PodCertificateRequest`. Signatures are not verified.
 
-use super::cluster_trust_bundle::invalid_hidden;
 use super::{
     certificate_signing_request::{signer_form, signer_name},
+    cluster_trust_bundle::invalid_hidden,
     pem,
 };
-use crate::rules::helpers::cluster_util::{conditions, invalid_each, same, status_alone, text_at, unchanged};
-use crate::rules::{FieldLabelError, Rules, SelectableField, drop_status, keep_status};
+use crate::rules::{
+    FieldLabelError, Rules, SelectableField, drop_status,
+    helpers::{
+        equality::{same, unchanged},
+        errors::invalid_each,
+        json::text_at,
+        metadata::status_alone,
+    },
+    keep_status,
+};
+use k1s_object::meta::validate_conditions as conditions;
 use k1s_object::{
     field::{At, FieldError},
     names,
@@ -24,8 +33,14 @@ pub(super) static RULES: Rules = Rules {
     unconditional_update: false,
     fields: &[
         SelectableField { path: "spec.signerName", read: signer_name },
-        SelectableField { path: "spec.podName", read: |request| text_at(request, "/spec/podName") },
-        SelectableField { path: "spec.nodeName", read: |request| text_at(request, "/spec/nodeName") },
+        SelectableField {
+            path: "spec.podName",
+            read: |request| text_at(request, &["spec", "podName"]).to_owned(),
+        },
+        SelectableField {
+            path: "spec.nodeName",
+            read: |request| text_at(request, &["spec", "nodeName"]).to_owned(),
+        },
     ],
     field_error: FieldLabelError::NotSupported,
     ..Rules::PLAIN
@@ -149,7 +164,7 @@ fn issued(status: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]

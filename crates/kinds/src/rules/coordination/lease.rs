@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::rules::{
     Rules,
-    helpers::core_util::{find, remove_in},
+    helpers::json::{find, remove_in},
 };
 
 /// The rules of Lease.
@@ -45,18 +45,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn numbers_have_bounds() {
         assert_eq!(
-            testing::create(&RULES, json!({"spec": {"leaseDurationSeconds": 0, "leaseTransitions": -1}})),
+            testing::on_create(&RULES, json!({"spec": {"leaseDurationSeconds": 0, "leaseTransitions": -1}})),
             [
                 "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0",
                 "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0",
             ]
         );
-        assert!(testing::create(&RULES, json!({})).is_empty());
+        assert!(testing::on_create(&RULES, json!({})).is_empty());
     }
 
     #[test]

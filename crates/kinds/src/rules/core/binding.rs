@@ -2,7 +2,7 @@
 
 use k1s_object::At;
 
-use crate::rules::{Rules, helpers::core_util::dns_subdomain};
+use crate::rules::{Rules, helpers::text::dns_subdomain};
 
 /// The rules of `Binding`.
 pub(super) static RULES: Rules = Rules { validate, ..Rules::PLAIN };

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::rules::{
     FieldLabelError, NameRule, Rules, SelectableField,
-    helpers::core_util::{IMMUTABLE, same_struct, text},
+    helpers::{equality::same_struct, immutable::IMMUTABLE, json::text_at},
 };
 
 /// What events.k8s.io calls a field, what core calls it.
@@ -21,7 +21,7 @@ const RENAMED: [(&str, &str); 7] = [
 
 macro_rules! field {
     ($path:literal, $($name:literal),+) => {
-        SelectableField { path: $path, read: |event| text(event, &[$($name),+]).to_owned() }
+        SelectableField { path: $path, read: |event| text_at(event, &[$($name),+]).to_owned() }
     };
 }
 
@@ -43,8 +43,8 @@ pub(in crate::rules) static CORE: Rules = Rules {
         field!("reportingComponent", "reportingComponent"),
         SelectableField {
             path: "source",
-            read: |event| match text(event, &["source", "component"]) {
-                "" => text(event, &["reportingComponent"]).to_owned(),
+            read: |event| match text_at(event, &["source", "component"]) {
+                "" => text_at(event, &["reportingComponent"]).to_owned(),
                 component => component.to_owned(),
             },
         },
@@ -242,7 +242,7 @@ fn reference(at: At<'_, '_>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn one_object_has_two_views() {
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn the_new_view_asks_for_more() {
         assert_eq!(
-            testing::create(
+            testing::on_create(
                 &EVENTS,
                 json!({"metadata": {"namespace": "n"}, "regarding": {"namespace": "n"}, "deprecatedCount": 2})
             ),
@@ -279,7 +279,7 @@ mod tests {
         );
         let long = "x".repeat(1025);
         assert_eq!(
-            testing::create(
+            testing::on_create(
                 &EVENTS,
                 json!({
                     "metadata": {"namespace": "n"}, "eventTime": "2024-01-01T00:00:00.000000Z",
@@ -300,11 +300,11 @@ mod tests {
     #[test]
     fn core_looks_at_the_namespace_alone() {
         let event = |involved: Value| json!({"metadata": {"namespace": "n"}, "involvedObject": involved});
-        assert!(testing::create(&CORE, event(json!({"namespace": "n"}))).is_empty());
+        assert!(testing::on_create(&CORE, event(json!({"namespace": "n"}))).is_empty());
         for involved in [json!({"namespace": "elsewhere"}), json!({})] {
             let shown = involved["namespace"].as_str().unwrap_or_default();
             assert_eq!(
-                testing::create(&CORE, event(involved.clone())),
+                testing::on_create(&CORE, event(involved.clone())),
                 [format!(
                     "involvedObject.namespace: Invalid value: {shown:?}: does not match event.namespace"
                 )]
@@ -323,7 +323,7 @@ mod tests {
         new["regarding"]["name"] = "p".into();
         new["series"] = json!({"count": 1});
         assert_eq!(
-            testing::update(&EVENTS, old.clone(), new),
+            testing::on_update(&EVENTS, old.clone(), new),
             [
                 "series.count: Invalid value: \"\": should be at least 2",
                 "series.lastObservedTime: Required value",
@@ -332,6 +332,6 @@ mod tests {
                 "message: Invalid value: \"changed\": field is immutable",
             ]
         );
-        assert!(testing::update(&EVENTS, old.clone(), old).is_empty());
+        assert!(testing::on_update(&EVENTS, old.clone(), old).is_empty());
     }
 }

@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 use crate::rules::{
     Rules,
     helpers::{
-        core_util::each,
-        resources::{container_resource_name, is_overcommit_allowed, resource_name, round_up},
+        errors::invalid_each,
+        quantities::round_up,
+        resource_names::{container_resource_name, is_overcommit_allowed, resource_name},
     },
 };
 
@@ -64,7 +65,7 @@ fn validate(range: At<'_, '_>) {
         {
             kind.invalid_text("must be a standard limit type or fully qualified");
         }
-        each(kind, messages);
+        invalid_each(kind, messages);
         if seen.contains(&kind.text()) {
             kind.duplicate();
         }
@@ -77,9 +78,10 @@ fn item(limit: At<'_, '_>, kind: &str) {
     let mut keys = BTreeSet::new();
     let mut look = |list: &'static str| {
         for (name, at) in limit.get(list).entries() {
-            match kind {
-                "Pod" | "Container" => container_resource_name(name, at),
-                _ => resource_name(name, at),
+            if matches!(kind, "Pod" | "Container") {
+                container_resource_name(name, at);
+            } else {
+                resource_name(name, at);
             }
             keys.insert(name);
         }
@@ -190,7 +192,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn bounds_become_defaults_of_containers() {
@@ -233,7 +235,7 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(testing::create(&RULES, json!({"spec": {"limits": limits}})), errors);
+            assert_eq!(testing::on_create(&RULES, json!({"spec": {"limits": limits}})), errors);
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::rules::{
     FieldLabelError, NameRule, Rules, SelectableField,
-    helpers::core_util::{default_in, keep, list, object, set_in, text},
+    helpers::json::{default_in, keep, list_at, object_in, set_in, text_at},
     keep_status,
 };
 
@@ -28,7 +28,7 @@ pub(super) static RULES: Rules = Rules {
     delete_answers_object: true,
     fields: &[SelectableField {
         path: "status.phase",
-        read: |namespace| text(namespace, &["status", "phase"]).to_owned(),
+        read: |namespace| text_at(namespace, &["status", "phase"]).to_owned(),
     }],
     field_error: FieldLabelError::NotSupported,
     ..Rules::PLAIN
@@ -40,11 +40,11 @@ fn defaults(namespace: &mut Value) {
 }
 
 fn label(namespace: &mut Value) {
-    let name = text(namespace, &["metadata", "name"]).to_owned();
+    let name = text_at(namespace, &["metadata", "name"]).to_owned();
     if name.is_empty() {
         return;
     }
-    if let Some(meta) = object(namespace, "metadata") {
+    if let Some(meta) = object_in(namespace, "metadata") {
         let labels = meta.entry("labels").or_insert_with(|| json!({}));
         if labels.is_null() {
             *labels = json!({});
@@ -60,7 +60,7 @@ fn prepare_create(namespace: &mut Value) {
     if let Some(object) = namespace.as_object_mut() {
         object.insert("status".into(), json!({"phase": "Active"}));
     }
-    let mut finalizers = list(namespace, &["spec", "finalizers"]).to_vec();
+    let mut finalizers = list_at(namespace, &["spec", "finalizers"]).to_vec();
     if !finalizers.iter().any(|one| one == FINALIZER) {
         finalizers.push(FINALIZER.into());
         set_in(namespace, "spec", "finalizers", finalizers);
@@ -123,7 +123,7 @@ mod tests {
     use k1s_object::Check;
 
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn a_new_one_is_active_named_and_held_by_the_kubernetes_finalizer() {
@@ -144,7 +144,7 @@ mod tests {
     fn finalizers_need_a_domain() {
         let namespace = json!({"metadata": {"name": "a"}, "spec": {"finalizers": ["nodomain"]}});
         let text = "Invalid value: \"nodomain\": name is neither a standard finalizer name nor is it fully qualified";
-        assert_eq!(testing::create(&RULES, namespace.clone()), [format!("spec.finalizers: {text}")]);
+        assert_eq!(testing::on_create(&RULES, namespace.clone()), [format!("spec.finalizers: {text}")]);
         let check = Check::new();
         validate_finalize(check.root(&namespace), check.root(&namespace));
         assert_eq!(check.take()[0].to_string(), format!("spec.finalizers[0]: {text}"));

@@ -7,16 +7,18 @@ use super::persistent_volume::{access_modes, volume_mode};
 use crate::rules::{
     Rules,
     helpers::{
-        core_util::{
-            add_finalizer, default_in, dns_label, dns_subdomain, each, find, immutable_text, keep,
-            label_selector, not_supported, remove_in, same_struct, set_in, text,
-        },
-        resources::{
-            amount, basic_amount, claim_resource_key, is_whole, positive_amount, resource_amount, round_up,
-        },
+        equality::same_struct,
+        errors::{invalid_each, not_supported},
+        immutable::immutable_text,
+        json::{default_in, find, keep, remove_in, set_in, text_at},
+        metadata::add_finalizer,
+        quantities::{amount, basic_amount, is_whole, positive_amount, round_up},
+        resource_names::{claim_resource_key, resource_amount},
+        text::{dns_label, dns_subdomain},
     },
     keep_status,
 };
+use k1s_object::selector::validate_label_selector as label_selector;
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
@@ -70,7 +72,7 @@ fn data_sources(claim: &mut Value, old: Option<&Value>) {
     let (source, reference) = (["spec", "dataSource"], ["spec", "dataSourceRef"]);
     let in_use = old.is_some_and(|old| find(old, &source).is_some() || find(old, &reference).is_some());
     if !in_use && find(claim, &reference).is_none() && find(claim, &source).is_some() {
-        let read = |field| text(claim, &["spec", "dataSource", field]);
+        let read = |field| text_at(claim, &["spec", "dataSource", field]);
         let known = matches!(
             (read("kind"), read("apiGroup")),
             ("PersistentVolumeClaim", "") | ("VolumeSnapshot", "snapshot.storage.k8s.io")
@@ -81,7 +83,7 @@ fn data_sources(claim: &mut Value, old: Option<&Value>) {
     }
     match (find(claim, &source).cloned(), find(claim, &reference).cloned()) {
         (Some(source), None) => set_in(claim, "spec", "dataSourceRef", source),
-        (None, Some(mut reference)) if text(&reference, &["namespace"]).is_empty() => {
+        (None, Some(mut reference)) if text_at(&reference, &["namespace"]).is_empty() => {
             if let Some(reference) = reference.as_object_mut() {
                 reference.shift_remove("namespace");
             }
@@ -162,7 +164,7 @@ fn data_source(at: At<'_, '_>, bad_group: bool) {
             at.invalid_as(kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
         }
     } else if !bad_group {
-        each(group, names::is_dns1123_subdomain(group.text()));
+        invalid_each(group, names::is_dns1123_subdomain(group.text()));
     }
 }
 
@@ -280,7 +282,7 @@ fn warnings(claim: &Value, _: Option<&Value>, out: &mut Vec<String>) {
         ));
     }
     for list in ["requests", "limits"] {
-        if let Ok(amount) = Quantity::parse(text(claim, &["spec", "resources", list, "storage"]))
+        if let Ok(amount) = Quantity::parse(text_at(claim, &["spec", "resources", list, "storage"]))
             && !is_whole(&amount)
         {
             out.push(format!(
@@ -293,7 +295,7 @@ fn warnings(claim: &Value, _: Option<&Value>, out: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     fn claim(size: &str) -> Value {
         json!({"spec": {
@@ -303,9 +305,9 @@ mod tests {
 
     #[test]
     fn a_claim_says_how_much_and_how() {
-        assert!(testing::create(&RULES, claim("1Gi")).is_empty());
+        assert!(testing::on_create(&RULES, claim("1Gi")).is_empty());
         assert_eq!(
-            testing::create(&RULES, json!({"spec": {}})),
+            testing::on_create(&RULES, json!({"spec": {}})),
             [
                 "spec.accessModes: Required value: at least 1 access mode is required",
                 "spec.resources[storage]: Required value",
@@ -314,7 +316,7 @@ mod tests {
         let mut odd = claim("0");
         odd["spec"]["accessModes"] = json!(["Odd", "ReadWriteOncePod", "ReadWriteOnce"]);
         assert_eq!(
-            testing::create(&RULES, odd),
+            testing::on_create(&RULES, odd),
             [
                 "spec.accessModes: Unsupported value: \"Odd\": supported values: \"ReadOnlyMany\", \"ReadWriteMany\", \
                  \"ReadWriteOnce\", \"ReadWriteOncePod\"",
@@ -328,25 +330,25 @@ mod tests {
     fn the_spec_stays_but_a_bound_claim_may_grow() {
         let stays = "spec: Forbidden: spec is immutable after creation except resources.requests and \
                      volumeAttributesClassName for bound claims\n";
-        assert_eq!(testing::update(&RULES, claim("1Gi"), claim("2Gi")), [stays]);
-        assert!(testing::update(&RULES, claim("1Gi"), claim("1024Mi")).is_empty());
+        assert_eq!(testing::on_update(&RULES, claim("1Gi"), claim("2Gi")), [stays]);
+        assert!(testing::on_update(&RULES, claim("1Gi"), claim("1024Mi")).is_empty());
         let mut bound = claim("1Gi");
         bound["status"] = json!({"phase": "Bound", "capacity": {"storage": "1Gi"}});
-        assert!(testing::update(&RULES, bound.clone(), claim("2Gi")).is_empty());
+        assert!(testing::on_update(&RULES, bound.clone(), claim("2Gi")).is_empty());
         assert_eq!(
-            testing::update(&RULES, bound.clone(), claim("500Mi")),
+            testing::on_update(&RULES, bound.clone(), claim("500Mi")),
             ["spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"]
         );
         let mut named = claim("1Gi");
         named["spec"]["volumeName"] = "pv".into();
-        assert!(testing::update(&RULES, claim("1Gi"), named.clone()).is_empty());
-        assert_eq!(testing::update(&RULES, named, claim("1Gi")), [stays]);
+        assert!(testing::on_update(&RULES, claim("1Gi"), named.clone()).is_empty());
+        assert_eq!(testing::on_update(&RULES, named, claim("1Gi")), [stays]);
         let mut other = claim("1Gi");
         other["spec"]["storageClassName"] = "".into();
-        assert_eq!(testing::update(&RULES, claim("1Gi"), other.clone()), [stays]);
+        assert_eq!(testing::on_update(&RULES, claim("1Gi"), other.clone()), [stays]);
         other["spec"].as_object_mut().unwrap().shift_remove("storageClassName");
-        assert_eq!(testing::update(&RULES, claim("1Gi"), other.clone()), [stays]);
-        assert!(testing::update(&RULES, other, claim("1Gi")).is_empty());
+        assert_eq!(testing::on_update(&RULES, claim("1Gi"), other.clone()), [stays]);
+        assert!(testing::on_update(&RULES, other, claim("1Gi")).is_empty());
     }
 
     #[test]

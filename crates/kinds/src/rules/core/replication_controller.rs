@@ -7,9 +7,7 @@ use crate::rules::{
     FieldLabelError, Rules, SelectableField, apps,
     core::pod,
     helpers::{
-        check::{non_negative, sorted},
-        json::{number, same_field},
-        labels,
+        equality::same_workload_field, go_values::sorted, json::number_at, labels, numbers::non_negative,
     },
 };
 
@@ -19,11 +17,11 @@ pub(super) static RULES: Rules = Rules {
     validate,
     validate_update: |new, _| validate(new),
     validate_status: apps::replica_set::validate_status,
-    warnings: warnings,
+    warnings,
     orphans_by_default: true,
     fields: &[SelectableField {
         path: "status.replicas",
-        read: |controller| number(controller, "/status/replicas").to_string(),
+        read: |controller| number_at(controller, &["status", "replicas"]).to_string(),
     }],
     field_error: FieldLabelError::NotSupported,
     ..Rules::WITH_STATUS
@@ -33,7 +31,7 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     if old.is_none() {
         pod::warnings::name(new, "Pod names and hostnames", out);
     }
-    if old.is_none_or(|old| !same_field(new, old, "spec")) {
+    if old.is_none_or(|old| !same_workload_field(new, old, "spec")) {
         // On update Kubernetes looks at the template as it was.
         pod::warnings::template("spec.template", old.unwrap_or(new).pointer("/spec/template"), out);
     }
@@ -61,4 +59,36 @@ fn validate(controller: At<'_, '_>) {
     // Declarative validation speaks last.
     non_negative(spec.get("replicas"));
     non_negative(spec.get("minReadySeconds"));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::RULES;
+    use crate::rules::helpers::testing::{created, on_create};
+
+    fn with_errors(object: Value) -> (Value, Vec<String>) {
+        (created(&RULES, object.clone()), on_create(&RULES, object))
+    }
+
+    #[test]
+    fn a_replication_controller_takes_its_labels_from_the_template() {
+        let template = json!({
+            "metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]},
+        });
+        let (object, errors) = with_errors(json!({"spec": {"template": template}}));
+        assert_eq!(errors, Vec::<String>::new());
+        assert_eq!(object["spec"]["selector"], json!({"app": "a"}));
+        assert_eq!(object["metadata"]["labels"], json!({"app": "a"}));
+        assert_eq!(object["spec"]["replicas"], 1);
+        assert_eq!(
+            with_errors(json!({"spec": {"replicas": -1}})).1,
+            [
+                "spec.selector: Required value",
+                "spec.template: Required value",
+                "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+            ]
+        );
+    }
 }

@@ -6,8 +6,11 @@ use serde_json::{Value, json};
 use crate::rules::{
     Rules, drop_status,
     helpers::{
-        core_util::{IMMUTABLE, text, texts},
-        resources::{is_standard_quota, resource_amount, resource_name, round_up},
+        immutable::IMMUTABLE,
+        json::text_at,
+        quantities::round_up,
+        resource_names::{is_standard_quota, resource_amount, resource_name},
+        text::texts,
     },
     keep_status,
 };
@@ -166,7 +169,7 @@ fn warnings(quota: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     if old.is_some() {
         return;
     }
-    let read = |name: &str| Quantity::parse(text(quota, &["spec", "hard", name])).ok();
+    let read = |name: &str| Quantity::parse(text_at(quota, &["spec", "hard", name])).ok();
     for name in ["cpu", "memory", "storage", "ephemeral-storage"] {
         let mut request_name = format!("requests.{name}");
         let mut request = read(&request_name);
@@ -188,12 +191,12 @@ fn warnings(quota: &Value, old: Option<&Value>, out: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn names_and_amounts_are_checked() {
         assert_eq!(
-            testing::create(
+            testing::on_create(
                 &RULES,
                 json!({"spec": {"hard": {"pods": "1.5", "nope": "1", "cpu": "-1", "count/x.y": "1"}}})
             ),
@@ -210,14 +213,14 @@ mod tests {
     fn scopes_fit_their_resources_and_stay() {
         let quota = |scopes: Value| json!({"spec": {"hard": {"pods": "1", "cpu": "1"}, "scopes": scopes}});
         assert_eq!(
-            testing::create(&RULES, quota(json!(["BestEffort", "NotBestEffort"]))),
+            testing::on_create(&RULES, quota(json!(["BestEffort", "NotBestEffort"]))),
             [
                 "spec.scopes: Invalid value: [\"BestEffort\",\"NotBestEffort\"]: unsupported scope applied to resource",
                 "spec.scopes: Invalid value: [\"BestEffort\",\"NotBestEffort\"]: conflicting scopes",
             ]
         );
         assert_eq!(
-            testing::update(&RULES, quota(json!([])), quota(json!(["Terminating"]))),
+            testing::on_update(&RULES, quota(json!([])), quota(json!(["Terminating"]))),
             ["spec.scopes: Invalid value: [\"Terminating\"]: field is immutable"]
         );
     }

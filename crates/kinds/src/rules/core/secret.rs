@@ -8,8 +8,10 @@ use super::config_map::MAX_SIZE;
 use crate::rules::{
     FieldLabelError, Rules, SelectableField,
     helpers::{
-        core_util::{IMMUTABLE_WHEN_SET, bytes_len, find, immutable_text, same, text},
+        equality::same_pointers,
         go_json,
+        immutable::{IMMUTABLE_WHEN_SET, immutable_text},
+        json::{bytes_len, find, text_at},
     },
 };
 
@@ -19,7 +21,7 @@ pub(super) static RULES: Rules = Rules {
     validate,
     validate_update,
     warnings,
-    fields: &[SelectableField { path: "type", read: |secret| text(secret, &["type"]).to_owned() }],
+    fields: &[SelectableField { path: "type", read: |secret| text_at(secret, &["type"]).to_owned() }],
     field_error: FieldLabelError::NotSupported,
     ..Rules::PLAIN
 };
@@ -101,7 +103,7 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
         if !new.get("immutable").is_true() {
             new.get("immutable").forbidden(IMMUTABLE_WHEN_SET);
         }
-        if !same(new.get("data").value(), old.get("data").value()) {
+        if !same_pointers(new.get("data").value(), old.get("data").value()) {
             new.get("data").forbidden(IMMUTABLE_WHEN_SET);
         }
     }
@@ -109,7 +111,7 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
 }
 
 fn warnings(new: &Value, _: Option<&Value>, out: &mut Vec<String>) {
-    if text(new, &["type"]) == "kubernetes.io/tls" {
+    if text_at(new, &["type"]) == "kubernetes.io/tls" {
         let read = |key| {
             let bytes =
                 find(new, &["data", key]).and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
@@ -162,7 +164,7 @@ fn pem_warning(certificate: &str, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn string_data_wins_over_data_and_is_gone() {
@@ -175,7 +177,7 @@ mod tests {
     #[test]
     fn types_have_keys() {
         let said =
-            |kind: &str, data: Value| testing::create(&RULES, json!({"type": kind, "stringData": data}));
+            |kind: &str, data: Value| testing::on_create(&RULES, json!({"type": kind, "stringData": data}));
         for (kind, missing) in [
             ("kubernetes.io/tls", &["data[tls.crt]: Required value", "data[tls.key]: Required value"][..]),
             ("kubernetes.io/dockercfg", &["data[.dockercfg]: Required value"]),
@@ -207,7 +209,7 @@ mod tests {
     #[test]
     fn the_type_stays() {
         assert_eq!(
-            testing::update(&RULES, json!({"type": "x/y"}), json!({})),
+            testing::on_update(&RULES, json!({"type": "x/y"}), json!({})),
             ["type: Invalid value: \"Opaque\": field is immutable"]
         );
     }

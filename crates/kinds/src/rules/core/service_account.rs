@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::rules::{Rules, helpers::core_util::find};
+use crate::rules::{Rules, helpers::json::find};
 
 const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
@@ -38,7 +38,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn only_names_of_secrets_are_kept() {

@@ -5,9 +5,14 @@ use serde_json::Value;
 
 use crate::rules::{
     Rules,
-    helpers::core_util::{
-        IMMUTABLE, dns_label, each, endpoint_ip, find, internal, is_ipv4, is_ipv6, labels, legacy_ip, list,
-        number, qualified_name, required_one_of, same, set_in, strings, text, too_many,
+    helpers::{
+        equality::same_pointers,
+        errors::{internal, invalid_each, too_many},
+        immutable::IMMUTABLE,
+        json::{find, list_at, number_at, set_in, strings_at, text_at},
+        labels::labels,
+        network::{endpoint_ip, is_ipv4, is_ipv6, legacy_ip},
+        text::{dns_label, one_of, qualified_name},
     },
 };
 
@@ -47,11 +52,11 @@ fn drop_topology(slice: &mut Value) {
 fn prepare_update(new: &mut Value, old: &Value) {
     let fields = ["addressType", "endpoints", "ports"];
     let labels = ["metadata", "labels"];
-    let unchanged = fields.iter().all(|field| same(new.get(field), old.get(field)))
-        && same(find(new, &labels), find(old, &labels));
-    let generation = number(old, &["metadata", "generation"]);
+    let unchanged = fields.iter().all(|field| same_pointers(new.get(field), old.get(field)))
+        && same_pointers(find(new, &labels), find(old, &labels));
+    let generation = number_at(old, &["metadata", "generation"]);
     set_in(new, "metadata", "generation", if unchanged { generation } else { generation.saturating_add(1) });
-    if !same(new.get("endpoints"), old.get("endpoints")) {
+    if !same_pointers(new.get("endpoints"), old.get("endpoints")) {
         drop_topology(new);
     }
 }
@@ -59,7 +64,7 @@ fn prepare_update(new: &mut Value, old: &Value) {
 fn validate(slice: At<'_, '_>, old: Option<At<'_, '_>>) {
     ports(slice.get("ports"));
     let endpoints = slice.get("endpoints");
-    let changed = |old: At<'_, '_>| !same(endpoints.value(), old.get("endpoints").value());
+    let changed = |old: At<'_, '_>| !same_pointers(endpoints.value(), old.get("endpoints").value());
     let look = old.is_none_or(changed);
     let kind = slice.get("addressType");
     if look {
@@ -96,7 +101,7 @@ fn validate(slice: At<'_, '_>, old: Option<At<'_, '_>>) {
 
 fn required_or_known(kind: At<'_, '_>) {
     if !kind.text().is_empty() {
-        required_one_of(kind, &["FQDN", "IPv4", "IPv6"]);
+        one_of(kind, &["FQDN", "IPv4", "IPv6"]);
     }
 }
 
@@ -153,7 +158,7 @@ fn check_endpoint(endpoint: At<'_, '_>, kind: &str) {
         }
     }
     if let Some(node) = endpoint.get("nodeName").str() {
-        each(endpoint.get("nodeName"), names::is_dns1123_subdomain(node));
+        invalid_each(endpoint.get("nodeName"), names::is_dns1123_subdomain(node));
     }
     let topology = endpoint.get("deprecatedTopology");
     if topology.len() > 16 {
@@ -182,21 +187,21 @@ fn check_endpoint(endpoint: At<'_, '_>, kind: &str) {
                 name.duplicate();
             }
             seen.insert(name.text());
-            each(name, rule(name.text()));
+            invalid_each(name, rule(name.text()));
         }
     }
 }
 
 fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
-    if old.is_none() && text(new, &["addressType"]) == "FQDN" {
+    if old.is_none() && text_at(new, &["addressType"]) == "FQDN" {
         out.push("spec.addressType: FQDN endpoints are deprecated".into());
     }
-    let manager = text(new, &["metadata", "labels", "endpointslice.kubernetes.io/managed-by"]);
+    let manager = text_at(new, &["metadata", "labels", "endpointslice.kubernetes.io/managed-by"]);
     if matches!(manager, "endpointslice-controller.k8s.io" | "endpointslicemirroring-controller.k8s.io") {
         return;
     }
-    for (i, endpoint) in list(new, &["endpoints"]).iter().enumerate() {
-        for (j, address) in strings(endpoint, &["addresses"]).into_iter().enumerate() {
+    for (i, endpoint) in list_at(new, &["endpoints"]).iter().enumerate() {
+        for (j, address) in strings_at(endpoint, &["addresses"]).into_iter().enumerate() {
             out.extend(ip::get_warnings_for_ip(&format!("endpoints[{i}].addresses[{j}]"), address));
         }
     }
@@ -207,12 +212,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn the_rules_of_the_schema_come_last() {
         assert_eq!(
-            testing::create(
+            testing::on_create(
                 &RULES,
                 json!({
                     "addressType": "IPv4",
@@ -231,16 +236,16 @@ mod tests {
             ]
         );
         assert_eq!(
-            testing::create(&RULES, json!({"addressType": "IPv5"})),
+            testing::on_create(&RULES, json!({"addressType": "IPv5"})),
             ["addressType: Unsupported value: \"IPv5\": supported values: \"FQDN\", \"IPv4\", \"IPv6\""]
         );
-        assert_eq!(testing::create(&RULES, json!({})), ["addressType: Required value"]);
+        assert_eq!(testing::on_create(&RULES, json!({})), ["addressType: Required value"]);
     }
 
     #[test]
     fn the_address_type_stays() {
         assert_eq!(
-            testing::update(&RULES, json!({"addressType": "IPv4"}), json!({"addressType": "IPv6"})),
+            testing::on_update(&RULES, json!({"addressType": "IPv4"}), json!({"addressType": "IPv6"})),
             ["addressType: Invalid value: null: field is immutable"]
         );
     }

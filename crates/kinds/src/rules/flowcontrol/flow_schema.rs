@@ -1,10 +1,15 @@
 //! `FlowSchema`.
 
 use super::{must_be_fixed, prepare_status, validate_status};
-use crate::rules::Rules;
 use crate::{
     bootstrap,
-    rules::helpers::cluster_util::{default_zero, invalid_each, structure},
+    rules::{
+        Rules,
+        helpers::{
+            errors::invalid_each,
+            json::{default_zero, structure},
+        },
+    },
 };
 use k1s_object::{field::At, names};
 use serde_json::{Value, json};
@@ -221,7 +226,7 @@ fn resource_rule(rule: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     #[test]
     fn a_schema_says_who_does_what() {

@@ -3,8 +3,14 @@
 mod flow_schema;
 mod priority_level_configuration;
 
-use crate::rules::helpers::cluster_util::{keep, same, structure};
-use crate::rules::{Rules, only_status};
+use crate::rules::{
+    Rules,
+    helpers::{
+        equality::same,
+        json::{keep, structure},
+    },
+    only_status,
+};
 use k1s_object::field::At;
 use serde_json::Value;
 
@@ -63,11 +69,9 @@ fn must_be_fixed(object: At<'_, '_>, fixed: Option<Value>, but: &str) {
 
 #[cfg(test)]
 mod tests {
-    use crate::bootstrap;
-    use serde_json::json;
-
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::{bootstrap, rules::helpers::testing::*};
+    use serde_json::json;
 
     fn level(name: &str, spec: &Value) -> Value {
         json!({"metadata": {"name": name}, "spec": spec})

@@ -1,10 +1,15 @@
 //! `PriorityLevelConfiguration`.
 
 use super::{must_be_fixed, prepare_status, validate_status};
-use crate::rules::Rules;
 use crate::{
     bootstrap,
-    rules::helpers::cluster_util::{default, default_zero, pointer, structure, unchanged},
+    rules::{
+        Rules,
+        helpers::{
+            equality::unchanged,
+            json::{default, default_zero, pointer, structure},
+        },
+    },
 };
 use k1s_object::field::At;
 use serde_json::Value;
@@ -172,7 +177,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     fn level(name: &str, spec: &Value) -> Value {
         json!({"metadata": {"name": name}, "spec": spec})

@@ -1,23 +1,52 @@
-//! Small tools for changing JSON in place: Go's zero values, and fields that are made when missing.
+//! Reading and changing JSON the way Go treats its structs: a missing field is the zero value.
 
 use serde_json::{Map, Value};
 
 /// A JSON object.
 pub(crate) type Object = Map<String, Value>;
 
-/// The object itself, made empty when it is something else.
+/// The value at this path.
+pub(crate) fn find<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
+    path.iter().try_fold(value, |value, name| value.get(name))
+}
+
+/// The string at this path, empty when missing.
+pub(crate) fn text_at<'v>(value: &'v Value, path: &[&str]) -> &'v str {
+    find(value, path).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The whole number at this path, 0 when missing.
+pub(crate) fn number_at(value: &Value, path: &[&str]) -> i64 {
+    find(value, path).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// The items of the list at this path.
+pub(crate) fn list_at<'v>(value: &'v Value, path: &[&str]) -> &'v [Value] {
+    find(value, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The strings of the list at this path.
+pub(crate) fn strings_at<'v>(value: &'v Value, path: &[&str]) -> Vec<&'v str> {
+    list_at(value, path).iter().filter_map(Value::as_str).collect()
+}
+
+/// The string in a field, empty when missing.
+pub(crate) fn text<'a>(map: &'a Object, key: &str) -> &'a str {
+    map.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The value as an object; replaced by an empty one if it is anything else.
 pub(crate) fn object(value: &mut Value) -> &mut Object {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
     match value {
         Value::Object(map) => map,
-        // Cannot be reached: it was just made one.
         _ => unreachable!("an object"),
     }
 }
 
-/// The object in a field, made when missing.
+/// The object in a field, created if missing or of another type.
 pub(crate) fn child<'a>(map: &'a mut Object, key: &str) -> &'a mut Object {
     object(map.entry(key).or_insert_with(|| Value::Object(Map::new())))
 }
@@ -27,7 +56,7 @@ pub(crate) fn existing<'a>(map: &'a mut Object, key: &str) -> Option<&'a mut Obj
     map.get_mut(key).and_then(Value::as_object_mut)
 }
 
-/// The objects of a list.
+/// The objects of the list in a field.
 pub(crate) fn each<'a>(map: &'a mut Object, key: &str) -> impl Iterator<Item = &'a mut Object> {
     let items: &mut [Value] = match map.get_mut(key) {
         Some(Value::Array(items)) => items,
@@ -36,7 +65,31 @@ pub(crate) fn each<'a>(map: &'a mut Object, key: &str) -> impl Iterator<Item = &
     items.iter_mut().filter_map(Value::as_object_mut)
 }
 
-/// Whether a field is missing or null: a nil pointer.
+/// A struct that Go holds by value: created if the client left it out. None if it is of another type.
+pub(crate) fn structure<'v>(parent: &'v mut Value, name: &str) -> Option<&'v mut Value> {
+    let slot = parent.as_object_mut()?.entry(name).or_insert(Value::Null);
+    if slot.is_null() {
+        *slot = Value::Object(Map::new());
+    }
+    slot.is_object().then_some(slot)
+}
+
+/// The map of [`structure`].
+pub(crate) fn object_in<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut Object> {
+    structure(value, name).and_then(Value::as_object_mut)
+}
+
+/// A struct behind a pointer: only if the client sent it.
+pub(crate) fn pointer<'v>(parent: &'v mut Value, name: &str) -> Option<&'v mut Value> {
+    parent.get_mut(name).filter(|value| value.is_object())
+}
+
+/// The items of the list in a field.
+pub(crate) fn items<'v>(parent: &'v mut Value, name: &str) -> impl Iterator<Item = &'v mut Value> + use<'v> {
+    parent.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Whether a field is missing or null, a nil pointer in Go.
 pub(crate) fn unset(map: &Object, key: &str) -> bool {
     matches!(map.get(key), None | Some(Value::Null))
 }
@@ -53,103 +106,67 @@ pub(crate) fn zero(map: &Object, key: &str) -> bool {
     }
 }
 
-/// Sets a pointer that is nil.
+/// Whether the value is null or an empty string, list or object.
+pub(crate) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+/// Sets a field that is missing, as for a nil pointer.
 pub(crate) fn default_pointer(map: &mut Object, key: &str, value: impl Into<Value>) {
     if unset(map, key) {
         map.insert(key.into(), value.into());
     }
 }
 
-/// Sets a value that is zero.
+/// Sets a field that is missing or zero.
 pub(crate) fn default_value(map: &mut Object, key: &str, value: impl Into<Value>) {
     if zero(map, key) {
         map.insert(key.into(), value.into());
     }
 }
 
-/// The text in a field, empty when missing.
-pub(crate) fn text<'a>(map: &'a Object, key: &str) -> &'a str {
-    map.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Fields that are pointers in Go: `0` and `false` are not the same as nothing there.
-const POINTERS: [&str; 36] = [
-    "activeDeadlineSeconds",
-    "allowPrivilegeEscalation",
-    "automountServiceAccountToken",
-    "backoffLimit",
-    "backoffLimitPerIndex",
-    "completions",
-    "defaultMode",
-    "enableServiceLinks",
-    "expirationSeconds",
-    "failedJobsHistoryLimit",
-    "fsGroup",
-    "hostProcess",
-    "hostUsers",
-    "manualSelector",
-    "maxFailedIndexes",
-    "maxSurge",
-    "maxUnavailable",
-    "minDomains",
-    "mode",
-    "optional",
-    "parallelism",
-    "partition",
-    "priority",
-    "privileged",
-    "progressDeadlineSeconds",
-    "readOnlyRootFilesystem",
-    "replicas",
-    "revisionHistoryLimit",
-    "runAsGroup",
-    "runAsNonRoot",
-    "runAsUser",
-    "setHostnameAsFQDN",
-    "shareProcessNamespace",
-    "suspend",
-    "terminationGracePeriodSeconds",
-    "tolerationSeconds",
-];
-
-/// Whether two documents are equal for Go: a missing field equals a zero value, an empty list or map a missing one.
-pub(crate) fn same(a: Option<&Value>, b: Option<&Value>) -> bool {
-    same_field_value("", a, b)
-}
-
-fn same_field_value(key: &str, a: Option<&Value>, b: Option<&Value>) -> bool {
-    match (a, b) {
-        (Some(Value::Object(a)), Some(Value::Object(b))) => {
-            a.iter().all(|(key, value)| same_field_value(key, Some(value), b.get(key)))
-                && b.iter().all(|(key, value)| a.contains_key(key) || is_zero(key, value))
-        }
-        (Some(Value::Array(a)), Some(Value::Array(b))) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_field_value("", Some(a), Some(b)))
-        }
-        (Some(a), Some(b)) => a == b || (is_zero(key, a) && is_zero(key, b)),
-        (Some(one), None) | (None, Some(one)) => is_zero(key, one),
-        (None, None) => true,
+/// [`default_pointer`] for a value that should be an object.
+pub(crate) fn default(parent: &mut Value, name: &str, value: impl Into<Value>) {
+    if let Some(map) = parent.as_object_mut() {
+        default_pointer(map, name, value);
     }
 }
 
-/// What Go does not tell from nothing.
-fn is_zero(key: &str, value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(value) => !value && !POINTERS.contains(&key),
-        Value::Number(number) => number.as_i64() == Some(0) && !POINTERS.contains(&key),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(map) => map.is_empty(),
+/// [`default_value`] for a value that should be an object.
+pub(crate) fn default_zero(parent: &mut Value, name: &str, value: impl Into<Value>) {
+    if let Some(map) = parent.as_object_mut() {
+        default_value(map, name, value);
     }
 }
 
-/// Whether a field is the same in two objects.
-pub(crate) fn same_field(a: &Value, b: &Value, key: &str) -> bool {
-    same(a.get(key), b.get(key))
+/// Sets a field of the object in a field, such as the spec.
+pub(crate) fn set_in(value: &mut Value, parent: &str, name: &str, new: impl Into<Value>) {
+    if let Some(parent) = object_in(value, parent) {
+        parent.insert(name.into(), new.into());
+    }
 }
 
-/// Puts the field of `old` into `new`, or removes it.
+/// Sets a field of the object in a field if it is missing or the empty string.
+pub(crate) fn default_in(value: &mut Value, parent: &str, name: &str, new: impl Into<Value>) {
+    if text_at(value, &[parent, name]).is_empty() {
+        set_in(value, parent, name, new);
+    }
+}
+
+/// Removes a field of the object in a field.
+pub(crate) fn remove_in(value: &mut Value, parent: &str, name: &str) {
+    if let Some(parent) = value.get_mut(parent).and_then(Value::as_object_mut) {
+        parent.shift_remove(name);
+    }
+}
+
+/// Copies a field from `old`, or removes it if `old` lacks it.
 pub(crate) fn restore(new: &mut Object, old: Option<&Object>, key: &str) {
     match old.and_then(|old| old.get(key)) {
         Some(value) => {
@@ -161,12 +178,15 @@ pub(crate) fn restore(new: &mut Object, old: Option<&Object>, key: &str) {
     }
 }
 
-/// A number in a field, 0 when missing.
-pub(crate) fn number(value: &Value, pointer: &str) -> i64 {
-    value.pointer(pointer).and_then(Value::as_i64).unwrap_or_default()
+/// [`restore`] for values that should be objects.
+pub(crate) fn keep(new: &mut Value, old: &Value, name: &str) {
+    if let Some(new) = new.as_object_mut() {
+        restore(new, old.as_object(), name);
+    }
 }
 
-/// The text at a JSON pointer, empty when missing.
-pub(crate) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+/// The decoded length of a base64 string.
+pub(crate) fn bytes_len(base64: &str) -> usize {
+    let digits = base64.trim_end_matches('=').len();
+    digits / 4 * 3 + (digits % 4).saturating_sub(1)
 }

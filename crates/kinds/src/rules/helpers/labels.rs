@@ -3,11 +3,15 @@
 pub(crate) use k1s_object::meta::{validate_annotations as annotations, validate_labels as labels};
 use k1s_object::{
     At,
+    meta::validate_label_name,
+    names,
     selector::{LabelSelector, validate_label_selector},
 };
 use serde_json::{Map, Value};
 
-/// A label selector. Whether it can be used to select.
+use super::errors::invalid_each;
+
+/// A label selector. Returns whether it is valid.
 pub(crate) fn selector(at: At<'_, '_>) -> bool {
     let before = at.check().count();
     validate_label_selector(at, false);
@@ -24,12 +28,12 @@ pub(crate) fn is_empty(selector: Option<&Value>) -> bool {
     empty("matchLabels") && empty("matchExpressions")
 }
 
-/// Whether a label selector selects these labels; a missing or wrong one selects nothing, an empty one everything.
+/// Whether a label selector matches these labels; a missing or invalid one matches nothing, an empty one everything.
 pub(crate) fn matches(selector: Option<&Value>, labels: Option<&Value>) -> bool {
     LabelSelector::from_json(selector).is_ok_and(|selector| selector.matches_labels(labels))
 }
 
-/// Whether a plain map of labels selects these labels.
+/// Whether a selector that is a plain map matches these labels.
 pub(crate) fn map_matches(selector: Option<&Value>, labels: Option<&Value>) -> bool {
     let wanted = selector.and_then(Value::as_object);
     wanted.is_none_or(|wanted| {
@@ -37,12 +41,12 @@ pub(crate) fn map_matches(selector: Option<&Value>, labels: Option<&Value>) -> b
     })
 }
 
-/// A label selector as text: `app=a,tier in (b,x)`.
+/// A label selector as a string: `app=a,tier in (b,x)`.
 pub(crate) fn text(selector: Option<&Value>) -> String {
     LabelSelector::from_json(selector).map(|selector| selector.to_string()).unwrap_or_default()
 }
 
-/// A plain map of labels as text: `app=a,tier=x`.
+/// A selector that is a plain map as a string: `app=a,tier=x`.
 pub(crate) fn map_text(labels: Option<&Map<String, Value>>) -> String {
     let mut parts: Vec<String> = labels
         .into_iter()
@@ -51,4 +55,34 @@ pub(crate) fn map_text(labels: Option<&Map<String, Value>>) -> String {
         .collect();
     parts.sort_unstable();
     parts.join(",")
+}
+
+/// `In` needs values, `Exists` must have none. Unknown operators are accepted.
+pub(crate) fn values_for_operator(at: At<'_, '_>) {
+    match at.get("operator").text() {
+        "In" | "NotIn" if at.get("values").is_empty() => {
+            at.get("values").required("must be specified when `operator` is 'In' or 'NotIn'");
+        }
+        "In" | "NotIn" => {}
+        "Exists" | "DoesNotExist" if !at.get("values").is_empty() => {
+            at.get("values").forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+        }
+        _ => {}
+    }
+}
+
+/// A requirement on labels; the operator is not checked.
+pub(crate) fn label_requirement(at: At<'_, '_>) {
+    values_for_operator(at);
+    validate_label_name(at.get("key"));
+    for value in at.get("values").items() {
+        invalid_each(value, names::is_valid_label_value(value.text()));
+    }
+}
+
+/// Whether a stored selector has a value that is not a valid label value.
+pub(crate) fn has_invalid_label_value(selector: At<'_, '_>) -> bool {
+    selector.get("matchExpressions").items().any(|one| {
+        one.get("values").items().any(|value| !names::is_valid_label_value(value.text()).is_empty())
+    })
 }

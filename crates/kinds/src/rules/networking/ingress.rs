@@ -4,7 +4,12 @@ use crate::rules::{
     Rules,
     core::service::host_name,
     drop_status,
-    helpers::core_util::{dns_label, dns_subdomain, each, find, legacy_ip, port_number},
+    helpers::{
+        errors::invalid_each,
+        json::find,
+        network::{legacy_ip, port_number},
+        text::{dns_label, dns_subdomain},
+    },
     keep_status,
 };
 use k1s_object::{At, ip, names};
@@ -104,7 +109,7 @@ fn allowed(old: At<'_, '_>) -> Allowed {
 
 fn host(name: At<'_, '_>) {
     if name.text().contains('*') {
-        each(name, names::is_wildcard_dns1123_subdomain(name.text()));
+        invalid_each(name, names::is_wildcard_dns1123_subdomain(name.text()));
     } else {
         dns_subdomain(name);
     }
@@ -172,7 +177,7 @@ fn service_backend(backend: At<'_, '_>, service: At<'_, '_>) {
     let (port_name, number) = (service.get("port").get("name"), service.get("port").get("number"));
     match (!port_name.text().is_empty(), number.number() != 0) {
         (true, true) => backend.invalid_as("", "cannot set both port name & port number"),
-        (true, false) => each(port_name, names::is_valid_port_name(port_name.text())),
+        (true, false) => invalid_each(port_name, names::is_valid_port_name(port_name.text())),
         (false, true) => port_number(number),
         (false, false) => backend.required("port name or number is required"),
     }
@@ -187,7 +192,7 @@ fn typed_reference(at: At<'_, '_>) {
         if field.text().is_empty() {
             field.required("");
         } else {
-            each(field, names::is_path_segment_name(field.text()));
+            invalid_each(field, names::is_path_segment_name(field.text()));
         }
     }
 }
@@ -216,7 +221,7 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
     use serde_json::json;
 
     fn with_path(path: &str, kind: Option<&str>) -> Value {
@@ -242,21 +247,21 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                testing::create(&RULES, with_path(path, kind)),
+                testing::on_create(&RULES, with_path(path, kind)),
                 [format!("spec.rules[0].http.paths[0].{error}")]
             );
         }
-        assert!(testing::create(&RULES, with_path("", Some("ImplementationSpecific"))).is_empty());
+        assert!(testing::on_create(&RULES, with_path("", Some("ImplementationSpecific"))).is_empty());
     }
 
     #[test]
     fn something_must_serve() {
         assert_eq!(
-            testing::create(&RULES, json!({"spec": {}})),
+            testing::on_create(&RULES, json!({"spec": {}})),
             ["spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"]
         );
         assert_eq!(
-            testing::create(&RULES, json!({"spec": {"defaultBackend": {"service": {}}}})),
+            testing::on_create(&RULES, json!({"spec": {"defaultBackend": {"service": {}}}})),
             [
                 "spec.defaultBackend.service.name: Required value",
                 "spec.defaultBackend: Required value: port name or number is required",
@@ -267,7 +272,7 @@ mod tests {
     #[test]
     fn hosts_are_names() {
         let rules = json!([{"host": "1.2.3.4"}, {"host": "*.*.x"}]);
-        let errors = testing::create(&RULES, json!({"spec": {"rules": rules}}));
+        let errors = testing::on_create(&RULES, json!({"spec": {"rules": rules}}));
         assert_eq!(
             errors[0],
             "spec.rules[0].host: Invalid value: \"1.2.3.4\": must be a DNS name, not an IP address"

@@ -2,7 +2,11 @@
 
 use crate::rules::{
     Rules,
-    helpers::core_util::{dns_label, dns_subdomain, each, immutable_text},
+    helpers::{
+        errors::invalid_each,
+        immutable::immutable_text,
+        text::{dns_label, dns_subdomain},
+    },
 };
 use k1s_object::{At, names};
 use serde_json::Value;
@@ -44,7 +48,7 @@ fn validate(class: At<'_, '_>) {
     for field in ["kind", "name"] {
         let field = parameters.get(field);
         if !field.text().is_empty() {
-            each(field, names::is_path_segment_name(field.text()));
+            invalid_each(field, names::is_path_segment_name(field.text()));
         }
     }
     let (scope, namespace) = (parameters.get("scope"), parameters.get("namespace"));
@@ -66,13 +70,13 @@ fn validate(class: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
     use serde_json::json;
 
     #[test]
     fn a_class_has_a_controller_that_stays() {
         assert_eq!(
-            testing::create(
+            testing::on_create(
                 &RULES,
                 json!({"spec": {"controller": "no-slash", "parameters": {"name": "x", "scope": "Namespace"}}})
             ),
@@ -83,9 +87,9 @@ mod tests {
                 "spec.parameters.kind: Required value",
             ]
         );
-        assert_eq!(testing::create(&RULES, json!({})), ["spec.controller: Required value"]);
+        assert_eq!(testing::on_create(&RULES, json!({})), ["spec.controller: Required value"]);
         assert_eq!(
-            testing::update(
+            testing::on_update(
                 &RULES,
                 json!({"spec": {"controller": "example.com/a"}}),
                 json!({"spec": {"controller": "example.com/b"}})

@@ -2,7 +2,10 @@
 
 use crate::rules::{
     NameRule, Rules,
-    helpers::core_util::{IMMUTABLE, dns_subdomain, each, is_ipv6, same},
+    helpers::{
+        equality::same_pointers, errors::invalid_each, immutable::IMMUTABLE, network::is_ipv6,
+        text::dns_subdomain,
+    },
 };
 use k1s_object::{At, Check, ip, names};
 use serde_json::{Value, json};
@@ -56,7 +59,7 @@ fn parent(parent: At<'_, '_>) {
     for field in ["resource", "name", "namespace"] {
         let field = parent.get(field);
         if !field.text().is_empty() {
-            each(field, names::is_path_segment_name(field.text()));
+            invalid_each(field, names::is_path_segment_name(field.text()));
         }
     }
 }
@@ -65,7 +68,7 @@ fn parent(parent: At<'_, '_>) {
 fn parent_required(address: At<'_, '_>, old: Option<At<'_, '_>>) {
     let parent = address.get("spec").get("parentRef");
     if let Some(old) = old {
-        if same(parent.value(), old.get("spec").get("parentRef").value()) {
+        if same_pointers(parent.value(), old.get("spec").get("parentRef").value()) {
             return;
         }
         if !parent.is_set() {
@@ -86,22 +89,22 @@ fn parent_required(address: At<'_, '_>, old: Option<At<'_, '_>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn an_address_names_itself_and_has_a_parent() {
         assert!(name("10.0.0.1", false).is_empty());
         assert_eq!(name("x", false), ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]);
         assert_eq!(name("2001:DB8::1", false), ["must be in canonical form (\"2001:db8::1\")"]);
-        assert!(testing::create(&RULES, of_service("10.0.0.1", "n", "s")).is_empty());
-        assert_eq!(testing::create(&RULES, json!({})), ["spec.parentRef: Required value"]);
+        assert!(testing::on_create(&RULES, of_service("10.0.0.1", "n", "s")).is_empty());
+        assert_eq!(testing::on_create(&RULES, json!({})), ["spec.parentRef: Required value"]);
         assert_eq!(
-            testing::create(&RULES, json!({"spec": {"parentRef": {"group": "x"}}})),
+            testing::on_create(&RULES, json!({"spec": {"parentRef": {"group": "x"}}})),
             ["spec.parentRef.resource: Required value", "spec.parentRef.name: Required value"]
         );
         let address = |name: &str| json!({"spec": {"parentRef": {"resource": "services", "name": name}}});
         assert_eq!(
-            testing::update(&RULES, address("a"), address("b")),
+            testing::on_update(&RULES, address("a"), address("b")),
             ["spec.parentRef: Invalid value: null: field is immutable"]
         );
     }

@@ -5,10 +5,14 @@ use serde_json::{Value, json};
 
 use crate::rules::{
     Rules,
-    helpers::core_util::{
-        each, label_selector, legacy_cidr, list, port_number, set_in, strings, text, texts,
+    helpers::{
+        errors::invalid_each,
+        json::{list_at, set_in, strings_at, text_at},
+        network::{legacy_cidr, port_number},
+        text::texts,
     },
 };
+use k1s_object::selector::validate_label_selector as label_selector;
 
 const DIRECTIONS: [(&str, &str); 2] = [("ingress", "from"), ("egress", "to")];
 
@@ -34,8 +38,8 @@ fn defaults(policy: &mut Value) {
             }
         }
     }
-    if list(policy, &["spec", "policyTypes"]).is_empty() {
-        let egress = !list(policy, &["spec", "egress"]).is_empty();
+    if list_at(policy, &["spec", "policyTypes"]).is_empty() {
+        let egress = !list_at(policy, &["spec", "egress"]).is_empty();
         set_in(
             policy,
             "spec",
@@ -99,7 +103,7 @@ fn port(port: At<'_, '_>) {
         if end.is_set() {
             end.invalid("may not be specified when `port` is non-numeric");
         }
-        each(number, names::is_valid_port_name(name));
+        invalid_each(number, names::is_valid_port_name(name));
     } else if number.is_set() {
         port_number(number);
         if end.is_set() {
@@ -158,14 +162,14 @@ fn ip_block(block: At<'_, '_>, known: &std::collections::HashSet<&str>) {
 
 fn warnings(policy: &Value, _: Option<&Value>, out: &mut Vec<String>) {
     for (direction, peers) in DIRECTIONS {
-        for (i, rule) in list(policy, &["spec", direction]).iter().enumerate() {
-            for (j, peer) in list(rule, &[peers]).iter().enumerate() {
+        for (i, rule) in list_at(policy, &["spec", direction]).iter().enumerate() {
+            for (j, peer) in list_at(rule, &[peers]).iter().enumerate() {
                 let path = format!("spec.{direction}[{i}].{peers}[{j}].ipBlock");
                 out.extend(ip::get_warnings_for_cidr(
                     &format!("{path}.cidr"),
-                    text(peer, &["ipBlock", "cidr"]),
+                    text_at(peer, &["ipBlock", "cidr"]),
                 ));
-                for (k, except) in strings(peer, &["ipBlock", "except"]).into_iter().enumerate() {
+                for (k, except) in strings_at(peer, &["ipBlock", "except"]).into_iter().enumerate() {
                     out.extend(ip::get_warnings_for_cidr(&format!("{path}.except[{k}]"), except));
                 }
             }
@@ -176,7 +180,7 @@ fn warnings(policy: &Value, _: Option<&Value>, out: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn egress_adds_its_policy_type() {
@@ -208,7 +212,7 @@ mod tests {
             }],
         }});
         assert_eq!(
-            testing::create(&RULES, policy),
+            testing::on_create(&RULES, policy),
             [
                 "spec.podSelector.matchExpressions[0].operator: Invalid value: \"X\": not a valid selector operator",
                 "spec.ingress[0].ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",

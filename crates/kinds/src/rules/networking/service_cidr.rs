@@ -2,7 +2,12 @@
 
 use crate::rules::{
     Rules, drop_status,
-    helpers::core_util::{IMMUTABLE, is_ipv4, is_ipv6, keep, object, texts},
+    helpers::{
+        immutable::IMMUTABLE,
+        json::{keep, object_in},
+        network::{is_ipv4, is_ipv6},
+        text::texts,
+    },
     keep_status,
 };
 use k1s_object::{At, ip};
@@ -22,7 +27,7 @@ pub(super) static RULES: Rules = Rules {
 fn prepare_status(new: &mut Value, old: &Value) {
     keep(new, old, "spec");
     let kept = ["labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"];
-    let Some(meta) = object(new, "metadata") else { return };
+    let Some(meta) = object_in(new, "metadata") else { return };
     for field in kept {
         match old.get("metadata").and_then(|meta| meta.get(field)) {
             Some(value) => {
@@ -84,11 +89,11 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn a_range_has_one_network_of_a_family() {
-        let said = |cidrs: Value| testing::create(&RULES, json!({"spec": {"cidrs": cidrs}}));
+        let said = |cidrs: Value| testing::on_create(&RULES, json!({"spec": {"cidrs": cidrs}}));
         assert_eq!(said(json!([])), ["spec.cidrs: Required value: at least one CIDR required"]);
         assert_eq!(
             said(json!(["10.0.0.0/8", "11.0.0.0/8"])),

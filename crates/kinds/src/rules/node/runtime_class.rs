@@ -1,17 +1,15 @@
 //! Nodes: `RuntimeClass`.
 
-use k1s_object::{
-    field::{At, FieldError},
-    meta::validate_labels,
-    names,
-};
+use k1s_object::{field::At, meta::validate_labels, names};
 use serde_json::Value;
 
-use crate::rules::Rules;
 use crate::rules::{
-    autoscaling::horizontal_pod_autoscaler::container_resource_name,
-    helpers::cluster_util::{
-        deprecated_node_label, immutable, invalid_each, non_negative_quantity, unchanged,
+    Rules,
+    core::pod::tolerations as pod_tolerations,
+    helpers::{
+        equality::unchanged, errors::invalid_each, immutable::report_immutable,
+        node_labels::deprecated_node_label, numbers::non_negative_quantity,
+        resource_names::container_resource_name,
     },
 };
 
@@ -33,7 +31,7 @@ fn create(class: At<'_, '_>) {
 fn update(class: At<'_, '_>, old: At<'_, '_>) {
     written(class);
     if !unchanged(class.get("handler"), old.get("handler")) {
-        immutable(class.get("handler"));
+        report_immutable(class.get("handler"));
         if class.get("handler").is_empty() {
             class.get("handler").required("");
         }
@@ -52,8 +50,7 @@ fn written(class: At<'_, '_>) {
     let overhead = class.get("overhead");
     let limits = overhead.get("limits").with(overhead.get("podFixed").value());
     for (key, quantity) in limits.entries() {
-        let name = Value::from(key);
-        container_resource_name_at(quantity, &name);
+        container_resource_name(key, quantity);
         non_negative_quantity(quantity);
     }
     let scheduling = class.get("scheduling");
@@ -61,48 +58,8 @@ fn written(class: At<'_, '_>) {
     tolerations(scheduling.get("tolerations"));
 }
 
-/// The errors show the resource's name at the place of its quantity.
-fn container_resource_name_at(at: At<'_, '_>, name: &Value) {
-    let check = k1s_object::field::Check::new();
-    container_resource_name(check.root(name));
-    for error in check.take() {
-        at.check().push(FieldError { field: at.path(), ..error });
-    }
-}
-
 fn tolerations(at: At<'_, '_>) {
-    for toleration in at.items() {
-        let (key, operator) = (toleration.get("key"), toleration.get("operator"));
-        let (value, effect) = (toleration.get("value"), toleration.get("effect"));
-        if !key.is_empty() {
-            invalid_each(key, names::is_qualified_name(key.text()));
-        } else if operator.text() != "Exists" {
-            operator.invalid_text(
-                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"",
-            );
-        }
-        if toleration.get("tolerationSeconds").is_set() && effect.text() != "NoExecute" {
-            effect.invalid_text("effect must be 'NoExecute' when `tolerationSeconds` is set");
-        }
-        match operator.text() {
-            "Equal" | "" => {
-                let wrong = names::is_valid_label_value(value.text());
-                if !wrong.is_empty() {
-                    operator.invalid_as(value.text(), wrong.join(";"));
-                }
-            }
-            "Exists" if !value.is_empty() => {
-                operator.invalid_as(value.text(), "value must be empty when `operator` is 'Exists'");
-            }
-            "Exists" => {}
-            "Lt" | "Gt" => operator.not_supported(&["Equal", "Exists", "Lt", "Gt"]),
-            _ => operator.not_supported(&["Equal", "Exists"]),
-        }
-        let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-        if !effect.is_empty() && !effects.contains(&effect.text()) {
-            effect.not_supported(&effects);
-        }
-    }
+    pod_tolerations(at);
     let mut seen = std::collections::HashSet::new();
     for toleration in at.items() {
         let key = ["key", "operator", "value", "effect"].map(|name| toleration.get(name).text());
@@ -127,14 +84,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     #[test]
     fn a_runtime_class_names_a_handler_and_keeps_it() {
         assert_eq!(on_create(&RULES, json!({})), ["handler: Required value"]);
         assert_eq!(on_create(&RULES, json!({"handler": "UP/per"})).len(), 1);
         assert_eq!(
-            on_update(&RULES, json!({"handler": "b"}), json!({"handler": "a"})),
+            on_update(&RULES, json!({"handler": "a"}), json!({"handler": "b"})),
             ["handler: Invalid value: null: field is immutable"]
         );
     }

@@ -1,9 +1,15 @@
 //! `PodDisruptionBudget`.
 
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{
-    conditions, go_struct, has_invalid_label_value, int_or_percent, non_negative, one_of_if_set,
+use crate::rules::{
+    Rules,
+    helpers::{
+        go_values::go_pointers,
+        labels::has_invalid_label_value,
+        numbers::{int_or_percent, non_negative},
+        text::one_of_or_unset,
+    },
 };
+use k1s_object::meta::validate_conditions as conditions;
 use k1s_object::{field::At, selector::validate_label_selector};
 
 /// The rules of this kind.
@@ -28,7 +34,7 @@ fn validate_spec(spec: At<'_, '_>, any_value: bool) {
             ("MaxUnavailable", "maxUnavailable"),
             ("UnhealthyPodEvictionPolicy", "unhealthyPodEvictionPolicy"),
         ];
-        spec.invalid_as(go_struct(spec, &fields), "minAvailable and maxUnavailable cannot be both set");
+        spec.invalid_as(go_pointers(spec, &fields), "minAvailable and maxUnavailable cannot be both set");
     }
     for bound in [min, max] {
         if bound.is_set() {
@@ -36,7 +42,7 @@ fn validate_spec(spec: At<'_, '_>, any_value: bool) {
         }
     }
     validate_label_selector(spec.get("selector"), any_value);
-    one_of_if_set(spec.get("unhealthyPodEvictionPolicy"), &["AlwaysAllow", "IfHealthyBudget"]);
+    one_of_or_unset(spec.get("unhealthyPodEvictionPolicy"), &["AlwaysAllow", "IfHealthyBudget"]);
 }
 
 fn validate_status(budget: At<'_, '_>, _: At<'_, '_>) {
@@ -50,7 +56,7 @@ fn validate_status(budget: At<'_, '_>, _: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]

@@ -4,8 +4,15 @@ use super::{
     PLAIN,
     role::{policy_rules, verbs_required},
 };
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{finds_fault, has_invalid_label_value, same, text_at, unchanged};
+use crate::rules::{
+    Rules,
+    helpers::{
+        equality::{same, unchanged},
+        errors::finds_fault,
+        json::text_at,
+        labels::has_invalid_label_value,
+    },
+};
 use k1s_object::{
     field::At,
     selector::{LabelSelector, validate_label_selector},
@@ -51,7 +58,7 @@ fn aggregation(role: At<'_, '_>, any_value: bool) {
 /// The rules that a `ClusterRole` with an aggregation rule adds up to, given all cluster roles; nothing for one
 /// without.
 pub fn aggregated_rules(role: &Value, all: &[Value]) -> Option<Vec<Value>> {
-    let name = |role: &Value| text_at(role, "/metadata/name");
+    let name = |role: &Value| text_at(role, &["metadata", "name"]).to_owned();
     let aggregation = role.get("aggregationRule").filter(|rule| rule.is_object())?;
     let selectors = aggregation.get("clusterRoleSelectors").and_then(Value::as_array);
     let mut rules: Vec<Value> = Vec::new();
@@ -78,7 +85,7 @@ pub fn aggregated_rules(role: &Value, all: &[Value]) -> Option<Vec<Value>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]

@@ -23,7 +23,7 @@ fn validate_update(binding: At<'_, '_>, old: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]

@@ -1,7 +1,6 @@
 //! `Role`, and what it shares with `ClusterRole`.
 
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::unchanged;
+use crate::rules::{Rules, helpers::equality::unchanged};
 use k1s_object::field::At;
 
 /// The rules of this kind.
@@ -52,7 +51,7 @@ pub(super) fn verbs_required(role: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]

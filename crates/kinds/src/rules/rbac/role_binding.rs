@@ -1,9 +1,14 @@
 //! `RoleBinding`, and what it shares with `ClusterRoleBinding`.
 
 use super::{GROUP, PLAIN};
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{
-    default_zero, go_texts, invalid_each, items, structure, unchanged,
+use crate::rules::{
+    Rules,
+    helpers::{
+        equality::unchanged,
+        errors::invalid_each,
+        go_values::go_texts,
+        json::{default_zero, items, structure},
+    },
 };
 use k1s_object::{field::At, names};
 use serde_json::Value;
@@ -101,7 +106,7 @@ pub(super) fn role_name_required(binding: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]
@@ -113,7 +118,7 @@ mod tests {
         assert_eq!(binding["subjects"][1].get("apiGroup"), None);
         let other = json!({"roleRef": {"kind": "Role", "name": "two"}});
         assert_eq!(
-            on_update(&RULES, other, binding),
+            on_update(&RULES, binding, other),
             [
                 "roleRef: Invalid value: {\"APIGroup\":\"rbac.authorization.k8s.io\",\"Kind\":\"Role\",\"Name\":\"two\"}: field is immutable"
             ]

@@ -1,6 +1,6 @@
 //! Checks that several kinds of this group share.
 
-use crate::rules::helpers::cluster_util::{invalid_each, label_requirement};
+use crate::rules::helpers::{errors::invalid_each, node_selector::label_expression};
 use k1s_object::{
     field::{At, FieldError},
     names,
@@ -155,19 +155,13 @@ pub(super) fn toleration(at: At<'_, '_>, later: &DeclarativeErrors) {
     }
 }
 
+/// A node selector by labels only.
 pub(super) fn node_selector(at: At<'_, '_>) {
     let terms = at.get("nodeSelectorTerms");
     if terms.is_empty() {
         return terms.required("must have at least one node selector term");
     }
     for requirement in terms.items().flat_map(|term| term.get("matchExpressions").items()) {
-        match requirement.get("operator").text() {
-            "Gt" | "Lt" if requirement.get("values").len() != 1 => requirement
-                .get("values")
-                .required("must be specified single value when `operator` is 'Lt' or 'Gt'"),
-            "Gt" | "Lt" | "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
-            _ => requirement.get("operator").invalid_text("not a valid selector operator"),
-        }
-        label_requirement(requirement);
+        label_expression(requirement, false);
     }
 }

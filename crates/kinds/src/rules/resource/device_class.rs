@@ -1,9 +1,10 @@
 //! `DeviceClass`.
 
-use super::checks::DeclarativeErrors;
-use super::resource_claim::devices::{configuration, selectors};
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::unchanged;
+use super::{
+    checks::DeclarativeErrors,
+    resource_claim::devices::{configuration, selectors},
+};
+use crate::rules::{Rules, helpers::equality::unchanged};
 use k1s_object::{field::At, names};
 
 /// The rules of this kind.

@@ -1,10 +1,20 @@
 //! `DeviceTaintRule`.
 
-use super::checks::{DeclarativeErrors, label, pool_name};
-use super::resource_slice::taint;
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{conditions, default, driver_name, pointer, same, status_alone};
+use super::{
+    checks::{DeclarativeErrors, label, pool_name},
+    resource_slice::taint,
+};
+use crate::rules::{
+    Rules,
+    helpers::{
+        equality::same,
+        json::{default, pointer},
+        metadata::status_alone,
+        text::driver_name,
+    },
+};
 use k1s_object::field::At;
+use k1s_object::meta::validate_conditions as conditions;
 use serde_json::Value;
 
 /// The rules of this kind.

@@ -1,9 +1,16 @@
 //! `ResourceClaimTemplate`.
 
-use super::checks::DeclarativeErrors;
-use super::resource_claim::{default_spec, devices::device_claim, drop_request_fields};
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{pointer, structure, unchanged};
+use super::{
+    checks::DeclarativeErrors,
+    resource_claim::{default_spec, devices::device_claim, drop_request_fields},
+};
+use crate::rules::{
+    Rules,
+    helpers::{
+        equality::unchanged,
+        json::{pointer, structure},
+    },
+};
 use k1s_object::field::At;
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{device_taint_rule, resource_claim, resource_slice};
-use crate::rules::helpers::cluster_util::testing::*;
+use crate::rules::helpers::testing::*;
 
 fn claim(devices: &Value) -> Value {
     json!({"metadata": {"name": "c"}, "spec": {"devices": devices}})
@@ -45,7 +45,7 @@ fn a_claim_does_not_change_its_mind() {
     let one = claim(&json!({"requests": [{"name": "a", "exactly": {"deviceClassName": "gpu"}}]}));
     let two = claim(&json!({"requests": [{"name": "b", "exactly": {"deviceClassName": "gpu"}}]}));
     assert_eq!(
-        on_update(&resource_claim::RULES, two, one),
+        on_update(&resource_claim::RULES, one, two),
         ["spec: Invalid value: null: field is immutable"]
     );
 }

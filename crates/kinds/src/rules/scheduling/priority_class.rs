@@ -3,8 +3,10 @@
 use k1s_object::field::At;
 use serde_json::Value;
 
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{default, set_generation, unchanged};
+use crate::rules::{
+    Rules,
+    helpers::{equality::unchanged, json::default, metadata::set_generation},
+};
 
 /// The greatest priority a user can give.
 const HIGHEST_USER_PRIORITY: i64 = 1_000_000_000;
@@ -78,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     #[test]
     fn a_class_preempts_and_stays() {
@@ -89,7 +91,7 @@ mod tests {
         assert_eq!(class["metadata"]["generation"], 1);
         let new = json!({"value": 7, "preemptionPolicy": "Never"});
         assert_eq!(
-            on_update(&RULES, new, class),
+            on_update(&RULES, class, new),
             [
                 "value: Forbidden: may not be changed in an update.",
                 "preemptionPolicy: Invalid value: \"Never\": field is immutable",

@@ -1,8 +1,13 @@
 //! `CSIDriver`.
 
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{
-    default, default_zero, nothing, one_of_if_set, same, set_generation, structure,
+use crate::rules::{
+    Rules,
+    helpers::{
+        equality::same,
+        json::{default, default_zero, is_empty, structure},
+        metadata::set_generation,
+        text::one_of_or_unset,
+    },
 };
 use k1s_object::field::{At, FieldError};
 use serde_json::Value;
@@ -50,7 +55,7 @@ fn validate(driver: At<'_, '_>) {
             spec.get(shown).required("");
         }
     }
-    one_of_if_set(spec.get("fsGroupPolicy"), &["File", "None", "ReadWriteOnceWithFSType"]);
+    one_of_or_unset(spec.get("fsGroupPolicy"), &["File", "None", "ReadWriteOnceWithFSType"]);
     token_requests(spec.get("tokenRequests"));
     for mode in spec.get("volumeLifecycleModes").items() {
         if !matches!(mode.text(), "Persistent" | "Ephemeral") {
@@ -99,7 +104,7 @@ fn warnings(driver: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     let requests = driver.pointer("/spec/tokenRequests");
     let touched = old.is_none_or(|old| !same(requests, old.pointer("/spec/tokenRequests")));
     let unset = driver.pointer("/spec/serviceAccountTokenInSecrets").is_none_or(Value::is_null);
-    if touched && unset && requests.is_some_and(|requests| !nothing(requests)) {
+    if touched && unset && requests.is_some_and(|requests| !is_empty(requests)) {
         out.push(
             "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to \
              prevent possible logging of tokens in volume attributes"
@@ -111,7 +116,7 @@ fn warnings(driver: &Value, old: Option<&Value>, out: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]
@@ -130,7 +135,7 @@ mod tests {
     fn a_driver_keeps_how_volumes_attach() {
         let new = json!({"spec": {"attachRequired": false, "fsGroupPolicy": "None"}});
         assert_eq!(
-            on_update(&RULES, new, json!({"spec": {}})),
+            on_update(&RULES, json!({"spec": {}}), new),
             ["spec.attachedRequired: Invalid value: false: field is immutable"]
         );
         let wrong = json!({"spec": {"fsGroupPolicy": "Huh", "volumeLifecycleModes": ["Eternal"]}});

@@ -1,7 +1,10 @@
 //! `CSINode`.
 
-use crate::rules::helpers::cluster_util::{driver_name, non_negative, status_alone, unchanged};
-use crate::rules::{Rules, drop_status, keep_status};
+use crate::rules::{
+    Rules, drop_status,
+    helpers::{equality::unchanged, metadata::status_alone, numbers::non_negative, text::driver_name},
+    keep_status,
+};
 use k1s_object::{
     field::{At, FieldError},
     names,
@@ -69,7 +72,7 @@ fn validate_update(node: At<'_, '_>, old: At<'_, '_>) {
         for driver in drivers.items().filter(|one| one.get("name").text() == before.get("name").text()) {
             let kept = ["nodeID", "topologyKeys"];
             if !kept.iter().all(|name| unchanged(driver.get(name), before.get(name))) {
-                let mut shown = crate::rules::helpers::cluster_util::go_struct(
+                let mut shown = crate::rules::helpers::go_values::go_pointers(
                     driver,
                     &[("Name", "name"), ("NodeID", "nodeID"), ("TopologyKeys", "topologyKeys")],
                 );
@@ -85,7 +88,7 @@ fn validate_update(node: At<'_, '_>, old: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]

@@ -1,8 +1,11 @@
 //! `CSIStorageCapacity`.
 
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{
-    deprecated_node_label, has_invalid_label_value, invalid_each, non_negative_quantity, unchanged,
+use crate::rules::{
+    Rules,
+    helpers::{
+        equality::unchanged, errors::invalid_each, labels::has_invalid_label_value,
+        node_labels::deprecated_node_label, numbers::non_negative_quantity,
+    },
 };
 use k1s_object::{field::At, names, selector::validate_label_selector};
 use serde_json::Value;
@@ -52,14 +55,14 @@ fn warnings(capacity: &Value, _: Option<&Value>, out: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]
     fn a_capacity_belongs_to_its_class() {
         let capacity = |class: &str| json!({"storageClassName": class, "capacity": "10Gi"});
         assert_eq!(
-            on_update(&RULES, capacity("b"), capacity("a")),
+            on_update(&RULES, capacity("a"), capacity("b")),
             ["storageClassName: Invalid value: \"b\": field is immutable"]
         );
         let wrong = on_create(&RULES, json!({"storageClassName": "a", "capacity": "-1"}));

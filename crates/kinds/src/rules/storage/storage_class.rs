@@ -1,8 +1,11 @@
 //! `StorageClass`.
 
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{
-    default, deprecated_node_label, immutable, invalid_each, unchanged,
+use crate::rules::{
+    Rules,
+    helpers::{
+        equality::unchanged, errors::invalid_each, immutable::report_immutable, json::default,
+        node_labels::deprecated_node_label, text::required,
+    },
 };
 use k1s_object::{
     field::{At, FieldError, MAX_ERRORS},
@@ -37,14 +40,8 @@ fn validate_update(class: At<'_, '_>, old: At<'_, '_>) {
     }
     for name in ["provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"] {
         if changed(name) {
-            immutable(class.get(name));
+            report_immutable(class.get(name));
         }
-    }
-}
-
-pub(super) fn required(at: At<'_, '_>) {
-    if at.is_empty() {
-        at.required("");
     }
 }
 
@@ -140,7 +137,7 @@ fn warnings(class: &Value, _: Option<&Value>, out: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]
@@ -169,7 +166,7 @@ mod tests {
         let new = json!({"provisioner": "example.com/q", "parameters": {"a": "b"}, "reclaimPolicy": "Retain",
             "allowVolumeExpansion": true});
         assert_eq!(
-            on_update(&RULES, new, old),
+            on_update(&RULES, old, new),
             [
                 "provisioner: Invalid value: null: field is immutable",
                 "parameters: Invalid value: null: field is immutable",

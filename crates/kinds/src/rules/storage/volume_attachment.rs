@@ -1,7 +1,13 @@
 //! `VolumeAttachment`.
 
-use crate::rules::helpers::cluster_util::{driver_name, immutable, invalid_each, same, status_alone};
-use crate::rules::{Rules, drop_status, keep_status};
+use crate::rules::{
+    Rules, drop_status,
+    helpers::{
+        equality::same, errors::invalid_each, immutable::report_immutable, metadata::status_alone,
+        text::driver_name,
+    },
+    keep_status,
+};
 use k1s_object::{field::At, names};
 
 /// The rules of this kind.
@@ -25,7 +31,7 @@ fn validate(attachment: At<'_, '_>) {
 fn validate_update(attachment: At<'_, '_>, old: At<'_, '_>) {
     validate_fields(attachment);
     if !same(attachment.get("spec").value(), old.get("spec").value()) {
-        immutable(attachment.get("spec"));
+        report_immutable(attachment.get("spec"));
     }
 }
 
@@ -75,7 +81,7 @@ fn validate_fields(attachment: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]

@@ -1,8 +1,10 @@
 //! `VolumeAttributesClass`.
 
-use super::storage_class::{parameters, provisioner, required};
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{default, structure, unchanged};
+use super::storage_class::{parameters, provisioner};
+use crate::rules::{
+    Rules,
+    helpers::{equality::unchanged, metadata::add_finalizer, text::required},
+};
 use k1s_object::field::At;
 use serde_json::Value;
 
@@ -12,14 +14,7 @@ pub(super) static RULES: Rules =
 
 /// A class that volumes use is not deleted under them.
 fn prepare_create(class: &mut Value) {
-    const PROTECTION: &str = "kubernetes.io/vac-protection";
-    let Some(metadata) = structure(class, "metadata") else { return };
-    default(metadata, "finalizers", Vec::<Value>::new());
-    if let Some(list) = metadata.get_mut("finalizers").and_then(Value::as_array_mut)
-        && !list.iter().any(|one| one == PROTECTION)
-    {
-        list.push(PROTECTION.into());
-    }
+    add_finalizer(class, "kubernetes.io/vac-protection");
 }
 
 fn validate(class: At<'_, '_>) {
@@ -47,7 +42,7 @@ fn validate_update(class: At<'_, '_>, old: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
     use serde_json::json;
 
     #[test]
@@ -61,7 +56,7 @@ mod tests {
         );
         let class = |iops: &str| json!({"driverName": "d.example.com", "parameters": {"iops": iops}});
         assert_eq!(
-            on_update(&RULES, class("200"), class("100")),
+            on_update(&RULES, class("100"), class("200")),
             ["parameters: Forbidden: updates to parameters are forbidden."]
         );
     }

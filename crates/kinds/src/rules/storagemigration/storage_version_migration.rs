@@ -3,8 +3,12 @@
 use k1s_object::{field::At, names};
 use serde_json::{Value, json};
 
-use crate::rules::helpers::cluster_util::{conditions, status_alone, unchanged};
-use crate::rules::{Rules, drop_status, keep_status};
+use crate::rules::{
+    Rules, drop_status,
+    helpers::{equality::unchanged, metadata::status_alone},
+    keep_status,
+};
+use k1s_object::meta::validate_conditions as conditions;
 
 /// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
@@ -85,7 +89,7 @@ fn status(migration: At<'_, '_>, old: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     #[test]
     fn a_migration_is_of_one_resource_for_ever() {
@@ -95,7 +99,7 @@ mod tests {
         );
         let of = |name: &str| json!({"spec": {"resource": {"resource": name}}});
         assert_eq!(
-            on_update(&RULES, of("pods"), of("secrets")),
+            on_update(&RULES, of("secrets"), of("pods")),
             [
                 "spec: Invalid value: {\"Resource\":{\"Group\":\"\",\"Resource\":\"pods\"}}: field is immutable"
             ]

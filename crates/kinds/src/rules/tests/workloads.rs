@@ -1,4 +1,4 @@
-//! Tests of the core kinds that make pods; and no document makes a rule fall over.
+//! Random documents for pods and workloads.
 
 use k1s_object::Check;
 use proptest::prelude::*;
@@ -120,42 +120,4 @@ proptest! {
         pod::validate_resize(check.root(&resized), check.root(&old));
         pod::validate_ephemeral_containers(check.root(&new), check.root(&old));
     }
-}
-
-fn created(kind: &str, mut object: Value) -> (Value, Vec<String>) {
-    let rules = find("", "v1", kind).unwrap();
-    (rules.defaults)(&mut object);
-    (rules.prepare_create)(&mut object);
-    let check = Check::new();
-    (rules.validate)(check.root(&object));
-    let errors = check.take().iter().map(ToString::to_string).collect();
-    (object, errors)
-}
-
-#[test]
-fn a_replication_controller_takes_its_labels_from_the_template() {
-    let template = json!({
-        "metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]},
-    });
-    let (object, errors) = created("ReplicationController", json!({"spec": {"template": template}}));
-    assert_eq!(errors, Vec::<String>::new());
-    assert_eq!(object["spec"]["selector"], json!({"app": "a"}));
-    assert_eq!(object["metadata"]["labels"], json!({"app": "a"}));
-    assert_eq!(object["spec"]["replicas"], 1);
-    assert_eq!(
-        created("ReplicationController", json!({"spec": {"replicas": -1}})).1,
-        [
-            "spec.selector: Required value",
-            "spec.template: Required value",
-            "spec.replicas: Invalid value: -1: must be greater than or equal to 0",
-        ]
-    );
-}
-
-#[test]
-fn a_pod_template_is_checked_like_a_pod() {
-    let (object, errors) =
-        created("PodTemplate", json!({"template": {"spec": {"containers": [{"name": "c"}]}}}));
-    assert_eq!(object["template"]["spec"]["restartPolicy"], "Always");
-    assert_eq!(errors, ["template.spec.containers[0].image: Required value"]);
 }

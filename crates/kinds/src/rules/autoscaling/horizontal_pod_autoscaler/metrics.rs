@@ -3,7 +3,9 @@
 use k1s_object::{field::At, names};
 
 use super::validation::{References, reference};
-use crate::rules::helpers::cluster_util::{invalid_each, quantity_sign};
+use crate::rules::helpers::{
+    errors::invalid_each, numbers::quantity_sign, resource_names::container_resource_name,
+};
 
 const TYPES: [&str; 5] = ["ContainerResource", "External", "Object", "Pods", "Resource"];
 
@@ -100,7 +102,7 @@ fn container_resource(source: At<'_, '_>) {
     if name.is_empty() {
         name.required("must specify a resource name");
     } else {
-        container_resource_name(name);
+        container_resource_name(name.text(), name);
     }
     if container.is_empty() {
         container.required("must specify a container");
@@ -122,49 +124,6 @@ fn raw_or_utilization(aim: At<'_, '_>) {
         _ => {}
     }
 }
-
-/// The name of a resource a container can ask for: a standard one, or one with a domain.
-pub(crate) fn container_resource_name(at: At<'_, '_>) {
-    let name = at.text();
-    let wrong = names::is_qualified_name(name);
-    let qualified = wrong.is_empty();
-    invalid_each(at, wrong);
-    let standard = matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
-    if !name.contains('/') {
-        if qualified && !standard && !STANDARD.contains(&name) {
-            at.invalid_text("must be a standard resource type or fully qualified");
-        }
-        if !standard {
-            at.invalid_text("must be a standard resource for containers");
-        }
-    } else if !name.contains("kubernetes.io/")
-        && (name.starts_with("requests.")
-            || !names::is_qualified_name(&format!("requests.{name}")).is_empty())
-    {
-        at.invalid_text("doesn't follow extended resource name standard");
-    }
-}
-
-/// Resources that quotas count, but containers do not ask for.
-const STANDARD: [&str; 17] = [
-    "requests.cpu",
-    "requests.memory",
-    "requests.ephemeral-storage",
-    "limits.cpu",
-    "limits.memory",
-    "limits.ephemeral-storage",
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "storage",
-    "requests.storage",
-    "services.nodeports",
-    "services.loadbalancers",
-];
 
 fn identifier(metric: At<'_, '_>) {
     let name = metric.get("name");

@@ -9,11 +9,12 @@ mod validation;
 
 pub use convert::{v1_to_v2, v2_to_v1};
 use k1s_object::field::{At, Check};
-pub(crate) use metrics::container_resource_name;
 use serde_json::{Map, Value, json};
 
-use crate::rules::Rules;
-use crate::rules::helpers::cluster_util::{default, pointer, structure};
+use crate::rules::{
+    Rules,
+    helpers::json::{default, pointer, structure},
+};
 
 /// The rules of autoscaling/v2.
 pub(super) static V2: Rules = Rules {
@@ -51,7 +52,7 @@ fn default_v2(autoscaler: &mut Value) {
     convert::drop_round_trip(autoscaler);
     let Some(spec) = structure(autoscaler, "spec") else { return };
     default(spec, "minReplicas", 1);
-    if spec.get("metrics").is_none_or(crate::rules::helpers::cluster_util::nothing)
+    if spec.get("metrics").is_none_or(crate::rules::helpers::json::is_empty)
         && let Some(spec) = spec.as_object_mut()
     {
         spec.insert("metrics".into(), default_metrics());
@@ -111,7 +112,7 @@ fn v1_status(new: At<'_, '_>, old: At<'_, '_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::cluster_util::testing::*;
+    use crate::rules::helpers::testing::*;
 
     fn hpa(mut spec: Value) -> Value {
         let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});

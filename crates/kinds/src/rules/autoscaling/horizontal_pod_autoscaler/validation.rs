@@ -3,8 +3,11 @@
 use k1s_object::{field::At, names};
 
 use super::metrics::metrics;
-use crate::rules::helpers::cluster_util::{
-    invalid_each, non_negative, non_negative_quantity, one_of_if_set, unchanged,
+use crate::rules::helpers::{
+    equality::unchanged,
+    errors::invalid_each,
+    numbers::{non_negative, non_negative_quantity},
+    text::one_of_or_unset,
 };
 
 /// Which `apiVersion`s a reference may have.
@@ -129,7 +132,7 @@ fn scaling_rules(rules: At<'_, '_>) {
         3601.. => window.invalid("must be less than or equal to 3600"),
         _ => {}
     }
-    one_of_if_set(rules.get("selectPolicy"), &["Disabled", "Max", "Min"]);
+    one_of_or_unset(rules.get("selectPolicy"), &["Disabled", "Max", "Min"]);
     if rules.get("policies").is_empty() {
         rules.get("policies").required("must specify at least one Policy");
     }

@@ -11,8 +11,11 @@ use crate::rules::{
     Rules,
     core::pod::{defaults as pod_defaults, warnings as pod_warnings},
     helpers::{
-        check::{go_selector, non_negative, one_of},
-        json::{child, default_pointer, default_value, object, same_field, text_at},
+        equality::same_workload_field,
+        go_values::go_selector,
+        json::{child, default_pointer, default_value, object, text_at},
+        numbers::non_negative,
+        text::one_of,
     },
 };
 
@@ -110,10 +113,10 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     if old.is_none() {
         pod_warnings::name(new, "Pod names and hostnames", out);
     }
-    if old.is_none_or(|old| !same_field(new, old, "spec")) {
+    if old.is_none_or(|old| !same_workload_field(new, old, "spec")) {
         job::spec_warnings("spec.jobTemplate.spec", new.pointer("/spec/jobTemplate/spec"), out);
     }
-    if old.is_some() && text_at(new, "/spec/schedule").contains("TZ") {
+    if old.is_some() && text_at(new, &["spec", "schedule"]).contains("TZ") {
         out.push(
             "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
                 .into(),

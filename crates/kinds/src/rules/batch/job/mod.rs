@@ -13,7 +13,7 @@ use crate::rules::{
     FieldLabelError, Rules, SelectableField,
     core::pod::warnings as pod_warnings,
     drop_status,
-    helpers::json::{number, same_field},
+    helpers::{equality::same_workload_field, json::number_at},
 };
 
 /// The rules of Job.
@@ -27,7 +27,7 @@ pub(super) static RULES: Rules = Rules {
     orphans_by_default: true,
     fields: &[SelectableField {
         path: "status.successful",
-        read: |job| number(job, "/status/succeeded").to_string(),
+        read: |job| number_at(job, &["status", "succeeded"]).to_string(),
     }],
     field_error: FieldLabelError::Quoted("Job"),
     ..Rules::WITH_STATUS
@@ -46,7 +46,7 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     if old.is_none() {
         pod_warnings::name(new, "Pod names and hostnames", out);
     }
-    if old.is_none_or(|old| !same_field(new, old, "spec")) {
+    if old.is_none_or(|old| !same_workload_field(new, old, "spec")) {
         spec_warnings("spec", new.get("spec"), out);
     }
 }
@@ -54,7 +54,7 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
 pub(super) fn spec_warnings(path: &str, spec: Option<&Value>, out: &mut Vec<String>) {
     let Some(spec) = spec else { return };
     let indexed = spec.get("completionMode").and_then(Value::as_str) == Some("Indexed");
-    if indexed && number(spec, "/completions") > 100_000 && number(spec, "/parallelism") > 10_000 {
+    if indexed && number_at(spec, &["completions"]) > 100_000 && number_at(spec, &["parallelism"]) > 10_000 {
         out.push(format!(
             "{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
         ));

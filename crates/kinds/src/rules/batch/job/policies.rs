@@ -5,8 +5,11 @@ use serde_json::Value;
 
 use super::indexes;
 use crate::rules::helpers::{
-    check::{GoField, go_struct, invalid_omitted, non_negative, one_of, qualified_name},
-    json::same,
+    equality::same_workload,
+    errors::invalid_omitted,
+    go_values::{GoField, go_struct},
+    numbers::non_negative,
+    text::{one_of, qualified_name},
 };
 
 /// `PodFailurePolicy` as Go's messages show it.
@@ -49,7 +52,7 @@ pub(super) fn go_value(at: At<'_, '_>, fields: GoStruct) -> Value {
 }
 
 pub(super) fn immutable_struct(new: At<'_, '_>, old: Option<&Value>, fields: GoStruct) {
-    if !same(new.value(), old) {
+    if !same_workload(new.value(), old) {
         new.invalid_as(go_value(new, fields), "field is immutable");
     }
 }

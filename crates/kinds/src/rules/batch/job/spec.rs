@@ -8,8 +8,10 @@ use crate::rules::{
     apps::workload::selects_template,
     core::pod::spec as pod,
     helpers::{
-        check::{go_selector, non_negative, one_of_or_unset, sorted},
+        go_values::{go_selector, sorted},
         labels,
+        numbers::non_negative,
+        text::one_of_or_unset,
     },
 };
 

@@ -4,10 +4,7 @@ use k1s_object::At;
 use serde_json::{Value, json};
 
 use super::indexes;
-use crate::rules::helpers::{
-    check::{invalid_omitted, non_negative},
-    json::same,
-};
+use crate::rules::helpers::{equality::same_workload, errors::invalid_omitted, numbers::non_negative};
 
 /// A Job after an update of its status.
 pub(crate) fn validate(new: At<'_, '_>, old: At<'_, '_>) {
@@ -15,7 +12,7 @@ pub(crate) fn validate(new: At<'_, '_>, old: At<'_, '_>) {
     let spec = new.get("spec");
     let conditions = at.get("conditions");
     let changed = |field: &'static str| {
-        !same(new.get("status").get(field).value(), old.get("status").get(field).value())
+        !same_workload(new.get("status").get(field).value(), old.get("status").get(field).value())
     };
     let turned = |kind: &str| is_true(new, kind) != is_true(old, kind);
     let (complete, failed) = (is_true(new, "Complete"), is_true(new, "Failed"));

@@ -8,8 +8,10 @@ use super::{
     spec::{pod_names, spec_with_selector},
 };
 use crate::rules::helpers::{
-    check::{immutable, immutable_selector, sorted},
-    json::{child, object, restore, same},
+    equality::same_workload,
+    go_values::sorted,
+    immutable::{immutable, immutable_selector},
+    json::{child, object, restore},
 };
 
 /// A Job after an update.
@@ -60,7 +62,7 @@ fn template_update(spec: At<'_, '_>, old: At<'_, '_>) {
     let mut before = old.get("spec").get("template").value().cloned().unwrap_or_default();
     let Some(now) = at.value() else { return };
     if !free {
-        if !same(Some(now), Some(&before)) {
+        if !same_workload(Some(now), Some(&before)) {
             at.invalid_as(sorted(now), "field is immutable");
         }
         return;
@@ -92,7 +94,7 @@ fn template_update(spec: At<'_, '_>, old: At<'_, '_>) {
             }
         }
     }
-    if !same(now.get("spec"), before.get("spec")) {
+    if !same_workload(now.get("spec"), before.get("spec")) {
         at.check().push(k1s_object::FieldError::invalid(
             format!("{}.spec", at.path()),
             now.get("spec").map_or(Value::Null, sorted),

@@ -6,11 +6,15 @@ use serde_json::{Value, json};
 use crate::rules::{
     NameRule, Rules,
     helpers::{
-        core_util::{
-            add_finalizer, default_in, dns_subdomain, find, immutable_text, keep, list, not_supported,
-            same_struct, set_in, text,
-        },
-        resources::{basic_amount, node_selector, positive_amount, round_up},
+        equality::same_struct,
+        errors::not_supported,
+        immutable::immutable_text,
+        json::{default_in, find, keep, list_at, set_in, text_at},
+        metadata::add_finalizer,
+        node_labels::deprecated_node_label,
+        node_selector::node_selector,
+        quantities::{basic_amount, positive_amount, round_up},
+        text::dns_subdomain,
     },
     keep_status,
 };
@@ -50,7 +54,7 @@ fn stamp_phase(new: &mut Value, old: Option<&Value>, now: &str) {
     let Some(old) = old else {
         return set_in(new, "status", "lastPhaseTransitionTime", now);
     };
-    let unchanged = text(new, &["status", "phase"]) == text(old, &["status", "phase"]);
+    let unchanged = text_at(new, &["status", "phase"]) == text_at(old, &["status", "phase"]);
     match (read(new), read(old)) {
         (None, Some(before)) if unchanged => set_in(new, "status", "lastPhaseTransitionTime", before),
         (time, before) if !unchanged && (time.is_none() || time == before) => {
@@ -227,30 +231,6 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     }
 }
 
-/// Labels of nodes that have a successor.
-const DEPRECATED_NODE_LABELS: [(&str, &str); 8] = [
-    ("beta.kubernetes.io/arch", "deprecated since v1.14; use \"kubernetes.io/arch\" instead"),
-    ("beta.kubernetes.io/os", "deprecated since v1.14; use \"kubernetes.io/os\" instead"),
-    (
-        "failure-domain.beta.kubernetes.io/region",
-        "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead",
-    ),
-    (
-        "failure-domain.beta.kubernetes.io/zone",
-        "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead",
-    ),
-    (
-        "beta.kubernetes.io/instance-type",
-        "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead",
-    ),
-    ("app.kubernetes.io/created-by", "deprecated since v1.9"),
-    (
-        "scheduler.alpha.kubernetes.io/preferAvoidPods",
-        "deprecated since v1.22; use Taints and Tolerations instead",
-    ),
-    ("node-role.kubernetes.io/master", "use \"node-role.kubernetes.io/control-plane\" instead"),
-];
-
 fn warnings(volume: &Value, _: Option<&Value>, out: &mut Vec<String>) {
     for (annotation, message) in [
         (STORAGE_CLASS_ANNOTATION, "deprecated since v1.8; use \"storageClassName\" attribute instead"),
@@ -260,7 +240,7 @@ fn warnings(volume: &Value, _: Option<&Value>, out: &mut Vec<String>) {
             out.push(format!("metadata.annotations[{annotation}]: {message}"));
         }
     }
-    if text(volume, &["spec", "persistentVolumeReclaimPolicy"]) == "Recycle" {
+    if text_at(volume, &["spec", "persistentVolumeReclaimPolicy"]) == "Recycle" {
         out.push(
             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the recommended \
              approach is to use dynamic provisioning."
@@ -268,10 +248,10 @@ fn warnings(volume: &Value, _: Option<&Value>, out: &mut Vec<String>) {
         );
     }
     let terms = ["spec", "nodeAffinity", "required", "nodeSelectorTerms"];
-    for (i, term) in list(volume, &terms).iter().enumerate() {
-        for (j, expression) in list(term, &["matchExpressions"]).iter().enumerate() {
-            let key = text(expression, &["key"]);
-            if let Some((_, message)) = DEPRECATED_NODE_LABELS.iter().find(|(label, _)| *label == key) {
+    for (i, term) in list_at(volume, &terms).iter().enumerate() {
+        for (j, expression) in list_at(term, &["matchExpressions"]).iter().enumerate() {
+            let key = text_at(expression, &["key"]);
+            if let Some(message) = deprecated_node_label(key) {
                 out.push(format!("{}[{i}].matchExpressions[{j}].key: {key} is {message}", terms.join(".")));
             }
         }
@@ -293,7 +273,7 @@ fn warnings(volume: &Value, _: Option<&Value>, out: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::helpers::core_util::testing;
+    use crate::rules::helpers::testing;
 
     fn volume() -> Value {
         json!({"spec": {
@@ -315,7 +295,7 @@ mod tests {
                 "metadata": {"finalizers": ["kubernetes.io/pv-protection"]},
             })
         );
-        assert!(testing::create(&RULES, volume()).is_empty());
+        assert!(testing::on_create(&RULES, volume()).is_empty());
     }
 
     #[test]
@@ -323,13 +303,13 @@ mod tests {
         let mut new = volume();
         new["spec"]["volumeMode"] = "Block".into();
         assert_eq!(
-            testing::update(&RULES, volume(), new.clone()),
+            testing::on_update(&RULES, volume(), new.clone()),
             ["volumeMode: Invalid value: \"Block\": field is immutable"]
         );
         new = volume();
         new["spec"]["hostPath"]["path"] = "/other".into();
         new["spec"]["capacity"]["storage"] = "2Gi".into();
-        let errors = testing::update(&RULES, volume(), new);
+        let errors = testing::on_update(&RULES, volume(), new);
         assert_eq!(errors.len(), 1);
         assert!(errors[0].starts_with(
             "spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is immutable after creation"
@@ -338,7 +318,7 @@ mod tests {
 
     #[test]
     fn the_phase_has_a_time() {
-        let time = |volume: &Value| text(volume, &["status", "lastPhaseTransitionTime"]).to_owned();
+        let time = |volume: &Value| text_at(volume, &["status", "lastPhaseTransitionTime"]).to_owned();
         let mut old = json!({"status": {"phase": "Pending"}});
         stamp_phase(&mut old, None, "t1");
         assert_eq!(time(&old), "t1");

@@ -2,7 +2,10 @@
 
 use k1s_object::{At, names};
 
-use crate::rules::helpers::core_util::{dns_label, dns_subdomain, each, required_one_of};
+use crate::rules::helpers::{
+    errors::invalid_each,
+    text::{dns_label, dns_subdomain, no_backsteps, one_of},
+};
 
 /// The sources in the order in which the real server looks at them: the field, the name that a second source is
 /// refused by, and the name its own errors have.
@@ -106,7 +109,7 @@ fn check_source(field: &str, at: At<'_, '_>, volume_name: &str) {
             if at.get("path").text().is_empty() {
                 at.get("path").required("");
             } else {
-                no_back_steps(at.get("path"));
+                no_backsteps(at.get("path"), at.get("path").text());
             }
         }
         "storageos" => {
@@ -129,17 +132,11 @@ fn secret(at: At<'_, '_>) {
     }
 }
 
-fn no_back_steps(path: At<'_, '_>) {
-    if path.text().split('/').any(|part| part == "..") {
-        path.invalid("must not contain '..'");
-    }
-}
-
 fn host_path(at: At<'_, '_>) {
     if at.get("path").text().is_empty() {
         return at.get("path").required("");
     }
-    no_back_steps(at.get("path"));
+    no_backsteps(at.get("path"), at.get("path").text());
     let supported =
         ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
     if !supported.contains(&at.get("type").text()) {
@@ -290,13 +287,13 @@ fn flex(at: At<'_, '_>) {
 fn azure_disk(at: At<'_, '_>) {
     required(at, &["diskName", "diskURI"]);
     if at.get("cachingMode").is_set() {
-        required_one_of(at.get("cachingMode"), &["None", "ReadOnly", "ReadWrite"]);
+        one_of(at.get("cachingMode"), &["None", "ReadOnly", "ReadWrite"]);
     }
     let (kind, uri) = (at.get("kind"), at.get("diskURI"));
     if !kind.is_set() {
         return;
     }
-    required_one_of(kind, &["Dedicated", "Managed", "Shared"]);
+    one_of(kind, &["Dedicated", "Managed", "Shared"]);
     if kind.text() == "Managed" {
         if !uri.text().starts_with("/subscriptions/") {
             uri.not_supported(&[
@@ -316,7 +313,7 @@ fn csi(at: At<'_, '_>) {
         if driver.text().len() > 63 {
             driver.too_long(63);
         }
-        each(driver, names::is_dns1123_subdomain(&driver.text().to_lowercase()));
+        invalid_each(driver, names::is_dns1123_subdomain(&driver.text().to_lowercase()));
     }
     required(at, &["volumeHandle"]);
     for field in [

@@ -45,10 +45,10 @@ pub fn validate_log_options(options: &LogOptions<'_>) -> Vec<FieldError> {
 
 /// The container that logs, exec and attach are about: the one asked for, or the only one.
 pub fn container_name(pod: &Value, asked: &str) -> Result<String, Status> {
-    let name = text_at(pod, "/metadata/name");
+    let name = text_at(pod, &["metadata", "name"]);
     let of = |list: &str| -> Vec<&str> {
         let list = pod.pointer(list).and_then(Value::as_array);
-        list.into_iter().flatten().map(|one| text_at(one, "/name")).collect()
+        list.into_iter().flatten().map(|one| text_at(one, &["name"])).collect()
     };
     let all = [of("/spec/initContainers"), of("/spec/containers"), of("/spec/ephemeralContainers")].concat();
     if !asked.is_empty() {
@@ -70,9 +70,9 @@ pub fn container_name(pod: &Value, asked: &str) -> Result<String, Status> {
 
 /// The node that runs a pod, for exec, attach and port-forward.
 pub fn host_of(pod: &Value) -> Result<&str, Status> {
-    let node = text_at(pod, "/spec/nodeName");
+    let node = text_at(pod, &["spec", "nodeName"]);
     if node.is_empty() {
-        let name = text_at(pod, "/metadata/name");
+        let name = text_at(pod, &["metadata", "name"]);
         return Err(Status::bad_request(format!("pod {name} does not have a host assigned")));
     }
     Ok(node)
@@ -81,8 +81,8 @@ pub fn host_of(pod: &Value) -> Result<&str, Status> {
 /// How many seconds a pod that is deleted has left; none for one that no node runs.
 pub fn grace_period(pod: &Value, asked: Option<i64>) -> i64 {
     let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
-    let ended = matches!(text_at(pod, "/status/phase"), "Failed" | "Succeeded");
-    if text_at(pod, "/spec/nodeName").is_empty() || ended {
+    let ended = matches!(text_at(pod, &["status", "phase"]), "Failed" | "Succeeded");
+    if text_at(pod, &["spec", "nodeName"]).is_empty() || ended {
         return 0;
     }
     match asked.or(own).unwrap_or(0) {

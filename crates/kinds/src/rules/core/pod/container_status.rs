@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use k1s_object::{At, FieldError, names};
 
-use crate::rules::helpers::check::range;
+use crate::rules::helpers::numbers::range;
 
 /// The users that containers run as.
 pub(crate) fn users(list: At<'_, '_>, os: &str) {

@@ -10,8 +10,9 @@ use super::{
     resources, security,
     volumes::{Volumes, is_claim},
 };
-use crate::rules::helpers::check::{
-    descending_path, dns_label, has_backsteps, messages, one_of, one_of_or_unset, required,
+use crate::rules::helpers::{
+    errors::invalid_each,
+    text::{descending_path, dns_label, has_backsteps, one_of, one_of_or_unset, required},
 };
 
 /// What containers need to know of their pod.
@@ -169,7 +170,7 @@ fn ports(list: At<'_, '_>) {
         if !name.is_empty() {
             let wrong = names::is_valid_port_name(name.text());
             if !wrong.is_empty() {
-                messages(name, wrong);
+                invalid_each(name, wrong);
             } else if !seen.insert(name.text()) {
                 name.duplicate();
             }

@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::disabled;
-use super::image;
+use super::{disabled, image};
 use crate::rules::helpers::{
     json::{Object, child, default_pointer, default_value, each, existing, object, text, unset, zero},
-    quantity,
+    quantities::round_up,
 };
 
 /// Fills in a Pod.
@@ -43,9 +42,7 @@ pub(crate) fn pod(value: &mut Value) {
         pod_ips(status);
         for list in ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"] {
             for container in each(status, list) {
-                if let Some(resources) = existing(container, "allocatedResources") {
-                    round_up(resources);
-                }
+                round_up(container.get_mut("allocatedResources"));
                 if let Some(resources) = existing(container, "resources") {
                     resource_lists(resources);
                 }
@@ -109,9 +106,7 @@ fn pod_spec(spec: &mut Object) {
             container(one);
         }
     }
-    if let Some(overhead) = existing(spec, "overhead") {
-        round_up(overhead);
-    }
+    round_up(spec.get_mut("overhead"));
     if let Some(resources) = existing(spec, "resources") {
         resource_lists(resources);
     }
@@ -251,18 +246,7 @@ pub(crate) fn claim(claim: &mut Object) {
 
 fn resource_lists(resources: &mut Object) {
     for key in ["limits", "requests"] {
-        if let Some(list) = existing(resources, key) {
-            round_up(list);
-        }
-    }
-}
-
-/// Quantities finer than a thousandth are rounded up to one.
-fn round_up(list: &mut Object) {
-    for (_, value) in list.iter_mut() {
-        if let Some(rounded) = value.as_str().and_then(quantity::rounded_to_milli) {
-            *value = rounded.into();
-        }
+        round_up(resources.get_mut(key));
     }
 }
 

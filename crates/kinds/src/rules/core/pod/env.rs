@@ -3,8 +3,9 @@
 use k1s_object::{At, names};
 
 use crate::rules::helpers::{
-    check::{dns_label, messages, no_backsteps},
-    quantity,
+    errors::invalid_each,
+    quantities,
+    text::{dns_label, no_backsteps},
 };
 
 const FIELDS: [&str; 9] = [
@@ -38,7 +39,7 @@ pub(crate) fn variables(list: At<'_, '_>) {
         if name.is_empty() {
             name.required("");
         } else {
-            messages(name, names::is_relaxed_env_var_name(name.text()));
+            invalid_each(name, names::is_relaxed_env_var_name(name.text()));
         }
         value_from(variable);
     }
@@ -67,12 +68,12 @@ fn value_from(variable: At<'_, '_>) {
         let key_ref = source(key);
         if key_ref.is_set() {
             let name = key_ref.get("name");
-            messages(name, names::is_dns1123_subdomain(name.text()));
+            invalid_each(name, names::is_dns1123_subdomain(name.text()));
             let key = key_ref.get("key");
             if key.is_empty() {
                 key.required("");
             } else {
-                messages(key, names::is_config_map_key(key.text()));
+                invalid_each(key, names::is_config_map_key(key.text()));
             }
         }
     }
@@ -97,7 +98,7 @@ fn file_ref(file: At<'_, '_>) {
     if key.is_empty() {
         key.required("");
     } else {
-        messages(key, names::is_relaxed_env_var_name(key.text()));
+        invalid_each(key, names::is_relaxed_env_var_name(key.text()));
     }
     let volume = file.get("volumeName");
     if volume.is_empty() {
@@ -193,7 +194,7 @@ pub(crate) fn resource_ref(reference: At<'_, '_>, volume: bool) {
     }
     let divisor = reference.get("divisor");
     let text = divisor.text();
-    if text.is_empty() || quantity::parse(text).is_none_or(|divisor| divisor.is_zero()) {
+    if text.is_empty() || quantities::parse(text).is_none_or(|divisor| divisor.is_zero()) {
         return;
     }
     let byte_sizes = matches!(text, "1" | "1k" | "1M" | "1G" | "1T" | "1P" | "1E")
@@ -225,7 +226,7 @@ pub(crate) fn sources(list: At<'_, '_>) {
     for source in list.items() {
         let prefix = source.get("prefix");
         if !prefix.is_empty() {
-            messages(prefix, names::is_relaxed_env_var_name(prefix.text()));
+            invalid_each(prefix, names::is_relaxed_env_var_name(prefix.text()));
         }
         let mut count = 0;
         for name in ["configMapRef", "secretRef"] {
@@ -238,7 +239,7 @@ pub(crate) fn sources(list: At<'_, '_>) {
             if name.is_empty() {
                 name.required("");
             } else {
-                messages(name, names::name_is_dns_subdomain(name.text(), true));
+                invalid_each(name, names::name_is_dns_subdomain(name.text(), true));
             }
         }
         if count == 0 {

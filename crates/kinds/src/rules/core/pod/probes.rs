@@ -2,7 +2,11 @@
 
 use k1s_object::{At, names};
 
-use crate::rules::helpers::check::{non_negative, one_of_or_unset, port_number_or_name, required};
+use crate::rules::helpers::{
+    network::port_number_or_name,
+    numbers::non_negative,
+    text::{one_of_or_unset, required},
+};
 
 /// What the handlers of a container need to know of its pod.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use k1s_object::quantity::Quantity;
 use serde_json::Value;
 
-use crate::rules::helpers::quantity;
+use crate::rules::helpers::quantities;
 
 /// `Guaranteed`, `Burstable` or `BestEffort`.
 pub(crate) fn class(pod: &Value) -> &'static str {
@@ -36,7 +36,7 @@ fn of_requirements(resources: Option<&Value>) -> &'static str {
     }
     let amount = |list: &str, name: &str| {
         let text = resources.get(list).and_then(|list| list.get(name)).and_then(Value::as_str);
-        text.and_then(quantity::parse).unwrap_or_else(|| Quantity::from_i64(0))
+        text.and_then(quantities::parse).unwrap_or_else(|| Quantity::from_i64(0))
     };
     let of = |name: &str| {
         let (request, limit) = (amount("requests", name), amount("limits", name));

@@ -6,115 +6,36 @@ use k1s_object::{At, FieldError, field::ErrorKind, field::Shown, names, quantity
 use serde_json::Value;
 
 use crate::rules::helpers::{
-    check::{dns_label, messages},
+    errors::invalid_each,
     json::{child, existing, object, zero},
-    quantity,
+    quantities,
+    quantities::is_whole,
+    resource_names::{
+        container_resource_name, is_huge_page, is_integer_resource, is_overcommit_allowed, is_pod_level,
+        resource_name,
+    },
+    text::dns_label,
 };
 
-const STANDARD: [&str; 20] = [
-    "cpu",
-    "memory",
-    "ephemeral-storage",
-    "requests.cpu",
-    "requests.memory",
-    "requests.ephemeral-storage",
-    "limits.cpu",
-    "limits.memory",
-    "limits.ephemeral-storage",
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "storage",
-    "requests.storage",
-    "services.nodeports",
-    "services.loadbalancers",
-];
-
-const WHOLE: [&str; 9] = [
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
-];
-
-/// Kubernetes' own resources: without a prefix, or with its own.
-fn is_native(name: &str) -> bool {
-    !name.contains('/') || name.contains("kubernetes.io/")
-}
-
-fn is_huge_page(name: &str) -> bool {
-    name.starts_with("hugepages-")
-}
-
-/// Whether a request may be less than the limit.
-fn may_overcommit(name: &str) -> bool {
-    is_native(name) && !is_huge_page(name)
-}
-
-fn is_extended(name: &str) -> bool {
-    !is_native(name)
-        && !name.starts_with("requests.")
-        && names::is_qualified_name(&format!("requests.{name}")).is_empty()
-}
-
-fn is_pod_level(name: &str) -> bool {
-    matches!(name, "cpu" | "memory") || is_huge_page(name)
-}
-
-/// The name of a resource, shown at its entry. Whether it is one.
-fn resource_name(at: At<'_, '_>, name: &str) -> bool {
-    let wrong = names::is_qualified_name(name);
-    if !wrong.is_empty() {
-        wrong.into_iter().for_each(|message| at.invalid_as(name, message));
-        return false;
-    }
-    let standard = STANDARD.contains(&name) || is_huge_page(name) || name.starts_with("requests.hugepages-");
-    if !name.contains('/') && !standard {
-        at.invalid_as(name, "must be a standard resource type or fully qualified");
-        return false;
-    }
-    true
-}
-
-fn container_name(at: At<'_, '_>, name: &str) {
-    resource_name(at, name);
-    if !name.contains('/') {
-        if !matches!(name, "cpu" | "memory" | "ephemeral-storage") && !is_huge_page(name) {
-            at.invalid_as(name, "must be a standard resource for containers");
-        }
-    } else if !is_native(name) && !is_extended(name) {
-        at.invalid_as(name, "doesn't follow extended resource name standard");
-    }
-}
-
 fn pod_name(at: At<'_, '_>, name: &str) {
-    if resource_name(at, name) && !is_pod_level(name) {
+    if resource_name(name, at) && !is_pod_level(name) {
         at.check().push(FieldError::not_supported(at.path(), name, &["cpu", "hugepages-", "memory"]));
     }
 }
 
 fn amount(at: At<'_, '_>, name: &str) {
-    let Some(quantity) = crate::rules::helpers::quantity::parse(at.text()) else { return };
+    let Some(quantity) = quantities::parse(at.text()) else { return };
     if quantity.sign() < 0 {
         at.invalid("must be greater than or equal to 0");
     }
-    if (WHOLE.contains(&name) || is_extended(name)) && quantity.milli_value() % 1000 != 0 {
+    if is_integer_resource(name) && !is_whole(&quantity) {
         at.invalid("must be an integer");
     }
 }
 
 fn huge_pages_fit(at: At<'_, '_>, name: &str) {
-    let size = name.strip_prefix("hugepages-").and_then(quantity::parse);
-    let fits = match (size, quantity::parse(at.text())) {
+    let size = name.strip_prefix("hugepages-").and_then(quantities::parse);
+    let fits = match (size, quantities::parse(at.text())) {
         (Some(size), Some(amount)) => {
             size.value() > 0 && size.is_integer() && amount.value() % size.value() == 0
         }
@@ -127,7 +48,7 @@ fn huge_pages_fit(at: At<'_, '_>, name: &str) {
 
 /// The requirements of a container.
 pub(crate) fn container(at: At<'_, '_>, claims: &BTreeSet<&str>) {
-    requirements(at, container_name, claims);
+    requirements(at, |at, name| container_resource_name(name, at), claims);
 }
 
 fn requirements(at: At<'_, '_>, check_name: fn(At<'_, '_>, &str), claims: &BTreeSet<&str>) {
@@ -146,14 +67,14 @@ fn requirements(at: At<'_, '_>, check_name: fn(At<'_, '_>, &str), claims: &BTree
         check_name(request, name);
         amount(request, name);
         let limit = limits.key(name);
-        match (quantity::parse(request.text()), quantity::parse(limit.text())) {
-            (Some(wanted), Some(most)) if wanted != most && !may_overcommit(name) => requests
+        match (quantities::parse(request.text()), quantities::parse(limit.text())) {
+            (Some(wanted), Some(most)) if wanted != most && !is_overcommit_allowed(name) => requests
                 .invalid_as(request.text(), format!("must be equal to {name} limit of {}", limit.text())),
             (Some(wanted), Some(most)) if wanted > most => requests.invalid_as(
                 request.text(),
                 format!("must be less than or equal to {name} limit of {}", limit.text()),
             ),
-            (_, None) if !may_overcommit(name) => {
+            (_, None) if !is_overcommit_allowed(name) => {
                 limits.required("Limit must be set for non overcommitable resources");
             }
             _ => {}
@@ -247,7 +168,7 @@ pub(crate) fn claims<'v>(list: At<'_, 'v>) -> BTreeSet<&'v str> {
         }
         for at in [direct, template] {
             if at.is_set() {
-                messages(at, names::is_dns1123_subdomain(at.text()));
+                invalid_each(at, names::is_dns1123_subdomain(at.text()));
             }
         }
     }
@@ -258,7 +179,7 @@ pub(crate) fn claims<'v>(list: At<'_, 'v>) -> BTreeSet<&'v str> {
 pub(crate) fn overhead(at: At<'_, '_>) {
     let wrapper = serde_json::json!({"limits": at.value()});
     let check = k1s_object::Check::new();
-    requirements(check.root(&wrapper), container_name, &BTreeSet::new());
+    requirements(check.root(&wrapper), |at, name| container_resource_name(name, at), &BTreeSet::new());
     let path = at.path();
     for mut error in check.take() {
         error.field = match error.field.strip_prefix("limits") {
@@ -287,7 +208,7 @@ pub(crate) fn pod_level(spec: At<'_, '_>) {
     for (name, needed) in aggregate(spec_value, "requests") {
         let own =
             at.get("requests").get("").with(at.get("requests").value().and_then(|list| list.get(&name)));
-        if quantity::parse(own.text()).is_some_and(|own| needed > own) {
+        if quantities::parse(own.text()).is_some_and(|own| needed > own) {
             let error = FieldError::invalid(
                 format!("{}.requests[{name}]", at.path()),
                 own.text(),
@@ -301,7 +222,7 @@ pub(crate) fn pod_level(spec: At<'_, '_>) {
         for (name, limit) in container.get("resources").get("limits").entries() {
             let own = at.get("limits").key(name);
             if let (Some(limit_amount), Some(most)) =
-                (quantity::parse(limit.text()), quantity::parse(own.text()))
+                (quantities::parse(limit.text()), quantities::parse(own.text()))
                 && limit_amount > most
             {
                 let error = FieldError::invalid(
@@ -321,7 +242,7 @@ fn aggregate(spec: &Value, list: &str) -> BTreeMap<String, Quantity> {
         let amounts = container.pointer("/resources").and_then(|resources| resources.get(list));
         let amounts = amounts.and_then(Value::as_object).into_iter().flatten();
         amounts
-            .filter_map(|(name, amount)| Some((name.clone(), quantity::parse(amount.as_str()?)?)))
+            .filter_map(|(name, amount)| Some((name.clone(), quantities::parse(amount.as_str()?)?)))
             .collect()
     };
     let items = |key: &str| spec.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -387,7 +308,7 @@ pub(crate) fn default_pod_level(pod: &mut Value) {
         }
     }
     for (name, amount) in &requests {
-        if is_pod_level(name) && may_overcommit(name) {
+        if is_pod_level(name) && is_overcommit_allowed(name) {
             child(resources, "requests").entry(name.as_str()).or_insert_with(|| amount.to_string().into());
         }
     }
@@ -417,7 +338,7 @@ fn default_limits(pod: &mut Value, together: &BTreeMap<String, Quantity>) {
         if known || !is_pod_level(name) || !everywhere(name) {
             continue;
         }
-        let (Some(most), Some(request)) = (together.get(name), request.as_str().and_then(quantity::parse))
+        let (Some(most), Some(request)) = (together.get(name), request.as_str().and_then(quantities::parse))
         else {
             continue;
         };

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use k1s_object::{At, FieldError, names};
 
 use crate::rules::helpers::{
-    check::{messages, one_of_or_unset, positive, qualified_name},
     labels,
+    node_selector::{node_selector, node_selector_term},
+    numbers::positive,
+    text::{one_of_or_unset, qualified_name},
 };
 
 /// `spec.affinity`
@@ -15,17 +17,11 @@ pub(crate) fn affinity(at: At<'_, '_>) {
     if node.is_set() {
         let must = node.get("requiredDuringSchedulingIgnoredDuringExecution");
         if must.is_set() {
-            let terms = must.get("nodeSelectorTerms");
-            if terms.is_empty() {
-                terms.required("must have at least one node selector term");
-            }
-            for term in terms.items() {
-                node_selector_term(term, true);
-            }
+            node_selector(must, false);
         }
         for preferred in node.get("preferredDuringSchedulingIgnoredDuringExecution").items() {
             weight(preferred.get("weight"));
-            node_selector_term(preferred.get("preference"), false);
+            node_selector_term(preferred.get("preference"), true);
         }
     }
     for side in ["podAffinity", "podAntiAffinity"] {
@@ -43,58 +39,6 @@ pub(crate) fn affinity(at: At<'_, '_>) {
 fn weight(at: At<'_, '_>) {
     if !(1..=100).contains(&at.number()) {
         at.invalid_as(at.number(), "must be in the range 1-100");
-    }
-}
-
-fn node_selector_term(term: At<'_, '_>, values_count: bool) {
-    for requirement in term.get("matchExpressions").items() {
-        let values = requirement.get("values");
-        let operator = requirement.get("operator");
-        match operator.text() {
-            "In" | "NotIn" => {
-                if values.is_empty() {
-                    values.required("must be specified when `operator` is 'In' or 'NotIn'");
-                }
-            }
-            "Exists" | "DoesNotExist" => {
-                if !values.is_empty() {
-                    values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-                }
-            }
-            "Gt" | "Lt" => {
-                if values.len() != 1 {
-                    values.required("must be specified single value when `operator` is 'Lt' or 'Gt'");
-                }
-            }
-            _ => operator.invalid_text("not a valid selector operator"),
-        }
-        qualified_name(requirement.get("key"));
-        if values_count {
-            for value in values.items() {
-                messages(value, names::is_valid_label_value(value.text()));
-            }
-        }
-    }
-    for requirement in term.get("matchFields").items() {
-        let (values, operator, key) =
-            (requirement.get("values"), requirement.get("operator"), requirement.get("key"));
-        match operator.text() {
-            "In" | "NotIn" => {
-                if values.len() != 1 {
-                    values.required(
-                        "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
-                    );
-                }
-            }
-            _ => operator.invalid_text("not a valid selector operator"),
-        }
-        if key.text() == "metadata.name" {
-            for value in values.items() {
-                messages(value, names::is_dns1123_subdomain(value.text()));
-            }
-        } else {
-            key.invalid_text("not a valid field selector key");
-        }
     }
 }
 

@@ -2,10 +2,12 @@
 
 use k1s_object::{At, names};
 
-use crate::rules::helpers::check::{
-    GoField,
-    GoField::{Pointer, Struct, Text},
-    descending_path, dns_subdomain, go_struct, one_of_or_unset,
+use crate::rules::helpers::{
+    go_values::{
+        GoField::{self, Pointer, Struct, Text},
+        go_struct,
+    },
+    text::{descending_path, dns_subdomain, one_of_or_unset},
 };
 
 const PROFILE: &[(&str, &str, GoField)] =

@@ -4,8 +4,10 @@ use k1s_object::{At, ip, names};
 
 use super::{containers, containers::Pod, probes::Grace, resources, scheduling, security, volumes};
 use crate::rules::helpers::{
-    check::{dns_label, dns_subdomain, messages, non_negative, one_of, range},
+    errors::invalid_each,
     labels,
+    numbers::{non_negative, range},
+    text::{dns_label, dns_subdomain, one_of},
 };
 
 /// All containers: init, regular, ephemeral.
@@ -54,7 +56,7 @@ pub(crate) fn spec(spec: At<'_, '_>, name: &str, is_pod: bool) {
     for name in ["serviceAccountName", "nodeName"] {
         let at = spec.get(name);
         if !at.is_empty() {
-            messages(at, names::is_dns1123_subdomain(at.text()));
+            invalid_each(at, names::is_dns1123_subdomain(at.text()));
         }
     }
     if spec.get("activeDeadlineSeconds").is_set() {
@@ -75,7 +77,7 @@ pub(crate) fn spec(spec: At<'_, '_>, name: &str, is_pod: bool) {
     for name in ["priorityClassName", "runtimeClassName"] {
         let at = spec.get(name);
         if !at.is_empty() || (name == "runtimeClassName" && at.is_set()) {
-            messages(at, names::is_dns1123_subdomain(at.text()));
+            invalid_each(at, names::is_dns1123_subdomain(at.text()));
         }
     }
     let preemption = spec.get("preemptionPolicy");

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::rules::{
     core::binding,
     helpers::{
-        json::{child, each, number, object, text, text_at, zero},
+        json::{child, each, number_at, object, text, text_at, zero},
         labels,
     },
 };
@@ -33,12 +33,12 @@ pub fn apply_binding(pod: &mut Value, binding: &Value, now: &str) -> Result<(), 
         };
         return Err(Status::new(500, "", message));
     }
-    let name = text_at(pod, "/metadata/name").to_owned();
+    let name = text_at(pod, &["metadata", "name"]).to_owned();
     let conflict = |why: String| Err(Status::conflict("", "pods/binding", &name, why));
     if pod.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null()) {
         return conflict(format!("pod {name} is being deleted, cannot be assigned to a host"));
     }
-    let node = text_at(pod, "/spec/nodeName");
+    let node = text_at(pod, &["spec", "nodeName"]);
     if !node.is_empty() {
         return conflict(format!("pod {name} is already assigned to node {node:?}"));
     }
@@ -47,7 +47,7 @@ pub fn apply_binding(pod: &mut Value, binding: &Value, now: &str) -> Result<(), 
         return conflict(format!("pod {name} has non-empty .spec.schedulingGates"));
     }
     let pod = object(pod);
-    child(pod, "spec").insert("nodeName".into(), text_at(binding, "/target/name").into());
+    child(pod, "spec").insert("nodeName".into(), text_at(binding, &["target", "name"]).into());
     for key in ["annotations", "labels"] {
         let entries =
             binding.pointer("/metadata").and_then(|metadata| metadata.get(key)).and_then(Value::as_object);
@@ -137,7 +137,7 @@ fn budget_forbids(name: &str, why: &str, message: String) -> Status {
 /// Decides on an eviction. `budgets` are all `PodDisruptionBudgets` of the pod's namespace, `now` is the time in the
 /// API's form.
 pub fn eviction_decision(pod: &Value, budgets: &[Value], now: &str) -> Result<Eviction, Status> {
-    let phase = text_at(pod, "/status/phase");
+    let phase = text_at(pod, &["status", "phase"]);
     let deleting = pod.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());
     if deleting || matches!(phase, "Succeeded" | "Failed") {
         return Ok(Eviction::Delete);
@@ -157,14 +157,14 @@ pub fn eviction_decision(pod: &Value, budgets: &[Value], now: &str) -> Result<Ev
         ));
     }
     let (healthy, desired) =
-        (number(budget, "/status/currentHealthy"), number(budget, "/status/desiredHealthy"));
+        (number_at(budget, &["status", "currentHealthy"]), number_at(budget, &["status", "desiredHealthy"]));
     if !is_ready(pod) {
-        let always = text_at(budget, "/spec/unhealthyPodEvictionPolicy") == "AlwaysAllow";
+        let always = text_at(budget, &["spec", "unhealthyPodEvictionPolicy"]) == "AlwaysAllow";
         if always || (healthy >= desired && desired > 0) {
             return Ok(Eviction::DeleteUnchanged);
         }
     }
-    spend(budget, text_at(pod, "/metadata/name"), now)
+    spend(budget, text_at(pod, &["metadata", "name"]), now)
 }
 
 fn is_ready(pod: &Value) -> bool {
@@ -172,18 +172,18 @@ fn is_ready(pod: &Value) -> bool {
     conditions
         .into_iter()
         .flatten()
-        .any(|one| text_at(one, "/type") == "Ready" && text_at(one, "/status") == "True")
+        .any(|one| text_at(one, &["type"]) == "Ready" && text_at(one, &["status"]) == "True")
 }
 
 fn spend(budget: &Value, pod: &str, now: &str) -> Result<Eviction, Status> {
-    let name = text_at(budget, "/metadata/name");
-    if number(budget, "/status/observedGeneration") < number(budget, "/metadata/generation") {
+    let name = text_at(budget, &["metadata", "name"]);
+    if number_at(budget, &["status", "observedGeneration"]) < number_at(budget, &["metadata", "generation"]) {
         return Err(too_many(
             10,
             format!("The disruption budget {name} is still being processed by the server."),
         ));
     }
-    let allowed = number(budget, "/status/disruptionsAllowed");
+    let allowed = number_at(budget, &["status", "disruptionsAllowed"]);
     if allowed < 0 {
         return Err(budget_forbids(
             name,
@@ -207,7 +207,7 @@ fn spend(budget: &Value, pod: &str, now: &str) -> Result<Eviction, Status> {
         return Err(too_many(0, why_not(budget, name)));
     }
     let mut budget = budget.clone();
-    let generation = number(&budget, "/metadata/generation");
+    let generation = number_at(&budget, &["metadata", "generation"]);
     let status = child(object(&mut budget), "status");
     status.insert("disruptionsAllowed".into(), (allowed - 1).into());
     if allowed == 1 {
@@ -222,22 +222,22 @@ fn why_not(budget: &Value, name: &str) -> String {
     let condition = conditions
         .into_iter()
         .flatten()
-        .find(|one| text_at(one, "/type") == "DisruptionAllowed")
-        .filter(|one| text_at(one, "/status") == "False" && !text_at(one, "/message").is_empty());
+        .find(|one| text_at(one, &["type"]) == "DisruptionAllowed")
+        .filter(|one| text_at(one, &["status"]) == "False" && !text_at(one, &["message"]).is_empty());
     let (healthy, desired) =
-        (number(budget, "/status/currentHealthy"), number(budget, "/status/desiredHealthy"));
+        (number_at(budget, &["status", "currentHealthy"]), number_at(budget, &["status", "desiredHealthy"]));
     match condition {
-        Some(one) if text_at(one, "/reason") == "SyncFailed" => format!(
+        Some(one) if text_at(one, &["reason"]) == "SyncFailed" => format!(
             "The disruption budget {name} does not allow evicting pods currently because it failed sync: {}",
-            text_at(one, "/message")
+            text_at(one, &["message"])
         ),
         _ if healthy <= desired => {
             format!("The disruption budget {name} needs {desired} healthy pods and has {healthy} currently")
         }
         Some(one) => format!(
             "The disruption budget {name} does not allow evicting pods currently ({}): {}",
-            text_at(one, "/reason"),
-            text_at(one, "/message")
+            text_at(one, &["reason"]),
+            text_at(one, &["message"])
         ),
         None => format!("The disruption budget {name} does not allow evicting pods currently"),
     }

@@ -5,8 +5,11 @@ use serde_json::{Map, Value};
 
 use super::{container_status, qos, scheduling, security, security::APP_ARMOR, spec};
 use crate::rules::helpers::{
-    check::{immutable, messages, qualified_name},
-    json::{child, object, restore, same},
+    equality::same_workload,
+    errors::invalid_each,
+    immutable::immutable,
+    json::{child, object, restore},
+    text::qualified_name,
 };
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -99,7 +102,7 @@ fn main_spec(new: At<'_, '_>, old: At<'_, '_>) {
                 .forbidden(format!("only deletion is allowed, but found new scheduling gate '{name}'"));
         }
     }
-    if same(new.value(), old.value()) {
+    if same_workload(new.value(), old.value()) {
         return;
     }
     let (Some(new_value), Some(old_value)) = (new.value(), old.value()) else { return };
@@ -126,7 +129,7 @@ fn main_spec(new: At<'_, '_>, old: At<'_, '_>) {
     if !old.get("schedulingGates").is_empty() {
         gated(new, old, spec);
     }
-    if !same(Some(&munged), Some(old_value)) {
+    if !same_workload(Some(&munged), Some(old_value)) {
         new.forbidden(format!(
             "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,\
              `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
@@ -142,7 +145,7 @@ fn gated(new: At<'_, '_>, old: At<'_, '_>, spec: &mut Map<String, Value>) {
     let now = |key: &str| selector.value().and_then(|map| map.get(key));
     if old.get("nodeSelector").entries().any(|(key, value)| now(key) != value.value()) {
         selector.invalid_as(
-            selector.value().map_or(Value::Null, crate::rules::helpers::check::sorted),
+            selector.value().map_or(Value::Null, crate::rules::helpers::go_values::sorted),
             "only additions to spec.nodeSelector are allowed (no mutations or deletions)",
         );
     }
@@ -153,7 +156,7 @@ fn gated(new: At<'_, '_>, old: At<'_, '_>, spec: &mut Map<String, Value>) {
         terms.value().and_then(Value::as_array).cloned().unwrap_or_default()
     };
     let old_affinity = old.get("affinity").get("nodeAffinity");
-    if same(at.value(), old_affinity.value()) {
+    if same_workload(at.value(), old_affinity.value()) {
         return;
     }
     let (now, then) = (terms_of(at), terms_of(old_affinity));
@@ -190,7 +193,7 @@ fn only_additions(now: &Value, then: &Value) -> bool {
     }
     keys.iter().all(|key| {
         let (now, then) = (list(now, key), list(then, key));
-        now.len() >= then.len() && now.iter().zip(&then).all(|(a, b)| same(Some(a), Some(b)))
+        now.len() >= then.len() && now.iter().zip(&then).all(|(a, b)| same_workload(Some(a), Some(b)))
     })
 }
 
@@ -208,7 +211,7 @@ fn only_added_tolerations(new: At<'_, '_>, old: At<'_, '_>) {
     for before in old.items() {
         let before = without_seconds(before);
         let kept = known.contains(&before)
-            || (now.len() <= MAX_COMPARED && now.iter().any(|one| same(Some(one), Some(&before))));
+            || (now.len() <= MAX_COMPARED && now.iter().any(|one| same_workload(Some(one), Some(&before))));
         if !kept {
             new.forbidden("existing toleration can not be modified except its tolerationSeconds");
             return;
@@ -225,7 +228,7 @@ fn difference(old: &Value, new: &Value) -> String {
 }
 
 fn walk(old: Option<&Value>, new: Option<&Value>, path: &str, lines: &mut Vec<String>) {
-    if same(old, new) {
+    if same_workload(old, new) {
         return;
     }
     match (old, new) {
@@ -267,7 +270,7 @@ pub fn ephemeral_containers(new: At<'_, '_>, old: At<'_, '_>) {
         let now = list.items().filter(|one| one.get("name").text() == name).last();
         match now {
             None => list.forbidden(format!("existing ephemeral containers {name:?} may not be removed\n")),
-            Some(now) if !same(now.value(), before.value()) => {
+            Some(now) if !same_workload(now.value(), before.value()) => {
                 let (Some(a), Some(b)) = (before.value(), now.value()) else { continue };
                 list.forbidden(format!(
                     "existing ephemeral containers {name:?} may not be changed\n{}",
@@ -360,7 +363,7 @@ pub fn resize(new: At<'_, '_>, old: At<'_, '_>) {
         let then: Vec<At<'_, '_>> = before.get(list).items().collect();
         let Some(Value::Array(items)) = spec.get_mut(list) else { continue };
         for (index, (item, then)) in items.iter_mut().zip(then).enumerate() {
-            let changed = !same(Some(item), then.value());
+            let changed = !same_workload(Some(item), then.value());
             if sidecars && !sidecar(then) {
                 if changed {
                     at.forbidden("resources for non-sidecar init containers are immutable");
@@ -368,7 +371,7 @@ pub fn resize(new: At<'_, '_>, old: At<'_, '_>) {
                 continue;
             }
             keep_cpu_and_memory(child(object(item), "resources"), then.get("resources").value());
-            if !same(Some(item), then.value()) {
+            if !same_workload(Some(item), then.value()) {
                 if sidecars {
                     at.get(list).index(index).forbidden(
                         "only cpu and memory resources for init or sidecar containers are mutable",
@@ -379,12 +382,12 @@ pub fn resize(new: At<'_, '_>, old: At<'_, '_>) {
             }
         }
     }
-    if !same(at.get("volumes").value(), before.get("volumes").value()) {
+    if !same_workload(at.get("volumes").value(), before.get("volumes").value()) {
         at.get("volumes").forbidden(
             "volumes are immutable on resize when InPlacePodVerticalScalingMemoryBackedVolumes feature gate is disabled",
         );
     }
-    if new.check().is_ok() && !same(Some(&munged), before.value()) {
+    if new.check().is_ok() && !same_workload(Some(&munged), before.value()) {
         at.forbidden("only cpu and memory resources are mutable");
     }
 }
@@ -430,7 +433,7 @@ pub(crate) fn status(new: At<'_, '_>, old: At<'_, '_>) {
     }
     let nominated = at.get("nominatedNodeName");
     if nominated.text() != before.get("nominatedNodeName").text() && !nominated.is_empty() {
-        messages(nominated, names::is_dns1123_subdomain(nominated.text()));
+        invalid_each(nominated, names::is_dns1123_subdomain(nominated.text()));
         if !old.get("spec").get("nodeName").is_empty() {
             nominated.forbidden("may not be set on pods that are already bound to a node");
         }

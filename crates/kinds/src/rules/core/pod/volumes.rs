@@ -6,11 +6,12 @@ use k1s_object::{At, names};
 
 use super::{env, volumes_projected};
 use crate::rules::helpers::{
-    check::{
-        descending_path, dns_label, messages, no_backsteps, non_reserved_path, one_of, one_of_or_unset,
-        range, required, sorted,
-    },
-    labels, quantity,
+    errors::invalid_each,
+    go_values::sorted,
+    labels,
+    numbers::range,
+    quantities,
+    text::{descending_path, dns_label, no_backsteps, non_reserved_path, one_of, one_of_or_unset, required},
 };
 
 /// The volumes without errors, by name: what containers may mount.
@@ -90,7 +91,7 @@ fn source(volume: At<'_, '_>, pod: &str) {
     if empty.is_set() {
         count += 1;
         let limit = empty.get("sizeLimit");
-        if quantity::parse(limit.text()).is_some_and(|limit| limit.sign() < 0) {
+        if quantities::parse(limit.text()).is_some_and(|limit| limit.sign() < 0) {
             limit.forbidden("SizeLimit field must be a valid resource quantity");
         }
         let mode = empty.get("mode");
@@ -443,7 +444,7 @@ fn csi(at: At<'_, '_>) {
         if driver.text().len() > 63 {
             driver.too_long(63);
         }
-        messages(driver, names::is_dns1123_subdomain(&driver.text().to_lowercase()));
+        invalid_each(driver, names::is_dns1123_subdomain(&driver.text().to_lowercase()));
     }
     let secret = at.get("nodePublishSecretRef");
     if secret.is_set() {
@@ -507,13 +508,13 @@ pub(crate) fn claim_spec(spec: At<'_, '_>) {
     }
     let storage = spec.get("resources").get("requests").get("storage");
     let shown = spec.get("resources").key("storage").with(storage.value());
-    match quantity::parse(storage.text()) {
+    match quantities::parse(storage.text()) {
         None => shown.required(""),
         Some(amount) if amount.sign() <= 0 => shown.invalid("must be greater than zero"),
         Some(_) => {}
     }
     if !spec.get("storageClassName").is_empty() {
-        messages(
+        invalid_each(
             spec.get("storageClassName"),
             names::is_dns1123_subdomain(spec.get("storageClassName").text()),
         );
@@ -527,7 +528,7 @@ pub(crate) fn claim_spec(spec: At<'_, '_>) {
     }
     let namespace = reference.get("namespace");
     if !namespace.is_empty() {
-        messages(namespace, names::is_dns1123_label(namespace.text()));
+        invalid_each(namespace, names::is_dns1123_label(namespace.text()));
         if source.is_set() {
             spec.invalid_verbatim(
                 source.path(),
@@ -542,7 +543,7 @@ pub(crate) fn claim_spec(spec: At<'_, '_>) {
     }
     let class = spec.get("volumeAttributesClassName");
     if !class.is_empty() {
-        messages(class, names::is_dns1123_subdomain(class.text()));
+        invalid_each(class, names::is_dns1123_subdomain(class.text()));
     }
 }
 
@@ -554,7 +555,7 @@ fn data_source(at: At<'_, '_>) {
         at.invalid_as(kind.text(), "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
     }
     if !group.is_empty() {
-        messages(group, names::is_dns1123_subdomain(group.text()));
+        invalid_each(group, names::is_dns1123_subdomain(group.text()));
     }
 }
 

@@ -6,8 +6,8 @@ use k1s_object::{At, names};
 
 use super::volumes::{downward_file, key_to_path, user};
 use crate::rules::helpers::{
-    check::{non_reserved_path, required},
     labels,
+    text::{non_reserved_path, required},
 };
 
 const KEY_TYPES: [&str; 6] = ["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];

@@ -5,29 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k1s_object::{At, Check, ip, names};
 use serde_json::Value;
 
-use crate::rules::helpers::quantity;
-
-fn deprecated_label(key: &str) -> Option<&'static str> {
-    Some(match key {
-        "beta.kubernetes.io/arch" => "deprecated since v1.14; use \"kubernetes.io/arch\" instead",
-        "beta.kubernetes.io/os" => "deprecated since v1.14; use \"kubernetes.io/os\" instead",
-        "failure-domain.beta.kubernetes.io/region" => {
-            "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead"
-        }
-        "failure-domain.beta.kubernetes.io/zone" => {
-            "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead"
-        }
-        "beta.kubernetes.io/instance-type" => {
-            "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead"
-        }
-        "app.kubernetes.io/created-by" => "deprecated since v1.9",
-        "scheduler.alpha.kubernetes.io/preferAvoidPods" => {
-            "deprecated since v1.22; use Taints and Tolerations instead"
-        }
-        "node-role.kubernetes.io/master" => "use \"node-role.kubernetes.io/control-plane\" instead",
-        _ => return None,
-    })
-}
+use crate::rules::helpers::{node_labels::deprecated_node_label, quantities};
 
 const DEPRECATED_ANNOTATIONS: [(&str, &str); 3] = [
     (
@@ -94,7 +72,7 @@ fn annotation_path(object: At<'_, '_>, key: &str) -> String {
 fn all(object: At<'_, '_>, is_template: bool, out: &mut Vec<String>) {
     let spec = object.get("spec");
     for (key, value) in spec.get("nodeSelector").entries() {
-        if let Some(message) = deprecated_label(key) {
+        if let Some(message) = deprecated_node_label(key) {
             out.push(format!("{}: {message}", value.path()));
         }
     }
@@ -107,7 +85,7 @@ fn all(object: At<'_, '_>, is_template: bool, out: &mut Vec<String>) {
     }
     for constraint in spec.get("topologySpreadConstraints").items() {
         let key = constraint.get("topologyKey");
-        if let Some(message) = deprecated_label(key.text()) {
+        if let Some(message) = deprecated_node_label(key.text()) {
             out.push(format!("{}: {} is {message}", key.path(), key.text()));
         }
         null_selector(constraint.get("labelSelector"), out);
@@ -184,7 +162,7 @@ fn null_selector(selector: At<'_, '_>, out: &mut Vec<String>) {
 fn node_term(term: At<'_, '_>, values: bool, out: &mut Vec<String>) {
     for expression in term.get("matchExpressions").items() {
         let key = expression.get("key");
-        if let Some(message) = deprecated_label(key.text()) {
+        if let Some(message) = deprecated_node_label(key.text()) {
             out.push(format!("{}: {} is {message}", key.path(), key.text()));
         }
         if values {
@@ -225,7 +203,7 @@ pub(crate) fn claim(spec: At<'_, '_>, out: &mut Vec<String>) {
 }
 
 fn fraction(at: At<'_, '_>, out: &mut Vec<String>) {
-    if quantity::parse(at.text()).is_some_and(|amount| amount.milli_value() % 1000 != 0) {
+    if quantities::parse(at.text()).is_some_and(|amount| amount.milli_value() % 1000 != 0) {
         out.push(format!(
             "{}: fractional byte value {:?} is invalid, must be an integer",
             at.path(),

@@ -12,7 +12,10 @@ use crate::{
     allocation::node_ports,
     rules::{
         FieldLabelError, NameRule, Rules, SelectableField, drop_status,
-        helpers::core_util::{default_in, find, list, number, remove_in, same, set_in, strings, text},
+        helpers::{
+            equality::same_pointers,
+            json::{default_in, find, list_at, number_at, remove_in, set_in, strings_at, text_at},
+        },
         keep_status,
     },
 };
@@ -35,16 +38,16 @@ pub(super) static RULES: Rules = Rules {
     fields: &[
         SelectableField {
             path: "spec.clusterIP",
-            read: |service| text(service, &["spec", "clusterIP"]).to_owned(),
+            read: |service| text_at(service, &["spec", "clusterIP"]).to_owned(),
         },
-        SelectableField { path: "spec.type", read: |service| text(service, &["spec", "type"]).to_owned() },
+        SelectableField { path: "spec.type", read: |service| text_at(service, &["spec", "type"]).to_owned() },
     ],
     field_error: FieldLabelError::NotSupported,
     ..Rules::PLAIN
 };
 
 pub(crate) fn kind(service: &Value) -> &str {
-    text(service, &["spec", "type"])
+    text_at(service, &["spec", "type"])
 }
 
 pub(crate) fn has_ports_on_nodes(kind: &str) -> bool {
@@ -53,11 +56,11 @@ pub(crate) fn has_ports_on_nodes(kind: &str) -> bool {
 
 pub(crate) fn externally_accessible(service: &Value) -> bool {
     has_ports_on_nodes(kind(service))
-        || (kind(service) == "ClusterIP" && !list(service, &["spec", "externalIPs"]).is_empty())
+        || (kind(service) == "ClusterIP" && !list_at(service, &["spec", "externalIPs"]).is_empty())
 }
 
 pub(crate) fn needs_health_check(service: &Value) -> bool {
-    kind(service) == "LoadBalancer" && text(service, &["spec", "externalTrafficPolicy"]) == "Local"
+    kind(service) == "LoadBalancer" && text_at(service, &["spec", "externalTrafficPolicy"]) == "Local"
 }
 
 pub(crate) fn needs_cluster_ip(service: &Value) -> bool {
@@ -66,7 +69,7 @@ pub(crate) fn needs_cluster_ip(service: &Value) -> bool {
 
 fn defaults(service: &mut Value) {
     default_in(service, "spec", "sessionAffinity", "None");
-    match text(service, &["spec", "sessionAffinity"]) {
+    match text_at(service, &["spec", "sessionAffinity"]) {
         "None" => remove_in(service, "spec", "sessionAffinityConfig"),
         "ClientIP"
             if find(service, &["spec", "sessionAffinityConfig", "clientIP", "timeoutSeconds"]).is_none() =>
@@ -118,7 +121,7 @@ fn prepare_update(new: &mut Value, old: &Value) {
 
 /// External names have no internal traffic: a policy that is a valid one disappears.
 fn drop_internal_traffic_policy(service: &mut Value) {
-    let policy = text(service, &["spec", "internalTrafficPolicy"]);
+    let policy = text_at(service, &["spec", "internalTrafficPolicy"]);
     if kind(service) == "ExternalName" && matches!(policy, "Cluster" | "Local") {
         remove_in(service, "spec", "internalTrafficPolicy");
     }
@@ -126,9 +129,10 @@ fn drop_internal_traffic_policy(service: &mut Value) {
 
 /// A change of type lets go of what only the old type needed, when the client sent it back unchanged.
 fn drop_type_dependent_fields(new: &mut Value, old: &Value) {
-    let unchanged = |new: &Value, field: &str| same(find(new, &["spec", field]), find(old, &["spec", field]));
+    let unchanged =
+        |new: &Value, field: &str| same_pointers(find(new, &["spec", field]), find(old, &["spec", field]));
     if needs_cluster_ip(old) && !needs_cluster_ip(new) {
-        if text(new, &["spec", "clusterIP"]) == text(old, &["spec", "clusterIP"])
+        if text_at(new, &["spec", "clusterIP"]) == text_at(old, &["spec", "clusterIP"])
             && unchanged(new, "clusterIPs")
         {
             remove_in(new, "spec", "clusterIP");
@@ -150,7 +154,7 @@ fn drop_type_dependent_fields(new: &mut Value, old: &Value) {
         }
     }
     if needs_health_check(old) && !needs_health_check(new) {
-        let read = |service| number(service, &["spec", "healthCheckNodePort"]);
+        let read = |service| number_at(service, &["spec", "healthCheckNodePort"]);
         if read(new) == read(old) {
             remove_in(new, "spec", "healthCheckNodePort");
         }
@@ -171,7 +175,7 @@ fn drop_type_dependent_fields(new: &mut Value, old: &Value) {
 }
 
 fn warnings(service: &Value, _: Option<&Value>, out: &mut Vec<String>) {
-    let spec = |field| text(service, &["spec", field]);
+    let spec = |field| text_at(service, &["spec", field]);
     if find(service, &["metadata", "annotations", "service.kubernetes.io/topology-aware-hints"]).is_some() {
         out.push(
             "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use \
@@ -181,11 +185,11 @@ fn warnings(service: &Value, _: Option<&Value>, out: &mut Vec<String>) {
     }
     let headless = kind(service) == "ClusterIP" && spec("clusterIP") == "None";
     if !matches!(spec("clusterIP"), "" | "None") {
-        for (i, ip) in strings(service, &["spec", "clusterIPs"]).into_iter().enumerate() {
+        for (i, ip) in strings_at(service, &["spec", "clusterIPs"]).into_iter().enumerate() {
             out.extend(ip::get_warnings_for_ip(&format!("spec.clusterIPs[{i}]"), ip));
         }
     }
-    let external_ips = strings(service, &["spec", "externalIPs"]);
+    let external_ips = strings_at(service, &["spec", "externalIPs"]);
     if headless {
         if !spec("loadBalancerIP").is_empty() {
             out.push("spec.loadBalancerIP is ignored for headless services".into());
@@ -207,7 +211,7 @@ fn warnings(service: &Value, _: Option<&Value>, out: &mut Vec<String>) {
     if !spec("loadBalancerIP").is_empty() {
         out.extend(ip::get_warnings_for_ip("spec.loadBalancerIP", spec("loadBalancerIP")));
     }
-    for (i, cidr) in strings(service, &["spec", "loadBalancerSourceRanges"]).into_iter().enumerate() {
+    for (i, cidr) in strings_at(service, &["spec", "loadBalancerSourceRanges"]).into_iter().enumerate() {
         out.extend(ip::get_warnings_for_cidr(&format!("spec.loadBalancerSourceRanges[{i}]"), cidr));
     }
     if external_name && !external_ips.is_empty() {

@@ -7,9 +7,12 @@ use k1s_object::{
 };
 use serde_json::{Value, json};
 
-use crate::rules::helpers::core_util::{
-    IMMUTABLE, dns_label, dns_subdomain, duplicate, each, endpoint_ip, is_ipv4, is_ipv6, labels, legacy_cidr,
-    legacy_ip, port_number, protocol, qualified_name, required_one_of, texts,
+use crate::rules::helpers::{
+    errors::{duplicate, invalid_each},
+    immutable::IMMUTABLE,
+    labels::labels,
+    network::{endpoint_ip, is_ipv4, is_ipv6, legacy_cidr, legacy_ip, port_number, protocol},
+    text::{dns_label, dns_subdomain, one_of, qualified_name, texts},
 };
 
 const SOURCE_RANGES_ANNOTATION: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
@@ -60,7 +63,7 @@ pub(crate) fn service(service: At<'_, '_>, old: Option<At<'_, '_>>) {
             endpoint_ip(ip);
         }
     }
-    required_one_of(spec.get("type"), &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
+    one_of(spec.get("type"), &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
     port_numbers(ports, kind);
     source_ranges(service, old);
     let allocate = spec.get("allocateLoadBalancerNodePorts");
@@ -112,7 +115,7 @@ fn service_port<'v>(port: At<'_, 'v>, name_required: bool, seen: &mut std::colle
     protocol(port.get("protocol"));
     let target = port.get("targetPort");
     match target.str() {
-        Some(name) => each(target, names::is_valid_port_name(name)),
+        Some(name) => invalid_each(target, names::is_valid_port_name(name)),
         None => port_number(target),
     }
     if port.get("appProtocol").is_set() {
@@ -122,7 +125,7 @@ fn service_port<'v>(port: At<'_, 'v>, name_required: bool, seen: &mut std::colle
 
 fn session_affinity(spec: At<'_, '_>) {
     let affinity = spec.get("sessionAffinity");
-    required_one_of(affinity, &["ClientIP", "None"]);
+    one_of(affinity, &["ClientIP", "None"]);
     let config = spec.get("sessionAffinityConfig");
     match affinity.text() {
         "ClientIP" => {
@@ -310,7 +313,7 @@ fn traffic(service: At<'_, '_>) {
     let none = Value::Null;
     let value = service.value().unwrap_or(&none);
     if super::externally_accessible(value) {
-        required_one_of(external, &["Cluster", "Local"]);
+        one_of(external, &["Cluster", "Local"]);
     } else if !external.text().is_empty() {
         external.invalid("may only be set for externally-accessible services");
     }

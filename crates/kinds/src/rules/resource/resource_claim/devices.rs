@@ -1,7 +1,7 @@
 //! The devices that a claim requests.
 
 use super::super::checks::{DeclarativeErrors, fully_qualified_name, label, toleration};
-use crate::rules::helpers::cluster_util::{driver_name, invalid_each};
+use crate::rules::helpers::{errors::invalid_each, text::driver_name};
 use k1s_object::{field::At, names};
 use serde_json::Value;
 

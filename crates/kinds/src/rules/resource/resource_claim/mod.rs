@@ -4,12 +4,17 @@ pub(super) mod devices;
 pub(super) mod status;
 
 use self::devices::device_claim;
-use super::checks::DeclarativeErrors;
-use super::remove;
-use crate::rules::helpers::cluster_util::{
-    default_zero, immutable, items, pointer, status_alone, structure, unchanged,
+use super::{checks::DeclarativeErrors, remove};
+use crate::rules::{
+    Rules, drop_status,
+    helpers::{
+        equality::unchanged,
+        immutable::report_immutable,
+        json::{default_zero, items, pointer, structure},
+        metadata::status_alone,
+    },
+    keep_status,
 };
-use crate::rules::{Rules, drop_status, keep_status};
 use k1s_object::field::At;
 use serde_json::Value;
 
@@ -101,6 +106,6 @@ fn validate(claim: At<'_, '_>) {
 
 fn validate_update(claim: At<'_, '_>, old: At<'_, '_>) {
     if !unchanged(claim.get("spec"), old.get("spec")) {
-        immutable(claim.get("spec"));
+        report_immutable(claim.get("spec"));
     }
 }

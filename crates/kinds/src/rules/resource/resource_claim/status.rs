@@ -1,10 +1,16 @@
 //! The status of a `ResourceClaim`: allocation, reservations and the status of devices.
 
-use super::super::checks::{DeclarativeErrors, label, node_selector, pool_name, toleration};
-use super::devices::{configuration, raw_object, request_names, request_reference, request_references};
-use crate::rules::helpers::cluster_util::{
-    conditions, driver_name, immutable, invalid_each, same, unchanged,
+use super::{
+    super::checks::{DeclarativeErrors, label, node_selector, pool_name, toleration},
+    devices::{configuration, raw_object, request_names, request_reference, request_references},
 };
+use crate::rules::helpers::{
+    equality::{same, unchanged},
+    errors::invalid_each,
+    immutable::report_immutable,
+    text::driver_name,
+};
+use k1s_object::meta::validate_conditions as conditions;
 use k1s_object::{field::At, names};
 
 pub(super) fn validate(claim: At<'_, '_>, old: At<'_, '_>) {
@@ -40,7 +46,7 @@ pub(super) fn validate(claim: At<'_, '_>, old: At<'_, '_>) {
     }
     if allocation.is_set() && before.get("allocation").is_set() {
         if !unchanged(allocation, before.get("allocation")) {
-            later.collect(allocation, || immutable(allocation));
+            later.collect(allocation, || report_immutable(allocation));
         }
     } else if allocation.is_set() {
         allocated(allocation, &request_names(claim.get("spec").get("devices")), &later);

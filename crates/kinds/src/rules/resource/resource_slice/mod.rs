@@ -3,12 +3,20 @@
 mod capacity;
 
 use self::capacity::request_policy;
-use super::checks::{DeclarativeErrors, EFFECTS, label, node_selector, pool_name, qualified_name};
-use super::{remove, resource_claim::status::binding_conditions};
-use crate::rules::helpers::cluster_util::{
-    default, driver_name, invalid_each, items, pointer, text_at, unchanged,
+use super::{
+    checks::{DeclarativeErrors, EFFECTS, label, node_selector, pool_name, qualified_name},
+    remove,
+    resource_claim::status::binding_conditions,
 };
-use crate::rules::{FieldLabelError, Rules, SelectableField};
+use crate::rules::{
+    FieldLabelError, Rules, SelectableField,
+    helpers::{
+        equality::unchanged,
+        errors::invalid_each,
+        json::{default, items, pointer, text_at},
+        text::driver_name,
+    },
+};
 use k1s_object::{
     field::{At, FieldError},
     names,
@@ -26,9 +34,15 @@ pub(super) static RULES: Rules = Rules {
     generation: true,
     delete_answers_object: true,
     fields: &[
-        SelectableField { path: "spec.nodeName", read: |slice| text_at(slice, "/spec/nodeName") },
-        SelectableField { path: "spec.driver", read: |slice| text_at(slice, "/spec/driver") },
-        SelectableField { path: "spec.pool.name", read: |slice| text_at(slice, "/spec/pool/name") },
+        SelectableField {
+            path: "spec.nodeName",
+            read: |slice| text_at(slice, &["spec", "nodeName"]).to_owned(),
+        },
+        SelectableField { path: "spec.driver", read: |slice| text_at(slice, &["spec", "driver"]).to_owned() },
+        SelectableField {
+            path: "spec.pool.name",
+            read: |slice| text_at(slice, &["spec", "pool", "name"]).to_owned(),
+        },
     ],
     field_error: FieldLabelError::NotSupportedFor("resource.k8s.io/v1, Kind=ResourceSlice"),
     ..Rules::PLAIN
@@ -63,7 +77,7 @@ fn stamp_times(slice: &mut Value, _: Option<&Value>, now: &str) {
 }
 
 fn warnings(slice: &Value, _: Option<&Value>, out: &mut Vec<String>) {
-    let driver = text_at(slice, "/spec/driver");
+    let driver = text_at(slice, &["spec", "driver"]);
     if driver != driver.to_lowercase() {
         out.push(format!(
             "spec.driver: driver names should be lowercase; {driver:?} contains uppercase characters"

@@ -1,4 +1,4 @@
-//! Rules meet objects of any form without falling over.
+//! Valid objects with one value replaced by an unexpected one.
 
 use k1s_object::Check;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::{
     rules::{Rules, core::event, find},
 };
 
-/// Every object that differs from `value` in one place.
+/// All objects that differ from `value` in one place.
 fn variants(value: &Value) -> Vec<Value> {
     let odd = [
         Value::Null,
@@ -73,7 +73,7 @@ fn exercise(rules: &Rules, new: &Value, old: &Value) {
 }
 
 #[test]
-fn objects_of_any_form_are_fine() {
+fn no_variant_makes_a_rule_panic() {
     let resources = json!({"requests": {"cpu": "1", "storage": "1Gi"}, "limits": {"cpu": "2"}});
     for (group, kind, object) in [
         ("", "ConfigMap", json!({"data": {"a": "b"}, "binaryData": {"c": "YQ=="}, "immutable": true})),
