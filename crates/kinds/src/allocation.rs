@@ -1,7 +1,7 @@
-//! Which cluster IPs and node ports a Service needs, and what a server says when it cannot have them.
+//! The cluster IPs and node ports of a Service: which to allocate and to release, and the errors if that fails.
 //!
-//! The server holds the IPs and ports that are taken. It asks for a plan before anything else is checked, takes and
-//! frees what the plan says, writes what it chose into the object, and goes on with preparation and validation.
+//! The server keeps the allocations. It makes a plan before any other check, allocates what the plan lists,
+//! writes the chosen values into the object, and continues with preparation and validation.
 
 use std::net::IpAddr;
 
@@ -16,66 +16,66 @@ use crate::rules::{
     },
 };
 
-/// Why an IP cannot be had: somebody has it.
+/// Reason: the IP is allocated to another Service.
 pub const IP_ALLOCATED: &str = "provided IP is already allocated";
-/// Why an IP cannot be had: it is not in the network of services.
+/// Reason: the IP is outside the service CIDR.
 pub const IP_OUTSIDE: &str = "the provided network does not match the current range";
-/// Why a port cannot be had: somebody has it.
+/// Reason: the port is allocated to another Service.
 pub const PORT_ALLOCATED: &str = "provided port is already allocated";
 
 const FAMILY: &str = "IPv4";
 const POLICY: [&str; 2] = ["spec", "ipFamilyPolicy"];
 
-/// What to take and to free before a Service is stored.
+/// What to allocate before a Service is stored, and what to release afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AllocationPlan {
-    /// Cluster IPs to take.
+    /// Cluster IPs to allocate.
     pub take_ips: Vec<TakeIp>,
-    /// Cluster IPs to free once the object is stored.
+    /// Cluster IPs to release once the object is stored.
     pub free_ips: Vec<String>,
-    /// Node ports to take.
+    /// Node ports to allocate.
     pub take_ports: Vec<TakePort>,
-    /// Node ports to free once the object is stored.
+    /// Node ports to release once the object is stored.
     pub free_ports: Vec<i64>,
 }
 
-/// A cluster IP to take.
+/// A cluster IP to allocate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakeIp {
-    /// Which of `spec.clusterIPs` it is.
+    /// The index in `spec.clusterIPs`.
     pub index: usize,
-    /// The very IP that is wanted; else any.
+    /// The requested IP; None for any.
     pub ip: Option<String>,
 }
 
-/// A node port to take.
+/// A node port to allocate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakePort {
-    /// What it is for.
+    /// Its use.
     pub place: Place,
-    /// The very port that is wanted; else any.
+    /// The requested port; None for any.
     pub port: Option<i64>,
 }
 
-/// What a node port is for.
+/// The use of a node port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// The `nodePort` of these of `spec.ports`: two protocols of one port share theirs.
+    /// The `nodePort` of these `spec.ports`: the protocols of one port share it.
     Ports(Vec<usize>),
     /// `spec.healthCheckNodePort`
     HealthCheck,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AllocationError {
     /// The Service is invalid (422).
     Invalid(Vec<FieldError>),
-    /// The real server gives up here with an internal error (500).
+    /// Kubernetes responds with an internal error (500) here.
     Internal(String),
 }
 
-/// What a stored Service holds: to free on delete, to know when a server starts.
+/// The allocations of a stored Service: released on delete, restored at startup.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Allocated {
     /// Its cluster IPs.
@@ -84,7 +84,7 @@ pub struct Allocated {
     pub ports: Vec<i64>,
 }
 
-/// What this stored Service holds.
+/// The allocations of a stored Service.
 pub fn allocated(service: &Value) -> Allocated {
     let mut held = Allocated { ips: Vec::new(), ports: node_ports(service) };
     let ips = strings_at(service, &["spec", "clusterIPs"]);
@@ -98,8 +98,8 @@ pub fn allocated(service: &Value) -> Allocated {
     held
 }
 
-/// What to take and free for `new`, which takes the place of `old`. Completes `new` from `old`: the IPs, families and
-/// ports that a client left out.
+/// The plan for `new`, which replaces `old`. Completes `new` from `old`: the IPs, families and ports that the
+/// client left out.
 pub fn allocation_plan(new: &mut Value, old: Option<&Value>) -> Result<AllocationPlan, AllocationError> {
     if let Some(old) = old {
         patch_allocated_values(new, old);
@@ -126,7 +126,7 @@ pub fn allocation_plan(new: &mut Value, old: Option<&Value>) -> Result<Allocatio
 }
 
 impl AllocationPlan {
-    /// Writes the IP that the server took into the object.
+    /// Writes the allocated IP into the object.
     pub fn set_ip(service: &mut Value, take: &TakeIp, ip: &str) {
         let mut ips: Vec<Value> = list_at(service, &["spec", "clusterIPs"]).to_vec();
         while ips.len() <= take.index && ips.len() < 2 {
@@ -141,7 +141,7 @@ impl AllocationPlan {
         }
     }
 
-    /// Writes the port that the server took into the object.
+    /// Writes the allocated port into the object.
     pub fn set_port(service: &mut Value, take: &TakePort, port: i64) {
         match &take.place {
             Place::HealthCheck => set_in(service, "spec", "healthCheckNodePort", port),
@@ -161,7 +161,7 @@ fn set_node_port(service: &mut Value, index: usize, port: i64) {
     }
 }
 
-/// The node ports of a Service, each once.
+/// The node ports of a Service without duplicates.
 pub(crate) fn node_ports(service: &Value) -> Vec<i64> {
     let mut seen = std::collections::HashSet::new();
     let ports = list_at(service, &["spec", "ports"]).iter().map(|port| number_at(port, &["nodePort"]));
@@ -182,7 +182,7 @@ fn patch_allocated_values(new: &mut Value, old: &Value) {
     if has_ports_on_nodes(kind(old)) && has_ports_on_nodes(kind(new)) {
         let before: std::collections::HashSet<i64> = node_ports(old).into_iter().collect();
         let after: std::collections::HashSet<i64> = node_ports(new).into_iter().collect();
-        // Of ports with one name the last counts.
+        // Of ports with the same name the last one counts.
         let by_name: std::collections::HashMap<&str, i64> = list_at(old, &["spec", "ports"])
             .iter()
             .map(|one| (text_at(one, &["name"]), number_at(one, &["nodePort"])))
@@ -245,7 +245,7 @@ fn invalid(field: &str, value: Option<&Value>, detail: &str) -> FieldError {
     FieldError::invalid(field, value.cloned().unwrap_or_default(), detail)
 }
 
-/// Fills in `ipFamilies` and `ipFamilyPolicy`. This cluster knows IPv4 alone.
+/// Sets `ipFamilies` and `ipFamilyPolicy`. The cluster is IPv4 only.
 fn family_fields(service: &mut Value, old: Option<&Value>) -> Result<(), Vec<FieldError>> {
     let headless = text_at(service, &["spec", "clusterIP"]) == "None";
     let selector = find(service, &["spec", "selector"]).and_then(Value::as_object);
@@ -358,7 +358,7 @@ fn update_ips(new: &Value, old: &Value, plan: &mut AllocationPlan) {
         (false, true) => take_ips(new, plan),
         (true, false) => plan.free_ips = allocated(old).ips,
         (true, true) if strings_at(old, &["spec", "clusterIPs"]).first() != Some(&"None") => {
-            // A second family is refused as long as the cluster has one, but an old one may go.
+            // A second family is rejected, as the cluster has only one, but a stored one may be removed.
             let families = |service| list_at(service, &["spec", "ipFamilies"]).len();
             if families(old) == 2 && families(new) == 1 {
                 plan.free_ips = allocated(old).ips.into_iter().skip(1).collect();
@@ -381,7 +381,7 @@ fn wants_node_ports(service: &Value) -> bool {
 fn create_ports(service: &mut Value, plan: &mut AllocationPlan) {
     let ports = list_at(service, &["spec", "ports"]).to_vec();
     if has_ports_on_nodes(kind(service)) {
-        // Of a port's number: its node port (0: not chosen yet), and which of the taken ones it is.
+        // By port number: the node port (0: not chosen yet) and the index of its allocation in the plan.
         let mut known: std::collections::HashMap<i64, (i64, usize)> = std::collections::HashMap::new();
         let mut first_wanted: std::collections::HashMap<i64, i64> = std::collections::HashMap::new();
         for one in &ports {
@@ -463,7 +463,7 @@ fn update_ports(new: &Value, old: &Value, plan: &mut AllocationPlan) -> Result<(
     Ok(())
 }
 
-/// Whether services may have this IP of `range`: not the network's own address, nor IPv4's broadcast address.
+/// Whether this IP of `range` can be allocated: not the network address, nor the broadcast address of IPv4.
 pub fn ip_in_range(ip: IpAddr, range: Cidr) -> Result<(), String> {
     if !range.contains(ip) {
         return Err(IP_OUTSIDE.into());
@@ -485,7 +485,7 @@ pub fn ip_in_range(ip: IpAddr, range: Cidr) -> Result<(), String> {
     Ok(())
 }
 
-/// The error for a cluster IP that cannot be had.
+/// The error for a cluster IP that cannot be allocated.
 pub fn ip_refused(service: &Value, ip: &str, why: &str) -> FieldError {
     invalid(
         "spec.clusterIPs",
@@ -494,7 +494,7 @@ pub fn ip_refused(service: &Value, ip: &str, why: &str) -> FieldError {
     )
 }
 
-/// The error when there is no cluster IP to choose.
+/// The error if no cluster IP is free.
 pub fn next_ip_refused(service: &Value, why: &str) -> FieldError {
     invalid(
         "spec.clusterIPs",
@@ -503,12 +503,12 @@ pub fn next_ip_refused(service: &Value, why: &str) -> FieldError {
     )
 }
 
-/// Why a port cannot be had: it is not one of the node ports, such as `30000-32767`.
+/// Reason: the port is outside the node port range, such as `30000-32767`.
 pub fn port_out_of_range(range: &str) -> String {
     format!("provided port is not in the valid range. The range of valid ports is {range}")
 }
 
-/// The error for a node port that cannot be had.
+/// The error for a node port that cannot be allocated.
 pub fn port_refused(take: &TakePort, why: &str) -> AllocationError {
     let port = take.port.unwrap_or_default();
     match &take.place {

@@ -1,4 +1,4 @@
-//! What the `LimitRanges` of a namespace do to pods and claims. Part of admission: the server reads the ranges.
+//! `LimitRanger`: the effect of the `LimitRanges` of a namespace on pods and volume claims.
 
 use k1s_object::quantity::Quantity;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use crate::{
 
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// Gives the containers of a new pod the defaults of a range, and notes it in an annotation.
+/// Sets the defaults of a range in the containers of a new pod, and records that in an annotation.
 pub fn apply_defaults(pod: &mut Value, range: &Value) {
     let mut defaults = [("limits", Map::new()), ("requests", Map::new())];
     for limit in
@@ -65,7 +65,7 @@ fn fill(container: &mut Value, which: &str, defaults: &Map<String, Value>, set: 
     }
 }
 
-/// What a pod asks for that a range does not allow.
+/// The violations of a range by a pod.
 pub fn check_pod(pod: &Value, range: &Value) -> Vec<String> {
     let mut errors = Vec::new();
     for limit in list_at(range, &["spec", "limits"]) {
@@ -89,7 +89,7 @@ pub fn check_pod(pod: &Value, range: &Value) -> Vec<String> {
     errors
 }
 
-/// What a claim asks for that a range does not allow.
+/// The violations of a range by a volume claim.
 pub fn check_claim(claim: &Value, range: &Value) -> Vec<String> {
     let kind = "PersistentVolumeClaim";
     let requests = amounts(find(claim, &["spec", "resources", "requests"]));
@@ -111,7 +111,7 @@ pub fn check_claim(claim: &Value, range: &Value) -> Vec<String> {
     errors
 }
 
-/// Several errors in one message, as Kubernetes joins them.
+/// Joins several errors into one message.
 pub fn together(errors: &[String]) -> String {
     match errors {
         [one] => one.clone(),

@@ -1,4 +1,4 @@
-//! What the containers of a pod ask for together.
+//! The total resources of a pod.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::rules::helpers::{
     resource_names::is_pod_level,
 };
 
-/// Amounts by the name of their resource.
+/// Amounts by resource name.
 pub type Amounts = BTreeMap<String, Quantity>;
 
-/// The amounts of a list of resources.
+/// The amounts of a resource list.
 pub(super) fn amounts(list: Option<&Value>) -> Amounts {
     let entries = list.and_then(Value::as_object).into_iter().flatten();
     entries.filter_map(|(name, amount)| Some((name.clone(), Quantity::from_json(amount).ok()?))).collect()
 }
 
-/// Adds amounts to others.
+/// Adds amounts.
 pub(super) fn add(to: &mut Amounts, more: &Amounts) {
     for (name, amount) in more {
         let sum = to.get(name).map_or_else(|| amount.clone(), |before| before.add(amount));
@@ -40,8 +40,8 @@ pub(super) fn of_container(container: &Value, which: &str) -> Amounts {
     amounts(find(container, &["resources", which]))
 }
 
-/// The `requests` or `limits` of a whole pod: its containers run together, its init containers one by one, and
-/// those of them that keep running (sidecars) beside all that follow.
+/// The `requests` or `limits` of a pod: regular containers run together, init containers one by one, and
+/// sidecars (init containers that keep running) beside all that follow them.
 pub(super) fn of_pod(pod: &Value, which: &str) -> Amounts {
     let mut total = Amounts::new();
     for container in list_at(pod, &["spec", "containers"]) {
@@ -65,13 +65,13 @@ pub(super) fn of_pod(pod: &Value, which: &str) -> Amounts {
     total
 }
 
-/// Whether the pod says what it needs as a whole.
+/// Whether the pod has pod-level resources.
 pub(super) fn has_pod_level(pod: &Value) -> bool {
     let names = ["requests", "limits"].map(|which| amounts(find(pod, &["spec", "resources", which])));
     names.iter().flat_map(BTreeMap::keys).any(|name| is_pod_level(name))
 }
 
-/// Whether no container asks for CPU or memory.
+/// Whether no container requests CPU or memory.
 pub(super) fn is_best_effort(pod: &Value) -> bool {
     let asks = |resources: Option<&Value>| {
         resources.is_some_and(|resources| {

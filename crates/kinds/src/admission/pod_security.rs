@@ -1,5 +1,5 @@
-//! The pod security standards: which level a namespace asks for, and what in a pod is beyond it. Part of admission: the
-//! server reads the namespace's labels.
+//! `PodSecurity`: the Pod Security Standards. Evaluates pods against the levels in the labels of their
+//! namespace.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -8,21 +8,21 @@ use serde_json::Value;
 
 use crate::rules::helpers::json::{find, text_at};
 
-/// What all labels about pod security begin with.
+/// The prefix of the labels of Pod Security.
 pub const LABEL_PREFIX: &str = "pod-security.kubernetes.io/";
 
-/// How much a pod may do.
+/// A level of the Pod Security Standards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Everything.
+    /// Unrestricted.
     Privileged,
-    /// Nothing that is known to take over a node.
+    /// Prevents known privilege escalations.
     Baseline,
-    /// What a careful pod needs.
+    /// Current best practices of hardening.
     Restricted,
 }
 
-/// A level as a version of Kubernetes defined it.
+/// A level in the definition of a Kubernetes version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelVersion {
     /// The level.
@@ -45,12 +45,12 @@ impl fmt::Display for LevelVersion {
     }
 }
 
-/// What a namespace asks for.
+/// The levels of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Pods beyond it are refused.
+    /// Pods that violate it are rejected.
     pub enforce: LevelVersion,
-    /// Pods beyond it get a warning.
+    /// Pods that violate it get a warning.
     pub warn: LevelVersion,
 }
 
@@ -76,7 +76,7 @@ fn parse_version(text: &str) -> Result<Option<u32>, &'static str> {
     minor.parse().map(Some).map_err(|_| WRONG)
 }
 
-/// Reads the labels of a namespace. What is wrong with them is said, and what stands in their place is safe.
+/// Parses the labels of a namespace. Invalid ones are reported and replaced by a safe level.
 pub fn policy(labels: Option<&Value>) -> (Policy, Vec<FieldError>) {
     let open = LevelVersion { level: Level::Privileged, minor: None };
     let mut policy = Policy { enforce: open, warn: open };
@@ -122,7 +122,7 @@ pub fn policy(labels: Option<&Value>) -> (Policy, Vec<FieldError>) {
     (policy, errors)
 }
 
-/// Whether an update changes anything that the standards look at again: an image, or which containers there are.
+/// Whether an update changes fields that are evaluated again: an image, or the set of containers.
 pub fn is_significant(new: &Value, old: &Value) -> bool {
     let images = |pod: &Value, list: &str| -> Vec<String> {
         let containers =
@@ -140,10 +140,10 @@ pub fn is_significant(new: &Value, old: &Value) -> bool {
     named(new).iter().any(|one| !before.contains(one))
 }
 
-/// One thing that is beyond a level: the reason, and the details.
+/// A violation of a level: the reason and the details.
 pub type Violation = (&'static str, String);
 
-/// The violations in one message.
+/// Joins the violations into one message.
 pub fn together(violations: &[Violation]) -> String {
     let one = |(reason, detail): &Violation| match detail.as_str() {
         "" => (*reason).to_owned(),
@@ -152,7 +152,7 @@ pub fn together(violations: &[Violation]) -> String {
     violations.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What in a pod is beyond a level.
+/// The violations of a level by a pod.
 pub fn violations(policy: LevelVersion, metadata: Option<&Value>, spec: &Value) -> Vec<Violation> {
     if policy.level == Level::Privileged {
         return Vec::new();
@@ -231,7 +231,7 @@ impl<'a> Pod<'a> {
             .flat_map(move |list| spec.get(list).and_then(Value::as_array).into_iter().flatten())
     }
 
-    /// The names of containers of which something holds.
+    /// The names of the containers that satisfy a predicate.
     fn which(&self, holds: impl Fn(&Value) -> bool) -> Vec<&'a str> {
         self.containers().filter(|one| holds(one)).map(|one| text_at(one, &["name"])).collect()
     }
@@ -245,7 +245,7 @@ impl<'a> Pod<'a> {
         self.spec.get("hostUsers") == Some(&Value::Bool(false))
     }
 
-    /// Who sets something bad at this place of a security context (the pod, containers), and to what.
+    /// The setters (the pod, containers) of a bad value in the security context, and the values.
     fn setters(&self, path: &str, bad: impl Fn(&Value) -> bool) -> (Vec<String>, BTreeSet<String>) {
         let place = format!("/securityContext/{path}");
         let mut values = BTreeSet::new();
@@ -303,7 +303,7 @@ impl<'a> Pod<'a> {
         list.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// Who adds capabilities that are not allowed, and which.
+    /// The containers that add disallowed capabilities, and which.
     fn adding(&self, allowed: impl Fn(&str) -> bool) -> Option<String> {
         let bad = self.which(|one| Self::added(one).any(|name| !allowed(name)));
         let names: BTreeSet<&str> =

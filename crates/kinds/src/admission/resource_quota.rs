@@ -1,5 +1,5 @@
-//! What objects use of a quota, and whether there is enough. Part of admission: the server reads the quotas, writes
-//! their status, and counts again when objects go.
+//! `ResourceQuota`: the usage of objects, and whether a quota has room for it. The server reads the quotas,
+//! stores their status, and recounts when objects are deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,14 +20,14 @@ use crate::{
 const STORAGE_CLASS: &str = ".storageclass.storage.k8s.io/";
 const DEVICE_CLASS: &str = ".deviceclass.resource.k8s.io/devices";
 
-/// As many devices as a claim can get at most: what "all" of them is counted as.
+/// Maximum number of devices of a claim: the count for the allocation mode `All`.
 const MOST_DEVICES: i64 = 32;
 
 fn count_name(group: &str, resource: &str) -> String {
     if group.is_empty() { format!("count/{resource}") } else { format!("count/{resource}.{group}") }
 }
 
-/// What an object uses, by the names that quotas have for it. `resource` is its plural name.
+/// The usage of an object by the resource names of quotas. `resource` is its plural name.
 pub fn usage(group: &str, resource: &str, object: &Value) -> Amounts {
     let mut used = Amounts::from([(count_name(group, resource), Quantity::from_i64(1))]);
     match (group, resource) {
@@ -43,7 +43,7 @@ pub fn usage(group: &str, resource: &str, object: &Value) -> Amounts {
     used
 }
 
-/// A pod that has ended is only counted.
+/// Of a terminated pod only the object count is used.
 fn pod_usage(pod: &Value) -> Amounts {
     if matches!(text_at(pod, &["status", "phase"]), "Failed" | "Succeeded") {
         return Amounts::new();
@@ -51,7 +51,7 @@ fn pod_usage(pod: &Value) -> Amounts {
     let mut totals = ["requests", "limits"].map(|which| of_pod(pod, which));
     let overhead = amounts(find(pod, &["spec", "overhead"]));
     for (i, total) in totals.iter_mut().enumerate() {
-        // Overhead adds to limits only where there are any.
+        // Overhead adds to a limit only if there is one.
         let has = |name: &String| i == 0 || total.contains_key(name);
         let extra = overhead.clone().into_iter().filter(|(name, _)| has(name)).collect();
         pod_resources::add(total, &extra);
@@ -119,8 +119,7 @@ fn claim_usage(claim: &Value) -> Amounts {
     used
 }
 
-/// The devices that a claim may get, by their class. Of alternatives, the most that one of them asks for is counted for
-/// each class.
+/// The devices that a claim may get, by class. Of alternatives, the largest request counts for each class.
 fn device_usage(claim: &Value) -> Amounts {
     let asked = |request: &Value| match text_at(request, &["allocationMode"]) {
         "All" => MOST_DEVICES,
@@ -149,7 +148,7 @@ fn device_usage(claim: &Value) -> Amounts {
     devices.into_iter().map(|(name, count)| (name, Quantity::from_i64(count))).collect()
 }
 
-/// Whether this kind of object counts for a name in a quota.
+/// Whether objects of this resource count for a resource name of a quota.
 fn matters(group: &str, resource: &str, name: &str) -> bool {
     if name == count_name(group, resource) {
         return true;
@@ -176,7 +175,7 @@ fn matters(group: &str, resource: &str, name: &str) -> bool {
     }
 }
 
-/// Whether an object is in all the scopes of a quota.
+/// Whether an object is in all scopes of a quota.
 fn in_scopes(quota: &Value, group: &str, resource: &str, object: &Value) -> bool {
     let plain = list_at(quota, &["spec", "scopes"]).iter().filter_map(Value::as_str);
     let mut plain = plain.map(|scope| json!({"scopeName": scope, "operator": "Exists"}));
@@ -233,14 +232,15 @@ fn looks_into_namespaces(pod: &Value) -> bool {
     })
 }
 
-/// Whether a quota limits this object. Only what its status lists counts: a quota nobody counted for yet is not there.
+/// Whether a quota limits this object. Only resources in its status count: a quota without a status is not
+/// enforced yet.
 fn applies(quota: &Value, group: &str, resource: &str, object: &Value) -> bool {
     let hard = find(quota, &["status", "hard"]).and_then(Value::as_object);
     hard.is_some_and(|hard| hard.keys().any(|name| matters(group, resource, name)))
         && in_scopes(quota, group, resource, object)
 }
 
-/// What the containers of a pod must say because a quota limits it.
+/// The resources that the containers of a pod must specify because a quota limits them.
 fn unsaid(pod: &Value, required: &[&str]) -> Option<String> {
     if has_pod_level(pod) {
         return None;
@@ -265,17 +265,17 @@ fn unsaid(pod: &Value, required: &[&str]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("must specify {}", parts.join("; ")))
 }
 
-/// A quota's new `status.used`, to be stored before the object is.
+/// A quota's new `status.used`, to be stored before the object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charge {
-    /// Which of the quotas.
+    /// The index of the quota.
     pub quota: usize,
-    /// Its `status.used` with the object.
+    /// Its `status.used` including the object.
     pub used: Value,
 }
 
-/// Charges the quotas of a namespace for a new object, or for what an update (`old`) adds. The error is what follows
-/// `is forbidden: `. Only pods, services and claims are charged on update.
+/// Charges the quotas of a namespace for a new object, or for the increase by an update of `old`. The error is
+/// the text after `is forbidden: `. Only pods, services and claims are charged on update.
 pub fn charge(
     quotas: &[Value],
     group: &str,
@@ -348,8 +348,8 @@ fn to_json(amounts: &Amounts) -> Value {
     )
 }
 
-/// The new `status.used` of the quotas that an object's coming, changing or going moves. Unlike [`charge`] it also gives
-/// back, and refuses nothing.
+/// The new `status.used` of the quotas that a create, update or delete of an object changes. Unlike [`charge`]
+/// it also releases usage, and never fails.
 pub fn moved(
     quotas: &[Value],
     group: &str,
@@ -384,7 +384,7 @@ pub fn counts(quota: &Value, group: &str, resource: &str) -> bool {
     hard.is_some_and(|hard| hard.keys().any(|name| matters(group, resource, name)))
 }
 
-/// The status of a quota, counted from all objects of its namespace: (group, plural, object).
+/// The status of a quota, computed from all objects of its namespace: (group, plural, object).
 pub fn status<'a>(quota: &Value, objects: impl Iterator<Item = (&'a str, &'a str, &'a Value)>) -> Value {
     let hard = amounts(find(quota, &["spec", "hard"]));
     let mut used: Amounts = hard.keys().map(|name| (name.clone(), Quantity::from_i64(0))).collect();

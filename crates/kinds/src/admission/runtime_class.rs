@@ -1,5 +1,4 @@
-//! What a `RuntimeClass` gives its pods: overhead, a node selector and tolerations. Part of admission: the server reads
-//! the class.
+//! `RuntimeClass`: overhead, node selector and tolerations of a pod from its class.
 
 use k1s_object::quantity::Quantity;
 use serde_json::{Value, json};
@@ -23,7 +22,7 @@ fn same_amounts(a: Option<&Value>, b: Option<&Value>) -> bool {
     amounts(a) == amounts(b)
 }
 
-/// Gives a new pod what its class says. The error is what follows `is forbidden: `.
+/// Applies its class to a new pod. The error is the text after `is forbidden: `.
 pub fn apply_runtime_class(pod: &mut Value, class: &Value) -> Result<(), String> {
     let spec = child(object(pod), "spec");
     if let Some(overhead) = overhead_of(class) {
@@ -65,7 +64,7 @@ pub fn apply_runtime_class(pod: &mut Value, class: &Value) -> Result<(), String>
     Ok(())
 }
 
-/// Whether a pod's overhead is that of its class. The error is what follows `is forbidden: `.
+/// Whether a pod's overhead is that of its class. The error is the text after `is forbidden: `.
 pub fn check_overhead(pod: &Value, class: Option<&Value>) -> Result<(), String> {
     let sent = pod.pointer("/spec/overhead").filter(|sent| !sent.is_null());
     match class.and_then(overhead_of) {
@@ -78,10 +77,10 @@ pub fn check_overhead(pod: &Value, class: Option<&Value>) -> Result<(), String> 
     }
 }
 
-/// How many tolerations are compared with each other; more are left as they are.
+/// Maximum number of tolerations that are merged; longer lists are left as they are.
 const MAX_COMPARED: usize = 1000;
 
-/// Leaves out tolerations that others include.
+/// Drops tolerations that are subsumed by others.
 fn merge_tolerations(all: &[Value]) -> Vec<Value> {
     let mut merged: Vec<Value> = Vec::new();
     if all.len() > MAX_COMPARED {

@@ -1,20 +1,21 @@
-//! What a fresh cluster has: roles and their bindings, priority classes, flow schemas, priority levels, APIs.
+//! The objects of a fresh cluster: roles and bindings, priority classes, flow schemas, priority levels,
+//! `APIService`s.
 //!
-//! The server creates what is missing at its start.
+//! The server creates missing ones at startup.
 
-mod apis;
-mod flow;
+mod api_services;
+mod flow_control;
 mod role_table;
 mod roles;
 
-pub use apis::{api_services, custom_api_service};
-pub use flow::{flow_schemas, mandatory_flow_schema, mandatory_priority_level, priority_levels};
+pub use api_services::{api_services, custom_api_service};
+pub use flow_control::{flow_schemas, mandatory_flow_schema, mandatory_priority_level, priority_levels};
 pub use roles::{cluster_role_bindings, cluster_roles, role_bindings, roles};
 use serde_json::{Value, json};
 
 use crate::rules::scheduling::priority_class::SYSTEM;
 
-/// The priority classes of the system.
+/// The system priority classes.
 pub fn priority_classes() -> Vec<Value> {
     let descriptions = [
         "Used for system critical pods that must not be moved from their current node.",
@@ -33,7 +34,7 @@ pub fn priority_classes() -> Vec<Value> {
     SYSTEM.into_iter().zip(descriptions).map(class).collect()
 }
 
-/// Everything a fresh cluster has of these kinds; what others refer to comes first.
+/// All bootstrap objects; referenced objects come first.
 pub fn objects() -> Vec<Value> {
     [
         priority_classes(),

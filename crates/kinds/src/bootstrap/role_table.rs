@@ -1,5 +1,5 @@
-//! The rules of the roles of a fresh cluster, one line each: verbs, groups, resources and, where there are some,
-//! names; or verbs and paths. The core group is `core`.
+//! The rules of the bootstrap roles, one per line: verbs, groups, resources and optional resource names; or
+//! verbs and non-resource URLs. The core group is `core`.
 
 /// A role: its name and its rules.
 pub(super) type Row = (&'static str, &'static [&'static str]);
@@ -236,7 +236,7 @@ pub(super) const CLUSTER_ROLES: &[Row] = &[
     ),
 ];
 
-/// The cluster roles of controllers, without `system:controller:`.
+/// The cluster roles of controllers, without the prefix `system:controller:`.
 pub(super) const CONTROLLER_ROLES: &[Row] = &[
     (
         "attachdetach-controller",

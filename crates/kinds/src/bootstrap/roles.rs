@@ -1,4 +1,4 @@
-//! The roles of a fresh cluster and who has them.
+//! The roles of a fresh cluster and their bindings.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use crate::bootstrap::role_table::{
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// The roles that add up others: a name, and the label of what they add up.
+/// Aggregated roles, and the labels of the roles they aggregate.
 const AGGREGATES: [(&str, &[&str]); 3] =
     [("admin", &["admin"]), ("edit", &["edit", "admin"]), ("view", &["view", "edit"])];
 
@@ -58,8 +58,8 @@ fn role(kind: &str, metadata: &Value, lines: &[&str]) -> Value {
     json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata, "rules": rules})
 }
 
-/// The cluster roles of a fresh cluster. `admin`, `edit` and `view` add up others: their rules are filled in by
-/// whoever aggregates.
+/// The cluster roles. `admin`, `edit` and `view` are aggregated: their rules are set by the aggregation
+/// controller.
 pub fn cluster_roles() -> Vec<Value> {
     let mut roles = Vec::new();
     for (name, labels) in AGGREGATES {

@@ -37,7 +37,7 @@ pub(super) fn default_match(spec: &mut Value, name: &str) {
     }
 }
 
-/// What expressions of a policy share.
+/// The context that the expressions of a policy share.
 struct Scope<'a, 'v> {
     compiler: Compiler<'a>,
     params: bool,
@@ -63,7 +63,7 @@ fn same_conditions(new: At<'_, '_>, old: Option<At<'_, '_>>) -> bool {
     })
 }
 
-/// What both policies begin with.
+/// The checks that both kinds of policy begin with.
 fn common<'a, 'v>(
     spec: At<'_, 'v>,
     old: Option<At<'_, '_>>,

@@ -46,7 +46,7 @@ pub(super) fn validate(new: At<'_, '_>, old: Option<At<'_, '_>>, mutating: bool)
              response and headers serves no purpose)",
         );
     }
-    // Generated checks: they come last, and leave alone what did not change.
+    // Declarative validation: reported last, and skipped for unchanged fields.
     for name in ["policyName", "validationActions"] {
         let at = spec.get(name);
         if at.is_empty() && old.is_none_or(|old| !unchanged(at, old.get("spec").get(name))) {

@@ -1,12 +1,12 @@
-//! Where CEL expressions are looked at.
+//! The hook for CEL expressions.
 //!
-//! This crate compiles none. The rules find every expression and ask a [`Compiler`]; [`accept_all`] is the one they
-//! ask when they are used through [`crate::rules::Rules`]. A server with a CEL compiler calls
-//! [`super::validate`] with its own.
+//! This crate has no CEL compiler. The rules pass every expression to a [`Compiler`]; through
+//! [`crate::rules::Rules`] that is [`accept_all`]. A server with a CEL compiler calls [`super::validate`] with
+//! its own.
 
 use k1s_object::field::{At, ErrorKind, FieldError, Shown};
 
-/// What an expression is for: this decides what it may name and what it must yield.
+/// The use of an expression, which decides the variables and the result type it may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// A match condition: yields a bool.
@@ -25,12 +25,12 @@ pub enum Purpose {
     JsonPatch,
 }
 
-/// An expression as it stands in an object.
+/// An expression of an object.
 #[derive(Debug, Clone)]
 pub struct Expression<'v> {
     /// The expression.
     pub text: &'v str,
-    /// What it is for.
+    /// Its use.
     pub purpose: Purpose,
     /// Whether it may name `params`.
     pub params: bool,
@@ -40,7 +40,7 @@ pub struct Expression<'v> {
     pub variables: Vec<(&'v str, &'v str)>,
 }
 
-/// What is wrong with an expression.
+/// The error in an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// `Required value`
@@ -51,15 +51,15 @@ pub enum Fault {
     Internal(String),
 }
 
-/// Looks at an expression.
+/// Checks an expression.
 pub type Compiler<'a> = &'a dyn Fn(&Expression<'_>) -> Result<(), Fault>;
 
-/// The compiler that finds nothing wrong.
+/// A compiler that accepts everything.
 pub fn accept_all(_: &Expression<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Says at `at` what is wrong with `expression`.
+/// Reports the error in `expression` at `at`.
 pub(super) fn check(at: At<'_, '_>, compiler: Compiler<'_>, expression: &Expression<'_>) {
     let Err(fault) = compiler(expression) else { return };
     match fault {

@@ -1,4 +1,4 @@
-//! What webhooks and policies match: rules, selectors, conditions.
+//! The match criteria of webhooks and policies: rules, selectors, conditions.
 
 use k1s_object::{
     field::{At, FieldError},
@@ -19,7 +19,7 @@ fn has_star(list: At<'_, '_>) -> bool {
     list.items().any(|item| item.text() == "*")
 }
 
-/// A list that is not empty, and nothing beside `*`.
+/// A list that is not empty, with `*` only alone.
 fn star_alone(list: At<'_, '_>, others: &str) {
     if list.is_empty() {
         list.required("");
@@ -120,7 +120,7 @@ pub(super) fn match_resources(at: At<'_, '_>) {
     }
 }
 
-/// What a mutating policy can be called for; a wrong one is shown without its place in the lists.
+/// The operations of a mutating policy; the error does not show the index of an invalid one.
 pub(super) fn mutating_operations(at: At<'_, '_>) {
     let shown = at.get("resourceRules").get("operations");
     for rule in at.get("resourceRules").items() {

@@ -1,4 +1,4 @@
-//! Admission: webhook configurations, admission policies and their bindings.
+//! `admissionregistration.k8s.io`: webhook configurations, admission policies and their bindings.
 
 mod admission_policy;
 mod admission_policy_binding;
@@ -76,8 +76,8 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
     })
 }
 
-/// Is an object of this kind right, on create (no `old`) or update? Its expressions are `compiler`'s to judge: the
-/// errors are in the order Kubernetes gives them, whatever the compiler says.
+/// Validates an object of this kind on create (no `old`) or update, with `compiler` for its CEL expressions. The
+/// order of the errors is that of Kubernetes, whatever the compiler reports.
 pub fn validate(kind: &str, new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: cel::Compiler<'_>) {
     match kind {
         "ValidatingWebhookConfiguration" => webhook_configuration::validate(new, old, false, compiler),
@@ -96,7 +96,7 @@ pub fn validate(kind: &str, new: At<'_, '_>, old: Option<At<'_, '_>>, compiler: 
     }
 }
 
-/// The two functions [`Rules`] wants of each kind.
+/// The validation functions of a kind for [`Rules`].
 macro_rules! both {
     ($create:ident, $update:ident, $kind:literal) => {
         fn $create(new: At<'_, '_>) {
@@ -124,7 +124,7 @@ fn default_mutating_webhooks(configuration: &mut Value) {
     webhook_configuration::defaults(configuration, true);
 }
 
-/// On create it is an error.
+/// On update only: on create it is an error.
 fn suffix_warning(object: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     if old.is_some() && name.ends_with(STATIC_SUFFIX) {

@@ -38,7 +38,7 @@ pub(super) fn defaults(configuration: &mut Value, mutating: bool) {
     }
 }
 
-/// What is looked at: on update, less where the stored object is already wrong.
+/// The checks to make: on update, fewer where the stored object already fails them.
 #[derive(Debug, Clone, Copy)]
 struct Options {
     skip_match_conditions: bool,
@@ -160,7 +160,7 @@ fn review_versions(list: At<'_, '_>, known: bool) {
     }
 }
 
-/// The two `Required value`s are about each other's field: that is how Kubernetes says it.
+/// Each `Required value` names the field of the other one, as in Kubernetes.
 fn service(at: At<'_, '_>) {
     if at.get("namespace").is_empty() {
         at.get("name").required("");
@@ -276,7 +276,7 @@ fn url(at: At<'_, '_>) {
     }
 }
 
-/// Resources no webhook is called for: calling it could lock everybody out.
+/// Resources that no webhook is called for, because a failing one could not be repaired through the API.
 const EXCLUDED: [(&str, &str); 6] = [
     ("authentication.k8s.io", "selfsubjectreviews"),
     ("authentication.k8s.io", "tokenreviews"),
@@ -299,7 +299,7 @@ pub(super) fn warnings(configuration: &Value, out: &mut Vec<String>) {
             if groups.iter().chain(&resources).any(|text| text == "*") {
                 continue;
             }
-            // In the order of all pairs of a group and a resource, of which there may be very many.
+            // The index in the cross product of groups and resources, without building it: it can be very large.
             let place = |list: &[String], text: &str| list.iter().position(|one| one == text);
             let mut found: Vec<_> = EXCLUDED
                 .iter()

@@ -1,4 +1,4 @@
-//! Aggregation: `APIService`.
+//! `APIService`.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use k1s_object::{field::At, names};
@@ -13,7 +13,6 @@ use crate::rules::{
     keep_status, only_status,
 };
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     defaults: default_service,
     prepare_create,

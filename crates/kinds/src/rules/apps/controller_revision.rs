@@ -4,10 +4,8 @@ use k1s_object::At;
 
 use crate::rules::{Rules, helpers::numbers::non_negative};
 
-/// The rules of `ControllerRevision`.
 pub(super) static RULES: Rules = Rules { validate, validate_update, ..Rules::PLAIN };
 
-/// A `ControllerRevision` on create.
 fn validate(object: At<'_, '_>) {
     non_negative(object.get("revision"));
     let data = object.get("data");
@@ -18,7 +16,6 @@ fn validate(object: At<'_, '_>) {
     }
 }
 
-/// A `ControllerRevision` after an update.
 fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     non_negative(new.get("revision"));
     let data = new.get("data");

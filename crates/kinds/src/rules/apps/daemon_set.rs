@@ -21,10 +21,9 @@ use crate::rules::{
     keep_status, only_status,
 };
 
-/// The annotation in which `apps/v1` keeps how often a `DaemonSet`'s template changed.
+/// The annotation that holds the generation of the template of a `DaemonSet`.
 pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// The rules of `DaemonSet`.
 pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create,
@@ -37,10 +36,9 @@ pub(super) static RULES: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// Fills in a `DaemonSet`.
 fn defaults(value: &mut Value) {
     let set = object(value);
-    // Without a generation of its template it is at 0, and whoever sends it owns the annotation.
+    // The default is 0, and the annotation belongs to the field manager that sent the object.
     let annotations = child(child(set, "metadata"), "annotations");
     default_value(annotations, TEMPLATE_GENERATION, "0");
     let spec = child(set, "spec");
@@ -85,12 +83,10 @@ fn prepare_status(new: &mut Value, old: &Value) {
     set_template_generation(new, template_generation(old));
 }
 
-/// A `DaemonSet` on create.
 fn validate(object: At<'_, '_>) {
     validate_spec(object.get("spec"));
 }
 
-/// A `DaemonSet` after an update.
 fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     immutable_selector(new.get("spec").get("selector"), old.get("spec").get("selector").value());
     validate_spec(new.get("spec"));
@@ -131,7 +127,6 @@ fn validate_spec(spec: At<'_, '_>) {
     non_negative(spec.get("revisionHistoryLimit"));
 }
 
-/// A `DaemonSet` after an update of its status.
 fn validate_status(new: At<'_, '_>, old: At<'_, '_>) {
     non_negatives(
         new.get("status"),

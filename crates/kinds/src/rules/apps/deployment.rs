@@ -19,7 +19,6 @@ use crate::rules::{
     only_status,
 };
 
-/// The rules of Deployment.
 pub(super) static RULES: Rules = Rules {
     defaults,
     validate,
@@ -31,7 +30,6 @@ pub(super) static RULES: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// Fills in a Deployment.
 fn defaults(value: &mut Value) {
     let spec = child(object(value), "spec");
     default_pointer(spec, "replicas", 1);
@@ -47,19 +45,17 @@ fn defaults(value: &mut Value) {
     pod_defaults::template(spec, "template");
 }
 
-/// Labels stay as they were: an update of the status may change annotations only.
+/// An update of the status may change annotations, but not labels.
 fn prepare_status(new: &mut Value, old: &Value) {
     only_status(new, old);
     let metadata = child(object(new), "metadata");
     restore(metadata, old.get("metadata").and_then(Value::as_object), "labels");
 }
 
-/// A Deployment on create.
 fn validate(object: At<'_, '_>) {
     validate_spec(object.get("spec"));
 }
 
-/// A Deployment after an update.
 fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     validate_spec(new.get("spec"));
     immutable_selector(new.get("spec").get("selector"), old.get("spec").get("selector").value());
@@ -109,7 +105,6 @@ fn validate_strategy(at: At<'_, '_>) {
     }
 }
 
-/// A Deployment after an update of its status.
 fn validate_status(new: At<'_, '_>, old: At<'_, '_>) {
     let at = new.get("status");
     non_negatives(
@@ -133,7 +128,7 @@ fn validate_status(new: At<'_, '_>, old: At<'_, '_>) {
 fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     super::replica_set::warnings(new, old, out);
     let annotations = |object: &Value| object.pointer("/metadata/annotations").cloned();
-    // Annotations count as a change of a Deployment.
+    // A change of annotations counts as a change of a Deployment.
     if let Some(old) = old
         && same_workload_field(new, old, "spec")
         && !same_workload(annotations(new).as_ref(), annotations(old).as_ref())

@@ -17,23 +17,19 @@ use crate::rules::{
     },
 };
 
-/// The rules of `ReplicaSet`.
 pub(super) static RULES: Rules =
     Rules { defaults, validate, validate_update, validate_status, warnings, ..Rules::WITH_STATUS };
 
-/// Fills in a `ReplicaSet`.
 fn defaults(value: &mut Value) {
     let spec = child(object(value), "spec");
     default_pointer(spec, "replicas", 1);
     pod_defaults::template(spec, "template");
 }
 
-/// A `ReplicaSet` on create.
 fn validate(object: At<'_, '_>) {
     validate_spec(object.get("spec"));
 }
 
-/// A `ReplicaSet` after an update.
 fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     validate_spec(new.get("spec"));
     immutable_selector(new.get("spec").get("selector"), old.get("spec").get("selector").value());
@@ -49,7 +45,7 @@ fn validate_spec(spec: At<'_, '_>) {
     }
 }
 
-/// A `ReplicaSet` or `ReplicationController` after an update of its status.
+/// Also used for `ReplicationController`.
 pub(in crate::rules) fn validate_status(new: At<'_, '_>, _old: At<'_, '_>) {
     let at = new.get("status");
     non_negatives(

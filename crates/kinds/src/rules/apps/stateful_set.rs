@@ -20,7 +20,6 @@ use crate::rules::{
     },
 };
 
-/// The rules of `StatefulSet`.
 pub(super) static RULES: Rules = Rules {
     defaults,
     validate,
@@ -31,7 +30,6 @@ pub(super) static RULES: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// Fills in a `StatefulSet`.
 fn defaults(value: &mut Value) {
     let spec = child(object(value), "spec");
     default_value(spec, "podManagementPolicy", "OrderedReady");
@@ -59,12 +57,10 @@ fn defaults(value: &mut Value) {
     }
 }
 
-/// A `StatefulSet` on create.
 fn validate(object: At<'_, '_>) {
     validate_spec(object.get("spec"), true);
 }
 
-/// A `StatefulSet` after an update.
 fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     let (spec, before) = (new.get("spec"), old.get("spec"));
     validate_spec(spec, false);
@@ -159,7 +155,8 @@ fn validate_strategy(at: At<'_, '_>) {
     }
 }
 
-/// The template as its pods will see it: the claims are volumes of theirs, and hostname and subdomain are theirs.
+/// Validates the template as its pods will have it: with the claim templates as volumes, and with hostname and
+/// subdomain set by the controller.
 fn validate_template(spec: At<'_, '_>) {
     let (select, at) = (spec.get("selector"), spec.get("template"));
     if !select.is_set() || !labels::is_empty(select.value()) {
@@ -187,7 +184,8 @@ fn validate_template(spec: At<'_, '_>) {
             inner.insert("volumes".into(), all.into());
         }
     }
-    // Checked apart, for it is not the document that was sent; the errors are told of the one that was.
+    // A separate check, because the document differs from the one sent; errors are moved to the path of the
+    // template.
     let check = Check::new();
     pod::template(check.at("", Some(&seen)));
     let path = at.path();
@@ -201,7 +199,6 @@ fn validate_template(spec: At<'_, '_>) {
     labels::annotations(at.get("annotations").with(metadata.get("annotations").value()));
 }
 
-/// A `StatefulSet` after an update of its status.
 fn validate_status(new: At<'_, '_>, old: At<'_, '_>) {
     let at = new.get("status");
     non_negatives(
@@ -228,7 +225,7 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     let check = Check::new();
     let spec = check.root(new).get("spec");
     for claim in spec.get("volumeClaimTemplates").items() {
-        // The path lacks the `spec` on create and has Go's name for it on update.
+        // Kubernetes omits `spec` from the path on create and capitalizes it on update.
         let at = if old.is_some() { claim.get("Spec") } else { claim };
         pod_warnings::claim(at.with(claim.get("spec").value()), out);
     }

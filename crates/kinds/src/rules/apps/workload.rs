@@ -14,7 +14,7 @@ use crate::rules::{
 
 const NO_MATCH: &str = "`selector` does not match template `labels`";
 
-/// The template's labels must be selected; `labels` are shown as Go shows a map.
+/// The selector must match the template's labels, which the error shows as a sorted map.
 pub(crate) fn selects_template(selector: At<'_, '_>, template: At<'_, '_>) {
     let shown = template.get("metadata").get("labels");
     if !labels::matches(selector.value(), shown.value()) {
@@ -22,7 +22,7 @@ pub(crate) fn selects_template(selector: At<'_, '_>, template: At<'_, '_>) {
     }
 }
 
-/// A selector that must be there and not be empty. Whether it can be used.
+/// A selector that is set and not empty. Returns whether it is valid.
 pub(super) fn selector(at: At<'_, '_>, kind: &str) -> bool {
     if !at.is_set() {
         at.required("");
@@ -35,7 +35,7 @@ pub(super) fn selector(at: At<'_, '_>, kind: &str) -> bool {
     usable
 }
 
-/// A template of `ReplicaSets`.
+/// The template of a `ReplicaSet` or Deployment.
 pub(super) fn template(spec: At<'_, '_>) {
     let (select, template) = (spec.get("selector"), spec.get("template"));
     if !select.is_set() || !labels::is_empty(select.value()) {
@@ -49,7 +49,7 @@ pub(super) fn unusable(at: At<'_, '_>, detail: &str) {
     at.invalid_as(at.value().map_or(Value::Null, go_selector), detail);
 }
 
-/// Kubernetes shows the whole strategy here, by Go's names.
+/// The error shows the whole strategy, by the names of the Go struct.
 pub(super) fn not_supported_strategy(at: At<'_, '_>, supported: &[&str], fields: &[&str]) {
     let rolling = at.get("rollingUpdate");
     let shown = if rolling.is_set() {
@@ -87,7 +87,7 @@ fn percent(at: At<'_, '_>) -> Option<i64> {
 }
 
 pub(super) fn amount(at: At<'_, '_>) -> i64 {
-    // A text that is no percentage counts as the number it begins with, which is none.
+    // A string that is neither a percentage nor a number counts as 0.
     percent(at)
         .or_else(|| at.int())
         .or_else(|| at.str().and_then(|text| text.parse().ok()))
@@ -106,7 +106,7 @@ pub(super) fn non_negatives(at: At<'_, '_>, fields: &[&'static str]) {
     }
 }
 
-/// None of these is greater than `status.replicas`.
+/// Values that may not exceed `status.replicas`.
 pub(super) fn within_replicas(at: At<'_, '_>, fields: &[&'static str]) {
     for field in fields {
         if at.get(field).number() > at.get("replicas").number() {

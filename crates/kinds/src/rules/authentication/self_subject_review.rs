@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// What a `SelfSubjectReview` answers.
+/// The status of the response to a `SelfSubjectReview`.
 pub fn self_subject_review(
     username: &str,
     uid: &str,

@@ -11,10 +11,9 @@ use k1s_object::{
 };
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules { defaults, validate, ..Rules::PLAIN };
 
-/// A `TokenRequest` for the service account `name` in `namespace` may name no other.
+/// A `TokenRequest` may not name another service account than `name` in `namespace`, those of its path.
 pub fn validate_token_request_names(request: &Value, namespace: &str, name: &str) -> Result<(), Status> {
     for (field, expected) in [("name", name), ("namespace", namespace)] {
         let text = request.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str);
@@ -27,7 +26,7 @@ pub fn validate_token_request_names(request: &Value, namespace: &str, name: &str
     Ok(())
 }
 
-/// The body of a `TokenRequest`, as the Status that refuses it: it does not say whose.
+/// Validates the body of a `TokenRequest`; the Status names no object.
 pub fn check_token_request(request: &Value) -> Result<(), Status> {
     let check = Check::new();
     validate(check.root(request));
@@ -43,7 +42,7 @@ fn defaults(request: &mut Value) {
     }
 }
 
-/// How long a token may live, when it says so.
+/// The lifetime of a token, if set.
 pub(in crate::rules) fn token_lifetime(seconds: At<'_, '_>) {
     match seconds.int() {
         Some(..600) => seconds.invalid("may not specify a duration less than 10 minutes"),
@@ -52,7 +51,6 @@ pub(in crate::rules) fn token_lifetime(seconds: At<'_, '_>) {
     }
 }
 
-/// The body of a `TokenRequest`.
 fn validate(request: At<'_, '_>) {
     let spec = request.get("spec");
     let attestations = spec.get("attestations");

@@ -3,7 +3,7 @@
 use k1s_object::status::Status;
 use serde_json::Value;
 
-/// A `TokenReview` has a token.
+/// The token is required.
 pub fn validate_token_review(review: &Value) -> Result<(), Status> {
     let token = review.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
     if token.is_empty() {

@@ -3,7 +3,7 @@
 use k1s_object::status::Status;
 use serde_json::Value;
 
-/// A `SelfSubjectRulesReview` names a namespace.
+/// The namespace is required.
 pub fn validate_self_subject_rules_review(review: &Value) -> Result<(), Status> {
     let namespace = review.pointer("/spec/namespace").and_then(Value::as_str).unwrap_or_default();
     if namespace.is_empty() {

@@ -23,24 +23,24 @@ pub(super) static SELF_ACCESS: Rules =
 pub(super) static LOCAL_ACCESS: Rules =
     Rules { validate: validate_local_subject_access_review, ..Rules::PLAIN };
 
-/// The answer to an access review whose body is wrong: it does not say of which kind.
+/// The Status for an invalid access review; it names no kind, as in Kubernetes.
 pub fn invalid_access_review(errors: &[FieldError]) -> Status {
     Status::invalid("authorization.k8s.io", "", "", errors)
 }
 
-/// The body of a `SubjectAccessReview`.
+/// Validates a `SubjectAccessReview`.
 pub fn validate_subject_access_review(review: At<'_, '_>) {
     attributes(review.get("spec"), true);
     empty_metadata(review, false);
 }
 
-/// The body of a `SelfSubjectAccessReview`.
+/// Validates a `SelfSubjectAccessReview`.
 pub fn validate_self_subject_access_review(review: At<'_, '_>) {
     attributes(review.get("spec"), false);
     empty_metadata(review, false);
 }
 
-/// The body of a `LocalSubjectAccessReview`; its metadata has the namespace of the path.
+/// Validates a `LocalSubjectAccessReview`, whose metadata has the namespace of the path.
 pub fn validate_local_subject_access_review(review: At<'_, '_>) {
     let spec = review.get("spec");
     attributes(spec, true);

@@ -1,4 +1,4 @@
-//! The scale subresource of Deployment, `ReplicaSet`, `StatefulSet` and `ReplicationController`.
+//! `Scale`, and the scale subresource of Deployment, `ReplicaSet`, `StatefulSet` and `ReplicationController`.
 
 use k1s_object::At;
 use serde_json::{Map, Value, json};
@@ -20,7 +20,7 @@ fn validate(scale: At<'_, '_>) {
     non_negative(scale.get("spec").get("replicas"));
 }
 
-/// The `autoscaling/v1` Scale of an object. None for kinds that have none.
+/// The `autoscaling/v1` Scale of an object; None for kinds without the subresource.
 pub fn scale_of(kind: &str, value: &Value) -> Option<Value> {
     let selector = match kind {
         "Deployment" | "ReplicaSet" | "StatefulSet" => labels::text(value.pointer("/spec/selector")),
@@ -49,13 +49,13 @@ pub fn scale_of(kind: &str, value: &Value) -> Option<Value> {
     }))
 }
 
-/// Sets the replicas that a Scale asks for. What a Scale may ask for is checked by [`validate_scale`].
+/// Sets the replicas of a Scale that [`validate_scale`] accepted.
 pub fn set_scale(value: &mut Value, scale: &Value) {
     let replicas = number_at(scale, &["spec", "replicas"]);
     child(object(value), "spec").insert("replicas".into(), replicas.into());
 }
 
-/// What is wrong with a Scale.
+/// The errors in a Scale.
 pub fn validate_scale(scale: &Value) -> Vec<k1s_object::FieldError> {
     let check = k1s_object::Check::new();
     validate(check.root(scale));

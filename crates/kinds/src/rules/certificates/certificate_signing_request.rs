@@ -1,4 +1,4 @@
-//! Certificates: `CertificateSigningRequest`, who asked for it, and who may decide about it.
+//! `CertificateSigningRequest`: the rules, its requester and the `/approval` subresource.
 
 use super::pem;
 pub use super::pem::Subject;
@@ -46,7 +46,6 @@ const USAGES: [&str; 23] = [
     "timestamping",
 ];
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     prepare_create,
     prepare_update,
@@ -65,7 +64,7 @@ pub(super) fn signer_name(request: &Value) -> String {
     text_at(request, &["spec", "signerName"]).to_owned()
 }
 
-/// Writes down who asks. The server calls this after `prepare_create`, which takes away what the client said.
+/// Records the requester. The server calls this after `prepare_create`, which drops the values the client sent.
 pub fn stamp(
     request: &mut Value,
     username: &str,
@@ -89,12 +88,12 @@ pub fn stamp(
     }
 }
 
-/// The subject of the certificate that is asked for: nothing when the request is malformed.
+/// The subject of the requested certificate; None if the request is malformed.
 pub fn subject(request: &Value) -> Option<Subject> {
     parse(request.pointer("/spec/request").and_then(Value::as_str).unwrap_or_default()).ok()
 }
 
-/// Why nobody may ask for this certificate: one that makes its owner master of the cluster.
+/// The reason to reject a client certificate in the group `system:masters`, which bypasses authorization.
 pub fn forbidden_subject(request: &Value) -> Option<String> {
     const SIGNER: &str = "kubernetes.io/kube-apiserver-client";
     if signer_name(request) != SIGNER {
@@ -110,7 +109,7 @@ pub fn forbidden_subject(request: &Value) -> Option<String> {
     }
 }
 
-/// Before an update of `/approval`: conditions are all that changes.
+/// Before an update of `/approval`: only conditions may change.
 pub fn prepare_approval(new: &mut Value, old: &Value) {
     let conditions = new.get("status").and_then(|status| status.get("conditions")).cloned();
     keep(new, old, "spec");
@@ -127,7 +126,7 @@ pub fn prepare_approval(new: &mut Value, old: &Value) {
     }
 }
 
-/// Is it right, after an update of `/approval`?
+/// Validates an update of `/approval`.
 pub fn validate_approval(new: At<'_, '_>, old: At<'_, '_>) {
     changed(new, old, Allowed { approval: true, certificate: false });
 }
@@ -182,7 +181,7 @@ fn stamp_times(new: &mut Value, old: Option<&Value>, now: &str) {
     }
 }
 
-/// What an update may touch.
+/// The parts that an update may change.
 #[derive(Debug, Clone, Copy, Default)]
 struct Allowed {
     approval: bool,
@@ -238,7 +237,7 @@ fn of_kind<'v>(request: At<'_, 'v>, kind: &str) -> Vec<&'v Value> {
     conditions.filter(|one| one.get("type").text() == kind).filter_map(At::value).collect()
 }
 
-/// A generated check: it comes last, and leaves alone what was both before.
+/// Declarative validation: reported last, and skipped if the stored request already violates it.
 fn approved_or_denied(request: At<'_, '_>, old: Option<At<'_, '_>>) {
     let both = |request: At<'_, '_>| APPROVAL_TYPES.iter().all(|kind| !of_kind(request, kind).is_empty());
     if both(request) && !old.is_some_and(both) {
@@ -362,7 +361,7 @@ pub(super) fn signer_form(at: At<'_, '_>) {
     }
 }
 
-/// The text of a PEM file that JSON carries as base64.
+/// The PEM text behind a base64 field.
 fn text_of(base64: &str) -> String {
     String::from_utf8_lossy(&STANDARD.decode(base64).unwrap_or_default()).into_owned()
 }

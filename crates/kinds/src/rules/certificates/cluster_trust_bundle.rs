@@ -12,7 +12,6 @@ use k1s_object::{
 
 const MAX_BUNDLE: usize = 1024 * 1024;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     validate,
     validate_update,
@@ -62,7 +61,7 @@ fn bundle_names(bundle: At<'_, '_>) {
     signer_form(signer);
 }
 
-/// CA certificates, each once.
+/// CA certificates without duplicates.
 fn trust_bundle(at: At<'_, '_>) {
     if at.text().len() > MAX_BUNDLE {
         return at.too_long(MAX_BUNDLE);
@@ -106,7 +105,7 @@ fn trust_bundle(at: At<'_, '_>) {
     }
 }
 
-/// `Invalid value` that shows none.
+/// `Invalid value` that does not show the value.
 pub(super) fn invalid_hidden(at: At<'_, '_>, why: &str) {
     at.check().push(FieldError::new(ErrorKind::Invalid, at.path(), Shown::Nothing, why));
 }

@@ -1,4 +1,5 @@
-//! PEM blocks, and as much of DER as it takes to see whether a block is a certificate request and whose.
+//! PEM blocks, and the part of DER that is needed to recognize certificates and to read the subject of a
+//! request.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
@@ -10,7 +11,7 @@ pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
 }
 
-/// The first block in `text`, and what follows it. What does not look like a block is skipped.
+/// The first block in `text` and the text after it. Malformed blocks are skipped.
 pub(super) fn decode(text: &str) -> Option<(Block, &str)> {
     let mut rest = text;
     loop {
@@ -43,7 +44,7 @@ fn block(after_begin: &str) -> Option<(Block, &str)> {
     Some((Block { kind: kind.to_owned(), has_headers, bytes }, rest))
 }
 
-/// Who a certificate is for.
+/// The subject of a certificate.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// `CN`: the user.
@@ -58,7 +59,7 @@ const OBJECT_ID: u8 = 0x06;
 const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 const ORGANIZATION: [u8; 3] = [0x55, 0x04, 0x0a];
 
-/// A tag, its content, and what follows.
+/// The tag and content of an element, and the bytes after it.
 fn element(bytes: &[u8]) -> Result<(u8, &[u8], &[u8]), &'static str> {
     const TRUNCATED: &str = "asn1: syntax error: data truncated";
     let (&tag, rest) = bytes.split_first().ok_or(TRUNCATED)?;
@@ -87,7 +88,7 @@ fn expect(bytes: &[u8], tag: u8) -> Result<(&[u8], &[u8]), &'static str> {
     }
 }
 
-/// Whether `bytes` are one or more DER sequences, as certificates are.
+/// The number of DER sequences in `bytes`: one or more, as certificates are.
 pub(super) fn certificates(mut bytes: &[u8]) -> Result<usize, &'static str> {
     let mut count = 0;
     while !bytes.is_empty() {
@@ -99,7 +100,7 @@ pub(super) fn certificates(mut bytes: &[u8]) -> Result<usize, &'static str> {
     Ok(count)
 }
 
-/// Whether a certificate is one of an authority: the CA bit of its basic constraints.
+/// Whether a certificate is one of a CA, by its basic constraints.
 pub(super) fn is_authority(bytes: &[u8]) -> Result<bool, &'static str> {
     const BASIC_CONSTRAINTS: [u8; 3] = [0x55, 0x1d, 0x13];
     let (certificate, rest) = expect(bytes, SEQUENCE)?;

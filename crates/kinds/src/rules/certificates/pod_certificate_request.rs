@@ -22,7 +22,6 @@ use k1s_object::{
 };
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     prepare_create: drop_status,
     prepare_update: keep_status,

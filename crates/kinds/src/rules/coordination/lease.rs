@@ -1,4 +1,4 @@
-//! Rules of Lease.
+//! `Lease`.
 
 use k1s_object::At;
 use serde_json::Value;
@@ -8,7 +8,6 @@ use crate::rules::{
     helpers::json::{find, remove_in},
 };
 
-/// The rules of Lease.
 pub(super) static RULES: Rules = Rules {
     prepare_create: |lease| drop_coordination(lease, None),
     prepare_update: |new, old| drop_coordination(new, Some(old)),
@@ -19,7 +18,7 @@ pub(super) static RULES: Rules = Rules {
     ..Rules::PLAIN
 };
 
-/// Coordinated leader election is not on: its fields are dropped unless they were there.
+/// Drops the fields of coordinated leader election, a disabled feature, unless the stored object has them.
 fn drop_coordination(new: &mut Value, old: Option<&Value>) {
     for field in ["strategy", "preferredHolder"] {
         if old.and_then(|old| find(old, &["spec", field])).is_none() {

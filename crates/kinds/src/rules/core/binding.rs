@@ -4,7 +4,6 @@ use k1s_object::At;
 
 use crate::rules::{Rules, helpers::text::dns_subdomain};
 
-/// The rules of `Binding`.
 pub(super) static RULES: Rules = Rules { validate, ..Rules::PLAIN };
 
 /// Validates the target, which can only be a Node.

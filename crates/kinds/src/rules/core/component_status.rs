@@ -2,6 +2,5 @@
 
 use crate::rules::Rules;
 
-/// The rules of `ComponentStatus`.
 pub(super) static RULES: Rules =
     Rules { deprecated: "v1 ComponentStatus is deprecated in v1.19+", ..Rules::PLAIN };

@@ -1,4 +1,4 @@
-//! Rules of `ConfigMap`: keys, the size of all values together, and immutability.
+//! `ConfigMap`: keys, total size and immutability.
 
 use k1s_object::{At, FieldError, names};
 
@@ -7,10 +7,9 @@ use crate::rules::{
     helpers::{equality::same_pointers, immutable::IMMUTABLE_WHEN_SET, json::bytes_len},
 };
 
-/// The most bytes that the values of a `ConfigMap` or a Secret may have together.
+/// Maximum total size in bytes of the values of a `ConfigMap` or a Secret.
 pub(super) const MAX_SIZE: usize = 1024 * 1024;
 
-/// The rules of `ConfigMap`.
 pub(super) static RULES: Rules = Rules { validate, validate_update, ..Rules::PLAIN };
 
 fn validate(at: At<'_, '_>) {
@@ -32,7 +31,7 @@ fn validate(at: At<'_, '_>) {
         size = size.saturating_add(bytes_len(value.text()));
     }
     if size > MAX_SIZE {
-        // Kubernetes builds a path of one empty name, which prints like this.
+        // The path of this error in Kubernetes is a single empty index.
         at.check().push(FieldError::too_long("[]", MAX_SIZE));
     }
 }

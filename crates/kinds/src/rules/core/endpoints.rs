@@ -1,4 +1,4 @@
-//! Rules of Endpoints. Subsets are stored as they were sent.
+//! `Endpoints`. Subsets are stored as sent, not repacked.
 
 use k1s_object::{At, ip, names};
 use serde_json::Value;
@@ -14,7 +14,6 @@ use crate::rules::{
     },
 };
 
-/// The rules of Endpoints.
 pub(super) static RULES: Rules = Rules {
     defaults,
     validate: |endpoints| subsets(endpoints.get("subsets")),

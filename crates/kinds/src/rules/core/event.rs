@@ -1,4 +1,4 @@
-//! Events, which have two views: core/v1 and events.k8s.io/v1 show one stored object. Errors name core's fields.
+//! `Event`, one stored object served as core/v1 and events.k8s.io/v1. Errors use the field names of core/v1.
 
 use k1s_object::{At, FieldError, names};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::rules::{
     helpers::{equality::same_struct, immutable::IMMUTABLE, json::text_at},
 };
 
-/// What events.k8s.io calls a field, what core calls it.
+/// Field names in events.k8s.io/v1 and core/v1.
 const RENAMED: [(&str, &str); 7] = [
     ("regarding", "involvedObject"),
     ("note", "message"),
@@ -98,7 +98,7 @@ pub fn to_events(event: &Value) -> Value {
     })
 }
 
-/// A field by core's name, in either view; its path is core's.
+/// A field by its name in core/v1, in either version; its path is that of core/v1.
 fn field<'c, 'v>(event: At<'c, 'v>, events_view: bool, core: &'static str) -> At<'c, 'v> {
     let renamed = RENAMED.iter().find(|(_, name)| *name == core).filter(|_| events_view);
     match renamed {
@@ -125,7 +125,7 @@ fn validate(event: At<'_, '_>, events_view: bool) {
         mismatch();
     }
     let controller = field(event, events_view, "reportingComponent");
-    // This one field has its own name in both views.
+    // The only field whose error uses the name of its version.
     let controller =
         if events_view { event.get("reportingController").with(controller.value()) } else { controller };
     if controller.text().is_empty() {

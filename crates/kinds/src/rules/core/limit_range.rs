@@ -1,4 +1,4 @@
-//! Rules of `LimitRange`.
+//! `LimitRange`.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,6 @@ use crate::rules::{
     },
 };
 
-/// The rules of `LimitRange`.
 pub(super) static RULES: Rules = Rules {
     defaults,
     validate,
@@ -37,7 +36,7 @@ fn defaults(range: &mut Value) {
     }
 }
 
-/// Takes over the amounts of `from` that `to` does not have.
+/// Copies the amounts of `from` that `to` lacks.
 fn fill(limit: &mut Map<String, Value>, to: &str, from: &str) {
     let Some(Value::Object(source)) = limit.get(from).cloned() else { return };
     if source.is_empty() {
@@ -156,7 +155,7 @@ fn compare<'v>(limit: At<'_, 'v>, key: &'v str, defaults: bool) {
         said(&request, &request, ["default request value", "default limit value"], [&request, &default]);
     }
     if greater(&min, &default) {
-        // Here and below Kubernetes shows the bound, not the default.
+        // Here and below, Kubernetes shows the bound instead of the default.
         said(&default, &min, ["min value", "default value"], [&min, &default]);
     }
     if greater(&default, &max) {

@@ -33,7 +33,7 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
         "Node" => &node::RULES,
         "PersistentVolume" => &persistent_volume::RULES,
         "PersistentVolumeClaim" => &persistent_volume_claim::RULES,
-        "Pod" => &pod::POD,
+        "Pod" => &pod::RULES,
         "PodTemplate" => &pod_template::RULES,
         "ReplicationController" => &replication_controller::RULES,
         "ResourceQuota" => &resource_quota::RULES,

@@ -1,4 +1,4 @@
-//! Rules of Namespace: its finalizers, its phase and the label with its name.
+//! `Namespace`: finalizers, phase and the label with its name.
 
 use k1s_object::{At, FieldError, names};
 use serde_json::{Value, json};
@@ -12,10 +12,9 @@ use crate::rules::{
 /// The label that holds a namespace's name.
 pub const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// The finalizer of `spec.finalizers` that the namespace controller takes away.
+/// The finalizer in `spec.finalizers` that the namespace controller removes.
 pub const FINALIZER: &str = "kubernetes";
 
-/// The rules of Namespace.
 pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create,
@@ -76,12 +75,12 @@ fn prepare_status(new: &mut Value, old: &Value) {
     keep(new, old, "spec");
 }
 
-/// Before an update through `/finalize`: all but the finalizers of the spec stays.
+/// Before an update through `/finalize`: only the finalizers of the spec may change.
 pub fn prepare_finalize(new: &mut Value, old: &Value) {
     keep_status(new, old);
 }
 
-/// Is it right, after an update through `/finalize`?
+/// Validates an update through `/finalize`.
 pub fn validate_finalize(new: At<'_, '_>, _old: At<'_, '_>) {
     for finalizer in new.get("spec").get("finalizers").items() {
         finalizer_name(finalizer, &finalizer.path());

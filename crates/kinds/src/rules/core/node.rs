@@ -1,4 +1,4 @@
-//! Rules of Node, and of Binding, which names one.
+//! `Node`.
 
 use k1s_object::{At, FieldError, ip, names};
 use serde_json::{Value, json};
@@ -16,7 +16,6 @@ use crate::rules::{
     keep_status,
 };
 
-/// The rules of Node.
 pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create,
@@ -68,7 +67,7 @@ fn prepare_create(node: &mut Value) {
     remove_in(node, "spec", "configSource");
     remove_in(node, "spec", "podPreemptionPolicy");
     remove_in(node, "status", "config");
-    // A new node is not ready until its kubelet says so; the real server's admission adds this taint.
+    // A node is not ready until its kubelet reports it; in Kubernetes an admission plugin adds this taint.
     let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     let is_there = |one: &Value| one["key"] == taint["key"] && one["effect"] == taint["effect"];
     if !list_at(node, &["spec", "taints"]).iter().any(is_there)
@@ -120,7 +119,7 @@ fn validate(node: At<'_, '_>) {
     }
 }
 
-/// Errors about taints speak of `metadata.taints`, although they are in the spec.
+/// Errors about taints name `metadata.taints`, although they are in the spec.
 fn taints(node: At<'_, '_>) {
     let taints = node.get("metadata").get("taints").with(node.get("spec").get("taints").value());
     let mut seen = std::collections::HashSet::new();

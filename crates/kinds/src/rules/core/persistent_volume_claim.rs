@@ -1,4 +1,4 @@
-//! Rules of `PersistentVolumeClaim`.
+//! `PersistentVolumeClaim`.
 
 use k1s_object::{At, names, quantity::Quantity};
 use serde_json::{Value, json};
@@ -22,7 +22,6 @@ use k1s_object::selector::validate_label_selector as label_selector;
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// The rules of `PersistentVolumeClaim`.
 pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create: |claim| {
@@ -30,7 +29,7 @@ pub(super) static RULES: Rules = Rules {
             claim.insert("status".into(), json!({"phase": "Pending"}));
         }
         data_sources(claim, None);
-        // The real server's admission adds it.
+        // In Kubernetes an admission plugin adds it.
         add_finalizer(claim, "kubernetes.io/pvc-protection");
     },
     prepare_update: |new, old| {
@@ -39,7 +38,7 @@ pub(super) static RULES: Rules = Rules {
     },
     prepare_status: |new, old| {
         keep(new, old, "spec");
-        // The health of volumes is not on.
+        // Volume health is a disabled feature.
         if find(old, &["status", "healthStatus"]).is_none() {
             remove_in(new, "status", "healthStatus");
         }
@@ -67,7 +66,7 @@ fn defaults(claim: &mut Value) {
     }
 }
 
-/// `dataSource` and `dataSourceRef` say the same; the old field takes claims and snapshots alone.
+/// Synchronizes `dataSource` and `dataSourceRef`; `dataSource` supports claims and snapshots only.
 fn data_sources(claim: &mut Value, old: Option<&Value>) {
     let (source, reference) = (["spec", "dataSource"], ["spec", "dataSourceRef"]);
     let in_use = old.is_some_and(|old| find(old, &source).is_some() || find(old, &reference).is_some());
@@ -176,7 +175,7 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     };
     let (now_annotated, was_annotated) = (annotation(new), annotation(old));
     let (class, old_class) = (spec.get("storageClassName").str(), before.get("storageClassName").str());
-    // The class may move from the annotation to its field, or be set where there was none.
+    // The class may move from the annotation to the field, or be set if there was none.
     let moved = was_annotated.is_some()
         && old_class.is_none()
         && class.map(str::to_owned) == was_annotated

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::rules::{Rules, core::pod, helpers::equality::same_workload_field};
 
-/// The rules of `PodTemplate`.
 pub(super) static RULES: Rules = Rules {
     defaults: pod::defaults::pod_template,
     validate: |object| pod::spec::template(object.get("template")),

@@ -11,7 +11,6 @@ use crate::rules::{
     },
 };
 
-/// The rules of `ReplicationController`.
 pub(super) static RULES: Rules = Rules {
     defaults: pod::defaults::replication_controller,
     validate,
@@ -32,7 +31,7 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
         pod::warnings::name(new, "Pod names and hostnames", out);
     }
     if old.is_none_or(|old| !same_workload_field(new, old, "spec")) {
-        // On update Kubernetes looks at the template as it was.
+        // On update Kubernetes warns about the old template.
         pod::warnings::template("spec.template", old.unwrap_or(new).pointer("/spec/template"), out);
     }
 }
@@ -56,7 +55,7 @@ fn validate(controller: At<'_, '_>) {
     } else {
         template.required("");
     }
-    // Declarative validation speaks last.
+    // Declarative validation is reported last.
     non_negative(spec.get("replicas"));
     non_negative(spec.get("minReadySeconds"));
 }

@@ -1,4 +1,4 @@
-//! Rules of `ResourceQuota`.
+//! `ResourceQuota`.
 
 use k1s_object::{At, quantity::Quantity};
 use serde_json::{Value, json};
@@ -15,7 +15,6 @@ use crate::rules::{
     keep_status,
 };
 
-/// The rules of `ResourceQuota`.
 pub(super) static RULES: Rules = Rules {
     defaults: |quota| {
         for list in ["/spec/hard", "/status/hard", "/status/used"] {
@@ -64,7 +63,7 @@ fn is_known_scope(scope: &str) -> bool {
     EXISTS_ONLY.contains(&scope) || matches!(scope, "PriorityClass" | "VolumeAttributesClass")
 }
 
-/// Whether a scope can narrow down the counting of this resource.
+/// Whether a scope applies to this resource.
 fn scope_fits(scope: &str, resource: &str) -> bool {
     let compute = ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];
     match scope {

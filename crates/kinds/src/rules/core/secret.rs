@@ -1,4 +1,4 @@
-//! Rules of Secret: `stringData`, what the well-known types require, size and immutability.
+//! `Secret`: `stringData`, the requirements of the well-known types, size and immutability.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use k1s_object::{At, names};
@@ -15,7 +15,6 @@ use crate::rules::{
     },
 };
 
-/// The rules of Secret.
 pub(super) static RULES: Rules = Rules {
     defaults,
     validate,
@@ -128,7 +127,7 @@ fn pem_blocks(text: &str) -> Vec<&str> {
     types.filter(|kind| text.contains(&format!("-----END {kind}-----"))).collect()
 }
 
-/// What a TLS library would say of a pair that is not even PEM. The keys themselves are not looked at.
+/// The error of a TLS library for a pair that is not PEM. The keys themselves are not parsed.
 fn pem_warning(certificate: &str, key: &str) -> Option<String> {
     let not_found = |what: &str, wanted: &str, blocks: &[&str]| {
         if blocks.is_empty() {

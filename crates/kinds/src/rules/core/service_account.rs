@@ -1,4 +1,4 @@
-//! Rules of `ServiceAccount`: only the names of secrets are kept.
+//! `ServiceAccount`: only the names of secrets are kept.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,6 @@ use crate::rules::{Rules, helpers::json::find};
 
 const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
-/// The rules of `ServiceAccount`.
 pub(super) static RULES: Rules = Rules {
     prepare_create: clean_references,
     prepare_update: |new, _| clean_references(new),

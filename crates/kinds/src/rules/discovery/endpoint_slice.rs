@@ -1,4 +1,4 @@
-//! Rules of `EndpointSlice`.
+//! `EndpointSlice`.
 
 use k1s_object::{At, ip, names};
 use serde_json::Value;
@@ -16,7 +16,6 @@ use crate::rules::{
     },
 };
 
-/// The rules of `EndpointSlice`.
 pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create: |slice| {
@@ -48,7 +47,7 @@ fn drop_topology(slice: &mut Value) {
     }
 }
 
-/// Labels count as a change, too, so the generation is kept here.
+/// Increments the generation here, because a change of labels counts as well.
 fn prepare_update(new: &mut Value, old: &Value) {
     let fields = ["addressType", "endpoints", "ports"];
     let labels = ["metadata", "labels"];
@@ -76,7 +75,7 @@ fn validate(slice: At<'_, '_>, old: Option<At<'_, '_>>) {
             }
         }
     }
-    // The rules of the schema come last.
+    // Declarative validation is reported last.
     if old.is_none_or(|old| old.get("addressType").text() != kind.text()) {
         if kind.text().is_empty() {
             kind.required("");

@@ -19,7 +19,6 @@ const VERBS: [&str; 9] =
 
 const MAX_PRECEDENCE: i64 = 10_000;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules =
     Rules { defaults, prepare_status, validate, validate_update, validate_status, ..Rules::WITH_STATUS };
 

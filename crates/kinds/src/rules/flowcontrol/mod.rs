@@ -23,7 +23,7 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
     })
 }
 
-/// The metadata is the old one, whole.
+/// Restores all metadata.
 fn prepare_status(new: &mut Value, old: &Value) {
     only_status(new, old);
     let kept = |name: &str| !matches!(name, "managedFields" | "resourceVersion");

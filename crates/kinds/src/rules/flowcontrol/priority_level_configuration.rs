@@ -16,10 +16,9 @@ use serde_json::Value;
 
 const MAX_QUEUES: i64 = 10_000_000;
 
-/// How much of a hash shuffle sharding can use.
+/// Maximum entropy in bits that shuffle sharding may take from a hash.
 const MAX_HASH_BITS: f64 = 60.0;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules =
     Rules { defaults, prepare_status, validate, validate_update, validate_status, ..Rules::WITH_STATUS };
 
@@ -139,7 +138,7 @@ fn bits(deck: i64, hand: i64) -> f64 {
     (number(deck).log2() * number(hand)).ceil()
 }
 
-/// Generated checks: they come last, and leave alone what did not change.
+/// Reported last, and skipped for unchanged fields.
 fn validate_declaratively(spec: At<'_, '_>, old: Option<At<'_, '_>>) {
     let kept = |names: &[&'static str]| {
         old.is_some_and(|old| names.iter().all(|name| unchanged(spec.get(name), old.get(name))))

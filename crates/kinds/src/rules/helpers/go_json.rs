@@ -1,6 +1,6 @@
-//! What Go's JSON decoder says of bytes that should be an object.
+//! The errors of Go's JSON decoder for bytes that should be an object.
 
-/// The error of Go's `json.Unmarshal` into a map, if there is one.
+/// The error of Go's `json.Unmarshal` into a map, if any.
 pub(crate) fn object_error(bytes: &[u8]) -> Option<String> {
     let mut scanner = Scanner { bytes, at: 0 };
     if let Err(error) = scanner.document() {
@@ -49,10 +49,10 @@ impl Scanner<'_> {
     }
 
     fn document(&mut self) -> Result<(), String> {
-        // The closing bytes of the lists and objects we are in.
+        // The closing bytes of the enclosing lists and objects.
         let mut open: Vec<u8> = Vec::new();
         loop {
-            // A value begins here.
+            // Start of a value.
             let begin = self.space()?;
             let mut ended = true;
             match begin {
@@ -82,7 +82,7 @@ impl Scanner<'_> {
             if !ended {
                 continue;
             }
-            // A value has ended: so may those around it.
+            // End of a value, and perhaps of the enclosing ones.
             loop {
                 let Some(&close) = open.last() else {
                     return if self.space().is_ok() { self.wrong("after top-level value") } else { Ok(()) };

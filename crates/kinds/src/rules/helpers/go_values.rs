@@ -23,7 +23,7 @@ pub(crate) fn go_selector(selector: &Value) -> Value {
         shown.insert("matchLabels".into(), sorted(labels));
     }
     if let Some(expressions) = selector.get("matchExpressions") {
-        // key, operator, values: the alphabet's order is Go's.
+        // key, operator, values: alphabetical order is the order of the Go struct.
         shown.insert("matchExpressions".into(), sorted(expressions));
     }
     Value::Object(shown)

@@ -17,7 +17,6 @@ use serde_json::Value;
 
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
-/// The rules of Ingress.
 pub(super) static RULES: Rules = Rules {
     prepare_create: drop_status,
     prepare_update: keep_status,
@@ -43,7 +42,7 @@ fn class_annotation(ingress: At<'_, '_>) {
     }
 }
 
-/// Names and rules that were wrong before may stay wrong.
+/// Names and rules that are accepted because the stored object has invalid ones.
 struct Allowed {
     secret_names: bool,
     wildcard_rules: bool,

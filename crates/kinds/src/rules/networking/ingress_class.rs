@@ -11,7 +11,6 @@ use crate::rules::{
 use k1s_object::{At, names};
 use serde_json::Value;
 
-/// The rules of `IngressClass`.
 pub(super) static RULES: Rules = Rules {
     defaults,
     validate,
@@ -59,7 +58,7 @@ fn validate(class: At<'_, '_>) {
         "Cluster" => {}
         _ => scope.not_supported(&["Cluster", "Namespace"]),
     }
-    // The rules of the schema come last.
+    // Declarative validation is reported last.
     for field in ["kind", "name"] {
         if parameters.get(field).text().is_empty() {
             parameters.get(field).required("");

@@ -10,7 +10,6 @@ use crate::rules::{
 use k1s_object::{At, Check, ip, names};
 use serde_json::{Value, json};
 
-/// The rules of `IPAddress`.
 pub(super) static RULES: Rules = Rules {
     validate: |address| {
         parent(address.get("spec").get("parentRef"));
@@ -24,7 +23,7 @@ pub(super) static RULES: Rules = Rules {
     ..Rules::PLAIN
 };
 
-/// The `IPAddress` that says which Service has a cluster IP. That there can be one of a name makes it the allocation.
+/// The `IPAddress` of the cluster IP of a Service. Its name is the IP, so creating it allocates the IP.
 pub fn of_service(ip: &str, namespace: &str, name: &str) -> Value {
     let family = if is_ipv6(ip) { "IPv6" } else { "IPv4" };
     json!({
@@ -41,7 +40,7 @@ pub fn of_service(ip: &str, namespace: &str, name: &str) -> Value {
     })
 }
 
-/// The canonical form of an address.
+/// The name is an address in canonical form.
 fn name(name: &str, _prefix: bool) -> Vec<String> {
     let value = Value::from(name);
     let check = Check::new();
@@ -64,7 +63,7 @@ fn parent(parent: At<'_, '_>) {
     }
 }
 
-/// The rules of the schema, which come last.
+/// Declarative validation, reported last.
 fn parent_required(address: At<'_, '_>, old: Option<At<'_, '_>>) {
     let parent = address.get("spec").get("parentRef");
     if let Some(old) = old {

@@ -1,4 +1,4 @@
-//! Rules of `NetworkPolicy`.
+//! `NetworkPolicy`.
 
 use k1s_object::{At, ip, names};
 use serde_json::{Value, json};
@@ -16,7 +16,6 @@ use k1s_object::selector::validate_label_selector as label_selector;
 
 const DIRECTIONS: [(&str, &str); 2] = [("ingress", "from"), ("egress", "to")];
 
-/// The rules of `NetworkPolicy`.
 pub(super) static RULES: Rules = Rules {
     defaults,
     validate: |policy| spec(policy.get("spec"), None),
@@ -83,7 +82,7 @@ fn spec(spec: At<'_, '_>, old: Option<At<'_, '_>>) {
             }
         }
     }
-    // The rules of the schema come last.
+    // Declarative validation is reported last.
     for (direction, peers) in DIRECTIONS {
         for peer in spec.get(direction).items().flat_map(|rule| rule.get(peers).items()) {
             let block = peer.get("ipBlock");
@@ -137,7 +136,7 @@ fn check_peer(peer: At<'_, '_>, any_value: bool, known: &std::collections::HashS
     }
 }
 
-/// A range that was there before may be written as it was.
+/// A CIDR that the stored object has is accepted in any form.
 fn cidr_or_known(at: At<'_, '_>, known: &std::collections::HashSet<&str>) {
     let own = [at.text()];
     legacy_cidr(at, if known.contains(at.text()) { &own } else { &[] });

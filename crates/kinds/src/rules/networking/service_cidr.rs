@@ -13,7 +13,6 @@ use crate::rules::{
 use k1s_object::{At, ip};
 use serde_json::{Value, json};
 
-/// The rules of `ServiceCIDR`.
 pub(super) static RULES: Rules = Rules {
     prepare_create: drop_status,
     prepare_update: keep_status,
@@ -23,7 +22,7 @@ pub(super) static RULES: Rules = Rules {
     ..Rules::PLAIN
 };
 
-/// `/status` changes neither the spec nor labels and other metadata.
+/// An update of `/status` changes neither the spec nor the metadata.
 fn prepare_status(new: &mut Value, old: &Value) {
     keep(new, old, "spec");
     let kept = ["labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp"];

@@ -1,4 +1,4 @@
-//! Nodes: `RuntimeClass`.
+//! `RuntimeClass`.
 
 use k1s_object::{field::At, meta::validate_labels, names};
 use serde_json::Value;
@@ -13,7 +13,6 @@ use crate::rules::{
     },
 };
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     validate: create,
     validate_update: update,

@@ -3,7 +3,7 @@
 use k1s_object::{field::FieldError, status::Status};
 use serde_json::Value;
 
-/// The body of an eviction of the pod `name`.
+/// Validates the eviction of the pod `name`.
 pub fn validate_eviction(eviction: &Value, name: &str) -> Result<(), Status> {
     let text = eviction.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     if text != name {

@@ -12,7 +12,6 @@ use crate::rules::{
 use k1s_object::meta::validate_conditions as conditions;
 use k1s_object::{field::At, selector::validate_label_selector};
 
-/// The rules of this kind.
 pub(super) static RULES: Rules =
     Rules { validate, validate_update, validate_status, unconditional_update: false, ..Rules::WITH_STATUS };
 

@@ -19,7 +19,6 @@ use k1s_object::{
 };
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules { validate, validate_update, ..PLAIN };
 
 fn validate(role: At<'_, '_>) {
@@ -55,8 +54,7 @@ fn aggregation(role: At<'_, '_>, any_value: bool) {
     }
 }
 
-/// The rules that a `ClusterRole` with an aggregation rule adds up to, given all cluster roles; nothing for one
-/// without.
+/// The rules that a `ClusterRole` aggregates from `all` cluster roles; None if it has no aggregation rule.
 pub fn aggregated_rules(role: &Value, all: &[Value]) -> Option<Vec<Value>> {
     let name = |role: &Value| text_at(role, &["metadata", "name"]).to_owned();
     let aggregation = role.get("aggregationRule").filter(|rule| rule.is_object())?;
@@ -72,7 +70,7 @@ pub fn aggregated_rules(role: &Value, all: &[Value]) -> Option<Vec<Value>> {
             .collect();
         parts.sort_by_key(|part| name(part));
         for rule in parts.iter().filter_map(|part| part.get("rules")).filter_map(Value::as_array).flatten() {
-            // What differs in writing alone is compared as long as there are few.
+            // Maximum number of rules compared by meaning; beyond it only identical ones are dropped.
             let few = rules.len() <= 1000;
             if known.insert(rule) && !(few && rules.iter().any(|known| same(Some(known), Some(rule)))) {
                 rules.push(rule.clone());

@@ -7,7 +7,6 @@ use super::{
 use crate::rules::Rules;
 use k1s_object::field::At;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules { defaults, validate, validate_update, ..PLAIN };
 
 fn validate(binding: At<'_, '_>) {

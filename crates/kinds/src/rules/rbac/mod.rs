@@ -10,7 +10,7 @@ use crate::rules::{NameRule, Rules};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What all kinds of this group have in common.
+/// The base of the rules of this group.
 const PLAIN: Rules = Rules { name: NameRule::PathSegment, create_on_update: true, ..Rules::PLAIN };
 
 /// The rules of a kind of this group.

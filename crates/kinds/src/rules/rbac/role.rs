@@ -3,7 +3,6 @@
 use crate::rules::{Rules, helpers::equality::unchanged};
 use k1s_object::field::At;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules { validate, validate_update, ..super::PLAIN };
 
 fn validate(role: At<'_, '_>) {
@@ -39,7 +38,7 @@ pub(super) fn policy_rules(role: At<'_, '_>, namespaced: bool) {
     }
 }
 
-/// Said after everything else: this check is a generated one in Kubernetes.
+/// Declarative validation, reported after all other errors.
 pub(super) fn verbs_required(role: At<'_, '_>) {
     for rule in role.get("rules").items() {
         if rule.get("verbs").is_empty() {

@@ -13,7 +13,6 @@ use crate::rules::{
 use k1s_object::{field::At, names};
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules { defaults, validate, validate_update, ..PLAIN };
 
 pub(super) fn defaults(binding: &mut Value) {

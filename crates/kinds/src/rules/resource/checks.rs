@@ -7,12 +7,12 @@ use k1s_object::{
 };
 use std::cell::RefCell;
 
-/// Errors of generated checks: Kubernetes says them after all others.
+/// Errors of declarative validation, which are reported after all others.
 #[derive(Debug, Default)]
 pub(super) struct DeclarativeErrors(RefCell<Vec<FieldError>>);
 
 impl DeclarativeErrors {
-    /// Runs a check and keeps what it finds for later.
+    /// Runs a check and collects its errors.
     pub(super) fn collect(&self, at: At<'_, '_>, look: impl FnOnce()) {
         let before = at.check().take();
         look();
@@ -22,14 +22,14 @@ impl DeclarativeErrors {
         }
     }
 
-    /// Says what was kept.
+    /// Reports the collected errors.
     pub(super) fn report(self, at: At<'_, '_>) {
         for error in self.0.into_inner() {
             at.check().push(error);
         }
     }
 
-    /// Whether a list is short enough.
+    /// Whether a list has at most `limit` items.
     pub(super) fn at_most(&self, list: At<'_, '_>, limit: usize) -> bool {
         if list.len() > limit {
             self.collect(list, || list.too_many(limit));
@@ -50,7 +50,7 @@ impl DeclarativeErrors {
         }
     }
 
-    /// A text that is there, and right.
+    /// A required string that `look` accepts.
     pub(super) fn required(&self, at: At<'_, '_>, look: fn(&str) -> Vec<String>) {
         self.collect(at, || {
             if at.is_empty() {
@@ -95,7 +95,7 @@ pub(super) fn pool_name(at: At<'_, '_>) {
     }
 }
 
-/// `name` or `domain/name`, where the name is an identifier of C.
+/// `name` or `domain/name`, where the name is a C identifier.
 pub(super) fn qualified_name(at: At<'_, '_>, name: &str) {
     let identifier = |id: &str| {
         if id.len() > 32 {

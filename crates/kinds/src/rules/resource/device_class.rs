@@ -7,7 +7,6 @@ use super::{
 use crate::rules::{Rules, helpers::equality::unchanged};
 use k1s_object::{field::At, names};
 
-/// The rules of this kind.
 pub(super) static RULES: Rules =
     Rules { validate, validate_update, generation: true, delete_answers_object: true, ..Rules::PLAIN };
 

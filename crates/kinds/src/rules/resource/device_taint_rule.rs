@@ -17,7 +17,6 @@ use k1s_object::field::At;
 use k1s_object::meta::validate_conditions as conditions;
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     stamp_times,
     prepare_status: status_alone,
@@ -28,7 +27,7 @@ pub(super) static RULES: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// The time of a taint follows its effect, unless the client says another.
+/// The time of a taint changes with its effect, unless the client sets it.
 fn stamp_times(rule: &mut Value, old: Option<&Value>, now: &str) {
     let Some(taint) = pointer(rule, "spec").and_then(|spec| pointer(spec, "taint")) else { return };
     if let Some(before) = old.and_then(|old| old.pointer("/spec/taint")) {

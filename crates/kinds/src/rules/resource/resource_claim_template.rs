@@ -14,7 +14,6 @@ use crate::rules::{
 use k1s_object::field::At;
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create,

@@ -1,4 +1,4 @@
-//! Tests of the rules of devices.
+//! Tests of the rules of this group.
 
 use serde_json::{Value, json};
 

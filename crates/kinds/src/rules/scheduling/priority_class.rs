@@ -1,4 +1,4 @@
-//! Scheduling: `PriorityClass`.
+//! `PriorityClass`.
 
 use k1s_object::field::At;
 use serde_json::Value;
@@ -8,14 +8,13 @@ use crate::rules::{
     helpers::{equality::unchanged, json::default, metadata::set_generation},
 };
 
-/// The greatest priority a user can give.
+/// Maximum priority of a user-defined class.
 const HIGHEST_USER_PRIORITY: i64 = 1_000_000_000;
 
-/// The classes of the system: name and value.
+/// The system classes: name and value.
 pub(crate) const SYSTEM: [(&str, i64); 2] =
     [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     defaults: default_class,
     prepare_create: first_generation,
@@ -28,7 +27,7 @@ fn default_class(class: &mut Value) {
     default(class, "preemptionPolicy", "PreemptLowerPriority");
 }
 
-/// The generation of a class is 1 for ever: what counts cannot change.
+/// The generation is always 1: the relevant fields are immutable.
 fn first_generation(class: &mut Value) {
     set_generation(class, 1);
 }

@@ -12,7 +12,6 @@ use crate::rules::{
 use k1s_object::field::{At, FieldError};
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_update,
@@ -36,7 +35,7 @@ fn defaults(driver: &mut Value) {
     default(spec, "preventPodSchedulingIfMissing", false);
 }
 
-/// The generation of a driver counts changes, but not its creation.
+/// The generation is incremented on changes, but not set on create.
 fn prepare_update(driver: &mut Value, old: &Value) {
     if !same(driver.get("spec"), old.get("spec")) {
         let before = old.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default();

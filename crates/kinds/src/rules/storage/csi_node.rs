@@ -11,7 +11,6 @@ use k1s_object::{
 };
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     prepare_create: drop_status,
     prepare_update: keep_status,
@@ -23,7 +22,7 @@ pub(super) static RULES: Rules = Rules {
     ..Rules::PLAIN
 };
 
-/// What a node says of the health of its storage is not taken yet.
+/// Drops the storage health, the field of a disabled feature.
 fn prepare_status(node: &mut Value, old: &Value) {
     status_alone(node, old);
     if let Some(status) = node.get_mut("status").and_then(Value::as_object_mut) {

@@ -10,7 +10,6 @@ use crate::rules::{
 use k1s_object::{field::At, names, selector::validate_label_selector};
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules =
     Rules { validate, validate_update, warnings, unconditional_update: false, ..Rules::PLAIN };
 

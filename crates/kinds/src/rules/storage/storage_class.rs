@@ -18,7 +18,6 @@ const MAX_PARAMETERS: usize = 512;
 
 const MAX_PARAMETERS_SIZE: usize = 256 * 1024;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules =
     Rules { defaults, validate, validate_update, warnings, delete_answers_object: true, ..Rules::PLAIN };
 
@@ -108,7 +107,7 @@ fn topologies(at: At<'_, '_>) {
                 key.duplicate();
             }
         }
-        // One error for each term that was there before.
+        // One error for each equal term before this one.
         let before = seen.entry(terms).or_default();
         let told = (*before).min(MAX_ERRORS);
         for _ in 0..told {

@@ -10,7 +10,6 @@ use crate::rules::{
 };
 use k1s_object::{field::At, names};
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     prepare_create: drop_status,
     prepare_update: keep_status,
@@ -35,7 +34,7 @@ fn validate_update(attachment: At<'_, '_>, old: At<'_, '_>) {
     }
 }
 
-/// As [`driver_name`], in the words and the order of generated checks.
+/// As [`driver_name`], with the messages and the order of declarative validation.
 fn driver(at: At<'_, '_>) {
     let name = at.text();
     if name.is_empty() {

@@ -8,11 +8,10 @@ use crate::rules::{
 use k1s_object::field::At;
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules =
     Rules { prepare_create, validate, validate_update, delete_answers_object: true, ..Rules::PLAIN };
 
-/// A class that volumes use is not deleted under them.
+/// The finalizer protects a class that volumes use.
 fn prepare_create(class: &mut Value) {
     add_finalizer(class, "kubernetes.io/vac-protection");
 }

@@ -1,4 +1,4 @@
-//! Storage migration: `StorageVersionMigration`.
+//! `StorageVersionMigration`.
 
 use k1s_object::{field::At, names};
 use serde_json::{Value, json};
@@ -10,7 +10,6 @@ use crate::rules::{
 };
 use k1s_object::meta::validate_conditions as conditions;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     prepare_create: drop_status,
     prepare_update: keep_status,

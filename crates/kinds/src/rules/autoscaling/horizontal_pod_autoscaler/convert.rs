@@ -1,8 +1,8 @@
-//! autoscaling/v1 to autoscaling/v2 and back.
+//! Conversion between autoscaling/v1 and autoscaling/v2.
 //!
-//! autoscaling/v1 knows the utilisation of the processor alone. Everything else of a v2 object is kept in four
-//! annotations of the v1 object, in the notation of autoscaling/v1 (metrics, conditions) or with Go's own field
-//! names (behavior), so that nothing is lost on the way back.
+//! autoscaling/v1 has a field for CPU utilization only. The rest of a v2 object is stored in four annotations of
+//! the v1 object, so that the conversion is lossless: metrics and conditions in the format of autoscaling/v1,
+//! behavior with the names of the Go fields.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ const ROUND_TRIP: [&str; 6] = [
     CONDITIONS,
 ];
 
-/// An autoscaling/v1 object as autoscaling/v2.
+/// Converts to autoscaling/v2.
 pub fn v1_to_v2(v1: &Value) -> Value {
     let mut v2 = v1.clone();
     let Some(object) = v2.as_object_mut() else { return v2 };
@@ -38,7 +38,7 @@ pub fn v1_to_v2(v1: &Value) -> Value {
     v2
 }
 
-/// An autoscaling/v2 object as autoscaling/v1.
+/// Converts to autoscaling/v1.
 pub fn v2_to_v1(v2: &Value) -> Value {
     let mut v1 = v2.clone();
     drop_round_trip(&mut v1);
@@ -99,7 +99,7 @@ fn annotate(object: &mut Map<String, Value>, name: &str, note: &Value) {
     }
 }
 
-/// Takes away the annotations that carry what v1 has no field for.
+/// Removes the annotations that hold what v1 has no field for.
 pub(super) fn drop_round_trip(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return };
@@ -164,19 +164,19 @@ fn status_to_v2(object: &mut Map<String, Value>, metrics: Option<&Value>, condit
     }
 }
 
-/// A struct in the making: fields in the order Go writes them.
+/// Builds a struct with its fields in the order of Go.
 #[derive(Default)]
 struct Writer(Map<String, Value>);
 
 impl Writer {
-    /// A field that is always written; `missing` when there is nothing.
+    /// A field that is always written, as `missing` if there is no value.
     fn always(mut self, name: &str, value: Option<&Value>, missing: impl Into<Value>) -> Self {
         let value = value.filter(|value| !value.is_null()).cloned().unwrap_or_else(|| missing.into());
         self.0.insert(name.into(), value);
         self
     }
 
-    /// A field that is left out when there is nothing.
+    /// A field with `omitempty`.
     fn maybe(mut self, name: &str, value: Option<&Value>) -> Self {
         if let Some(value) = value.filter(|value| !value.is_null()) {
             self.0.insert(name.into(), value.clone());
@@ -204,7 +204,7 @@ fn reference(value: Option<&Value>) -> Value {
         .done()
 }
 
-/// A label selector as Go writes it: its map is sorted.
+/// A label selector as Go encodes it, with sorted labels.
 fn selector(value: Option<&Value>) -> Option<Value> {
     let value = value.filter(|value| value.is_object())?;
     let mut out = Map::new();
@@ -243,7 +243,7 @@ fn condition(value: &Value) -> Value {
         .done()
 }
 
-/// The sources in the order of both types' fields.
+/// The sources in the order of the fields of both types.
 const SOURCES: [&str; 5] = ["object", "pods", "resource", "containerResource", "external"];
 
 fn each_source(metric: &Value, convert: fn(&str, &Value) -> Value) -> Value {
@@ -449,7 +449,7 @@ fn behavior_to_go(behavior: &Value) -> Value {
     out.done()
 }
 
-/// A field of a struct without JSON names: Go finds it in any case.
+/// A field of a struct without JSON tags, which Go matches case-insensitively.
 fn any_case<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     let map = value.as_object()?;
     let found = map

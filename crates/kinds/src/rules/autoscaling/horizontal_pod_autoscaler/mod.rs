@@ -1,7 +1,7 @@
-//! `HorizontalPodAutoscaler` in both versions, and `Scale`.
+//! `HorizontalPodAutoscaler`, served as autoscaling/v1 and autoscaling/v2.
 //!
-//! One object is served as autoscaling/v1 and autoscaling/v2. It is judged as v2: what v1 has no field for travels
-//! in annotations ([`v1_to_v2`], [`v2_to_v1`]).
+//! Validation is that of v2. What v1 has no field for is in annotations of the v1 object ([`v1_to_v2`],
+//! [`v2_to_v1`]).
 
 mod convert;
 mod metrics;
@@ -34,7 +34,7 @@ pub(super) static V1: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// The metric of an autoscaler that names none.
+/// The default metrics.
 fn default_metrics() -> Value {
     json!([{
         "type": "Resource",
@@ -82,7 +82,7 @@ fn default_rules(behavior: &mut Value, name: &str, defaults: Value) {
     rules.extend(given.into_iter().filter(|(_, value)| !value.is_null()));
 }
 
-/// What is wrong with a v1 object is what is wrong with it as v2.
+/// Validates a v1 object by converting it to v2.
 fn as_v2(new: At<'_, '_>, old: Option<At<'_, '_>>, look: fn(At<'_, '_>, Option<At<'_, '_>>)) {
     let Some(value) = new.value() else { return };
     let converted = v1_to_v2(value);

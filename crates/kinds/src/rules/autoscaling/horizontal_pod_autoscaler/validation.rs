@@ -1,4 +1,4 @@
-//! What a `HorizontalPodAutoscaler` (as autoscaling/v2) must look like.
+//! Validation of a `HorizontalPodAutoscaler` in autoscaling/v2.
 
 use k1s_object::{field::At, names};
 
@@ -10,7 +10,7 @@ use crate::rules::helpers::{
     text::one_of_or_unset,
 };
 
-/// Which `apiVersion`s a reference may have.
+/// The `apiVersion`s that a reference may have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct References {
     pub(super) empty_group: bool,
@@ -75,7 +75,7 @@ fn written(spec: At<'_, '_>, target: References, objects: References) {
     }
 }
 
-/// The generated checks: they come last, and leave alone what did not change.
+/// Declarative validation: reported last, and skipped for unchanged fields.
 fn replicas(spec: At<'_, '_>, old: Option<At<'_, '_>>) {
     let changed = |name: &'static str| old.is_none_or(|old| !unchanged(spec.get(name), old.get(name)));
     if changed("minReplicas") {

@@ -19,11 +19,10 @@ use crate::rules::{
     },
 };
 
-/// The rules of `CronJob`.
 pub(super) static RULES: Rules =
     Rules { defaults, validate, validate_update, warnings, ..Rules::WITH_STATUS };
 
-/// Fills in a `CronJob`. The Jobs it will make get their defaults when they are made.
+/// Defaults. The Job of the template gets its own when it is created.
 fn defaults(value: &mut Value) {
     let spec = child(object(value), "spec");
     default_value(spec, "concurrencyPolicy", "Allow");
@@ -35,7 +34,6 @@ fn defaults(value: &mut Value) {
     pod_defaults::template(job, "template");
 }
 
-/// A `CronJob` on create.
 fn validate(object: At<'_, '_>) {
     validate_spec(object.get("spec"), false, true);
     let name = object.get("metadata").get("name");
@@ -45,7 +43,6 @@ fn validate(object: At<'_, '_>) {
     schedule_is_set(object.get("spec"));
 }
 
-/// A `CronJob` after an update.
 fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     let before = old.get("spec");
     let zone_changed = new.get("spec").get("timeZone").value() != before.get("timeZone").value();
@@ -53,7 +50,7 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     schedule_is_set(new.get("spec"));
 }
 
-/// Declarative validation says this, after all other errors.
+/// Declarative validation, reported after all other errors.
 fn schedule_is_set(spec: At<'_, '_>) {
     if spec.get("schedule").is_empty() {
         spec.get("schedule").required("");

@@ -1,4 +1,4 @@
-//! Schedules of `CronJobs`: five fields, or a word such as `@hourly`.
+//! Schedules of `CronJobs`: five fields, or a descriptor such as `@hourly`.
 
 use super::zones;
 
@@ -6,7 +6,7 @@ struct Bounds {
     low: u64,
     high: u64,
     names: &'static [&'static str],
-    /// The number of the first name.
+    /// The value of the first name.
     first: u64,
 }
 
@@ -23,7 +23,7 @@ const FIELDS: [Bounds; 5] = [
     Bounds { low: 0, high: 6, names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"], first: 0 },
 ];
 
-/// Whether it is a schedule; what is wrong otherwise.
+/// Parses a schedule; the error is that of the Go library.
 pub(crate) fn parse(schedule: &str) -> Result<(), String> {
     let mut spec = schedule;
     if spec.starts_with("TZ=") || spec.starts_with("CRON_TZ=") {
@@ -63,7 +63,7 @@ fn descriptor(text: &str) -> Result<(), String> {
     }
 }
 
-/// A duration of Go: `1h30m`.
+/// A duration in Go's format: `1h30m`.
 fn is_duration(text: &str) -> Result<(), String> {
     let invalid = || format!("time: invalid duration {text:?}");
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -164,7 +164,7 @@ fn number(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Whether it looks like the name of a time zone.
+/// Whether the name has the form of a time zone.
 pub(crate) fn is_zone_name(name: &str) -> bool {
     name.split('/').all(|part| {
         (1..=14).contains(&part.len())
@@ -175,7 +175,7 @@ pub(crate) fn is_zone_name(name: &str) -> bool {
     })
 }
 
-/// Whether there is such a time zone.
+/// Whether the time zone exists.
 pub(crate) fn is_known_zone(name: &str) -> bool {
     name == "Local" || zones::is_known(name)
 }

@@ -1,6 +1,6 @@
-//! The names of time zones, as the IANA database has them.
+//! The names of the time zones of the IANA database.
 
-/// Whether there is a time zone of this name.
+/// Whether the time zone exists.
 pub(super) fn is_known(name: &str) -> bool {
     ZONES.split_ascii_whitespace().any(|zone| zone == name)
 }

@@ -7,7 +7,6 @@ use crate::rules::{
     helpers::json::{child, default_pointer, object, text, unset, zero},
 };
 
-/// Fills in a Job.
 pub(crate) fn job(value: &mut Value) {
     let job = object(value);
     let spec = child(job, "spec");
@@ -24,13 +23,13 @@ pub(crate) fn job(value: &mut Value) {
     default_pointer(spec, "manualSelector", false);
     pod_defaults::job_policies(spec);
     pod_defaults::template(spec, "template");
-    // A Job that is being created takes over the template's labels after the server has added its own.
+    // On create, the labels of the template are copied after the server has added its own.
     if !text(child(job, "metadata"), "uid").is_empty() {
         labels_from_template(value);
     }
 }
 
-/// A Job without labels has those of its template.
+/// Copies the labels of the template to a Job without labels.
 pub(crate) fn labels_from_template(value: &mut Value) {
     let Some(labels) = value.pointer("/spec/template/metadata/labels").filter(|labels| labels.is_object())
     else {
@@ -43,7 +42,7 @@ pub(crate) fn labels_from_template(value: &mut Value) {
     }
 }
 
-/// The labels and the selector by which a Job knows its pods.
+/// Generates the selector and the labels that match it.
 pub(crate) fn generate_selector(value: &mut Value) {
     let (name, uid) = match value.get("metadata").and_then(Value::as_object) {
         Some(metadata) => (text(metadata, "name").to_owned(), text(metadata, "uid").to_owned()),

@@ -1,4 +1,4 @@
-//! Lists of indexes as Jobs write them: `1,3-5,7`.
+//! Lists of indexes in the format of Jobs: `1,3-5,7`.
 
 type Interval = (i64, i64);
 
@@ -28,7 +28,7 @@ fn interval(text: &str, completions: i64) -> Result<Interval, String> {
     Ok((low, high))
 }
 
-/// How many indexes there are.
+/// The number of indexes.
 pub(crate) fn count(text: &str, completions: i64) -> Result<i64, String> {
     if text.is_empty() {
         return Ok(0);
@@ -48,7 +48,7 @@ pub(crate) fn count(text: &str, completions: i64) -> Result<i64, String> {
     Ok(total)
 }
 
-/// The first index that is in both lists; what cannot be read is passed over.
+/// The first index in both lists; parts that cannot be parsed are skipped.
 pub(crate) fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
     let read = |text: &str| -> Vec<Interval> {
         text.split(',').filter_map(|part| interval(part, completions).ok()).collect()

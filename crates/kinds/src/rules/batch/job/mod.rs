@@ -16,7 +16,6 @@ use crate::rules::{
     helpers::{equality::same_workload_field, json::number_at},
 };
 
-/// The rules of Job.
 pub(super) static RULES: Rules = Rules {
     defaults: defaults::job,
     prepare_create,
@@ -33,7 +32,7 @@ pub(super) static RULES: Rules = Rules {
     ..Rules::WITH_STATUS
 };
 
-/// The warning that goes with a DELETE of a Job without a propagation policy.
+/// The warning on DELETE of a Job without a propagation policy.
 pub const DELETE_WARNING: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
 
 fn prepare_create(job: &mut Value) {

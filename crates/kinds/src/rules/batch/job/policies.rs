@@ -12,7 +12,7 @@ use crate::rules::helpers::{
     text::{one_of, qualified_name},
 };
 
-/// `PodFailurePolicy` as Go's messages show it.
+/// `PodFailurePolicy` as error messages show it.
 pub(super) const POD_FAILURE_POLICY: GoStruct = &[(
     "Rules",
     "rules",
@@ -35,7 +35,7 @@ pub(super) const POD_FAILURE_POLICY: GoStruct = &[(
     ]),
 )];
 
-/// `SuccessPolicy` as Go's messages show it.
+/// `SuccessPolicy` as error messages show it.
 pub(super) const SUCCESS_POLICY: GoStruct = &[(
     "Rules",
     "rules",

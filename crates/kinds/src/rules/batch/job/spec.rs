@@ -21,14 +21,13 @@ const MANY_COMPLETIONS: i64 = 100_000;
 
 const FEW_OF_MANY: i64 = 10_000;
 
-/// A Job on create.
 pub(crate) fn validate(job: At<'_, '_>) {
     generated_selector(job);
     spec_with_selector(job.get("spec"));
     pod_names(job);
 }
 
-/// The labels and the selector are those that the server makes.
+/// Without `manualSelector`, labels and selector must be those that the server generates.
 fn generated_selector(job: At<'_, '_>) {
     let spec = job.get("spec");
     if spec.get("manualSelector").is_true() || !spec.get("selector").is_set() {
@@ -63,14 +62,14 @@ fn generated_selector(job: At<'_, '_>) {
     }
 }
 
-/// Looks at a selector without saying anything.
+/// Validates a selector without reporting errors.
 fn selector_is_usable(selector: At<'_, '_>) -> bool {
     let check = k1s_object::Check::new();
     let Some(value) = selector.value() else { return true };
     labels::selector(check.root(value))
 }
 
-/// The last pod of an indexed Job needs a name that is a DNS label.
+/// The name of the last pod of an indexed Job must be a DNS label.
 pub(super) fn pod_names(job: At<'_, '_>) {
     let (spec, name) = (job.get("spec"), job.get("metadata").get("name"));
     let completions = spec.get("completions").number();

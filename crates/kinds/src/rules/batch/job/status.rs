@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::indexes;
 use crate::rules::helpers::{equality::same_workload, errors::invalid_omitted, numbers::non_negative};
 
-/// A Job after an update of its status.
 pub(crate) fn validate(new: At<'_, '_>, old: At<'_, '_>) {
     let (at, before) = (new.get("status"), old.get("status"));
     let spec = new.get("spec");
@@ -48,7 +47,7 @@ pub(crate) fn validate(new: At<'_, '_>, old: At<'_, '_>) {
             completion.required("completionTime is required for Complete jobs");
         }
     }
-    // Times have one form, so their order is that of their texts.
+    // Times are in canonical form, so strings compare like times.
     if (changed("startTime") || changed("completionTime"))
         && start.is_set()
         && completion.is_set()

@@ -14,7 +14,6 @@ use crate::rules::helpers::{
     json::{child, object, restore},
 };
 
-/// A Job after an update.
 pub(crate) fn validate(new: At<'_, '_>, old: At<'_, '_>) {
     let (spec, before) = (new.get("spec"), old.get("spec"));
     spec_with_selector(spec);
@@ -47,8 +46,8 @@ fn completions(spec: At<'_, '_>, before: At<'_, '_>) {
     }
 }
 
-/// The template stays as it is; while a Job is suspended and has no pods, where they run and what they need may
-/// change.
+/// The template is immutable, except that scheduling fields and resources may change while the Job is suspended
+/// and has no active pods.
 fn template_update(spec: At<'_, '_>, old: At<'_, '_>) {
     let at = spec.get("template");
     let suspended = old.get("spec").get("suspend").is_true();

@@ -1,4 +1,4 @@
-//! Rules of `PersistentVolume`.
+//! `PersistentVolume`.
 
 use k1s_object::At;
 use serde_json::{Value, json};
@@ -27,14 +27,13 @@ const MOUNT_OPTIONS_ANNOTATION: &str = "volume.beta.kubernetes.io/mount-options"
 pub(super) const ACCESS_MODES: [&str; 4] =
     ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
-/// The rules of `PersistentVolume`.
 pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create: |volume| {
         if let Some(volume) = volume.as_object_mut() {
             volume.insert("status".into(), json!({"phase": "Pending"}));
         }
-        // The real server's admission adds it.
+        // In Kubernetes an admission plugin adds it.
         add_finalizer(volume, "kubernetes.io/pv-protection");
     },
     prepare_update: keep_status,
@@ -48,7 +47,7 @@ pub(super) static RULES: Rules = Rules {
     ..Rules::PLAIN
 };
 
-/// When the phase changed: on create, and on an update of `/status`. `now` is the time as JSON shows it.
+/// Sets the time of the last phase change, on create and on an update of `/status`. `now` is in JSON format.
 fn stamp_phase(new: &mut Value, old: Option<&Value>, now: &str) {
     let read = |volume: &Value| find(volume, &["status", "lastPhaseTransitionTime"]).cloned();
     let Some(old) = old else {
@@ -71,7 +70,7 @@ fn defaults(volume: &mut Value) {
         set_in(volume, "spec", "volumeMode", "Filesystem");
     }
     round_up(volume.pointer_mut("/spec/capacity"));
-    // The source, its field, the default, and whether an empty text counts as missing.
+    // Source, field, default, and whether an empty string counts as missing.
     let fields = [
         ("hostPath", "type", json!(""), false),
         ("rbd", "pool", json!("rbd"), true),
@@ -189,7 +188,7 @@ fn validate(volume: At<'_, '_>, old: Option<At<'_, '_>>) {
     mount_options(volume);
 }
 
-/// Only some volumes can have mount options in an annotation.
+/// Only some volume types support mount options in an annotation.
 fn mount_options(volume: At<'_, '_>) {
     let without =
         ["hostPath", "flocker", "fc", "flexVolume", "portworxVolume", "scaleIO", "local", "storageos", "csi"];

@@ -1,4 +1,4 @@
-//! What the sources of a `PersistentVolume` must say.
+//! The volume sources of a `PersistentVolume`.
 
 use k1s_object::{At, names};
 
@@ -7,8 +7,8 @@ use crate::rules::helpers::{
     text::{dns_label, dns_subdomain, no_backsteps, one_of},
 };
 
-/// The sources in the order in which the real server looks at them: the field, the name that a second source is
-/// refused by, and the name its own errors have.
+/// The sources in the order in which Kubernetes validates them: the field, the name in the error about a second
+/// source, and the name in its own errors.
 const SOURCES: [(&str, &str, &str); 22] = [
     ("hostPath", "hostPath", "hostPath"),
     ("gcePersistentDisk", "gcePersistentDisk", "persistentDisk"),
@@ -39,7 +39,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(|(name, ..)| *name)
 }
 
-/// Is there one source, and is it right?
+/// Validates that there is exactly one source, and that source.
 pub(super) fn sources(spec: At<'_, '_>, volume_name: &str) {
     let mut found = 0;
     for (field, second, own) in SOURCES {
@@ -47,7 +47,7 @@ pub(super) fn sources(spec: At<'_, '_>, volume_name: &str) {
         if !source.is_set() {
             continue;
         }
-        // Flex volumes come beside any other.
+        // A flex volume is accepted besides any other source.
         if found > 0 && field != "flexVolume" {
             spec.get(second).forbidden("may not specify more than 1 volume type");
             continue;
@@ -195,7 +195,7 @@ fn quobyte(at: At<'_, '_>) {
     required(at, &["volume"]);
 }
 
-/// The names that iSCSI gives to initiators and targets.
+/// The formats of iSCSI initiator and target names.
 fn is_iscsi_name(name: &str) -> bool {
     let alphanumeric =
         |text: &str, len: usize| text.len() == len && text.bytes().all(|b| b.is_ascii_alphanumeric());

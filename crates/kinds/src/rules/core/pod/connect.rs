@@ -1,11 +1,11 @@
-//! Logs, exec and the end of a pod: what the server decides without a node.
+//! Logs, exec and deletion of a pod: the decisions that need no node.
 
 use k1s_object::{FieldError, Status};
 use serde_json::Value;
 
 use crate::rules::helpers::json::text_at;
 
-/// What a client asks of a log; numbers as they were sent.
+/// The query parameters of a log request; numbers as sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LogOptions<'a> {
     /// `tailLines`
@@ -20,7 +20,7 @@ pub struct LogOptions<'a> {
     pub stream: Option<&'a str>,
 }
 
-/// What is wrong with the options of a log: `PodLogOptions` of the core group.
+/// Validates the query parameters of a log request, `PodLogOptions` of the core group.
 pub fn validate_log_options(options: &LogOptions<'_>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(lines) = options.tail_lines.filter(|lines| *lines < 0) {
@@ -43,7 +43,7 @@ pub fn validate_log_options(options: &LogOptions<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// The container that logs, exec and attach are about: the one asked for, or the only one.
+/// The container that logs, exec and attach address: the one requested, or the only one.
 pub fn container_name(pod: &Value, asked: &str) -> Result<String, Status> {
     let name = text_at(pod, &["metadata", "name"]);
     let of = |list: &str| -> Vec<&str> {
@@ -78,7 +78,7 @@ pub fn host_of(pod: &Value) -> Result<&str, Status> {
     Ok(node)
 }
 
-/// How many seconds a pod that is deleted has left; none for one that no node runs.
+/// The grace period of a deleted pod in seconds; 0 if it is not assigned to a node.
 pub fn grace_period(pod: &Value, asked: Option<i64>) -> i64 {
     let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
     let ended = matches!(text_at(pod, &["status", "phase"]), "Failed" | "Succeeded");

@@ -1,4 +1,4 @@
-//! What nodes may say of containers: users and the health of their resources.
+//! Container statuses reported by nodes: users, and the health of allocated resources.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use k1s_object::{At, FieldError, names};
 
 use crate::rules::helpers::numbers::range;
 
-/// The users that containers run as.
+/// `user` of container statuses.
 pub(crate) fn users(list: At<'_, '_>, os: &str) {
     for container in list.items() {
         let linux = container.get("user").get("linux");
@@ -28,7 +28,7 @@ pub(crate) fn users(list: At<'_, '_>, os: &str) {
     }
 }
 
-/// The resources given to containers, and how they are.
+/// `allocatedResourcesStatus` of container statuses.
 pub(crate) fn allocated_resources(list: At<'_, '_>, containers: At<'_, '_>) {
     for status in list.items() {
         let container = containers.items().find(|one| one.get("name").text() == status.get("name").text());
@@ -79,7 +79,7 @@ pub(crate) fn allocated_resources(list: At<'_, '_>, containers: At<'_, '_>) {
     }
 }
 
-/// Ephemeral containers have no resources of their own.
+/// Ephemeral containers have no allocated resources.
 pub(crate) fn no_allocated_resources(list: At<'_, '_>) {
     for status in list.items() {
         let allocated = status.get("allocatedResourcesStatus");

@@ -15,7 +15,7 @@ use crate::rules::helpers::{
     text::{descending_path, dns_label, has_backsteps, one_of, one_of_or_unset, required},
 };
 
-/// What containers need to know of their pod.
+/// The properties of a pod that its containers are validated against.
 pub(crate) struct Pod<'c, 'v> {
     /// The volumes that may be mounted.
     pub(crate) volumes: Volumes<'c, 'v>,
@@ -25,7 +25,7 @@ pub(crate) struct Pod<'c, 'v> {
     pub(crate) grace: Grace<'v>,
     /// `spec.restartPolicy`
     pub(crate) restart_policy: &'v str,
-    /// Whether user ids are the host's.
+    /// Whether the pod uses the user namespace of the host.
     pub(crate) host_users: bool,
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn init(list: At<'_, '_>, regular: At<'_, '_>, pod: &Pod<'_, '_>) {
         } else if !name.is_empty() {
             seen.insert(name.text());
         }
-        // Kubernetes looks for conflicts within one container, and calls it the first.
+        // Kubernetes checks conflicts within one container, under the index 0.
         host_ports(list.index(0).with(container.value()), &mut BTreeSet::new());
         let sidecar = container.get("restartPolicy").text() == "Always";
         if sidecar {
@@ -135,7 +135,7 @@ pub(crate) fn ephemeral(spec: At<'_, '_>, pod: &Pod<'_, '_>) {
     }
 }
 
-/// The image of a pod's container has no spaces around it; templates are not held to that.
+/// The image of a pod's container has no surrounding spaces; templates are not checked for that.
 pub(crate) fn image_is_trimmed(container: At<'_, '_>) {
     let image = container.get("image");
     if image.text().trim().len() != image.text().len() {
@@ -228,7 +228,7 @@ fn mounts(container: At<'_, '_>, pod: &Pod<'_, '_>) {
             path.invalid_text("must not already exist as a path in volumeDevices");
         }
         let (sub, expression) = (mount.get("subPath"), mount.get("subPathExpr"));
-        // From here on Kubernetes names the list, not the mount.
+        // From here on errors name the list, not the mount.
         if !sub.is_empty() {
             descending_path(list.get("subPath"), sub.text());
         }
@@ -327,7 +327,7 @@ fn resize_policy(list: At<'_, '_>, pod_restart_policy: &str) {
         if !seen.insert(resource.text()) {
             policy.with(resource.value()).duplicate();
         }
-        // Kubernetes names the list here.
+        // The error names the list.
         one_of(list.with(resource.value()), &["cpu", "memory"]);
         one_of(list.with(restart.value()), &["NotRequired", "RestartContainer"]);
         if pod_restart_policy == "Never" && restart.text() != "NotRequired" {

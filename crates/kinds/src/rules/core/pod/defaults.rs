@@ -8,7 +8,6 @@ use crate::rules::helpers::{
     quantities::round_up,
 };
 
-/// Fills in a Pod.
 pub(crate) fn pod(value: &mut Value) {
     let pod = object(value);
     disabled::drop_annotations(pod.get_mut("metadata"));
@@ -51,7 +50,7 @@ pub(crate) fn pod(value: &mut Value) {
     }
 }
 
-/// The single address and the list of addresses say the same; the single one wins.
+/// Synchronizes `podIP` and `podIPs`; `podIP` takes precedence.
 fn pod_ips(status: &mut Object) {
     let single = text(status, "podIP").to_owned();
     let first = status.get("podIPs").and_then(|list| list.pointer("/0/ip")).and_then(Value::as_str);
@@ -75,14 +74,14 @@ fn requests_from_limits(resources: &mut Object) {
     }
 }
 
-/// Fills in a pod template that is there by value: it and its spec are made when missing.
+/// Defaults of a pod template that is a struct by value: created if missing, with its spec.
 pub(crate) fn template(parent: &mut Object, key: &str) {
     let template = child(parent, key);
     disabled::drop_annotations(template.get_mut("metadata"));
     pod_spec(child(template, "spec"));
 }
 
-/// Fills in a `PodSpec` of a pod or of a template.
+/// Defaults of the spec of a pod or a template.
 fn pod_spec(spec: &mut Object) {
     disabled::drop(spec);
     let mut account = text(spec, "serviceAccountName").to_owned();
@@ -230,7 +229,7 @@ fn downward_items(source: &mut Object) {
     }
 }
 
-/// Fills in the spec of a `PersistentVolumeClaim`.
+/// Defaults of the spec of a `PersistentVolumeClaim`.
 fn claim_spec(spec: &mut Object) {
     default_pointer(spec, "volumeMode", "Filesystem");
     if let Some(resources) = existing(spec, "resources") {
@@ -238,7 +237,7 @@ fn claim_spec(spec: &mut Object) {
     }
 }
 
-/// Fills in a `PersistentVolumeClaim`, as `StatefulSets` carry them.
+/// Defaults of a `PersistentVolumeClaim` in a `StatefulSet`.
 pub(crate) fn claim(claim: &mut Object) {
     default_value(child(claim, "status"), "phase", "Pending");
     claim_spec(child(claim, "spec"));
@@ -276,7 +275,7 @@ pub(crate) fn tolerations(spec: &mut Object) {
     }
 }
 
-/// What admission fills in without asking for other objects: tolerations, the priority and the preemption policy.
+/// The defaults of admission plugins that need no other objects: tolerations, priority and preemption policy.
 pub fn admission_defaults(pod: &mut Value) {
     let spec = child(object(pod), "spec");
     tolerations(spec);
@@ -286,9 +285,9 @@ pub fn admission_defaults(pod: &mut Value) {
     }
 }
 
-/// Fills in a Job or the spec of a `CronJob`'s jobs.
+/// Defaults that Jobs and the Job templates of `CronJobs` share.
 pub(crate) fn job_policies(spec: &mut Object) {
-    // A feature that is off.
+    // The field of a disabled feature.
     spec.shift_remove("scheduling");
     if let Some(policy) = existing(spec, "podFailurePolicy") {
         for rule in each(policy, "rules") {
@@ -299,7 +298,7 @@ pub(crate) fn job_policies(spec: &mut Object) {
     }
 }
 
-/// The defaults of `ReplicationController`.
+/// Defaults of a `ReplicationController`.
 pub(crate) fn replication_controller(value: &mut Value) {
     let labels = value.pointer("/spec/template/metadata/labels").filter(|labels| labels.is_object()).cloned();
     let controller = object(value);
@@ -318,7 +317,7 @@ pub(crate) fn replication_controller(value: &mut Value) {
     }
 }
 
-/// The defaults of `PodTemplate`.
+/// Defaults of a `PodTemplate`.
 pub(crate) fn pod_template(value: &mut Value) {
     template(object(value), "template");
 }

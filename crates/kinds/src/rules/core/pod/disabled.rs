@@ -1,4 +1,4 @@
-//! Fields of features that are off by default: they are dropped without a word.
+//! Fields of features that are disabled by default: dropped silently, as in Kubernetes.
 
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ fn handler(handler: &mut Object) {
     }
 }
 
-/// The owners of files.
+/// Drops the owner of files.
 fn files(source: &mut Object) {
     source.shift_remove("defaultUser");
     for item in each(source, "items") {
@@ -66,7 +66,7 @@ fn files(source: &mut Object) {
     }
 }
 
-/// The annotations in which init containers once lived.
+/// Drops the annotations that once held init containers.
 pub(crate) fn drop_annotations(metadata: Option<&mut Value>) {
     let annotations =
         metadata.and_then(|metadata| metadata.get_mut("annotations")).and_then(Value::as_object_mut);

@@ -1,4 +1,4 @@
-//! Environment variables, and what they may take their values from.
+//! Environment variables and their sources.
 
 use k1s_object::{At, names};
 
@@ -119,7 +119,7 @@ pub(crate) fn volume_field_ref(field: At<'_, '_>) {
     field_ref(field, &VOLUME_FIELDS);
 }
 
-/// A field of the pod itself.
+/// A reference to a field of the pod.
 fn field_ref(field: At<'_, '_>, supported: &[&str]) {
     if field.get("apiVersion").is_empty() {
         field.get("apiVersion").required("");
@@ -180,7 +180,7 @@ fn subscripted(path: &str) -> Option<(&str, &str)> {
     (!map.is_empty()).then_some((map, key))
 }
 
-/// A resource of a container.
+/// A reference to a resource of a container.
 pub(crate) fn resource_ref(reference: At<'_, '_>, volume: bool) {
     let resource = reference.get("resource");
     let name = resource.text();
@@ -221,7 +221,7 @@ pub(crate) fn resource_ref(reference: At<'_, '_>, volume: bool) {
     }
 }
 
-/// Where whole sets of variables come from.
+/// `envFrom`
 pub(crate) fn sources(list: At<'_, '_>) {
     for source in list.items() {
         let prefix = source.get("prefix");

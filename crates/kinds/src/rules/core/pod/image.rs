@@ -1,7 +1,7 @@
 //! Image references, as far as the default of `imagePullPolicy` needs them.
 
-/// The tag of an image; `latest` when it has neither tag nor digest, empty when it has only a digest or is no
-/// reference at all.
+/// The tag of an image; `latest` if it has neither tag nor digest, empty if it has only a digest or is
+/// malformed.
 pub(super) fn tag(image: &str) -> &str {
     parse(image).unwrap_or_default()
 }
@@ -64,7 +64,7 @@ fn is_domain(domain: &str) -> bool {
     })
 }
 
-/// Lower case letters and digits, parted by `.`, `_`, `__` or any number of `-`.
+/// Lower case letters and digits, separated by `.`, `_`, `__` or dashes.
 fn is_path_component(part: &str) -> bool {
     let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     if !part.starts_with(alphanumeric) || !part.ends_with(alphanumeric) {

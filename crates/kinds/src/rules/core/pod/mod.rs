@@ -1,4 +1,4 @@
-//! Pods: rules, and what the server needs for their subresources.
+//! `Pod`: the rules, and the decisions that its subresources need.
 
 mod connect;
 mod container_status;
@@ -36,8 +36,7 @@ use crate::rules::{
     helpers::json::{list_at, text_at},
 };
 
-/// The rules of Pod.
-pub(super) static POD: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults: defaults::pod,
     prepare_create: prepare::create,
     prepare_update: prepare::update,
@@ -77,7 +76,7 @@ static FIELDS: [SelectableField; 10] = [
         path: "status.podIP",
         read: |pod| list_at(pod, &["status", "podIPs"]).first().map_or("", |ip| text_at(ip, &["ip"])).into(),
     },
-    // Accepted, but no pod has a value for it.
+    // Accepted, but always empty.
     SelectableField { path: "status.podIPs", read: |_| String::new() },
     SelectableField {
         path: "status.nominatedNodeName",

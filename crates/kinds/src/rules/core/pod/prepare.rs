@@ -1,11 +1,11 @@
-//! What the server sets and keeps when pods are created and updated.
+//! Preparation of pods for create and update: fields that the server sets or restores.
 
 use serde_json::{Value, json};
 
 use super::{defaults, qos, security::APP_ARMOR};
 use crate::rules::helpers::json::{Object, child, each, existing, object, restore, text, unset, zero};
 
-/// A new pod: pending, with its class, and with what admission adds.
+/// Create: sets the phase and the QoS class, and applies admission defaults.
 pub(crate) fn create(value: &mut Value) {
     defaults::admission_defaults(value);
     let pod = object(value);
@@ -29,7 +29,7 @@ pub(crate) fn create(value: &mut Value) {
     child(object(value), "status").insert("qosClass".into(), class.into());
 }
 
-/// A container whose `AppArmor` profile is named by an annotation alone gets the field, too.
+/// Copies `AppArmor` profiles from annotations to fields that are not set.
 fn app_armor_fields(pod: &mut Object) {
     let annotations = pod.get("metadata").and_then(|metadata| metadata.get("annotations")).cloned();
     let Some(Value::Object(annotations)) = annotations else { return };
@@ -61,7 +61,7 @@ fn app_armor_fields(pod: &mut Object) {
     }
 }
 
-/// `matchLabelKeys` and `mismatchLabelKeys` become part of their selector.
+/// Merges `matchLabelKeys` and `mismatchLabelKeys` into their selectors.
 fn match_label_keys(spec: &mut Object, labels: Option<&Object>) {
     if let Some(affinity) = existing(spec, "affinity") {
         for side in ["podAffinity", "podAntiAffinity"] {
@@ -102,7 +102,7 @@ fn merge_keys(term: &mut Object, labels: Option<&Object>) {
     }
 }
 
-/// An update through the main resource.
+/// Update through the main resource.
 pub(crate) fn update(new: &mut Value, old: &Value) {
     crate::rules::keep_status(new, old);
     let old_spec = old.get("spec").and_then(Value::as_object);
@@ -115,7 +115,7 @@ pub(crate) fn update(new: &mut Value, old: &Value) {
     }
 }
 
-/// An update of `/status`.
+/// Update of `/status`.
 pub(crate) fn status(new: &mut Value, old: &Value) {
     crate::rules::only_status(new, old);
     let old_status = old.get("status").and_then(Value::as_object);
@@ -138,7 +138,7 @@ pub(crate) fn status(new: &mut Value, old: &Value) {
     if zero(status, "observedGeneration") {
         restore(status, old_status, "observedGeneration");
     }
-    // Conditions of one type may come several times: each takes the generation of its counterpart.
+    // There may be several conditions of one type: each keeps the generation of its counterpart.
     let mut known: Vec<(String, Option<Value>)> = old_status
         .and_then(|status| status.get("conditions"))
         .and_then(Value::as_array)
@@ -159,7 +159,7 @@ pub(crate) fn status(new: &mut Value, old: &Value) {
     }
 }
 
-/// Only the labels, annotations and so on of `old`: subresources of pods do not change metadata.
+/// Restores labels, annotations and other metadata, which subresources of pods may not change.
 fn reset_metadata(new: &mut Object, old: &Value) {
     let old = old.get("metadata").and_then(Value::as_object);
     let metadata = child(new, "metadata");
@@ -176,7 +176,7 @@ fn reset_metadata(new: &mut Object, old: &Value) {
     }
 }
 
-/// An update of `/ephemeralcontainers`: everything else stays as it was.
+/// Update of `/ephemeralcontainers`: nothing else may change.
 pub fn ephemeral_containers(new: &mut Value, old: &Value) {
     let containers = new.pointer("/spec/ephemeralContainers").cloned();
     let pod = object(new);
@@ -194,7 +194,7 @@ pub fn ephemeral_containers(new: &mut Value, old: &Value) {
     }
 }
 
-/// An update of `/resize`: only resources and resize policies change.
+/// Update of `/resize`: only resources and resize policies may change.
 pub fn resize(new: &mut Value, old: &Value) {
     let length = |pod: &Value, list: &str| pod.pointer(list).and_then(Value::as_array).map_or(0, Vec::len);
     let lists = ["/spec/containers", "/spec/initContainers"];

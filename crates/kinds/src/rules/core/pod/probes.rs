@@ -8,7 +8,7 @@ use crate::rules::helpers::{
     text::{one_of_or_unset, required},
 };
 
-/// What the handlers of a container need to know of its pod.
+/// The properties of a pod that handlers are validated against.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Grace<'v> {
     /// `terminationGracePeriodSeconds`

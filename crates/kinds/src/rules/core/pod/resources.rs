@@ -137,7 +137,7 @@ fn claim_names(list: At<'_, '_>, known: &BTreeSet<&str>) {
     }
 }
 
-/// `spec.resourceClaims`; their names.
+/// `spec.resourceClaims`. Returns their names.
 pub(crate) fn claims<'v>(list: At<'_, 'v>) -> BTreeSet<&'v str> {
     let mut seen = BTreeSet::new();
     for claim in list.items() {
@@ -190,7 +190,7 @@ pub(crate) fn overhead(at: At<'_, '_>) {
     }
 }
 
-/// `spec.resources`: of the pod as a whole.
+/// `spec.resources`, the pod-level resources.
 pub(crate) fn pod_level(spec: At<'_, '_>) {
     let at = spec.get("resources");
     if !at.is_set() {
@@ -236,7 +236,7 @@ pub(crate) fn pod_level(spec: At<'_, '_>) {
     }
 }
 
-/// What all containers need together: regular ones and sidecars at once, init containers one after another.
+/// The total of all containers: regular containers and sidecars run together, other init containers one by one.
 fn aggregate(spec: &Value, list: &str) -> BTreeMap<String, Quantity> {
     let of = |container: &Value| -> Vec<(String, Quantity)> {
         let amounts = container.pointer("/resources").and_then(|resources| resources.get(list));
@@ -281,7 +281,7 @@ fn aggregate(spec: &Value, list: &str) -> BTreeMap<String, Quantity> {
     total
 }
 
-/// The entry becomes at least this much.
+/// Raises an entry to at least this amount.
 fn raise(amounts: &mut BTreeMap<String, Quantity>, name: String, amount: Quantity) {
     let most = amounts.entry(name).or_insert_with(|| amount.clone());
     if amount > *most {
@@ -289,7 +289,7 @@ fn raise(amounts: &mut BTreeMap<String, Quantity>, name: String, amount: Quantit
     }
 }
 
-/// Pod-level resources that were left out follow from those of the containers and from the limits.
+/// Derives missing pod-level resources from those of the containers and from the limits.
 pub(crate) fn default_pod_level(pod: &mut Value) {
     let Some(spec) = pod.get("spec") else { return };
     let requests = aggregate(spec, "requests");
@@ -321,7 +321,7 @@ pub(crate) fn default_pod_level(pod: &mut Value) {
     default_limits(pod, &limits);
 }
 
-/// A limit of the pod follows where it has a request and all containers have limits.
+/// Derives a pod-level limit where the pod has a request and all containers have limits.
 fn default_limits(pod: &mut Value, together: &BTreeMap<String, Quantity>) {
     let everywhere = |name: &str| {
         ["initContainers", "containers"].iter().all(|list| {

@@ -1,4 +1,4 @@
-//! Where a pod may run: affinity, tolerations, topology spread, gates.
+//! Scheduling constraints: affinity, tolerations, topology spread, gates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,7 @@ fn pod_affinity_term(term: At<'_, '_>) {
     qualified_name(key);
 }
 
-/// `matchLabelKeys` and `mismatchLabelKeys`: they extend a selector and do not repeat it.
+/// `matchLabelKeys` and `mismatchLabelKeys`: they extend a selector and may not repeat its keys.
 fn match_label_keys(term: At<'_, '_>) {
     let selector = term.get("labelSelector");
     for list in ["matchLabelKeys", "mismatchLabelKeys"] {

@@ -1,4 +1,4 @@
-//! Security contexts of pods and containers, and the annotations that came before them.
+//! Security contexts of pods and containers, and the annotations that preceded them.
 
 use k1s_object::{At, names};
 
@@ -13,7 +13,7 @@ use crate::rules::helpers::{
 const PROFILE: &[(&str, &str, GoField)] =
     &[("Type", "type", Text), ("LocalhostProfile", "localhostProfile", Pointer)];
 
-/// `SecurityContext` as Go's messages show it.
+/// `SecurityContext` as error messages show it.
 const SECURITY_CONTEXT: &[(&str, &str, GoField)] = &[
     ("Capabilities", "capabilities", Struct(&[("Add", "add", Pointer), ("Drop", "drop", Pointer)])),
     ("Privileged", "privileged", Pointer),
@@ -275,7 +275,7 @@ fn windows_user(at: At<'_, '_>, text: &str) {
     }
 }
 
-/// Either all containers run in the host's process space, or none.
+/// Either all containers are host process containers, or none.
 pub(crate) fn host_process(spec: At<'_, '_>) {
     let of = |at: At<'_, '_>| at.get("securityContext").get("windowsOptions").get("hostProcess").bool();
     let of_pod = of(spec);
@@ -309,7 +309,7 @@ pub(crate) fn host_process(spec: At<'_, '_>) {
     }
 }
 
-/// What the operating system of a pod forbids.
+/// Fields that the operating system of a pod forbids.
 pub(crate) fn operating_system(spec: At<'_, '_>) {
     let os = spec.get("os");
     if !os.is_set() {
@@ -385,7 +385,7 @@ fn windows(spec: At<'_, '_>) {
     }
 }
 
-/// The annotations that pods and templates may have: their values have a form.
+/// The formats of annotations of pods and templates.
 pub(crate) fn annotations(at: At<'_, '_>, spec: At<'_, '_>) {
     const MIRROR: &str = "kubernetes.io/config.mirror";
     const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -430,10 +430,10 @@ pub(crate) fn annotations(at: At<'_, '_>, spec: At<'_, '_>) {
     }
 }
 
-/// The prefix of the annotations that give containers an `AppArmor` profile.
+/// The prefix of the annotations with the `AppArmor` profiles of containers.
 pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// Where both an annotation and a field name a profile, they must name the same.
+/// An annotation and a field with a profile for the same container must agree.
 pub(crate) fn annotations_match_fields(metadata: At<'_, '_>, spec: At<'_, '_>) {
     let annotations = metadata.get("annotations");
     let compare = |field: At<'_, '_>, annotation: &str, what: &str| {

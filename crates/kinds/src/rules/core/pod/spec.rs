@@ -17,7 +17,7 @@ pub(crate) fn containers<'c, 'v>(spec: At<'c, 'v>) -> impl Iterator<Item = At<'c
         .flat_map(move |list| spec.get(list).items())
 }
 
-/// What pods and templates have in common. `name` is the pod's, empty in a template.
+/// Checks shared by pods and templates. `name` is the name of the pod, empty in a template.
 pub(crate) fn spec(spec: At<'_, '_>, name: &str, is_pod: bool) {
     let period = spec.get("terminationGracePeriodSeconds");
     if !period.is_set() {
@@ -156,7 +156,7 @@ fn host_users_only(spec: At<'_, '_>) {
     if spec.get("hostNetwork").is_true() {
         spec.get("hostNetwork").forbidden(WHY);
     }
-    // Go's names, as Kubernetes says them here.
+    // Kubernetes uses the names of the Go fields here.
     if spec.get("hostPID").is_true() {
         spec.get("HostPID").forbidden(WHY);
     }
@@ -187,7 +187,7 @@ fn hostname_override(spec: At<'_, '_>) {
     dns_subdomain(at);
 }
 
-/// Variables that come from files: their volume must be an `emptyDir`.
+/// Environment variables from files: their volume must be an `emptyDir`.
 fn file_keys(spec: At<'_, '_>) {
     for container in containers(spec) {
         for variable in container.get("env").items() {
@@ -209,7 +209,7 @@ fn file_keys(spec: At<'_, '_>) {
     }
 }
 
-/// A whole pod: what is said of it on create and on every update.
+/// Validates a pod, on create and on update.
 pub(crate) fn pod(pod: At<'_, '_>) {
     let (metadata, spec_at) = (pod.get("metadata"), pod.get("spec"));
     security::annotations(metadata.get("annotations"), spec_at);
@@ -232,7 +232,7 @@ pub(crate) fn pod(pod: At<'_, '_>) {
     }
 }
 
-/// A pod template. `labels` and `annotations` are named without `metadata`, as Kubernetes does.
+/// Validates a pod template. Paths of `labels` and `annotations` lack `metadata`, as in Kubernetes.
 pub(crate) fn template(template: At<'_, '_>) {
     let metadata = template.get("metadata");
     let spec_at = template.get("spec");
@@ -247,7 +247,7 @@ pub(crate) fn template(template: At<'_, '_>) {
     }
 }
 
-/// The choices that a template of a long-running workload has.
+/// The restart policy of the template of a long-running workload.
 pub(crate) fn always_restarts(template: At<'_, '_>, kind: &str) {
     let policy = template.get("spec").get("restartPolicy");
     if policy.text() != "Always" {

@@ -14,18 +14,18 @@ use crate::rules::{
     },
 };
 
-/// What is wrong with a Binding.
+/// The errors in a Binding.
 pub fn validate_binding(binding: &Value) -> Vec<FieldError> {
     let check = Check::new();
     binding::validate(check.root(binding));
     check.take()
 }
 
-/// Binds a pod to the node of a Binding. `now` is the time in the API's form.
+/// Assigns a pod to the node of a Binding. `now` is in JSON format.
 pub fn apply_binding(pod: &mut Value, binding: &Value, now: &str) -> Result<(), Status> {
     let wrong = validate_binding(binding);
     if !wrong.is_empty() {
-        // Kubernetes gives these errors no form: they are a failure of the server.
+        // Kubernetes returns these errors as an internal error.
         let texts: Vec<String> = wrong.iter().map(ToString::to_string).collect();
         let message = match texts.as_slice() {
             [one] => one.clone(),
@@ -64,7 +64,7 @@ pub fn apply_binding(pod: &mut Value, binding: &Value, now: &str) -> Result<(), 
     Ok(())
 }
 
-/// Sets a condition of a pod; the time of its transition changes with its status only.
+/// Sets a condition of a pod; its transition time changes only with its status.
 pub fn set_condition(status: &mut Map<String, Value>, kind: &str, condition: &Value, now: &str) {
     let new_status = condition.get("status").and_then(Value::as_str).unwrap_or_default();
     let mut full = Map::new();
@@ -96,19 +96,19 @@ pub fn set_condition(status: &mut Map<String, Value>, kind: &str, condition: &Va
     }
 }
 
-/// The condition that an evicted pod gets before it is deleted.
+/// Sets the condition of an evicted pod, before it is deleted.
 pub fn mark_evicted(pod: &mut Value, now: &str) {
     let condition =
         json!({"status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"});
     set_condition(child(object(pod), "status"), "DisruptionTarget", &condition, now);
 }
 
-/// Whether and how a pod may be evicted.
+/// The decision on an eviction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Eviction {
-    /// Delete it; no budget has a say.
+    /// Delete; no budget applies.
     Delete,
-    /// Delete it, if it is still as it was looked at: the caller adds its resourceVersion as a precondition.
+    /// Delete with the resourceVersion of the pod as a precondition.
     DeleteUnchanged,
     /// Store this budget's new status, then delete the pod.
     Spend(Box<Value>),
@@ -134,8 +134,7 @@ fn budget_forbids(name: &str, why: &str, message: String) -> Status {
     status
 }
 
-/// Decides on an eviction. `budgets` are all `PodDisruptionBudgets` of the pod's namespace, `now` is the time in the
-/// API's form.
+/// Decides on an eviction. `budgets` are all `PodDisruptionBudgets` of the namespace, `now` is in JSON format.
 pub fn eviction_decision(pod: &Value, budgets: &[Value], now: &str) -> Result<Eviction, Status> {
     let phase = text_at(pod, &["status", "phase"]);
     let deleting = pod.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null());
@@ -243,7 +242,7 @@ fn why_not(budget: &Value, name: &str) -> String {
     }
 }
 
-/// The last disruption was spent: the budget says so.
+/// Sets the condition of a budget that allows no further disruption.
 fn disruption_condition(status: &mut Map<String, Value>, generation: i64, now: &str) {
     let mut full = json!({
         "type": "DisruptionAllowed", "status": "False", "observedGeneration": generation,

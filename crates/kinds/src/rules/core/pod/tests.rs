@@ -3,11 +3,11 @@
 use k1s_object::Check;
 use serde_json::{Value, json};
 
-use super::POD;
+use super::RULES;
 
 fn created(mut pod: Value) -> Value {
-    (POD.defaults)(&mut pod);
-    (POD.prepare_create)(&mut pod);
+    (RULES.defaults)(&mut pod);
+    (RULES.prepare_create)(&mut pod);
     pod
 }
 
@@ -58,7 +58,7 @@ fn texts(errors: &[k1s_object::FieldError]) -> Vec<String> {
 fn refused(spec: &Value) -> Vec<String> {
     let pod = created(json!({"metadata": {"name": "p"}, "spec": spec}));
     let check = Check::new();
-    (POD.validate)(check.root(&pod));
+    (RULES.validate)(check.root(&pod));
     texts(&check.take())
 }
 
@@ -118,9 +118,9 @@ fn a_pod_is_refused_in_kubernetes_words() {
 
 fn updated(old: &Value, new: &Value) -> Vec<String> {
     let mut new = new.clone();
-    (POD.prepare_update)(&mut new, old);
+    (RULES.prepare_update)(&mut new, old);
     let check = Check::new();
-    (POD.validate_update)(check.root(&new), check.root(old));
+    (RULES.validate_update)(check.root(&new), check.root(old));
     texts(&check.take())
 }
 
@@ -263,7 +263,7 @@ fn warnings_name_what_surprises() {
         },
     });
     let mut out = Vec::new();
-    (POD.warnings)(&pod, None, &mut out);
+    (RULES.warnings)(&pod, None, &mut out);
     assert_eq!(
         out,
         [

@@ -1,4 +1,4 @@
-//! What may change of a pod, and through which door.
+//! Validation of updates of pods through the main resource and the subresources.
 
 use k1s_object::{At, ip, names};
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ use crate::rules::helpers::{
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// A new pod.
+/// Create.
 pub(crate) fn create(pod: At<'_, '_>) {
     spec::pod(pod);
     let at = pod.get("spec");
@@ -27,7 +27,7 @@ pub(crate) fn create(pod: At<'_, '_>) {
     security::annotations_match_fields(pod.get("metadata"), at);
 }
 
-/// An update through the main resource.
+/// Update through the main resource.
 pub(crate) fn update(new: At<'_, '_>, old: At<'_, '_>) {
     spec::pod(new);
     annotations(new, old);
@@ -139,7 +139,7 @@ fn main_spec(new: At<'_, '_>, old: At<'_, '_>) {
     }
 }
 
-/// While a pod is gated, its node selector and node affinity may become stricter.
+/// A gated pod may get a stricter node selector and node affinity.
 fn gated(new: At<'_, '_>, old: At<'_, '_>, spec: &mut Map<String, Value>) {
     let selector = new.get("nodeSelector");
     let now = |key: &str| selector.value().and_then(|map| map.get(key));
@@ -197,7 +197,7 @@ fn only_additions(now: &Value, then: &Value) -> bool {
     })
 }
 
-/// How many tolerations are compared with each other for those that differ in writing alone.
+/// Maximum number of tolerations compared pairwise by meaning; more are compared literally.
 const MAX_COMPARED: usize = 1000;
 
 fn only_added_tolerations(new: At<'_, '_>, old: At<'_, '_>) {
@@ -220,7 +220,7 @@ fn only_added_tolerations(new: At<'_, '_>, old: At<'_, '_>) {
     scheduling::tolerations(new);
 }
 
-/// A few lines on where two documents differ.
+/// A short diff of two documents.
 fn difference(old: &Value, new: &Value) -> String {
     let mut lines = Vec::new();
     walk(Some(old), Some(new), "", &mut lines);
@@ -254,7 +254,7 @@ fn walk(old: Option<&Value>, new: Option<&Value>, path: &str, lines: &mut Vec<St
     }
 }
 
-/// An update of `/ephemeralcontainers`.
+/// Update of `/ephemeralcontainers`.
 pub fn ephemeral_containers(new: At<'_, '_>, old: At<'_, '_>) {
     spec::pod(new);
     annotations(new, old);
@@ -282,7 +282,7 @@ pub fn ephemeral_containers(new: At<'_, '_>, old: At<'_, '_>) {
     }
 }
 
-/// An update of `/resize`.
+/// Update of `/resize`.
 pub fn resize(new: At<'_, '_>, old: At<'_, '_>) {
     spec::pod(new);
     let alone = |why: &str| {
@@ -405,7 +405,7 @@ fn removed(now: At<'_, '_>, then: At<'_, '_>, requests: &str, limits: &str) {
     }
 }
 
-/// Takes cpu and memory from the old resources: the rest must be as it was.
+/// Restores cpu and memory from the old resources, to compare the rest.
 fn keep_cpu_and_memory(resources: &mut Map<String, Value>, old: Option<&Value>) {
     for list in ["limits", "requests"] {
         let old = old.and_then(|old| old.get(list)).and_then(Value::as_object);
@@ -418,7 +418,7 @@ fn keep_cpu_and_memory(resources: &mut Map<String, Value>, old: Option<&Value>) 
     }
 }
 
-/// An update of `/status`.
+/// Update of `/status`.
 pub(crate) fn status(new: At<'_, '_>, old: At<'_, '_>) {
     annotations(new, old);
     let (at, before) = (new.get("status"), old.get("status"));
@@ -463,7 +463,7 @@ pub(crate) fn status(new: At<'_, '_>, old: At<'_, '_>) {
     container_status::no_allocated_resources(at.get("ephemeralContainerStatuses"));
 }
 
-/// A container that has ended does not begin again, unless its policy says so.
+/// A terminated container may not run again, unless its restart policy allows it.
 fn transitions(now: At<'_, '_>, then: At<'_, '_>, spec: At<'_, '_>, list: &'static str) {
     for (index, then) in then.items().enumerate() {
         let ended = then.get("state").get("terminated");

@@ -14,13 +14,14 @@ use crate::rules::helpers::{
     text::{descending_path, dns_label, no_backsteps, non_reserved_path, one_of, one_of_or_unset, required},
 };
 
-/// The volumes without errors, by name: what containers may mount.
+/// The valid volumes by name, which containers may mount.
 pub(crate) type Volumes<'c, 'v> = BTreeMap<&'v str, At<'c, 'v>>;
 
 const FILE_MODE: &str = "must be a number between 0 and 0777 (octal), both inclusive";
 const PARTITION: &str = "must be between 1 and 255, inclusive";
 
-/// The sources in the order in which Kubernetes looks at them, with the name that `may not specify more than 1` uses.
+/// The sources in the order in which Kubernetes validates them, with their names in `may not specify more than
+/// 1` errors.
 const SOURCES: [(&str, &str); 29] = [
     ("hostPath", "hostPath"),
     ("gitRepo", "gitRepo"),
@@ -110,7 +111,7 @@ fn source(volume: At<'_, '_>, pod: &str) {
         }
         count += 1;
         if name == "gcePersistentDisk" {
-            // Its errors go by another name.
+            // Its errors use another name.
             of_kind(name, volume.get("persistentDisk").with(source.value()), volume, pod);
         } else {
             of_kind(name, source, volume, pod);
@@ -171,7 +172,7 @@ fn of_kind(kind: &str, at: At<'_, '_>, volume: At<'_, '_>, pod: &str) {
         "downwardAPI" => {
             default_mode(at);
             for file in at.get("items").items() {
-                // Kubernetes names the volume, not the item.
+                // The error names the volume, not the item.
                 downward_file(at.with(file.value()));
             }
         }
@@ -240,7 +241,7 @@ fn disk(at: At<'_, '_>, id: &'static str) {
     }
 }
 
-/// A mode of files.
+/// The mode of files.
 pub(crate) fn mode(at: At<'_, '_>) {
     if at.is_set() && !(0..=0o777).contains(&at.number()) {
         at.invalid(FILE_MODE);
@@ -276,7 +277,7 @@ pub(crate) fn key_to_path(item: At<'_, '_>) {
     user(item.get("user"));
 }
 
-/// A file of a downward API volume. Its errors name the volume.
+/// A file of a downward API volume. Errors name the volume.
 pub(crate) fn downward_file(file: At<'_, '_>) {
     required(file.get("path"));
     non_reserved_path(file.get("path"), file.get("path").text());
@@ -316,7 +317,7 @@ fn iscsi(at: At<'_, '_>) {
 
 fn iscsi_name(at: At<'_, '_>, name: &str) {
     let alphanumeric = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric());
-    // One character of any kind, then letters and digits.
+    // One arbitrary character, then letters and digits.
     let id = |rest: &str, length: usize| {
         let mut rest = rest.chars();
         rest.next().is_some() && rest.as_str().len() == length && alphanumeric(rest.as_str())
@@ -559,7 +560,7 @@ fn data_source(at: At<'_, '_>) {
     }
 }
 
-/// Whether a volume can be a block device of a container.
+/// Whether a volume can be used as a block device.
 pub(crate) fn is_claim(volume: At<'_, '_>) -> bool {
     volume.get("persistentVolumeClaim").is_set() || volume.get("ephemeral").is_set()
 }

@@ -12,7 +12,7 @@ use crate::rules::helpers::{
 
 const KEY_TYPES: [&str; 6] = ["RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519"];
 
-/// The paths that are taken; a path may come once.
+/// The paths in use; each may occur once.
 struct Paths<'c, 'v> {
     volume: At<'c, 'v>,
     taken: BTreeSet<String>,
@@ -90,7 +90,7 @@ fn service_account_token<'v>(token: At<'_, 'v>, volume: At<'_, 'v>) {
         }
         Some(_) => {}
     }
-    // Kubernetes names the volume's path here, not the source's.
+    // The error has the path of the volume, not of the source.
     let path = volume.get("path").with(token.get("path").value());
     if path.is_empty() {
         path.required("");
@@ -108,7 +108,7 @@ fn trust_bundle(bundle: At<'_, '_>, paths: &mut Paths<'_, '_>) {
             if name.is_empty() {
                 name.required("must be a valid object name");
             }
-            // A name that belongs to a signer has its name in front, `/` written as `:`.
+            // A name that belongs to a signer begins with the name of the signer, with `:` for `/`.
             let own = name.text().rsplit_once(':').map_or(name.text(), |(_, own)| own);
             for message in names::is_dns1123_subdomain(own) {
                 name.invalid_text(format!("not a valid clustertrustbundlename: {message}"));

@@ -1,4 +1,4 @@
-//! What to warn about in pods and templates.
+//! Warnings about pods and templates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ const DEPRECATED_ANNOTATIONS: [(&str, &str); 3] = [
     ),
 ];
 
-/// Volumes of old: their names in documents and in warnings, and since when they do not work.
+/// Deprecated volume types: field, name in the warning, and message.
 const DEPRECATED_VOLUMES: [(&str, &str, &str); 6] = [
     ("photonPersistentDisk", "photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
     ("gitRepo", "gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
@@ -29,7 +29,7 @@ const DEPRECATED_VOLUMES: [(&str, &str, &str); 6] = [
     ("quobyte", "quobyte", "deprecated in v1.22, non-functional in v1.25+"),
 ];
 
-/// The name of a pod, or of something that names pods after itself.
+/// The name of a pod, or of an object that pods are named after.
 pub(crate) fn name(object: &Value, what: &str, out: &mut Vec<String>) {
     let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     let wrong = names::is_dns1123_label(name);
@@ -41,7 +41,7 @@ pub(crate) fn name(object: &Value, what: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Warnings on a new pod.
+/// Warnings about a pod.
 pub(crate) fn pod(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     if old.is_some() {
         return;
@@ -53,7 +53,7 @@ pub(crate) fn pod(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     all(at, false, out);
 }
 
-/// Warnings on a template at `path`.
+/// Warnings about a template at `path`.
 pub(crate) fn template(path: &str, template: Option<&Value>, out: &mut Vec<String>) {
     if let Some(template) = template {
         let check = Check::new();
@@ -229,7 +229,7 @@ fn hidden_variables(list: At<'_, '_>, out: &mut Vec<String>) {
         if seen.insert(name) {
             continue;
         }
-        // A variable may extend its earlier self.
+        // A variable may refer to its own earlier value.
         let reference = format!("$({name})");
         let value = variable.get("value").text();
         if variable.get("valueFrom").is_set() || value == reference || !value.contains(&reference) {
@@ -241,10 +241,10 @@ fn hidden_variables(list: At<'_, '_>, out: &mut Vec<String>) {
     }
 }
 
-/// How many pairs of ports, or of paths, are compared: only so many warnings are sent anyway.
+/// Maximum number of port pairs, or of path pairs, compared: few warnings fit into a response anyway.
 const MAX_COMPARED: usize = 50_000;
 
-/// A port with the address and the port of its host.
+/// A container port with its host IP and host port.
 type Port<'c, 'v> = (At<'c, 'v>, &'v str, i64);
 
 fn ports(spec: At<'_, '_>, out: &mut Vec<String>) {
@@ -320,7 +320,7 @@ fn container_app_armor(object: At<'_, '_>, container: At<'_, '_>, is_pod: bool, 
         matches!(text, "unconfined" | "runtime/default")
             || text.strip_prefix("localhost/").is_some_and(|name| !name.is_empty())
     });
-    // A pod's field was filled in from the annotation, unless the pod as a whole has that profile.
+    // The field was copied from the annotation, unless the profile of the whole pod is the same.
     let warn = if is_pod { own.is_set() || !known } else { !own.is_set() };
     if annotation.is_some() && warn {
         out.push(format!(

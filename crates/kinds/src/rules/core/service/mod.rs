@@ -1,4 +1,4 @@
-//! Rules of Service: defaults, what changes with its type, warnings. Validation and allocation have their own files.
+//! `Service`: defaults, preparation and warnings; allocation is in [`crate::allocation`].
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +20,6 @@ use crate::{
     },
 };
 
-/// The rules of Service.
 pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create: |service| {
@@ -119,7 +118,7 @@ fn prepare_update(new: &mut Value, old: &Value) {
     drop_internal_traffic_policy(new);
 }
 
-/// External names have no internal traffic: a policy that is a valid one disappears.
+/// Drops a valid internal traffic policy from `ExternalName` services, which have no internal traffic.
 fn drop_internal_traffic_policy(service: &mut Value) {
     let policy = text_at(service, &["spec", "internalTrafficPolicy"]);
     if kind(service) == "ExternalName" && matches!(policy, "Cluster" | "Local") {
@@ -127,7 +126,7 @@ fn drop_internal_traffic_policy(service: &mut Value) {
     }
 }
 
-/// A change of type lets go of what only the old type needed, when the client sent it back unchanged.
+/// On a change of type, drops fields that only the old type needs, if the client sent them back unchanged.
 fn drop_type_dependent_fields(new: &mut Value, old: &Value) {
     let unchanged =
         |new: &Value, field: &str| same_pointers(find(new, &["spec", field]), find(old, &["spec", field]));

@@ -1,4 +1,4 @@
-//! What Services say.
+//! Tests of the rules of Service, and of allocation.
 
 use serde_json::json;
 

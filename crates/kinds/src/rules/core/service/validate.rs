@@ -1,4 +1,4 @@
-//! Is a Service right?
+//! Validation of a Service.
 
 use k1s_object::{
     At, FieldError,
@@ -26,7 +26,7 @@ fn is_headless(service: At<'_, '_>) -> bool {
     texts(service.get("spec").get("clusterIPs")) == ["None"]
 }
 
-/// The rules of create, and those of update that look at the new object.
+/// Checks of the new object, on create and on update.
 pub(crate) fn service(service: At<'_, '_>, old: Option<At<'_, '_>>) {
     let annotations = service.get("metadata").get("annotations");
     let (hints, mode) = (annotations.key(TOPOLOGY_HINTS), annotations.key(TOPOLOGY_MODE));
@@ -143,7 +143,7 @@ fn session_affinity(spec: At<'_, '_>) {
     }
 }
 
-/// The rules about `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` together.
+/// Checks of `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` against each other.
 pub(crate) fn cluster_ips(service: At<'_, '_>, old: Option<At<'_, '_>>) {
     let spec = service.get("spec");
     if spec.get("type").text() == "ExternalName" {
@@ -247,7 +247,7 @@ fn port_numbers(ports: At<'_, '_>, kind: &str) {
     for port in ports.items() {
         let key = (port.get("protocol").text(), port.get("port").number());
         if seen.contains(&key) {
-            // Go prints its own struct here.
+            // Kubernetes shows the Go struct here.
             let shown = json!({
                 "Name": "", "Protocol": key.0, "AppProtocol": null, "Port": key.1, "TargetPort": 0, "NodePort": 0,
             });
@@ -340,7 +340,7 @@ fn traffic(service: At<'_, '_>) {
     }
 }
 
-/// The rules of an update.
+/// Checks of an update.
 pub(crate) fn update(new: At<'_, '_>, old: At<'_, '_>) {
     let (spec, before) = (new.get("spec"), old.get("spec"));
     let kinds = [spec.get("type").text(), before.get("type").text()];
@@ -426,7 +426,7 @@ fn family_changes(new: At<'_, '_>, old: At<'_, '_>) {
     }
 }
 
-/// The rules of an update of `/status`.
+/// Checks of an update of `/status`.
 pub(crate) fn status(new: At<'_, '_>, old: At<'_, '_>) {
     let ingress = new.get("status").get("loadBalancer").get("ingress");
     if new.get("spec").get("type").text() != "LoadBalancer" && !ingress.is_empty() {

@@ -9,7 +9,7 @@ const MAX_EXPRESSION: usize = 10 * 1024;
 
 const MAX_PARAMETERS: usize = 10 * 1024;
 
-/// The names of the requests of a claim, and `request/subrequest`.
+/// The names of the requests of a claim, and of its subrequests as `request/subrequest`.
 pub(super) fn request_names(devices: At<'_, '_>) -> Vec<String> {
     let mut names = Vec::new();
     for request in devices.get("requests").items() {
@@ -22,7 +22,7 @@ pub(super) fn request_names(devices: At<'_, '_>) -> Vec<String> {
     names
 }
 
-/// A text that names a request of the claim.
+/// A reference to a request of the claim.
 pub(super) fn request_reference(at: At<'_, '_>, requests: &[String]) {
     let why = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
     let parts: Vec<&str> = at.text().split('/').collect();
@@ -39,7 +39,7 @@ pub(super) fn request_reference(at: At<'_, '_>, requests: &[String]) {
     }
 }
 
-/// Requests that a constraint or a configuration is about.
+/// The requests that a constraint or a configuration refers to.
 pub(super) fn request_references(list: At<'_, '_>, requests: &[String], later: &DeclarativeErrors) {
     if later.at_most(list, 32) {
         for name in list.items() {
@@ -115,7 +115,7 @@ fn device_request(request: At<'_, '_>, later: &DeclarativeErrors) {
     }
 }
 
-/// What exact requests and alternatives share.
+/// Checks shared by exact requests and alternatives.
 fn one_request(request: At<'_, '_>, later: &DeclarativeErrors) {
     selectors(request.get("selectors"), false, later);
     let (mode, count) = (request.get("allocationMode"), request.get("count"));
@@ -153,7 +153,7 @@ pub(in crate::rules::resource) fn selectors(list: At<'_, '_>, stored: bool, late
     }
 }
 
-/// What a driver is told.
+/// The configuration for a driver.
 pub(in crate::rules::resource) fn configuration(config: At<'_, '_>, stored: bool, later: &DeclarativeErrors) {
     let opaque = config.get("opaque");
     if !opaque.is_set() {
@@ -168,7 +168,7 @@ pub(in crate::rules::resource) fn configuration(config: At<'_, '_>, stored: bool
     raw_object(opaque.get("parameters"), stored, MAX_PARAMETERS);
 }
 
-/// Any JSON object of a bounded size.
+/// A JSON object of limited size.
 pub(super) fn raw_object(at: At<'_, '_>, stored: bool, longest: usize) {
     match at.value() {
         None | Some(Value::Null) => at.required(""),

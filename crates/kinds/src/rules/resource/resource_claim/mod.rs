@@ -18,7 +18,6 @@ use crate::rules::{
 use k1s_object::field::At;
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create,
@@ -66,7 +65,7 @@ fn prepare_update(claim: &mut Value, old: &Value) {
     drop_request_fields(pointer(claim, "spec"));
 }
 
-/// The status of devices goes with their allocation.
+/// Drops the status of devices that are no longer allocated.
 fn prepare_status(claim: &mut Value, old: &Value) {
     status_alone(claim, old);
     if let Some(devices) = claim.pointer_mut("/status/allocation/devices") {
@@ -85,7 +84,7 @@ fn prepare_status(claim: &mut Value, old: &Value) {
     }
 }
 
-/// Fields of features that are off by default do not get in.
+/// Drops the fields of features that are disabled by default.
 pub(super) fn drop_request_fields(spec: Option<&mut Value>) {
     let Some(devices) = spec.and_then(|spec| pointer(spec, "devices")) else { return };
     for request in items(devices, "requests") {

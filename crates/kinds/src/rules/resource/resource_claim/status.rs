@@ -98,7 +98,7 @@ fn share_id(at: At<'_, '_>, later: &DeclarativeErrors) {
     }
 }
 
-/// Conditions that must come true before, or that end, the binding of a pod.
+/// `bindingConditions` and `bindingFailureConditions`.
 pub(in crate::rules::resource) fn binding_conditions(at: At<'_, '_>, later: &DeclarativeErrors) {
     let (wanted, failed) = (at.get("bindingConditions"), at.get("bindingFailureConditions"));
     for list in [wanted, failed] {

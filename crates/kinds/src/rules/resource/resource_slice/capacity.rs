@@ -1,4 +1,4 @@
-//! How much of a device's capacity one claim may take: the request policy.
+//! The request policy of a capacity: how much of it one claim may consume.
 
 use k1s_object::{field::At, quantity::Quantity};
 
@@ -8,7 +8,7 @@ fn quantity(at: At<'_, '_>) -> Option<Quantity> {
     at.value().and_then(|value| Quantity::from_json(value).ok())
 }
 
-/// The policy of a capacity of a device that can be shared.
+/// The request policy of a shareable capacity.
 pub(super) fn request_policy(capacity: At<'_, '_>) {
     let policy = capacity.get("requestPolicy");
     if !policy.is_set() {

@@ -23,7 +23,6 @@ use k1s_object::{
 };
 use serde_json::Value;
 
-/// The rules of this kind.
 pub(super) static RULES: Rules = Rules {
     prepare_create,
     prepare_update,
@@ -160,7 +159,7 @@ fn validate_spec(spec: At<'_, '_>, old: Option<At<'_, '_>>, later: &DeclarativeE
     }
 }
 
-/// A slice is of one node, of some, of all, or each of its devices says so itself.
+/// Exactly one way to select nodes: one node, some, all, or per device.
 fn which_nodes(spec: At<'_, '_>) {
     let mut set = Vec::new();
     let node = spec.get("nodeName");
@@ -306,7 +305,7 @@ fn attribute(at: At<'_, '_>, later: &DeclarativeErrors) {
             text.too_long(64);
         }
     }
-    // The plural ones are not in use yet, but the message names them.
+    // The plural fields belong to a disabled feature, but the message names them.
     let names = ["int", "bool", "string", "version", "ints", "bools", "strings", "versions"];
     let set: Vec<&str> = names.into_iter().filter(|name| at.get(name).is_set()).collect();
     let all = names.map(|name| format!("`{name}`")).join(", ");

@@ -1,4 +1,4 @@
-//! The APIs of a fresh cluster, as `APIService`s: each group's priority in discovery, and each version's.
+//! The `APIService`s of a fresh cluster, with the priorities of groups and versions in discovery.
 
 use serde_json::{Map, Value, json};
 
@@ -46,7 +46,7 @@ fn service(group: &str, version: &str, managed: &str, priorities: (i64, i64)) ->
     })
 }
 
-/// The APIs that are built in.
+/// The `APIService`s of the built-in APIs.
 pub fn api_services() -> Vec<Value> {
     let built_in = |(group, version, minimum, priority): (&str, &str, i64, i64)| {
         service(group, version, "onstart", (minimum, priority))
@@ -54,7 +54,7 @@ pub fn api_services() -> Vec<Value> {
     PRIORITIES.into_iter().map(built_in).collect()
 }
 
-/// The API of a custom resource: it is there as long as its definition is.
+/// The `APIService` of a custom resource, which exists as long as its definition.
 pub fn custom_api_service(group: &str, version: &str) -> Value {
     service(group, version, "true", (1000, 100))
 }

@@ -28,7 +28,7 @@ fn queued(name: &str, shares: i64, lendable: i64, queues: i64, hand: i64) -> Val
     level(name, &json!({"type": "Limited", "limited": limited}))
 }
 
-/// The priority level that must be as it is, if there is one of this name.
+/// The mandatory priority level of this name, whose spec is fixed.
 pub fn mandatory_priority_level(name: &str) -> Option<Value> {
     let spec = match name {
         "exempt" => {
@@ -106,7 +106,7 @@ fn everything(subjects: &[Value]) -> Value {
     })
 }
 
-/// The flow schema that must be as it is, if there is one of this name.
+/// The mandatory flow schema of this name, whose spec is fixed.
 pub fn mandatory_flow_schema(name: &str) -> Option<Value> {
     Some(match name {
         "exempt" => schema(name, "exempt", 1, "", everything(&groups(&["system:masters"]))),
