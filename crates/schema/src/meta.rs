@@ -1,12 +1,13 @@
-//! The metadata of an object: unknown fields and empty values are dropped, wrong types refused in Go's words.
+//! The metadata of an object: unknown fields and empty values are dropped, wrong types rejected with Go's
+//! messages.
 
 use k1s_object::decode::type_name;
 use serde_json::{Map, Value};
 
-/// What to do with metadata that cannot be decoded.
+/// The treatment of metadata that cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
-    /// Say so: the request is bad.
+    /// Reject the request.
     Refuse,
     /// Drop the field: the object comes from the store.
     Drop,
@@ -60,11 +61,11 @@ const OBJECT_META: &[(&str, Kind)] = &[
     ("managedFields", Kind::List("ManagedFieldsEntry", MANAGED)),
 ];
 
-/// Makes `metadata` what decoding into an `ObjectMeta` and encoding it again would: unknown fields go (their names
-/// are added to `unknown`), and so do empty values.
+/// Changes `metadata` into what decoding into an `ObjectMeta` and encoding it again would give: unknown fields
+/// (their names are added to `unknown`) and empty values are dropped.
 ///
 /// # Errors
-/// With [`Malformed::Refuse`], the words of Go's JSON decoder about the first value of a wrong type.
+/// With [`Malformed::Refuse`], the message of Go's JSON decoder about the first value of a wrong type.
 pub fn coerce(metadata: &mut Value, malformed: Malformed, unknown: &mut Vec<String>) -> Result<(), String> {
     let word = type_name(metadata);
     let Value::Object(map) = metadata else {
@@ -72,7 +73,7 @@ pub fn coerce(metadata: &mut Value, malformed: Malformed, unknown: &mut Vec<Stri
             *metadata = Value::Object(Map::new());
             return Ok(());
         }
-        // Without an object there is nothing to take fields from; what is in the store stays as it is.
+        // Without an object there are no fields; stored values stay as they are.
         return match malformed {
             Malformed::Drop => Ok(()),
             Malformed::Refuse => {
@@ -200,7 +201,7 @@ fn text(item: &mut Value, wrong: &impl Fn(&Value, &str) -> Result<(), String>) -
     }
 }
 
-/// Times have whole seconds, and are told in UTC.
+/// Times have a precision of seconds, in UTC.
 fn time(text: &str) -> Result<String, String> {
     match text.parse::<jiff::Timestamp>().and_then(|time| jiff::Timestamp::from_second(time.as_second())) {
         Ok(time) => Ok(time.to_string()),

@@ -109,12 +109,12 @@ fn topologies(at: At<'_, '_>) {
         }
         // One error for each equal term before this one.
         let before = seen.entry(terms).or_default();
-        let told = (*before).min(MAX_ERRORS);
-        for _ in 0..told {
+        let reported = (*before).min(MAX_ERRORS);
+        for _ in 0..reported {
             expressions.check().push_with(|| FieldError::duplicate(expressions.path(), ""));
         }
-        if *before > told {
-            expressions.check().push(FieldError::omitted(*before - told));
+        if *before > reported {
+            expressions.check().push(FieldError::omitted(*before - reported));
         }
         *before += 1;
     }
