@@ -1,4 +1,4 @@
-//! Look-ups in the generated table: no allocation, no work at start-up.
+//! Lookups in the generated table, without allocation or work at startup.
 
 use crate::{
     generated::{
@@ -9,25 +9,25 @@ use crate::{
     table::{Group, Kind, Type},
 };
 
-/// The kinds that are served, in discovery's order.
+/// The served kinds in the order of discovery.
 #[must_use]
 pub fn kinds() -> &'static [Kind] {
     &KINDS
 }
 
-/// The groups in discovery's order, the core first.
+/// The groups in the order of discovery, the core group first.
 #[must_use]
 pub fn groups() -> &'static [Group] {
     &GROUPS
 }
 
-/// Every type, sorted by its name in `OpenAPI`.
+/// All types, sorted by their `OpenAPI` name.
 #[must_use]
 pub fn types() -> &'static [&'static Type] {
     &TYPES
 }
 
-/// The kind that is served at `group`, `version` and `plural`.
+/// The kind served at `group`, `version` and `plural`.
 #[must_use]
 pub fn find(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
     look_up(&BY_PLURAL, |kind| (kind.group, kind.version, kind.plural), (group, version, plural))
@@ -46,8 +46,8 @@ pub fn type_by_name(name: &str) -> Option<&'static Type> {
     TYPES.get(found).copied()
 }
 
-/// The type of a body that says it is of this group, version and kind: a served kind, a list of it, what a
-/// subresource takes, or one of `meta/v1` that belong to several groups (`DeleteOptions`, `Status`).
+/// The type of a body with this group, version and kind: a served kind, its list, the body of a subresource, or
+/// a type of `meta/v1` that belongs to several groups (`DeleteOptions`, `Status`).
 #[must_use]
 pub fn body(group: &str, version: &str, kind: &str) -> Option<&'static Type> {
     if let Some(found) = find_kind(group, version, kind) {

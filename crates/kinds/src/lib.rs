@@ -1,6 +1,9 @@
 //! The built-in kinds of Kubernetes: a generated table of types, fields and served kinds, and the rules that
 //! go beyond it. No I/O, no tasks, no clock.
 
+pub mod admission;
+pub mod allocation;
+pub mod bootstrap;
 mod catalog;
 pub mod codec;
 #[rustfmt::skip]

@@ -1,8 +1,7 @@
 //! `OpenAPI` v3 documents, one per group version, built from the table; custom resources use the same builder.
 //!
-//! `kubectl explain` reads the schemas; `kubectl apply` finds a kind's merge keys there, and in the PATCH
-//! operations whether the server validates fields. The table holds facts only, so there are no descriptions but those of
-//! metadata.
+//! `kubectl explain` reads the schemas; `kubectl apply` reads the merge keys of a kind, and from the PATCH
+//! operations whether the server validates fields. The table has no descriptions, so only metadata is described.
 
 mod descriptions;
 mod gnostic;
@@ -27,11 +26,11 @@ use crate::{
     type_by_name,
 };
 
-/// Where documents keep their schemas.
+/// The location of schemas in a document.
 const SCHEMAS: &str = "#/components/schemas/";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// The names of the built-in kinds' documents, as `/openapi/v3` lists them: `api/v1`, `apis/apps`, `apis/apps/v1`.
+/// The names of the documents of built-in kinds, as in `/openapi/v3`: `api/v1`, `apis/apps`, `apis/apps/v1`.
 #[must_use]
 pub fn documents() -> Vec<String> {
     let mut names: Vec<String> =
@@ -48,7 +47,7 @@ pub fn documents() -> Vec<String> {
     names
 }
 
-/// The built-in kinds' document with this name, one of [`documents`].
+/// The document of built-in kinds with this name, one of [`documents`].
 #[must_use]
 pub fn document(name: &str) -> Option<Value> {
     let mut parts = name.split('/');
@@ -78,7 +77,7 @@ fn group_version(group: &str, version: &str) -> Option<Value> {
     Some(document.finish())
 }
 
-/// The documents of the paths that belong to no group version.
+/// The documents of paths outside of group versions.
 fn other(name: &str) -> Option<Value> {
     let mut document = Document::new("", "");
     match name {
@@ -114,7 +113,7 @@ fn prefix(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
-/// A document in the making. The types that its parts refer to come into it by themselves.
+/// Builds a document. Types that are referenced are added automatically.
 #[derive(Debug)]
 pub struct Document {
     group: String,
@@ -130,8 +129,8 @@ impl Document {
         Self { group: group.to_owned(), version: version.to_owned(), paths: Map::new(), schemas: Map::new() }
     }
 
-    /// Adds a schema under this name, and the table's types that it refers to. A custom resource has two: its own
-    /// and its list's.
+    /// Adds a schema under this name, and the types of the table that it references. A custom resource has two:
+    /// its own and its list.
     pub fn schema(&mut self, name: &str, schema: Value) {
         let mut wanted = Vec::new();
         references(&schema, &mut wanted);
@@ -141,7 +140,7 @@ impl Document {
         }
     }
 
-    /// Adds the paths of a resource with all their operations, and the table's types that they refer to.
+    /// Adds the paths of a resource with all operations, and the types of the table that they reference.
     pub fn resource(&mut self, resource: &Resource<'_>) {
         for (path, item) in resource.paths() {
             let mut wanted = Vec::new();
@@ -153,7 +152,7 @@ impl Document {
         }
     }
 
-    /// Adds a type of the table, if there is one with this name, with all it refers to.
+    /// Adds a type of the table, if there is one with this name, and all types it references.
     pub fn reference(&mut self, name: &str) {
         let mut wanted = vec![name.to_owned()];
         while let Some(name) = wanted.pop() {
@@ -221,7 +220,7 @@ impl Document {
         });
     }
 
-    /// A path with one GET operation that answers with a type of `meta/v1`.
+    /// A path with a GET operation that returns a type of `meta/v1`.
     fn read(&mut self, path: &str, id: &str, tag: &str, ty: &str) {
         let name = format!("{META}.{ty}");
         self.reference(&name);
@@ -272,7 +271,7 @@ impl Document {
                 return vec![gvk(kind.group, kind.version, &format!("{}List", kind.kind))];
             }
             let body = kind.subresources.iter().find(|sub| sub.ty.is_some_and(|body| std::ptr::eq(body, ty)));
-            // A subresource that speaks its parent's kind is found with the parent.
+            // A subresource with the kind of its parent is listed with the parent.
             if let Some(sub) = body.filter(|sub| sub.group != kind.group || sub.kind != kind.kind) {
                 return vec![gvk(sub.group, sub.version, sub.kind)];
             }

@@ -1,10 +1,11 @@
-//! What strategic merge patch asks about types, answered from the table.
+//! The schema for strategic merge patch, from the table.
 
 use k1s_object::patch::strategic::{FieldPatch, PatchSchema, Strategy};
 
 use crate::table::{Merge, SchemaOther, Shape, Type};
 
-/// A type of the table, as strategic merge patch sees it: `strategic::apply(doc, patch, PatchType::of(kind.ty))`.
+/// A type of the table as a schema for strategic merge patch: `strategic::apply(doc, patch,
+/// PatchType::of(kind.ty))`.
 #[derive(Debug, Clone, Copy)]
 pub struct PatchType {
     shape: Shape,
@@ -17,7 +18,7 @@ impl PatchType {
         PatchType { shape: Shape::Struct(ty), pointer: false }
     }
 
-    /// What a field or an item holds; `pointer` is whether Go holds a pointer to it.
+    /// The type of a field or an item; `pointer`: Go holds a pointer to it.
     pub fn new(shape: Shape, pointer: bool) -> PatchType {
         PatchType { shape, pointer }
     }
@@ -76,7 +77,7 @@ impl PatchSchema for PatchType {
     }
 
     fn field(self, name: &str) -> Option<FieldPatch<PatchType>> {
-        // The other structs keep their contents to themselves.
+        // The other structs have no exported fields.
         let Shape::Struct(ty) = self.shape else { return None };
         let field = match ty.fields.binary_search_by(|field| field.name.cmp(name)) {
             Ok(index) => ty.fields.get(index),

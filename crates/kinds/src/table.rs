@@ -1,17 +1,17 @@
-//! The form of the generated table: types with their fields, and the kinds that are served.
+//! The generated table: types with their fields, and the served kinds.
 //!
-//! Everything here is `'static` data in the program's read-only section: it costs no start-up time and no heap.
+//! All of it is `'static` data in the read-only section: it takes no startup time and no heap.
 
-/// A Go struct of Kubernetes' API, as its JSON and protobuf encodings see it.
+/// A Go struct of the Kubernetes API with its JSON and protobuf encodings.
 #[derive(Debug)]
 pub struct Type {
     /// The name in `OpenAPI`: `io.k8s.api.core.v1.Pod`.
     pub name: &'static str,
-    /// The name in Go's messages: `v1.Pod`.
+    /// The name in error messages of Go: `v1.Pod`.
     pub go: &'static str,
     /// Whether server-side apply replaces it as a whole (`x-kubernetes-map-type: atomic` on the type).
     pub atomic: bool,
-    /// The fields, sorted by their JSON name; inlined structs are already part of it.
+    /// The fields, sorted by JSON name; inlined structs are expanded.
     pub fields: &'static [Field],
 }
 
@@ -29,30 +29,30 @@ impl Type {
 pub struct Field {
     /// The JSON name.
     pub name: &'static str,
-    /// The Go struct that declares it, when it was inlined from another one (`VolumeSource`): Go's messages name it.
+    /// The Go struct that declares it, if inlined from another one (`VolumeSource`), for Go's error messages.
     pub declared_in: &'static str,
-    /// Its Go type without the pointer, as Go's messages print it: `[]v1.Container`, `v1.ResourceList`.
+    /// Its Go type without the pointer, as in Go's error messages: `[]v1.Container`, `v1.ResourceList`.
     pub go: &'static str,
-    /// What it holds.
+    /// Its type.
     pub shape: Shape,
-    /// Whether Go holds a pointer: a set zero value is kept.
+    /// Whether Go holds a pointer: explicit zero values are kept.
     pub pointer: bool,
-    /// When the encoder leaves it out.
+    /// When the encoder omits it.
     pub omit: Omit,
     /// Whether `OpenAPI` lists it as required.
     pub required: bool,
-    /// Its protobuf encoding; types that are JSON only (CRD schemas' parts) have some without.
+    /// Its protobuf encoding; types that are JSON only (parts of CRD schemas) have none.
     pub proto: Option<Proto>,
     /// How strategic merge patch treats it.
     pub merge: Merge,
     /// How server-side apply treats it.
     pub topology: Topology,
-    /// The default that its declaration states, as JSON; empty when there is none.
+    /// The declared default as JSON; empty if there is none.
     pub default: &'static str,
 }
 
 impl Field {
-    /// The default that `OpenAPI` shows, as JSON: the declared one, or the zero value of what Go always prints.
+    /// The default in `OpenAPI` as JSON: the declared one, or the zero value of a field that Go always encodes.
     #[must_use]
     pub fn openapi_default(&self) -> Option<&'static str> {
         if !self.default.is_empty() {
@@ -70,7 +70,7 @@ impl Field {
     }
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// `bool`
@@ -79,11 +79,11 @@ pub enum Shape {
     Int32,
     /// `int64`
     Int64,
-    /// `uint8`, `uint16` and the like, by their Go name and greatest value
+    /// `uint8`, `uint16` and the like, by Go name and maximum
     Uint(&'static str, u64),
     /// `float64`
     Float64,
-    /// A string; the Go name of its type when it has one of its own (`v1.RestartPolicy`), else `string`.
+    /// A string; with the Go name of its type if it has one (`v1.RestartPolicy`), else `string`.
     String(&'static str),
     /// Bytes, base64 in JSON.
     Bytes,
@@ -103,7 +103,8 @@ pub enum Shape {
     FieldsV1,
     /// Any JSON (`apiextensionsv1.JSON`, CRD schemas' `default`, `example`, `enum` items).
     Json,
-    /// `JSONSchemaPropsOrBool`, `JSONSchemaPropsOrArray`, `JSONSchemaPropsOrStringArray`: a struct, or the other.
+    /// `JSONSchemaPropsOrBool`, `JSONSchemaPropsOrArray`, `JSONSchemaPropsOrStringArray`: a struct, or the
+    /// alternative.
     SchemaOr(&'static Type, SchemaOther),
     /// A struct.
     Struct(&'static Type),
@@ -113,7 +114,7 @@ pub enum Shape {
     Map(&'static Shape),
 }
 
-/// What a JSON schema field may hold instead of a schema.
+/// The alternative to a schema in a field of a JSON schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaOther {
     /// `true` or `false`
@@ -124,14 +125,14 @@ pub enum SchemaOther {
     StringArray,
 }
 
-/// When Go's encoder leaves a field out.
+/// When Go's encoder omits a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Omit {
-    /// Never: a zero value is printed (`null`, `{}`, `""`, `0`, `false`).
+    /// Never: zero values are encoded (`null`, `{}`, `""`, `0`, `false`).
     Never,
     /// `omitempty`: nil pointers, empty strings, lists and maps, 0 and false; never a struct by value.
     Empty,
-    /// `omitzero`: zero structs, too.
+    /// `omitzero`: also zero structs.
     Zero,
 }
 
@@ -140,13 +141,13 @@ pub enum Omit {
 pub struct Proto {
     /// The field number.
     pub number: u32,
-    /// The wire type of one value (a map is `Bytes`).
+    /// The wire type of a single value (`Bytes` for a map).
     pub wire: Wire,
-    /// The fields around it: an inlined struct is a message of its own. A field of `VolumeSource` is in
-    /// `Volume`'s field 2, so this is `[2]`; outermost first.
+    /// The field numbers that lead to it: an inlined struct is a message of its own. A field of `VolumeSource`
+    /// is in field 2 of `Volume`, so this is `[2]`; outermost first.
     pub within: &'static [u32],
-    /// Whether a list is not repeated, but a message with the repeated field 1 (`v1.Verbs`).
-    /// So is, always, a list that is the value of a map.
+    /// Whether a list is not repeated, but a message with the repeated field 1 (`v1.Verbs`). A list that is the
+    /// value of a map always is.
     pub wrapped: bool,
 }
 
@@ -177,13 +178,13 @@ pub struct Merge {
 /// How server-side apply treats a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topology {
-    /// The default of its shape: lists atomic, maps and structs granular.
+    /// The default of its shape: lists are atomic, maps and structs granular.
     Default,
     /// Replaced as a whole.
     Atomic,
     /// A list whose items are a set.
     Set,
-    /// A list of objects that these keys tell apart.
+    /// A list of objects identified by these keys.
     Map(&'static [&'static str]),
     /// A map or struct that is granular although its type is atomic.
     Granular,
@@ -192,20 +193,20 @@ pub enum Topology {
 /// An API group.
 #[derive(Debug)]
 pub struct Group {
-    /// Its name, empty for the core.
+    /// Its name, empty for the core group.
     pub name: &'static str,
-    /// Its versions in discovery's order; the first one is preferred.
+    /// Its versions in the order of discovery; the first one is preferred.
     pub versions: &'static [&'static str],
 }
 
 /// A kind that is served at `/apis/{group}/{version}`.
 #[derive(Debug)]
 pub struct Kind {
-    /// The API group, empty for the core.
+    /// The API group, empty for the core group.
     pub group: &'static str,
     /// The version.
     pub version: &'static str,
-    /// Both, as objects show them: `apps/v1`, and `v1` for the core.
+    /// Both as in objects: `apps/v1`, and `v1` for the core group.
     pub api_version: &'static str,
     /// `Deployment`
     pub kind: &'static str,
@@ -215,23 +216,23 @@ pub struct Kind {
     pub plural: &'static str,
     /// `deployment`
     pub singular: &'static str,
-    /// Whether its objects live in namespaces.
+    /// Whether it is namespaced.
     pub namespaced: bool,
     /// `deploy`
     pub short_names: &'static [&'static str],
     /// `all`
     pub categories: &'static [&'static str],
-    /// The verbs in discovery's order.
+    /// The verbs in the order of discovery.
     pub verbs: &'static [&'static str],
-    /// The subresources in discovery's order.
+    /// The subresources in the order of discovery.
     pub subresources: &'static [Subresource],
-    /// The hash that discovery shows; empty for kinds that are not stored.
+    /// The storage version hash in discovery; empty for kinds that are not stored.
     pub storage_hash: &'static str,
     /// Its type.
     pub ty: &'static Type,
-    /// The type of its list, for kinds that can be listed.
+    /// The type of its list, if it can be listed.
     pub list_ty: Option<&'static Type>,
-    /// Whether a deletion that is carried out at once answers with the object instead of a Status.
+    /// Whether an immediate deletion responds with the object instead of a Status.
     pub returns_deleted: bool,
 }
 
@@ -254,14 +255,14 @@ impl Kind {
 pub struct Subresource {
     /// `scale`
     pub name: &'static str,
-    /// The group of the kind it speaks, empty for the core.
+    /// The group of its kind, empty for the core group.
     pub group: &'static str,
     /// Its version.
     pub version: &'static str,
     /// `Scale`
     pub kind: &'static str,
-    /// The verbs in discovery's order.
+    /// The verbs in the order of discovery.
     pub verbs: &'static [&'static str],
-    /// The type of its body (for `proxy`, `exec` and the like: of its options); the parent's for `status`.
+    /// The type of its body (for `proxy`, `exec` and the like: of its options); that of the parent for `status`.
     pub ty: Option<&'static Type>,
 }

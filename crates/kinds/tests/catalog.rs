@@ -1,4 +1,4 @@
-//! The generated table holds what it must, and look-ups find it.
+//! Contents of the generated table, and lookups in it.
 
 use std::collections::BTreeSet;
 
@@ -218,7 +218,7 @@ fn fields_know_their_protobuf_numbers() {
         proto("io.k8s.api.admissionregistration.v1.NamedRuleWithOperations", "scope"),
         (4, Wire::Bytes, &[2, 2][..], false)
     );
-    // The type meta is beside the message, not in it.
+    // The type meta is in the envelope, not in the message.
     assert!(field("io.k8s.api.core.v1.Pod", "kind").proto.is_none());
 }
 

@@ -1,4 +1,4 @@
-//! The `OpenAPI` documents are what kubectl reads.
+//! The `OpenAPI` documents as kubectl reads them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Protobuf against what Go's serializers wrote (`data/gen`), and properties of decoding, encoding and printing.
+//! Protobuf against the output of Go's serializers (`data/gen`), and properties of decoding and encoding.
 
 use k1s_kinds::{
     codec, find_kind, printers, protobuf,
@@ -85,7 +85,7 @@ fn what_is_no_object_is_refused() {
 
 #[test]
 fn unknown_fields_are_skipped_and_packed_numbers_are_read() {
-    // Field 63 as a number, as a group that holds one, and as four bytes; then supplementalGroups, packed.
+    // Field 63 as a varint, as a group with one, and as fixed32; then supplementalGroups, packed.
     let message = b"\xf8\x03\x05\xfb\x03\x08\x01\xfc\x03\xfd\x03\0\0\0\0\x12\x06\x72\x04\x22\x02\x01\x02";
     let mut bytes = b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12".to_vec();
     bytes.push(message.len() as u8);
@@ -118,7 +118,7 @@ fn messages_too_deep_are_refused() {
     assert_eq!(protobuf::decode(&envelope, |_, _| props), Err(protobuf::ProtoError::TooDeep));
 }
 
-/// Any JSON, with names and texts that mean something now and then.
+/// Arbitrary JSON, with some names and strings that have a meaning.
 fn any_json() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         "[a-z]{0,3}",
@@ -163,7 +163,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A finished document of a type, from a source of bytes.
+/// A complete document of a type, generated from bytes.
 struct Sample<I>(I);
 
 impl<I: Iterator<Item = u8>> Sample<I> {

@@ -1,4 +1,4 @@
-//! The table of a custom resource: its `additionalPrinterColumns`, and the cells they make of an object.
+//! The table of a custom resource: its `additionalPrinterColumns`, and the cells of an object.
 
 use serde_json::{Value, json};
 
@@ -28,8 +28,8 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// The columns of a version's `additionalPrinterColumns`; without any, the name and the age. A column whose
-    /// path cannot be read ends the table, as it does in Kubernetes.
+    /// The columns of a version's `additionalPrinterColumns`; name and age if there are none. A column whose
+    /// path cannot be parsed ends the table, as in Kubernetes.
     pub fn new(additional: Option<&Value>) -> Columns {
         let mut columns = Columns {
             definitions: vec![definition("Name", "string", "name", NAME_DESCRIPTION, 0)],
@@ -89,7 +89,7 @@ fn definition(name: &str, kind: &str, format: &str, description: &str, priority:
 
 impl Column {
     fn cell(&self, object: &Value, now: Time) -> Value {
-        // Of all that a path finds, the first value is shown.
+        // The first of the values that a path finds is shown.
         let found = self.path.find(object).unwrap_or_default();
         let Some(value) = found.into_iter().next().and_then(|values| values.into_iter().next()) else {
             return Value::Null;
@@ -102,7 +102,7 @@ impl Column {
                 None => (number.as_f64().unwrap_or_default() as i64).into(),
             },
             ("number", Value::Number(number)) => match number.as_f64() {
-                // Go writes a whole number without a point.
+                // Go prints an integral float without a fraction.
                 Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => {
                     (float as i64).into()
                 }

@@ -1,9 +1,9 @@
-//! Request bodies to JSON values, with Go's words for what cannot be read.
+//! Decodes JSON request bodies, with Go's error messages.
 //!
-//! [`json`] reads one document as Go's `encoding/json` and `sigs.k8s.io/json` do: the last of several equal keys
-//! wins and is remembered, whole numbers that fit 64 bits stay whole, invalid UTF-8 is replaced. Nesting is limited
-//! to [`MAX_DEPTH`] levels, so that neither this reader nor any walk through the value runs out of stack.
-//! YAML is read by [`crate::yaml::decode`].
+//! [`json`] decodes a document like Go's `encoding/json` and `sigs.k8s.io/json`: the last of several equal keys
+//! wins and is recorded as a duplicate, integers that fit 64 bits stay integers, invalid UTF-8 is replaced.
+//! Nesting is limited to [`MAX_DEPTH`] levels, so that neither the decoder nor any traversal of the value
+//! overflows the stack. YAML is decoded by [`crate::yaml::decode`].
 
 use serde_json::{Map, Number, Value};
 
@@ -11,14 +11,14 @@ use crate::field::quote;
 
 pub use crate::depth::MAX_DEPTH;
 
-/// How many duplicates are remembered: Go reports no more either.
+/// Maximum number of recorded duplicates, as in Go.
 const MAX_DUPLICATES: usize = 100;
 
-/// Why a document cannot be read; the text is the one Go gives.
+/// A decoding error with Go's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// What is wrong: `unexpected end of JSON input`.
+    /// The message: `unexpected end of JSON input`.
     pub message: String,
 }
 
@@ -31,32 +31,32 @@ impl Error {
         Error::new(format!("exceeded max depth of {MAX_DEPTH}"))
     }
 
-    /// Whether the document was nested more deeply than [`MAX_DEPTH`].
+    /// Whether the document was nested deeper than [`MAX_DEPTH`].
     pub fn is_too_deep(&self) -> bool {
         *self == Error::too_deep()
     }
 }
 
-/// A key that an object has twice.
+/// A duplicate key of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duplicate {
-    /// Where: `spec.containers[0].image`.
+    /// Its path: `spec.containers[0].image`.
     pub path: String,
-    /// How many keys stand before it when the decoded value is walked in order, all levels counted: what
-    /// another check reports of key number `position` or later belongs after this.
+    /// The number of keys before it when the decoded value is traversed in order, at all levels: an error about
+    /// key number `position` or later is reported after this one.
     pub position: usize,
 }
 
-/// A document that could be read.
+/// A decoded document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
-    /// The value, its fields in the document's order.
+    /// The value, with fields in document order.
     pub value: Value,
-    /// The keys found more than once, in the document's order.
+    /// The duplicate keys in document order.
     pub duplicates: Vec<Duplicate>,
 }
 
-/// Reads one JSON document.
+/// Decodes a JSON document.
 pub fn json(bytes: &[u8]) -> Result<Decoded, Error> {
     let mut reader = Reader { bytes, at: 0, depth: 0, keys: 0, duplicates: Vec::new(), too_large: None };
     let value = reader.value()?;
@@ -70,12 +70,12 @@ pub fn json(bytes: &[u8]) -> Result<Decoded, Error> {
     }
 }
 
-/// Whether the bytes are one JSON document, as Go's `json.Valid` says.
+/// Whether the bytes are a JSON document, as Go's `json.Valid`.
 pub fn is_valid_json(bytes: &[u8]) -> bool {
     json(bytes).is_ok()
 }
 
-/// What Go calls the kind of a JSON value: `string`, `number`, `bool`, `array`, `object` or `null`.
+/// The type of a JSON value in Go's error messages: `string`, `number`, `bool`, `array`, `object` or `null`.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -96,7 +96,7 @@ pub struct TypeMeta<'v> {
     pub kind: &'v str,
 }
 
-/// Finds out what a document is. Field names match in any case here, and the last one counts.
+/// The `apiVersion` and `kind` of a document. Field names are case-insensitive here, and the last one counts.
 pub fn type_meta(value: &Value) -> Result<TypeMeta<'_>, Error> {
     let map = match value {
         Value::Object(map) => map,
@@ -153,7 +153,7 @@ struct Reader<'b> {
     depth: usize,
     keys: usize,
     duplicates: Vec<Duplicate>,
-    /// The first number too large for a float: told only if the rest of the document can be read.
+    /// The first number too large for a float; reported only if the rest of the document is valid.
     too_large: Option<Error>,
 }
 
@@ -172,7 +172,7 @@ impl Reader<'_> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// The character here is not the one that should be, or there is none.
+    /// An unexpected character, or the end of input.
     fn unexpected(&self, place: &str) -> Error {
         let rest = self.rest();
         let shown = match rest.first() {
@@ -242,7 +242,8 @@ impl Reader<'_> {
             if map.contains_key(&key) {
                 self.duplicate(&key, keys, first_of_object, first_inside);
                 if let Some(old) = map.insert(key, value) {
-                    // The new value stands where the old one stood: one key less, and none of the old one's.
+                    // The new value takes the position of the old one: one key less, and none of those in the
+                    // old value.
                     self.keys = self.keys.saturating_sub(1 + count_keys(&old));
                 }
             } else {
@@ -285,7 +286,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Duplicates learn their path from the inside out, so that documents without any pay nothing for it.
+    /// Adds a path segment to duplicates while returning from the recursion, so that documents without
+    /// duplicates have no cost.
     fn prefix(&mut self, first: usize, segment: &str) {
         for duplicate in self.duplicates.iter_mut().skip(first) {
             let dot = if duplicate.path.starts_with('[') { "" } else { "." };
@@ -426,7 +428,7 @@ impl Reader<'_> {
         if let Some(c) = char::from_u32(high) {
             return Ok(c);
         }
-        // Half of a pair alone becomes the replacement character.
+        // A lone surrogate becomes the replacement character.
         let pair = self.code_unit().filter(|low| high < 0xDC00 && (0xDC00..0xE000).contains(low));
         let Some(low) = pair else { return Ok(char::REPLACEMENT_CHARACTER) };
         self.at += 6;
@@ -434,7 +436,7 @@ impl Reader<'_> {
         Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
-    /// The number in `\uXXXX`, if that is what stands here.
+    /// The code unit in `\uXXXX`, if there is one here.
     fn code_unit(&self) -> Option<u32> {
         let digits = self.rest().strip_prefix(b"\\u")?.get(..4)?;
         if !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -461,7 +463,7 @@ fn first_char(bytes: &[u8]) -> Option<char> {
     bytes.utf8_chunks().next()?.valid().chars().next()
 }
 
-/// Text with every byte that is no UTF-8 replaced.
+/// Decodes UTF-8, with invalid bytes replaced.
 fn to_text(bytes: &[u8]) -> String {
     if let Ok(text) = str::from_utf8(bytes) {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What the JSON reader accepts, and Go's words for what it does not.
+//! Documents that the JSON decoder accepts, and Go's messages for others.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -62,7 +62,7 @@ fn values_are_what_go_makes_of_them() {
 }
 
 #[test]
-fn duplicate_keys_are_told_in_document_order() {
+fn duplicate_keys_are_reported_in_document_order() {
     let text = r#"{"kind":"A","kind":"B","spec":{"x":[{"y":1},{"y":1,"y":2,"y":3}],"z":{"a":1},"z":{}},"q":1,"q":2}"#;
     let decoded = json(text.as_bytes()).expect("valid");
     let paths: Vec<(&str, usize)> =

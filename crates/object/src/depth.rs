@@ -1,24 +1,23 @@
-//! The one limit on how deeply an object may be nested.
+//! The limit on the nesting of objects.
 //!
-//! Everything that reads, walks or stores an object relies on it: request bodies, patches, definitions, stored bytes.
-//! A walk may recurse once or a few times per level, so the limit is what keeps the stack bounded. It leaves room
-//! below the 128 levels that `serde_json` reads by default, so that clients which use it can still read an object
+//! Everything that reads, traverses or stores an object relies on it: request bodies, patches, definitions,
+//! stored bytes. A traversal may recurse a few times per level, so this limit bounds the stack. It leaves room
+//! below the 128 levels that `serde_json` reads by default, so that clients which use it can read an object
 //! inside a list, a table or a watch event.
 
 use serde_json::Value;
 
 use crate::field::{ErrorKind, FieldError, Shown};
 
-/// How many objects and lists may contain each other. Go reads 10000 levels; the deepest definitions in use have
-/// some 40.
+/// Maximum nesting of objects and lists. Go reads 10000 levels; the deepest definitions in use have about 40.
 pub const MAX_DEPTH: usize = 120;
 
-/// Whether a value is nested more deeply than [`MAX_DEPTH`].
+/// Whether a value is nested deeper than [`MAX_DEPTH`].
 pub fn is_too_deep(value: &Value) -> bool {
     exceeds(value, MAX_DEPTH)
 }
 
-/// Whether more than `levels` containers contain each other. Recurses no deeper than that.
+/// Whether containers are nested deeper than `levels`. Recurses no deeper than that.
 fn exceeds(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(items) => levels == 0 || items.iter().any(|item| exceeds(item, levels - 1)),
@@ -27,7 +26,7 @@ fn exceeds(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Names the fields of an object that are nested too deeply.
+/// Errors for the fields of an object that are nested too deeply.
 pub fn check(object: &Value) -> Vec<FieldError> {
     let fields = object.as_object().into_iter().flatten();
     fields
@@ -36,14 +35,14 @@ pub fn check(object: &Value) -> Vec<FieldError> {
         .collect()
 }
 
-/// What is said of an object that is nested too deeply.
+/// The message for an object that is nested too deeply.
 pub fn too_deep() -> String {
     format!("must not be nested more than {MAX_DEPTH} levels deep")
 }
 
-/// Whether JSON text is nested more deeply than [`MAX_DEPTH`]; it need not be valid.
+/// Whether JSON text, valid or not, is nested deeper than [`MAX_DEPTH`].
 pub fn is_too_deep_json(json: &[u8]) -> bool {
-    // Most objects do not have as many brackets at all, and counting them is quicker than following them.
+    // Most objects have fewer brackets, and counting those is faster than tracking the nesting.
     if json.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= MAX_DEPTH {
         return false;
     }

@@ -1,8 +1,8 @@
-//! Field errors, and a way through a JSON object that remembers where it is.
+//! Field errors, and positions in a JSON document that know their path.
 //!
-//! Rules about objects read a value with [`At`]: a position in a document. A position costs nothing to copy and
-//! knows its path only when an error asks for it. A missing field is a position too, with no value: like Go's
-//! zero values, its text is empty and its list has no items.
+//! Validation reads a document with [`At`], a position in it. Positions are cheap to copy, and their path is built
+//! only for errors. A missing field is a position without a value: like the zero value of Go, its string is empty and
+//! its list has no items.
 //!
 //! ```
 //! use k1s_object::field::Check;
@@ -38,7 +38,7 @@ use serde_json::{Map, Value};
 use self::steps::{Segment, Steps};
 pub use self::{errors::Errors, steps::MAX_LOOKS};
 
-/// What is wrong with a field; the words and the `reason` of a cause follow from it.
+/// The type of a field error; determines its message and the `reason` of the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ErrorKind {
     /// `Not found`
@@ -61,12 +61,12 @@ pub enum ErrorKind {
     Internal,
     /// `Invalid value`, with the reason `FieldValueTypeInvalid`
     TypeInvalid,
-    /// Not an error of its own: how many more there are than those that are told.
+    /// Not an error itself: the number of errors beyond the limit.
     Omitted,
 }
 
 impl ErrorKind {
-    /// The words an error of this kind begins with.
+    /// The message prefix.
     pub fn words(self) -> &'static str {
         match self {
             ErrorKind::NotFound => "Not found",
@@ -100,41 +100,41 @@ impl ErrorKind {
     }
 }
 
-/// The offending value, as the message shows it.
+/// The invalid value as the message shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
     /// No value is shown.
     Nothing,
     /// The value as JSON: strings quoted, objects and lists compact.
     Json(Value),
-    /// These very characters.
+    /// This text, unquoted.
     Verbatim(String),
 }
 
-/// How many errors are told of one object; of others only the number is. Kubernetes has no such limit, but the most
-/// that strict decoding reports are 100.
+/// Maximum number of errors reported for one object; the others are counted. Kubernetes has no such limit, but
+/// strict decoding reports at most 100.
 pub const MAX_ERRORS: usize = 500;
 
-/// How many bytes the errors that are told may take together. One that goes beyond it is the last.
+/// Maximum total size of reported errors in bytes. An error that exceeds it is the last.
 pub const MAX_ERROR_BYTES: usize = 256 << 10;
 
-/// How much of a value an error shows.
+/// Maximum size of a value in a message.
 const MAX_SHOWN_BYTES: usize = 64 << 10;
 
-/// How many supported values an error lists, and how many bytes of them.
+/// Maximum number and size of the supported values in a message.
 const MAX_SUPPORTED: usize = 100;
 const MAX_SUPPORTED_BYTES: usize = 4 << 10;
 
-/// One thing wrong with one field.
+/// An error about a field.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldError {
-    /// What is wrong.
+    /// Its type.
     pub kind: ErrorKind,
-    /// Where: `spec.ports[0].name`; `<nil>` for the object itself where Kubernetes says so.
+    /// The path: `spec.ports[0].name`; `<nil>` for the object itself where Kubernetes has it.
     pub field: String,
-    /// The value at fault.
+    /// The invalid value.
     pub value: Shown,
-    /// What would be right.
+    /// What would be valid.
     pub detail: String,
 }
 
@@ -173,7 +173,7 @@ impl FieldError {
         FieldError::new(ErrorKind::Duplicate, field, Shown::Json(value.into()), "")
     }
 
-    /// `Unsupported value` showing `value` and what is supported, in the order given.
+    /// `Unsupported value` showing `value` and the supported values in this order.
     pub fn not_supported<S: AsRef<str>>(
         field: impl Into<String>,
         value: impl Into<Value>,
@@ -191,7 +191,7 @@ impl FieldError {
         FieldError::new(ErrorKind::NotSupported, field, Shown::Json(value.into()), detail)
     }
 
-    /// `Too long`: `limit` is in bytes (Kubernetes says so of characters, too).
+    /// `Too long`: `limit` is in bytes (Kubernetes says bytes also where it counts characters).
     pub fn too_long(field: impl Into<String>, limit: usize) -> FieldError {
         FieldError::new(
             ErrorKind::TooLong,
@@ -211,14 +211,14 @@ impl FieldError {
         )
     }
 
-    /// Says how many errors were found besides those that are told.
+    /// The number of errors beyond those reported.
     pub fn omitted(count: usize) -> FieldError {
         let plural = if count == 1 { "" } else { "s" };
         let detail = format!("and {count} more error{plural}");
         FieldError::new(ErrorKind::Omitted, "", Shown::Json(count.into()), detail)
     }
 
-    /// About how many bytes the error takes.
+    /// The approximate size of the error in bytes.
     fn size(&self) -> usize {
         let value = match &self.value {
             Shown::Nothing => 0,
@@ -228,7 +228,7 @@ impl FieldError {
         self.field.len() + self.detail.len() + value
     }
 
-    /// The message of the cause: everything but the field.
+    /// The message of the cause: all but the field.
     pub fn body(&self) -> String {
         if self.kind == ErrorKind::Omitted {
             return self.detail.clone();
@@ -252,7 +252,7 @@ impl FieldError {
     }
 }
 
-/// Appends the beginning of a value.
+/// Appends a value, truncated.
 fn push_cut(out: &mut String, value: &str) {
     match value.get(..value.floor_char_boundary(MAX_SHOWN_BYTES)) {
         Some(beginning) if beginning.len() < value.len() => {
@@ -263,7 +263,7 @@ fn push_cut(out: &mut String, value: &str) {
     }
 }
 
-/// About how many bytes a value takes as JSON.
+/// The approximate size of a value as JSON.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,
@@ -317,7 +317,7 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// The errors found while looking through documents, and the positions looked at.
+/// A validation: the errors found, and the positions visited.
 #[derive(Debug, Default)]
 pub struct Check<'v> {
     steps: RefCell<Steps<'v>>,
@@ -335,27 +335,27 @@ impl<'v> Check<'v> {
         At { check: self, step: 0, way: Segment::Root, last: Segment::Root, value: Some(value) }
     }
 
-    /// A position that stands for `value`, under a path of its own, such as `metadata`.
+    /// A position with this value and path, such as `metadata`.
     pub fn at(&self, path: &'v str, value: Option<&'v Value>) -> At<'_, 'v> {
         At { check: self, step: 0, way: Segment::Root, last: Segment::Field(path), value }
     }
 
-    /// Whether more was looked at than should be needed: lists have no items from then on.
+    /// Whether the number of visited positions exceeds the limit: from then on lists appear empty.
     fn is_exhausted(&self) -> bool {
         self.steps.borrow().looks > MAX_LOOKS
     }
 
-    /// Adds an error made elsewhere.
+    /// Adds an error.
     pub fn push(&self, error: FieldError) {
         self.errors.borrow_mut().push(error);
     }
 
-    /// Adds an error, which is made only if it is told.
+    /// Adds an error, which is built only if it is reported.
     pub fn push_with(&self, make: impl FnOnce() -> FieldError) {
         if self.is_full() {
             self.errors.borrow_mut().omit(1);
         } else {
-            // Making it may look at positions of this check.
+            // Building it may visit positions of this check.
             let error = make();
             self.push(error);
         }
@@ -363,29 +363,28 @@ impl<'v> Check<'v> {
 
     /// Adds errors that were collected elsewhere.
     pub fn append(&self, errors: Errors) {
-        let Errors { told, omitted, .. } = errors;
+        let Errors { reported, omitted, .. } = errors;
         let mut all = self.errors.borrow_mut();
-        all.extend(told);
+        all.extend(reported);
         all.omit(omitted);
     }
 
-    /// Whether further errors are only counted: what is expensive to say need not be made.
+    /// Whether further errors are only counted, so that expensive ones need not be built.
     pub fn is_full(&self) -> bool {
         self.errors.borrow().is_full()
     }
 
-    /// Whether nothing is wrong so far.
+    /// Whether there are no errors so far.
     pub fn is_ok(&self) -> bool {
         self.errors.borrow().is_empty() && !self.is_exhausted()
     }
 
-    /// How many errors there are so far.
+    /// The number of errors so far.
     pub fn count(&self) -> usize {
         self.errors.borrow().len()
     }
 
-    /// The errors so far; the check goes on without them. If there are more than are told, the last one says how
-    /// many.
+    /// Removes and returns the errors so far. If there are more than the limit, the last one is their number.
     pub fn take(&self) -> Vec<FieldError> {
         let mut errors = self.errors.take().into_vec();
         if self.is_exhausted() {
@@ -412,11 +411,11 @@ impl<'v> Check<'v> {
     }
 }
 
-/// A position in a document: a value, if there is one, and the way to it.
+/// A position in a document: a path, and the value there, if any.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'c, 'v> {
     check: &'c Check<'v>,
-    /// Where the last two segments begin, so that looking at a field of an item leaves no trace.
+    /// The step before the last two segments, so that visiting a field of an item records no step.
     step: u32,
     way: Segment<'v>,
     last: Segment<'v>,
@@ -453,12 +452,12 @@ impl<'c, 'v> At<'c, 'v> {
         self.child(Segment::Index(index), value)
     }
 
-    /// The same path with another value, such as the one before an update.
+    /// The same path with another value, such as the old one.
     pub fn with(self, value: Option<&'v Value>) -> At<'c, 'v> {
         At { value, ..self }
     }
 
-    /// The items of a list; none when it is missing or no list.
+    /// The items of a list; none if it is missing or not a list.
     pub fn items(self) -> impl Iterator<Item = At<'c, 'v>> {
         let items: &'v [Value] = self.value.and_then(Value::as_array).map_or(&[], Vec::as_slice);
         items
@@ -474,7 +473,7 @@ impl<'c, 'v> At<'c, 'v> {
         entries.map(move |(key, value)| (key.as_str(), self.child(Segment::Key(key), Some(value))))
     }
 
-    /// How many items or entries there are.
+    /// The number of items or entries.
     pub fn len(self) -> usize {
         match self.value {
             Some(Value::Array(items)) => items.len(),
@@ -483,7 +482,7 @@ impl<'c, 'v> At<'c, 'v> {
         }
     }
 
-    /// Whether there are no items, entries or characters.
+    /// Whether the list, map or string is empty or missing.
     pub fn is_empty(self) -> bool {
         self.text().is_empty() && self.len() == 0
     }
@@ -493,12 +492,12 @@ impl<'c, 'v> At<'c, 'v> {
         self.value
     }
 
-    /// Whether the field is there and not null.
+    /// Whether the field is present and not null.
     pub fn is_set(self) -> bool {
         !matches!(self.value, None | Some(Value::Null))
     }
 
-    /// The string, or nothing when it is missing or no string.
+    /// The string; None if missing or of another type.
     pub fn str(self) -> Option<&'v str> {
         self.value.and_then(Value::as_str)
     }
@@ -508,22 +507,22 @@ impl<'c, 'v> At<'c, 'v> {
         self.str().unwrap_or_default()
     }
 
-    /// The whole number.
+    /// The integer.
     pub fn int(self) -> Option<i64> {
         self.value.and_then(Value::as_i64)
     }
 
-    /// The whole number, 0 when missing.
+    /// The integer, 0 when missing.
     pub fn number(self) -> i64 {
         self.int().unwrap_or_default()
     }
 
-    /// The truth value.
+    /// The boolean.
     pub fn bool(self) -> Option<bool> {
         self.value.and_then(Value::as_bool)
     }
 
-    /// Whether it is there and true.
+    /// Whether it is present and true.
     pub fn is_true(self) -> bool {
         self.bool() == Some(true)
     }
@@ -533,7 +532,7 @@ impl<'c, 'v> At<'c, 'v> {
         self.value.and_then(Value::as_object)
     }
 
-    /// The path as messages show it.
+    /// The path as in messages.
     pub fn path(self) -> String {
         let mut path = self.check.path(self.step);
         self.way.write(&mut path);
@@ -541,7 +540,7 @@ impl<'c, 'v> At<'c, 'v> {
         path
     }
 
-    /// Where the errors go.
+    /// The check that collects the errors.
     pub fn check(self) -> &'c Check<'v> {
         self.check
     }
@@ -565,7 +564,7 @@ impl<'c, 'v> At<'c, 'v> {
         self.check.push_with(|| FieldError::invalid(self.path(), value, detail));
     }
 
-    /// `Invalid value`, showing these very characters.
+    /// `Invalid value`, showing this text unquoted.
     pub fn invalid_verbatim(self, value: impl Into<String>, detail: impl Into<String>) {
         self.check.push_with(|| {
             FieldError::new(ErrorKind::Invalid, self.path(), Shown::Verbatim(value.into()), detail)
@@ -587,7 +586,7 @@ impl<'c, 'v> At<'c, 'v> {
         self.check.push_with(|| FieldError::duplicate(self.path(), self.json()));
     }
 
-    /// `Unsupported value`, showing the text here, with what is supported in the order given.
+    /// `Unsupported value`, showing the value here and the supported values in this order.
     pub fn not_supported<S: AsRef<str>>(self, supported: &[S]) {
         self.check.push_with(|| {
             let value = if self.is_set() { self.json() } else { Value::from("") };

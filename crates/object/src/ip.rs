@@ -1,13 +1,13 @@
-//! IP addresses and networks as Kubernetes reads them, and the words for those it refuses.
+//! IP addresses and networks, with the messages of Kubernetes.
 //!
-//! Old fields accept what Go's `net.ParseIP` once accepted, such as `010.1.2.3`; then the strict rules refuse the
-//! ambiguous ones among them, unless the object had them before.
+//! Old fields accept the sloppy forms that Go's `net.ParseIP` once accepted, such as `010.1.2.3`; strict
+//! validation rejects the ambiguous ones, unless the stored object has them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::field::{At, quote};
 
-/// A network: an address and how many of its bits count.
+/// A network: an address and a prefix length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cidr {
     /// The address before the slash, as written; an IPv4-mapped one stays IPv6.
@@ -50,7 +50,7 @@ fn canonical(ip: IpAddr, bits: u8) -> String {
     format!("{}/{bits}", ip.to_canonical())
 }
 
-/// A run of digits and what follows it; none if there is no digit or the number has no place in an address.
+/// A number and the text after it; None if there is no digit or it is too large.
 fn number(text: &str, radix: u32) -> Option<(u32, &str)> {
     let end = text.find(|c: char| !c.is_digit(radix)).unwrap_or(text.len());
     let (digits, rest) = text.split_at_checked(end)?;
@@ -128,7 +128,7 @@ fn parse_ipv6(text: &str) -> Option<Ipv6Addr> {
     <[u16; 8]>::try_from(groups).ok().map(Ipv6Addr::from)
 }
 
-/// An address as Go once read it: octets may have leading zeros.
+/// Parses an address; octets may have leading zeros.
 pub fn parse_ip_sloppy(text: &str) -> Option<IpAddr> {
     match text.find(['.', ':']).and_then(|at| text.as_bytes().get(at)) {
         Some(b'.') => parse_ipv4(text).map(IpAddr::V4),
@@ -137,7 +137,7 @@ pub fn parse_ip_sloppy(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// A network as Go once read it: octets and the prefix length may have leading zeros.
+/// Parses a network; octets and prefix length may have leading zeros.
 pub fn parse_cidr_sloppy(text: &str) -> Option<Cidr> {
     let (address, bits) = text.split_once('/')?;
     let ip = match parse_ipv4(address) {
@@ -183,8 +183,8 @@ fn checked_ip(at: At<'_, '_>, strict: bool) -> Option<IpAddr> {
     right.then_some(ip)
 }
 
-/// An address in a field older than the strict rules; `strict` is what a server does today. What the object had
-/// before (`old`) stays valid.
+/// An address in a field that predates strict validation; `strict` is the default of Kubernetes. Values of the
+/// stored object (`old`) stay valid.
 pub fn is_valid_ip_for_legacy_field(at: At<'_, '_>, strict: bool, old: &[&str]) {
     if !old.contains(&at.text()) {
         checked_ip(at, strict);
@@ -220,7 +220,7 @@ fn checked_cidr(at: At<'_, '_>, strict: bool) -> Option<Cidr> {
     Some(cidr)
 }
 
-/// A network in a field older than the strict rules. What the object had before (`old`) stays valid.
+/// A network in a field that predates strict validation. Values of the stored object (`old`) stay valid.
 pub fn is_valid_cidr_for_legacy_field(at: At<'_, '_>, strict: bool, old: &[&str]) {
     if !old.contains(&at.text()) {
         checked_cidr(at, strict);
@@ -236,7 +236,7 @@ pub fn is_valid_cidr(at: At<'_, '_>) {
     }
 }
 
-/// An address with the length of its network's prefix, in canonical form: `192.168.1.5/24`.
+/// An interface address, with the prefix length of its network, in canonical form: `192.168.1.5/24`.
 pub fn is_valid_interface_address(at: At<'_, '_>) {
     let Some(cidr) = parse_cidr_sloppy(at.text()) else {
         return at.invalid_text("must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)");
@@ -247,7 +247,7 @@ pub fn is_valid_interface_address(at: At<'_, '_>) {
     }
 }
 
-/// The warning about an address of a legacy field that is valid but not as it should be written.
+/// The warnings for a valid address of a legacy field in non-canonical form.
 pub fn get_warnings_for_ip(path: &str, value: &str) -> Vec<String> {
     let Some(ip) = parse_ip_sloppy(value) else { return Vec::new() };
     let strict = value.parse::<IpAddr>().ok().filter(|&ip| !is_mapped(ip));
@@ -266,7 +266,7 @@ pub fn get_warnings_for_ip(path: &str, value: &str) -> Vec<String> {
     }
 }
 
-/// The warnings about a network of a legacy field that is valid but not as it should be written.
+/// The warnings for a valid network of a legacy field in non-canonical form.
 pub fn get_warnings_for_cidr(path: &str, value: &str) -> Vec<String> {
     let Some(cidr) = parse_cidr_sloppy(value) else { return Vec::new() };
     let mut warnings = Vec::new();

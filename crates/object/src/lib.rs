@@ -1,17 +1,17 @@
-//! Kubernetes objects as JSON, and what can be said about them without asking anybody: no I/O, no tasks, no clock.
+//! Kubernetes objects as JSON, and the rules that need nothing else: no I/O, no tasks, no clock.
 //!
 //! - [`columns`], [`jsonpath`]: the tables of custom resources.
 //! - [`decode`], [`yaml`]: request bodies to JSON values.
-//! - [`depth`]: how deeply objects may be nested.
-//! - [`field`]: field errors and the way through a document that remembers where it is.
+//! - [`depth`]: the limit on the nesting of objects.
+//! - [`field`]: field errors, and positions in a document that know their path.
 //! - [`gvk`]: the names of kinds and resources.
-//! - [`meta`]: the rules of `metadata`.
+//! - [`meta`]: validation of `metadata`.
 //! - [`names`], [`ip`]: the formats of names, keys, values and addresses.
-//! - [`quantity`]: amounts of resources.
+//! - [`quantity`]: `resource.Quantity`.
 //! - [`selector`]: label and field selectors.
 //! - [`patch`]: JSON Patch, JSON Merge Patch and strategic merge patch.
-//! - [`status`]: the `Status` that answers a request which cannot be served.
-//! - [`time`]: points in time, durations and ages.
+//! - [`status`]: `metav1.Status`, the response to a failed request.
+//! - [`time`]: times, durations and ages.
 
 pub mod columns;
 pub mod decode;

@@ -1,7 +1,7 @@
-//! The rules of `metadata`: what every kind's validation begins with.
+//! Validation of `metadata`.
 //!
-//! [`validate_create`] and [`validate_update`] are what all kinds share; [`validate_kube_finalizers`] is added by
-//! the kinds that Kubernetes itself defines.
+//! [`validate_create`] and [`validate_update`] apply to all kinds; [`validate_kube_finalizers`] to the built-in
+//! ones.
 
 use std::collections::BTreeSet;
 
@@ -12,20 +12,20 @@ use crate::field::{At, FieldError, quote};
 use crate::names::{is_qualified_name, is_valid_condition_reason, is_valid_label_value, name_is_dns_label};
 use crate::time::Time;
 
-/// How many bytes all annotations of an object may have together.
+/// Maximum total size of the annotations of an object in bytes.
 pub const TOTAL_ANNOTATION_SIZE_LIMIT: usize = 256 * 1024;
 
-/// What an error says of a field that may not change.
+/// The error detail for an immutable field.
 pub const FIELD_IMMUTABLE: &str = "field is immutable";
 
-/// What an error says of a number below zero.
+/// The error detail for a negative number.
 pub const IS_NEGATIVE: &str = "must be greater than or equal to 0";
 
 const FIELD_MANAGER_MAX_LENGTH: usize = 128;
 const MAX_SUBRESOURCE_NAME_LENGTH: usize = 256;
 
-/// The metadata of an object about to be created; its name has been generated already. `name_rule` gets the name
-/// and whether it is the beginning of one (`generateName`).
+/// Validates the metadata of an object on create; its name has already been generated. `name_rule` gets the name
+/// and whether it is a prefix (`generateName`).
 pub fn validate_create(meta: At<'_, '_>, namespaced: bool, name_rule: &dyn Fn(&str, bool) -> Vec<String>) {
     let generate_name = meta.get("generateName");
     if !generate_name.is_empty() {
@@ -55,7 +55,7 @@ pub fn validate_create(meta: At<'_, '_>, namespaced: bool, name_rule: &dyn Fn(&s
     validate_common(meta);
 }
 
-/// What holds for metadata after every write.
+/// Checks on create and on update.
 pub fn validate_common(meta: At<'_, '_>) {
     validate_nonnegative(meta.get("generation"));
     validate_labels(meta.get("labels"));
@@ -65,7 +65,7 @@ pub fn validate_common(meta: At<'_, '_>) {
     validate_managed_fields(meta.get("managedFields"));
 }
 
-/// The metadata of an object about to be updated. Both positions are those of `metadata`.
+/// Validates the metadata of an object on update. Both positions are those of `metadata`.
 pub fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     if old.get("deletionTimestamp").is_set() {
         validate_no_new_finalizers(new.get("finalizers"), old.get("finalizers"));
@@ -99,8 +99,8 @@ pub fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     validate_managed_fields(new.get("managedFields"));
 }
 
-/// The rule the kinds of Kubernetes itself add, on create and on update: a finalizer has a domain or is one of the
-/// standard ones.
+/// An additional check of built-in kinds, on create and on update: a finalizer has a domain or is a standard
+/// one.
 pub fn validate_kube_finalizers(meta: At<'_, '_>) {
     for finalizer in meta.get("finalizers").items() {
         let name = finalizer.text();
@@ -115,14 +115,14 @@ fn same_time(new: At<'_, '_>, old: At<'_, '_>) -> bool {
     new.text() == old.text() || matches!((moment(new), moment(old)), (Some(new), Some(old)) if new == old)
 }
 
-/// A number that may not be below zero.
+/// A number that may not be negative.
 pub fn validate_nonnegative(at: At<'_, '_>) {
     if at.number() < 0 {
         at.invalid(IS_NEGATIVE);
     }
 }
 
-/// A field that may not change; the value shown is the new one.
+/// A field that may not change; the error shows the new value.
 pub fn validate_immutable_field(new: At<'_, '_>, old: At<'_, '_>) {
     let set = |at: At<'_, '_>| at.value().filter(|value| !value.is_null()).cloned();
     if set(new) != set(old) {
@@ -137,7 +137,7 @@ pub fn validate_label_name(at: At<'_, '_>) {
     }
 }
 
-/// Labels: their keys and values. Errors name the map, not the entry.
+/// Labels: keys and values. Errors name the map, not the entry.
 pub fn validate_labels(at: At<'_, '_>) {
     for (key, value) in at.map().into_iter().flatten() {
         for error in is_qualified_name(key) {
@@ -150,7 +150,7 @@ pub fn validate_labels(at: At<'_, '_>) {
     }
 }
 
-/// Annotations: their keys, and the size of them all.
+/// Annotations: keys, and the total size.
 pub fn validate_annotations(at: At<'_, '_>) {
     let mut size = 0_usize;
     for (key, value) in at.map().into_iter().flatten() {
@@ -164,7 +164,7 @@ pub fn validate_annotations(at: At<'_, '_>) {
     }
 }
 
-/// An owner reference with its fields in Go's order, as errors show it.
+/// An owner reference as errors show it, with its fields in Go's order.
 fn shown_owner_reference(at: At<'_, '_>) -> Value {
     let mut map = Map::new();
     for field in ["apiVersion", "kind", "name", "uid"] {
@@ -178,7 +178,7 @@ fn shown_owner_reference(at: At<'_, '_>) -> Value {
     Value::Object(map)
 }
 
-/// Owner references: each is complete, and one at most is the controller.
+/// Owner references: complete, and at most one is the controller.
 pub fn validate_owner_references(at: At<'_, '_>) {
     let mut controller: Option<String> = None;
     for reference in at.items() {
@@ -221,7 +221,7 @@ pub fn validate_owner_references(at: At<'_, '_>) {
     }
 }
 
-/// Finalizers: qualified names; orphaning and deleting the dependents exclude each other.
+/// Finalizers: qualified names; orphaning and foreground deletion exclude each other.
 pub fn validate_finalizers(at: At<'_, '_>) {
     let mut orphan = false;
     let mut foreground = false;
@@ -262,14 +262,14 @@ pub fn validate_field_manager(at: At<'_, '_>) {
     }
 }
 
-/// Go's `unicode.IsPrint`, as near as the standard library comes: the only space is the ASCII one.
+/// An approximation of Go's `unicode.IsPrint`: the only space is the ASCII one.
 fn is_print(c: char) -> bool {
     let invisible = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{f0000}'..);
     c == ' ' || !(c.is_control() || c.is_whitespace() || invisible)
 }
 
-/// The shape of the entries of `managedFields`.
+/// The form of the entries of `managedFields`.
 pub fn validate_managed_fields(at: At<'_, '_>) {
     for entry in at.items() {
         let operation = entry.get("operation");
@@ -289,7 +289,7 @@ pub fn validate_managed_fields(at: At<'_, '_>) {
     }
 }
 
-/// The conditions of a status, as the kinds with `metav1.Condition` have them.
+/// A list of `metav1.Condition`.
 pub fn validate_conditions(at: At<'_, '_>) {
     let mut types = BTreeSet::new();
     for condition in at.items() {
@@ -301,7 +301,7 @@ pub fn validate_conditions(at: At<'_, '_>) {
     }
 }
 
-/// One `metav1.Condition`.
+/// A `metav1.Condition`.
 pub fn validate_condition(at: At<'_, '_>) {
     if at.get("type").is_empty() {
         at.get("type").required("is required");

@@ -1,4 +1,4 @@
-//! The errors about `metadata`.
+//! Errors in `metadata`.
 
 use serde_json::json;
 

@@ -1,19 +1,19 @@
-//! The formats of names, keys and values, with the words that say what is wrong with one.
+//! The formats of names, keys and values.
 //!
-//! Each rule takes the value and answers what is wrong with it, one sentence each; nothing means it is right.
-//! Rules that report on a field themselves take an [`At`].
+//! Each function returns the error messages for a value; none if it is valid. Functions that report on a field
+//! themselves take an [`At`].
 
 use std::fmt::Display;
 
 use crate::field::{At, FieldError};
 
-/// The longest DNS label.
+/// Maximum length of a DNS label.
 pub const DNS1123_LABEL_MAX_LENGTH: usize = 63;
-/// The longest DNS subdomain.
+/// Maximum length of a DNS subdomain.
 pub const DNS1123_SUBDOMAIN_MAX_LENGTH: usize = 253;
-/// The longest DNS-1035 label.
+/// Maximum length of a DNS-1035 label.
 pub const DNS1035_LABEL_MAX_LENGTH: usize = 63;
-/// The longest value of a label.
+/// Maximum length of a label value.
 pub const LABEL_VALUE_MAX_LENGTH: usize = 63;
 
 const LABEL_FORMAT: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -26,12 +26,12 @@ const KEY_MESSAGE: &str = "must consist of alphanumeric characters, '-', '_' or 
 const KEY_EXAMPLES: [&str; 3] = ["MyName", "my.name", "123-abc"];
 const DECIMAL_MESSAGE: &str = "must be a valid decimal integer in canonical form";
 
-/// `must be no more than 63 characters`: what DNS names and the keys of config maps say of their length.
+/// `must be no more than 63 characters`, for DNS names and keys of config maps.
 pub fn max_len_error(length: usize) -> String {
     format!("must be no more than {length} characters")
 }
 
-/// `must be no more than 63 bytes`: what label keys and values say of their length.
+/// `must be no more than 63 bytes`, for label keys and values.
 pub fn max_bytes_error(length: usize) -> String {
     format!("must be no more than {length} bytes")
 }
@@ -46,7 +46,7 @@ pub fn inclusive_range_error(low: impl Display, high: impl Display) -> String {
     format!("must be between {low} and {high}, inclusive")
 }
 
-/// What should match, with examples and the regular expression.
+/// A message with examples and the regular expression.
 pub fn regex_error(message: &str, format: &str, examples: &[&str]) -> String {
     if examples.is_empty() {
         return format!("{message} (regex used for validation is '{format}')");
@@ -59,7 +59,7 @@ fn lower_or_digit(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
-/// `first (inner* last)?`: the shape most of these formats share.
+/// `first (inner* last)?`, the form of most formats here.
 fn shaped(value: &str, first: fn(u8) -> bool, inner: fn(u8) -> bool, last: fn(u8) -> bool) -> bool {
     match value.as_bytes() {
         [] => false,
@@ -119,7 +119,7 @@ pub fn is_dns1123_subdomain(value: &str) -> Vec<String> {
     errors
 }
 
-/// A DNS subdomain whose labels may hold underscores, and begin with one.
+/// A DNS subdomain whose labels may contain, and begin with, underscores.
 pub fn is_dns1123_subdomain_with_underscore(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if value.len() > DNS1123_SUBDOMAIN_MAX_LENGTH {
@@ -140,7 +140,7 @@ pub fn is_dns1123_subdomain_with_underscore(value: &str) -> Vec<String> {
     errors
 }
 
-/// A DNS subdomain in any case.
+/// A DNS subdomain, case-insensitive.
 pub fn is_dns1123_subdomain_caseless(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if value.len() > DNS1123_SUBDOMAIN_MAX_LENGTH {
@@ -157,7 +157,7 @@ pub fn is_dns1123_subdomain_caseless(value: &str) -> Vec<String> {
     errors
 }
 
-/// A DNS label of RFC 1035: it begins with a letter.
+/// A DNS label of RFC 1035, which begins with a letter.
 pub fn is_dns1035_label(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     if value.len() > DNS1035_LABEL_MAX_LENGTH {
@@ -255,7 +255,7 @@ pub fn is_valid_label_value(value: &str) -> Vec<String> {
     errors
 }
 
-/// An identifier of C.
+/// A C identifier.
 pub fn is_c_identifier(value: &str) -> Vec<String> {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     if shaped(value, |byte| byte.is_ascii_alphabetic() || byte == b'_', inner, inner) {
@@ -343,7 +343,7 @@ fn has_ch_dir_prefix(value: &str) -> Option<String> {
     }
 }
 
-/// The name of an environment variable, as it was before the relaxed rule.
+/// The name of an environment variable, before the relaxed format.
 pub fn is_env_var_name(value: &str) -> Vec<String> {
     let mut errors = Vec::new();
     let first = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'.' | b'_');
@@ -391,7 +391,7 @@ pub fn is_config_map_key(value: &str) -> Vec<String> {
     errors
 }
 
-/// A whole number as one would write it: no plus, no leading zeros.
+/// A decimal integer without plus sign and leading zeros.
 pub fn is_decimal_integer(value: &str) -> Vec<String> {
     if value.is_empty() {
         return vec![empty_error().into()];
@@ -424,12 +424,12 @@ pub fn is_path_segment_name(name: &str) -> Vec<String> {
     }
 }
 
-/// The beginning of a name that can be a segment of a path.
+/// The prefix of a name that can be a path segment.
 pub fn is_path_segment_prefix(name: &str) -> Vec<String> {
     ['/', '%'].into_iter().filter(|&c| name.contains(c)).map(|c| format!("may not contain '{c}'")).collect()
 }
 
-/// A `generateName` may end in a dash, since something follows it.
+/// A `generateName` may end in a dash, because a suffix follows.
 fn mask_trailing_dash(name: &str, prefix: bool) -> String {
     let bytes = name.as_bytes();
     match bytes {
@@ -442,25 +442,25 @@ fn mask_trailing_dash(name: &str, prefix: bool) -> String {
     }
 }
 
-/// The rule for an object's name: the name, and whether it is a prefix (`generateName`).
+/// A format of names: gets the name and whether it is a prefix (`generateName`).
 pub type NameRule = fn(&str, bool) -> Vec<String>;
 
-/// Names that are DNS subdomains: most kinds.
+/// Names that are DNS subdomains, as for most kinds.
 pub fn name_is_dns_subdomain(name: &str, prefix: bool) -> Vec<String> {
     is_dns1123_subdomain(&mask_trailing_dash(name, prefix))
 }
 
-/// Names that are DNS labels: namespaces, for one.
+/// Names that are DNS labels, as for namespaces.
 pub fn name_is_dns_label(name: &str, prefix: bool) -> Vec<String> {
     is_dns1123_label(&mask_trailing_dash(name, prefix))
 }
 
-/// Names that are DNS-1035 labels: services.
+/// Names that are DNS-1035 labels, as for services.
 pub fn name_is_dns1035_label(name: &str, prefix: bool) -> Vec<String> {
     is_dns1035_label(&mask_trailing_dash(name, prefix))
 }
 
-/// Names that are path segments: the kinds of RBAC.
+/// Names that are path segments, as for RBAC.
 pub fn validate_path_segment_name(name: &str, prefix: bool) -> Vec<String> {
     if prefix { is_path_segment_prefix(name) } else { is_path_segment_name(name) }
 }
@@ -483,7 +483,7 @@ pub fn is_fully_qualified_name(at: At<'_, '_>) {
     }
 }
 
-/// A domain name of at least two segments, perhaps with a dot at the end.
+/// A domain name of at least two segments, optionally with a trailing dot.
 pub fn is_fully_qualified_domain_name(at: At<'_, '_>) {
     let name = at.text();
     if name.is_empty() {
@@ -505,7 +505,7 @@ pub fn is_fully_qualified_domain_name(at: At<'_, '_>) {
     }
 }
 
-/// Characters an HTTP path may hold.
+/// Whether an HTTP path has valid characters only.
 pub fn is_http_path(path: &str) -> bool {
     made_of(path, |byte| byte.is_ascii_alphanumeric() || b"/-._~%!$&'()*+,;=:".contains(&byte))
 }

@@ -1,4 +1,4 @@
-//! The words for names, keys and values that are not what they should be.
+//! Messages for invalid names, keys and values.
 
 use proptest::prelude::*;
 use serde_json::json;

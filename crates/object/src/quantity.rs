@@ -1,19 +1,19 @@
-//! Amounts of resources, such as `500m` or `1.5Gi`: `resource.Quantity`.
+//! `resource.Quantity`: amounts such as `500m` or `1.5Gi`.
 //!
-//! A quantity is exact down to a billionth; anything smaller is rounded up. Its text is Go's canonical form, which
-//! keeps the family of the suffix: decimal (`k`, `M`), binary (`Ki`, `Mi`) or with an exponent (`e3`).
+//! A quantity is exact to 1e-9; smaller fractions are rounded up. Its text is Go's canonical form, which keeps
+//! the format of the suffix: decimal (`k`, `M`), binary (`Ki`, `Mi`) or an exponent (`e3`).
 
 use std::{cmp::Ordering, fmt};
 
 use serde_json::Value;
 
-/// The error of a text that has not the form of a quantity.
+/// The error for text that is not a quantity.
 pub const FORMAT_WRONG: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const NUMERIC_WRONG: &str = "unable to parse numeric part of quantity";
 const SUFFIX_WRONG: &str = "unable to parse quantity's suffix";
 
-/// The family of a quantity's suffix.
+/// The format of the suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// `12e6`
@@ -28,14 +28,14 @@ const DECIMAL: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 const BINARY: [(&str, i32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
 
-/// An amount of a resource.
+/// An amount.
 #[derive(Debug, Clone)]
 pub struct Quantity {
-    /// The amount is `unscaled` times ten to the power of `scale`.
+    /// The value is `unscaled` times ten to the power of `scale`.
     unscaled: i128,
     scale: i32,
     format: Format,
-    /// The text it was read from, where Go keeps that.
+    /// The text it was parsed from, where Go keeps it.
     text: Option<Box<str>>,
 }
 
@@ -87,7 +87,7 @@ fn pow10(power: u32) -> Option<i128> {
 }
 
 impl Quantity {
-    /// A whole number, decimal.
+    /// An integer, decimal.
     pub fn from_i64(value: i64) -> Quantity {
         Quantity { unscaled: value.into(), scale: 0, format: Format::DecimalSi, text: None }
     }
@@ -97,7 +97,7 @@ impl Quantity {
         Quantity { unscaled: value.into(), scale: -3, format: Format::DecimalSi, text: None }
     }
 
-    /// Reads a quantity; the error is Go's.
+    /// Parses a quantity; the error is Go's.
     pub fn parse(text: &str) -> Result<Quantity, &'static str> {
         if text.is_empty() {
             return Err(FORMAT_WRONG);
@@ -112,7 +112,7 @@ impl Quantity {
         let sign = if parts.positive { 1 } else { -1 };
         let fraction = i32::try_from(parts.fraction.len()).map_err(|_| NUMERIC_WRONG)?;
         if format == Format::BinarySi {
-            // Go's way for large units needs a digit, its way for small ones does not.
+            // Go's parser for large units requires a digit, the one for small units does not.
             let digitless = !text.contains(|c: char| c.is_ascii_digit());
             if power >= 50 && digitless {
                 return Err(NUMERIC_WRONG);
@@ -160,7 +160,7 @@ impl Quantity {
         quantity
     }
 
-    /// Reads a quantity from JSON: a string or a number.
+    /// Parses a JSON string or number.
     pub fn from_json(value: &Value) -> Result<Quantity, &'static str> {
         match value {
             Value::String(text) => Quantity::parse(text.trim()),
@@ -170,7 +170,7 @@ impl Quantity {
         }
     }
 
-    /// Nothing smaller than a billionth is kept; what is lost rounds up.
+    /// Rounds up to 1e-9.
     fn round_to_nano(&mut self) {
         if self.unscaled == 0 {
             self.scale = 0;
@@ -180,7 +180,7 @@ impl Quantity {
         }
     }
 
-    /// The amount in units of ten to the power of `scale`, away from zero.
+    /// The value in units of ten to the power of `scale`, rounded away from zero.
     fn at_scale(&self, scale: i32) -> i128 {
         let limit = if self.unscaled < 0 { i128::MIN } else { i128::MAX };
         if self.scale >= scale {
@@ -205,8 +205,8 @@ impl Quantity {
         let digits = |value: i128| i64::from(value.unsigned_abs().ilog10());
         let magnitude = (digits(a) + i64::from(self.scale)).cmp(&(digits(b) + i64::from(scale)));
         let ordering = magnitude.then_with(|| {
-            // Of the same length, one needs at most 38 more digits to be comparable; if it has no room for them
-            // it is the larger one.
+            // At equal length one value needs at most 38 more digits for the comparison; if they do not fit it
+            // is the larger one.
             let factor = pow10(self.scale.abs_diff(scale)).unwrap_or(i128::MAX).unsigned_abs();
             let (mut x, mut y) = (Some(a.unsigned_abs()), Some(b.unsigned_abs()));
             if self.scale > scale {
@@ -223,7 +223,7 @@ impl Quantity {
         if a > 0 { ordering } else { ordering.reverse() }
     }
 
-    /// The family of its suffix.
+    /// The format of its suffix.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -233,34 +233,34 @@ impl Quantity {
         self.unscaled.signum() as i32
     }
 
-    /// Whether it is nothing.
+    /// Whether it is zero.
     pub fn is_zero(&self) -> bool {
         self.unscaled == 0
     }
 
-    /// The whole number it is, if it is one that fits.
+    /// The value, if it is an integer that fits.
     pub fn as_i64(&self) -> Option<i64> {
         let whole = self.at_scale(0);
         let exact = self.compare_amount(whole, 0) == Ordering::Equal;
         if exact { i64::try_from(whole).ok() } else { None }
     }
 
-    /// Whether it is a whole number of any size.
+    /// Whether it is an integer of any size.
     pub fn is_integer(&self) -> bool {
         self.scale >= 0 || self.compare_amount(self.at_scale(0), 0) == Ordering::Equal
     }
 
-    /// The whole number, away from zero where it is none; as large as an `i64` gets.
+    /// The value rounded away from zero, saturating.
     pub fn value(&self) -> i64 {
         clamp(self.at_scale(0))
     }
 
-    /// The thousandths, away from zero; as many as an `i64` can count.
+    /// The value in thousandths, rounded away from zero, saturating.
     pub fn milli_value(&self) -> i64 {
         clamp(self.at_scale(-3))
     }
 
-    /// The sum. The family is this one's, unless this is nothing.
+    /// The sum, in the format of `self` unless that is zero.
     #[must_use]
     pub fn add(&self, other: &Quantity) -> Quantity {
         let format = if self.is_zero() { other.format } else { self.format };
@@ -280,7 +280,7 @@ impl Quantity {
         self.add(&negative)
     }
 
-    /// The form Go writes: number and suffix.
+    /// The canonical form: number and suffix.
     fn canonical(&self) -> String {
         if self.is_zero() {
             return "0".into();
@@ -338,7 +338,7 @@ impl PartialOrd for Quantity {
 }
 
 impl Ord for Quantity {
-    /// By amount: `1Gi` equals `1024Mi`.
+    /// By value: `1Gi` equals `1024Mi`.
     fn cmp(&self, other: &Quantity) -> Ordering {
         self.compare_amount(other.unscaled, other.scale)
     }

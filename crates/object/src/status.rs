@@ -1,4 +1,4 @@
-//! `Status`: what the API answers when it does not answer with an object.
+//! `metav1.Status`, the response to a failed request.
 
 use std::{collections::HashSet, fmt};
 
@@ -6,18 +6,18 @@ use serde_json::{Map, Value, json};
 
 use crate::field::{Errors, FieldError, MAX_ERRORS};
 
-/// One of several causes of an error.
+/// A cause of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Cause {
-    /// A word for programs, such as `FieldValueInvalid`.
+    /// A machine-readable reason, such as `FieldValueInvalid`.
     pub reason: String,
-    /// A sentence for people.
+    /// A human-readable message.
     pub message: String,
-    /// The field at fault, if there is one.
+    /// The field, if any.
     pub field: String,
 }
 
-/// What a Status is about.
+/// The subject of a Status.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Details {
     /// The object's name.
@@ -28,9 +28,9 @@ pub struct Details {
     pub kind: String,
     /// Its uid.
     pub uid: String,
-    /// What is wrong, one by one.
+    /// The individual causes.
     pub causes: Vec<Cause>,
-    /// When to try again.
+    /// Seconds to wait before a retry.
     pub retry_after_seconds: u32,
 }
 
@@ -71,18 +71,18 @@ impl Details {
     }
 }
 
-/// A failure in Kubernetes' form; also the error type of everything that answers a request.
+/// A failure as `metav1.Status`; also the error type of request handlers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// The HTTP status code.
     pub code: u16,
-    /// A word for programs; empty where Kubernetes gives none.
+    /// A machine-readable reason; empty where Kubernetes has none.
     pub reason: &'static str,
-    /// A sentence for people.
+    /// A human-readable message.
     pub message: String,
-    /// What it is about. `Some` of empty details is printed as `{}`.
+    /// The details. `Some` of empty details is encoded as `{}`.
     pub details: Option<Box<Details>>,
-    /// A resume point: the `metadata.continue` of an expired list.
+    /// `metadata.continue` of an expired list, to resume it.
     pub continue_token: String,
 }
 
@@ -126,7 +126,7 @@ impl Status {
             .with(Details::of(group, resource, name))
     }
 
-    /// 404 for a path that leads nowhere.
+    /// 404 for an unknown path.
     pub fn no_such_resource() -> Status {
         Status::new(404, "NotFound", "the server could not find the requested resource")
             .with(Details::default())
@@ -155,12 +155,12 @@ impl Status {
             .with(Details::of(group, resource, name))
     }
 
-    /// 410: the revision asked for is gone.
+    /// 410: the requested revision is compacted.
     pub fn expired(message: impl Into<String>) -> Status {
         Status::new(410, "Expired", message)
     }
 
-    /// 422: what is wrong with which fields. `kind` is the kind's name, not the resource.
+    /// 422: the errors in fields. `kind` is the name of the kind, not the resource.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Status {
         let mut details = Details::of(group, kind, name);
         let capped = capped(errors);
@@ -185,7 +185,7 @@ impl Status {
         Status::new(500, "InternalError", format!("Internal error occurred: {message}")).with(details)
     }
 
-    /// The Status as it is sent.
+    /// The Status as JSON.
     pub fn to_json(&self) -> Value {
         let mut metadata = Map::new();
         if !self.continue_token.is_empty() {
@@ -218,18 +218,18 @@ pub fn qualified(group: &str, name: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{name}.{group}") }
 }
 
-/// The errors that are told, if those are not all of them.
+/// The errors within the limit, if there are more.
 fn capped(errors: &[FieldError]) -> Option<Vec<FieldError>> {
     if errors.len() <= MAX_ERRORS + 1 {
         return None;
     }
-    let mut told = Errors::new();
-    told.extend(errors.iter().take(MAX_ERRORS).cloned());
-    told.omit(errors.len() - MAX_ERRORS);
-    Some(told.into_vec())
+    let mut reported = Errors::new();
+    reported.extend(errors.iter().take(MAX_ERRORS).cloned());
+    reported.omit(errors.len() - MAX_ERRORS);
+    Some(reported.into_vec())
 }
 
-/// Several errors in one line: one alone stands for itself, more go into brackets, equal ones once.
+/// Joins errors: a single one as it is, several in brackets, without duplicates.
 fn together(errors: &[FieldError]) -> String {
     let mut seen = HashSet::with_capacity(errors.len());
     let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();

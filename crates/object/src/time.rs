@@ -1,8 +1,8 @@
-//! Points in time and durations as Kubernetes writes them: RFC 3339 in UTC, `1h30m0s`, and the `5d3h` of an age.
+//! Times and durations in the formats of Kubernetes: RFC 3339 in UTC, `1h30m0s`, and ages such as `5d3h`.
 
 use std::fmt::{self, Write as _};
 
-/// Text in quotes, with all bytes beyond printable ASCII escaped: how Go's `time` quotes.
+/// Quotes like Go's `time` package: bytes other than printable ASCII are escaped.
 fn quote(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -20,7 +20,7 @@ fn quote(text: &str) -> String {
     out
 }
 
-/// A point in time.
+/// An instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time {
     seconds: i64,
@@ -31,7 +31,7 @@ const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 const MICRO_LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
 
 impl Time {
-    /// Seconds since 1970, and nanoseconds beyond them.
+    /// From seconds since 1970 and additional nanoseconds.
     pub fn from_unix(seconds: i64, nanos: u32) -> Time {
         Time { seconds, nanos: nanos.min(999_999_999) }
     }
@@ -41,22 +41,22 @@ impl Time {
         self.seconds
     }
 
-    /// Nanoseconds beyond the second.
+    /// Nanoseconds within the second.
     pub fn nanos(self) -> u32 {
         self.nanos
     }
 
-    /// Reads a `metav1.Time`; the error is Go's.
+    /// Parses a `metav1.Time`; the error is Go's.
     pub fn parse(text: &str) -> Result<Time, String> {
         Layout { text, layout: LAYOUT }.parse()
     }
 
-    /// Reads a `metav1.MicroTime`: exactly six digits after the second.
+    /// Parses a `metav1.MicroTime`, with exactly six fractional digits.
     pub fn parse_micro(text: &str) -> Result<Time, String> {
         Layout { text, layout: MICRO_LAYOUT }.parse()
     }
 
-    /// Whether this is Go's zero time, which is written as `null`.
+    /// Whether this is Go's zero time, which is encoded as `null`.
     pub fn is_zero(self) -> bool {
         self.seconds == days_from_civil(1, 1, 1) * 86_400 && self.nanos == 0
     }
@@ -67,7 +67,7 @@ impl Time {
         format!("{}.{:06}Z", whole.trim_end_matches('Z'), self.nanos / 1000)
     }
 
-    /// How long ago this was at `now`; below zero if it is to come.
+    /// The time since this instant at `now`; negative if it is in the future.
     pub fn elapsed_at(self, now: Time) -> Duration {
         let nanos = i128::from(now.seconds - self.seconds) * 1_000_000_000
             + (i128::from(now.nanos) - i128::from(self.nanos));
@@ -85,7 +85,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// The age of something: `5d3h`, or `<unknown>` when it has no time or one that cannot be read.
+/// An age: `5d3h`, or `<unknown>` if the time is missing or invalid.
 pub fn age(since: Option<&str>, now: Time) -> String {
     match since.map(Time::parse) {
         Some(Ok(since)) if !since.is_zero() => since.elapsed_at(now).human(),
@@ -93,7 +93,7 @@ pub fn age(since: Option<&str>, now: Time) -> String {
     }
 }
 
-/// Days since 1970 of a day of the Gregorian calendar, counted in eras of 400 years that begin in March.
+/// Days since 1970 of a Gregorian date, counted in eras of 400 years that begin in March.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -124,7 +124,7 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// One text read by one of Go's layouts, for the sake of Go's errors.
+/// Parses by one of Go's layouts, for Go's error messages.
 struct Layout<'t> {
     text: &'t str,
     layout: &'static str,
@@ -145,7 +145,7 @@ impl Layout<'_> {
         format!("parsing time {}: {what} out of range", quote(self.text))
     }
 
-    /// `least` to `most` digits at the beginning, and what follows them.
+    /// `least` to `most` leading digits, and the text after them.
     fn digits<'r>(
         &self,
         rest: &'r str,
@@ -209,7 +209,7 @@ impl Layout<'_> {
         Ok((nanos.fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')), after))
     }
 
-    /// The seconds east of UTC; nothing may follow.
+    /// The offset from UTC in seconds, at the end of the text.
     fn zone(&self, rest: &str) -> Result<i64, String> {
         let (offset, after) = match rest.strip_prefix('Z') {
             Some(after) => (0, after),
@@ -244,7 +244,7 @@ impl Layout<'_> {
     }
 }
 
-/// A span of time in nanoseconds: a `metav1.Duration`.
+/// A duration in nanoseconds: `metav1.Duration`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(pub i64);
 
@@ -252,17 +252,17 @@ const UNITS: [(&str, f64); 8] =
     [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("μs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
 
 impl Duration {
-    /// So many seconds.
+    /// A number of seconds.
     pub fn from_secs(seconds: i64) -> Duration {
         Duration(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// The whole seconds, rounded towards zero.
+    /// Whole seconds, rounded towards zero.
     pub fn as_secs(self) -> i64 {
         self.0 / 1_000_000_000
     }
 
-    /// Reads `1h30m` or `1.5s`; the error is Go's.
+    /// Parses `1h30m` or `1.5s`; the error is Go's.
     pub fn parse(text: &str) -> Result<Duration, String> {
         let invalid = || format!("time: invalid duration {}", quote(text));
         let (negative, mut rest) = match text.strip_prefix('-') {
@@ -304,7 +304,7 @@ impl Duration {
         i64::try_from(total).map(Duration).map_err(|_| invalid())
     }
 
-    /// As an age in a table: two or three digits of it.
+    /// As an age in a table, with two or three significant figures.
     pub fn human(self) -> String {
         let seconds = self.as_secs();
         let (minutes, hours) = (seconds / 60, seconds / 3600);
@@ -344,7 +344,7 @@ impl Duration {
 }
 
 impl fmt::Display for Duration {
-    /// As Go writes it: `1h30m0s`, `1.5s`, `100ms`.
+    /// Go's format: `1h30m0s`, `1.5s`, `100ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.0.unsigned_abs();
         if nanos == 0 {

@@ -1,4 +1,4 @@
-//! JSON values as YAML text, in the form that Go's encoder gives them: keys sorted, lists not indented.
+//! Encodes JSON values as YAML in the style of Go's encoder: keys sorted, lists not indented.
 
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ fn write_block(out: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// What follows `key:`.
+/// The value after `key:`.
 fn write_member(out: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Array(items) if !items.is_empty() => {
@@ -90,7 +90,7 @@ fn write_member(out: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// Texts of several plain lines are written as they are.
+/// Whether a text of several lines can be a literal block.
 fn is_literal(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with([' ', '\n', '\t'])
@@ -109,7 +109,7 @@ fn write_scalar(out: &mut String, value: &Value) {
     }
 }
 
-/// A text, quoted where a reader would take it for something else.
+/// A string, quoted where it would be read as another type.
 fn write_text(out: &mut String, text: &str) {
     if is_plain(text) {
         out.push_str(text);

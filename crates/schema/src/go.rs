@@ -1,11 +1,11 @@
-//! How Go prints numbers and tests them: messages of kube-apiserver show values this way.
+//! Numbers and values in the format of Go, for error messages of kube-apiserver.
 
 use std::fmt::Write as _;
 
 use k1s_object::field::Shown;
 use serde_json::{Number, Value};
 
-/// A number as the API machinery holds it: whole numbers that fit are `int64`, all others `float64`.
+/// A number as in the API machinery: integers that fit are `int64`, all others `float64`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum GoNumber {
     Int(i64),
@@ -57,8 +57,8 @@ pub(crate) fn float(value: f64) -> String {
     }
 }
 
-/// Turns floats that are whole numbers into integers, in all of a value: an object with `2.0` is stored and shown
-/// with `2`. Not before validation, which tells the two apart.
+/// Converts integral floats to integers: an object with `2.0` is stored and returned with `2`. Only after
+/// validation, which distinguishes them.
 pub fn settle_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -84,7 +84,7 @@ pub(crate) fn shown(value: &Value) -> Shown {
     }
 }
 
-/// A value as Go's JSON encoder writes it, with the characters escaped that could be HTML.
+/// A value as Go's JSON encoder encodes it, with HTML characters escaped.
 pub(crate) fn json(value: &Value) -> Shown {
     let mut text = String::new();
     for c in value.to_string().chars() {
@@ -98,7 +98,7 @@ pub(crate) fn json(value: &Value) -> Shown {
     Shown::Verbatim(text)
 }
 
-/// The value with the fields of all objects in the order of their names, as Go writes maps.
+/// The value with the keys of all objects sorted, as Go encodes maps.
 pub(crate) fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -111,14 +111,14 @@ pub(crate) fn sorted(value: &Value) -> Value {
     }
 }
 
-/// Whether a float is a whole number, within the tolerance the schema validator has.
+/// Whether a float is integral within the tolerance of the schema validator.
 pub(crate) fn is_whole(value: f64) -> bool {
     const LIMIT: f64 = ((1u64 << 53) - 1) as f64;
     const EPSILON: f64 = 1e-9;
     if !value.is_finite() || value.abs() > LIMIT {
         return false;
     }
-    // Half a unit goes away from zero, here as in Go.
+    // Halves are rounded away from zero, as in Go.
     let rounded = value.round();
     value == rounded || (rounded != 0.0 && (value - rounded).abs() < EPSILON * rounded.abs())
 }

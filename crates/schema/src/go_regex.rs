@@ -1,20 +1,20 @@
-//! Patterns are written for Go's RE2: reading one refuses what Go refuses, in Go's words, and says the same
-//! thing in the syntax of the `regex` crate.
+//! Translates patterns from Go's RE2 to the syntax of the `regex` crate. Patterns that Go rejects are rejected
+//! with Go's message.
 
 use std::collections::HashMap;
 
 use regex::{Regex, RegexBuilder};
 
-/// How large a pattern may be when it is compiled.
+/// Maximum size of a compiled pattern.
 const MAX_SIZE: usize = 8 << 20;
 
-/// How large all patterns of a definition may be together, when they are compiled.
+/// Maximum total size of the compiled patterns of a definition.
 const MAX_TOTAL_SIZE: usize = 16 << 20;
 
-/// How much of a pattern an error shows.
+/// Maximum length of a pattern in an error message.
 const MAX_SHOWN: usize = 1000;
 
-/// Compiles a Go pattern, or says what Go would say of it.
+/// Compiles a Go pattern; the error is Go's.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = translate(pattern).map_err(|error| format!("error parsing regexp: {error}"))?;
     build(&translated, MAX_SIZE).ok_or_else(|| too_large(pattern))
@@ -23,7 +23,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
 fn build(translated: &str, size: usize) -> Option<Regex> {
     RegexBuilder::new(translated)
         .size_limit(size)
-        // Patterns stay in memory as long as their definition does, so their caches are kept small.
+        // Patterns stay in memory as long as their definition, so their caches are small.
         .dfa_size_limit(256 << 10)
         .nest_limit(1000)
         .build()
@@ -36,7 +36,7 @@ fn too_large(pattern: &str) -> String {
     format!("error parsing regexp: expression too large: `{shown}{more}`")
 }
 
-/// The patterns of a definition: each is compiled once, and all of them have one bound.
+/// The patterns of a definition: each is compiled once, within a common size limit.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns {
     known: HashMap<String, Result<(), String>>,
@@ -44,7 +44,7 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// Whether Go would compile the pattern, and there is room for it.
+    /// Whether Go would compile the pattern and it fits the limit.
     pub(crate) fn check(&mut self, pattern: &str) -> Result<(), String> {
         if let Some(known) = self.known.get(pattern) {
             return known.clone();
@@ -56,7 +56,7 @@ impl Patterns {
 
     fn check_new(&mut self, pattern: &str) -> Result<(), String> {
         let translated = translate(pattern).map_err(|error| format!("error parsing regexp: {error}"))?;
-        // Its size is not told, so it is found out by what it fits into; most are small.
+        // The compiled size is not exposed, so limits are tried in ascending order; most patterns are small.
         for size in [4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, MAX_SIZE] {
             if self.spent + size > MAX_TOTAL_SIZE {
                 let shown = too_large(pattern);
@@ -101,7 +101,7 @@ impl<'p> Reader<'p> {
 fn translate(pattern: &str) -> Result<String, String> {
     let mut r = Reader { pattern, at: 0, out: String::with_capacity(pattern.len() + 8) };
     let mut depth = 0usize;
-    // Where the last thing that can be repeated ended, and the last repetition began.
+    // The end of the last repeatable atom, and the start of the last repetition.
     let mut atom = false;
     let mut repeated: Option<usize> = None;
     while let Some(c) = r.peek() {
@@ -167,7 +167,7 @@ fn translate(pattern: &str) -> Result<String, String> {
     Ok(r.out)
 }
 
-/// After a repetition operator that began at `start`: takes a following `?` and refuses repetition of nothing and
+/// After a repetition operator that began at `start`: consumes a `?`, and rejects the repetition of nothing or
 /// of repetitions.
 fn repeat(r: &mut Reader<'_>, start: usize, atom: bool, repeated: &mut Option<usize>) -> Result<(), String> {
     let operator_end = r.at;
@@ -187,7 +187,7 @@ fn repeat(r: &mut Reader<'_>, start: usize, atom: bool, repeated: &mut Option<us
     Ok(())
 }
 
-/// The length and the bounds of a counted repetition such as `{2,4}`; `None` when the brace means itself.
+/// The length and the bounds of a counted repetition such as `{2,4}`; `None` if the brace is literal.
 fn counted(rest: &str) -> Option<(usize, u32, Option<u32>)> {
     let inner = rest.strip_prefix('{')?;
     let end = inner.find('}')?;
@@ -212,7 +212,7 @@ fn counted(rest: &str) -> Option<(usize, u32, Option<u32>)> {
     Some((end + 2, min, max))
 }
 
-/// An opening parenthesis with what makes it special.
+/// An opening parenthesis with its flags or name.
 fn group(r: &mut Reader<'_>, depth: &mut usize) -> Result<(), String> {
     let start = r.at;
     r.next();
@@ -343,7 +343,7 @@ fn unicode_class(r: &mut Reader<'_>, start: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// An escape that stands for one character, after the backslash.
+/// An escape for a single character, after the backslash.
 fn single(r: &mut Reader<'_>, start: usize) -> Result<(), String> {
     let invalid = |r: &Reader<'_>| Err(format!("invalid escape sequence: `{}`", r.from(start)));
     let Some(c) = r.next() else {

@@ -1,4 +1,4 @@
-//! A definition compiled: what the server needs to serve its custom resources.
+//! A compiled definition, which serves its custom resources.
 
 use std::sync::Arc;
 
@@ -10,35 +10,35 @@ use crate::{
     versions,
 };
 
-/// Why a definition cannot be served.
+/// The reason why a definition cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// There is no specification.
+    /// A missing part.
     #[error("the definition has no {0}")]
     Missing(&'static str),
-    /// No version is stored.
+    /// No version is the storage version.
     #[error("invalid apiextensionsv1.CustomResourceDefinition, no storage version")]
     NoStorageVersion,
 }
 
-/// A column of a table of custom resources.
+/// A printer column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrinterColumn {
     /// The heading.
     pub name: String,
     /// `integer`, `number`, `string`, `boolean` or `date`
     pub kind: String,
-    /// The format, or nothing.
+    /// The format, possibly empty.
     pub format: String,
-    /// What is in the column.
+    /// The description.
     pub description: String,
-    /// Columns of a priority above 0 are shown in wide tables alone.
+    /// Columns of a priority above 0 are shown in wide output only.
     pub priority: i32,
-    /// Where the value is found.
+    /// The path of the value.
     pub json_path: String,
 }
 
-/// Where the scale of a custom resource is found.
+/// The paths of the scale subresource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScalePaths {
     /// `.spec.replicas`
@@ -58,15 +58,15 @@ pub struct CustomVersion {
     pub served: bool,
     /// Whether objects are stored in it.
     pub storage: bool,
-    /// What to warn of when it is used, if it is deprecated.
+    /// The warning on use, if it is deprecated.
     pub warning: Option<String>,
-    /// The columns of tables; kube-apiserver shows the age when there are none.
+    /// The printer columns; kube-apiserver shows the age if there are none.
     pub columns: Vec<PrinterColumn>,
-    /// Fields that selectors may name, such as `.spec.color`.
+    /// Selectable fields, such as `.spec.color`.
     pub selectable: Vec<String>,
-    /// Whether `/status` is there.
+    /// Whether it has the status subresource.
     pub has_status: bool,
-    /// Where `/scale` reads and writes, if it is there.
+    /// The paths of the scale subresource, if it has one.
     pub scale: Option<ScalePaths>,
     /// The schema.
     pub schema: Schema,
@@ -89,13 +89,13 @@ pub struct CustomKind {
     pub short_names: Vec<Arc<str>>,
     /// `all`
     pub categories: Vec<Arc<str>>,
-    /// Whether objects live in namespaces.
+    /// Whether it is namespaced.
     pub namespaced: bool,
-    /// Whether unknown fields are kept in all versions, as old definitions may ask.
+    /// Whether unknown fields are preserved in all versions, as in old definitions.
     pub preserve_unknown: bool,
-    /// Whether a webhook has to convert objects from one version to another.
+    /// Whether objects are converted by a webhook.
     pub webhook_conversion: bool,
-    /// The versions, most preferred first.
+    /// The versions by descending priority.
     pub versions: Vec<CustomVersion>,
     storage: usize,
 }
@@ -113,18 +113,19 @@ fn list<'v>(value: Option<&'v Value>, key: &str) -> &'v [Value] {
 }
 
 impl CustomKind {
-    /// Compiles a definition. The names are those that are accepted, or those asked for while none are.
+    /// Compiles a definition. The names are the accepted ones, or the requested ones if there are none yet.
     ///
     /// # Errors
-    /// A definition without what every valid one has.
+    /// A definition without required parts.
     pub fn compile(crd: &Value) -> Result<CustomKind, CompileError> {
         Self::with_schemas(crd, &Schemas::now(crd))
     }
 
-    /// The same, but the schemas are compiled when one of them is first used. `source` reads the definition again.
+    /// Like [`CustomKind::compile`], but the schemas are compiled on first use. `source` reads the definition
+    /// again.
     ///
     /// # Errors
-    /// A definition without what every valid one has.
+    /// A definition without required parts.
     pub fn compile_later(
         crd: &Value,
         source: impl Fn() -> Option<Value> + Send + Sync + 'static,
@@ -170,7 +171,7 @@ impl CustomKind {
         self.versions.iter().find(|version| version.name.as_ref() == name)
     }
 
-    /// The versions that are served, most preferred first.
+    /// The served versions by descending priority.
     pub fn served(&self) -> impl Iterator<Item = &CustomVersion> {
         self.versions.iter().filter(|version| version.served)
     }
@@ -180,7 +181,7 @@ impl CustomKind {
         self.served().next()
     }
 
-    /// The version objects are stored in.
+    /// The storage version.
     pub fn storage(&self) -> Option<&CustomVersion> {
         self.versions.get(self.storage)
     }
@@ -241,7 +242,7 @@ fn compile_version(
     }
 }
 
-/// Says that a version is deprecated and names the best newer one.
+/// The default deprecation warning, with the best newer version.
 fn default_warning(spec: &Value, name: &str, group: &str, kind: &str) -> String {
     let better = list(Some(spec), "versions")
         .iter()
@@ -256,7 +257,7 @@ fn default_warning(spec: &Value, name: &str, group: &str, kind: &str) -> String 
 }
 
 impl ScalePaths {
-    /// Checks the replicas and the selector in a custom resource, after its schema.
+    /// Validates the replicas and the selector of a custom resource, after its schema.
     pub fn validate(&self, object: At<'_, '_>, spec: bool) {
         let Some(value) = object.value() else { return };
         let mut errors = Vec::new();
@@ -295,7 +296,7 @@ fn check_replicas(value: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Go's name and rendering of a JSON value.
+/// The Go type of a JSON value.
 fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

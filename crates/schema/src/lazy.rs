@@ -1,5 +1,4 @@
-//! The schemas of a definition, compiled when one of them is first used: most clusters have many definitions, and
-//! use few of them.
+//! The schemas of a definition, compiled on first use: most clusters have many definitions and use few.
 
 use std::{
     fmt,
@@ -11,10 +10,10 @@ use serde_json::Value;
 
 use crate::structural::{Compiler, Structural};
 
-/// Reads a definition once more, which has been read before.
+/// Reads a definition again that was read before.
 type Source = Box<dyn Fn() -> Option<Value> + Send + Sync>;
 
-/// The schema of one version. It is compiled, with those of the other versions, when it is first looked at.
+/// The schema of a version. It is compiled on first use, with those of the other versions.
 #[derive(Clone)]
 pub struct Schema {
     all: Arc<All>,
@@ -32,16 +31,16 @@ struct Compiled {
     unknown: Structural,
 }
 
-/// Makes the schemas of a definition's versions.
+/// Builds the schemas of the versions of a definition.
 pub(crate) struct Schemas(Arc<All>);
 
 impl Schemas {
-    /// Schemas that are compiled later, of the definition that `source` reads.
+    /// Schemas that are compiled on first use, from the definition that `source` reads.
     pub(crate) fn later(source: impl Fn() -> Option<Value> + Send + Sync + 'static) -> Schemas {
         Schemas(Arc::new(All { source: Box::new(source), compiled: OnceLock::new() }))
     }
 
-    /// Schemas that are compiled now.
+    /// Schemas that are compiled immediately.
     pub(crate) fn now(crd: &Value) -> Schemas {
         let compiled = OnceLock::from(Compiled::new(Some(crd)));
         Schemas(Arc::new(All { source: Box::new(|| None), compiled }))

@@ -1,12 +1,13 @@
-//! `CustomResourceDefinitions`: structural schemas, validation, defaulting and pruning. No I/O, no tasks, no clock.
+//! `CustomResourceDefinitions`: structural schemas, validation, defaulting and pruning. No I/O, no tasks, no
+//! clock.
 //!
-//! - [`crd`]: the `CustomResourceDefinition` itself: defaults, what may be created and updated, warnings.
-//! - [`names`]: which names of a definition are accepted, and the conditions that say so.
+//! - [`crd`]: the `CustomResourceDefinition` itself: defaults, preparation, validation, warnings.
+//! - [`names`]: the accepted names of a definition, and its conditions.
 //! - [`kind`]: a definition compiled into a [`CustomKind`] that serves requests.
-//! - [`structural`]: one version's schema: pruning, defaulting and validation of custom resources.
-//! - [`versions`]: the order of versions such as `v10 > v2 > v1 > v11beta2`.
-//! - [`openapi`]: the schema as it is published.
-//! - [`meta`]: the metadata of objects inside custom resources.
+//! - [`structural`]: the schema of a version: pruning, defaulting and validation of custom resources.
+//! - [`versions`]: the priority of versions: `v10 > v2 > v1 > v11beta2`.
+//! - [`openapi`]: the published schema.
+//! - [`meta`]: the metadata of embedded objects.
 
 pub mod crd;
 mod go;
@@ -15,7 +16,6 @@ pub mod kind;
 mod lazy;
 pub mod meta;
 pub mod names;
-mod names_rules;
 pub mod openapi;
 pub mod structural;
 pub mod versions;

@@ -1,11 +1,13 @@
-//! The metadata of an object: unknown fields and empty values are dropped, wrong types refused in Go's words.
+//! The metadata of an object: unknown fields and empty values are dropped, wrong types rejected with Go's
+//! messages.
 
+use k1s_object::decode::type_name;
 use serde_json::{Map, Value};
 
-/// What to do with metadata that cannot be decoded.
+/// The treatment of metadata that cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Malformed {
-    /// Say so: the request is bad.
+    /// Reject the request.
     Refuse,
     /// Drop the field: the object comes from the store.
     Drop,
@@ -59,31 +61,19 @@ const OBJECT_META: &[(&str, Kind)] = &[
     ("managedFields", Kind::List("ManagedFieldsEntry", MANAGED)),
 ];
 
-/// The word Go has for the JSON type of a value.
-fn json_word(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-/// Makes `metadata` what decoding into an `ObjectMeta` and encoding it again would: unknown fields go (their names
-/// are added to `unknown`), and so do empty values.
+/// Changes `metadata` into what decoding into an `ObjectMeta` and encoding it again would give: unknown fields
+/// (their names are added to `unknown`) and empty values are dropped.
 ///
 /// # Errors
-/// With [`Malformed::Refuse`], the words of Go's JSON decoder about the first value of a wrong type.
+/// With [`Malformed::Refuse`], the message of Go's JSON decoder about the first value of a wrong type.
 pub fn coerce(metadata: &mut Value, malformed: Malformed, unknown: &mut Vec<String>) -> Result<(), String> {
-    let word = json_word(metadata);
+    let word = type_name(metadata);
     let Value::Object(map) = metadata else {
         if metadata.is_null() {
             *metadata = Value::Object(Map::new());
             return Ok(());
         }
-        // Without an object there is nothing to take fields from; what is in the store stays as it is.
+        // Without an object there are no fields; stored values stay as they are.
         return match malformed {
             Malformed::Drop => Ok(()),
             Malformed::Refuse => {
@@ -136,7 +126,7 @@ fn decode(
     let wrong = |value: &Value, wanted: &str| {
         Err(format!(
             "json: cannot unmarshal {} into Go struct field {owner}.{names} of type {wanted}",
-            json_word(value)
+            type_name(value)
         ))
     };
     match kind {
@@ -211,7 +201,7 @@ fn text(item: &mut Value, wrong: &impl Fn(&Value, &str) -> Result<(), String>) -
     }
 }
 
-/// Times have whole seconds, and are told in UTC.
+/// Times have a precision of seconds, in UTC.
 fn time(text: &str) -> Result<String, String> {
     match text.parse::<jiff::Timestamp>().and_then(|time| jiff::Timestamp::from_second(time.as_second())) {
         Ok(time) => Ok(time.to_string()),

@@ -1,4 +1,4 @@
-//! Which of the names a definition asks for are accepted: within a group every name belongs to one definition.
+//! The names of definitions: within a group a name belongs to one definition.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,14 @@ use k1s_object::field::quote;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// What is to be said about the names of a definition.
+/// The result of a comparison of names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamesConditions {
     /// `status.acceptedNames`
     pub accepted: Value,
     /// The condition `NamesAccepted`, without a time.
     pub names_accepted: Value,
-    /// The condition `Established`, without a time unless it is one that was there.
+    /// The condition `Established`, without a time unless it is unchanged.
     pub established: Value,
 }
 
@@ -26,10 +26,10 @@ fn texts<'v>(value: Option<&'v Value>, key: &str) -> Vec<&'v str> {
     list.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// Reads what the rules about names look at: a definition without its versions, which are nearly all of its bytes.
+/// Decodes the parts of a definition that names depend on: all but its versions, which are most of its bytes.
 ///
 /// # Errors
-/// Bytes that are no definition.
+/// Bytes that are not a definition.
 pub fn outline(json: &[u8]) -> serde_json::Result<Value> {
     #[derive(Deserialize)]
     struct Definition {
@@ -57,7 +57,7 @@ pub fn outline(json: &[u8]) -> serde_json::Result<Value> {
         "metadata": {"name": metadata.name},
         "spec": {"group": spec.group, "names": spec.names},
     });
-    // What is missing in the definition is missing here.
+    // Parts that are missing in the definition stay missing.
     if !spec.conversion.is_null() {
         outline["spec"]["conversion"] = spec.conversion;
     }
@@ -76,7 +76,7 @@ fn condition_of<'v>(crd: &'v Value, kind: &str) -> Option<&'v Value> {
     conditions.iter().find(|condition| text(Some(condition), "type") == kind)
 }
 
-/// Whether the definition has this condition, and it is true.
+/// Whether this condition of the definition is true.
 pub fn is_true(crd: &Value, kind: &str) -> bool {
     condition_of(crd, kind).is_some_and(|condition| text(Some(condition), "status") == "True")
 }
@@ -85,7 +85,7 @@ fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
     json!({"type": kind, "status": status, "reason": reason, "message": message})
 }
 
-/// Compares the names `crd` asks for with those accepted for the `others` (those of other groups are skipped).
+/// Compares the names that `crd` requests with those accepted for `others` (other groups are skipped).
 pub fn names_conditions<'v>(crd: &Value, others: impl Iterator<Item = &'v Value>) -> NamesConditions {
     let group = text(crd.get("spec"), "group");
     let mut resources: HashSet<String> = HashSet::new();
@@ -178,7 +178,7 @@ fn status_mut(crd: &mut Value) -> Option<&mut Map<String, Value>> {
     status.as_object_mut()
 }
 
-/// Puts a condition into the status. The time (RFC 3339) is that of the last change of its status.
+/// Sets a condition. Its time (RFC 3339) is that of the last change of its status.
 pub fn set_condition(crd: &mut Value, condition: &Value, now: &str) {
     let Some(status) = status_mut(crd) else { return };
     let conditions = status.entry("conditions").or_insert(Value::Null);
@@ -210,7 +210,7 @@ pub fn set_condition(crd: &mut Value, condition: &Value, now: &str) {
     }
 }
 
-/// Brings accepted names and conditions of a definition up to date; whether anything changed.
+/// Updates the accepted names and the conditions of a definition; returns whether anything changed.
 pub fn accept_names<'v>(crd: &mut Value, others: impl Iterator<Item = &'v Value>, now: &str) -> bool {
     let wanted = crd.get("spec").and_then(|spec| spec.get("names"));
     if wanted.is_some() && wanted == accepted(crd) {
@@ -234,7 +234,7 @@ pub fn accept_names<'v>(crd: &mut Value, others: impl Iterator<Item = &'v Value>
     true
 }
 
-/// Establishes a definition whose names are accepted; whether anything changed.
+/// Establishes a definition whose names are accepted; returns whether anything changed.
 pub fn establish(crd: &mut Value, now: &str) -> bool {
     if !is_true(crd, "NamesAccepted") || is_true(crd, "Established") {
         return false;
@@ -250,16 +250,16 @@ pub fn establish(crd: &mut Value, now: &str) -> bool {
     crd.get("status") != before.as_ref()
 }
 
-/// How far the deletion of a definition has come.
+/// The progress of the deletion of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Termination {
-    /// It was asked for.
+    /// It was requested.
     Pending,
     /// Its objects are being deleted.
     InProgress,
-    /// They are gone.
+    /// All objects are deleted.
     Completed,
-    /// There never were any.
+    /// There were no objects.
     NeverEstablished,
 }
 

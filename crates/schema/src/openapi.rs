@@ -1,4 +1,4 @@
-//! The `OpenAPI` v3 form of a custom resource's schema, as servers publish it.
+//! The published `OpenAPI` v3 schema of a custom resource.
 
 use serde_json::{Map, Value, json};
 
@@ -29,10 +29,11 @@ fn text<'v>(value: Option<&'v Value>, key: &str) -> &'v str {
     value.and_then(|value| value.get(key)).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The components that describe a version of the custom resources of a definition and lists of them, by name.
-/// `None` when there is no such version.
+/// The component schemas of a version of a definition and of its list, by name. `None` if there is no such
+/// version.
 ///
-/// The definition is read, not the compiled kind: descriptions and examples are published but not kept in memory.
+/// Built from the definition, not the compiled kind: descriptions and examples are published but not kept in
+/// memory.
 pub fn openapi_v3(crd: &Value, version: &str) -> Option<[(String, Value); 2]> {
     let spec = crd.get("spec")?;
     let group = text(Some(spec), "group");
@@ -108,7 +109,7 @@ fn properties(schema: &mut Value, add: [(&str, Value); 3]) {
     }
 }
 
-/// An int or string says so in the words of `OpenAPI`, too.
+/// Expands `x-kubernetes-int-or-string` to its `OpenAPI` form.
 fn unfold(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     if let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) {
@@ -138,7 +139,7 @@ fn unfold(schema: &mut Value) {
     }
 }
 
-/// Embedded objects have a type and metadata, whether their schema says so or not.
+/// Adds type and metadata fields to embedded objects, whether their schema has them or not.
 fn embed(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     if let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) {

@@ -1,4 +1,4 @@
-//! The order of API versions: stable before beta before alpha, newer before older, names of other shapes last.
+//! The priority of API versions: stable before beta before alpha, newer before older, other names last.
 
 use std::cmp::Ordering;
 
@@ -31,7 +31,7 @@ fn number(text: &str) -> Option<u64> {
     text.parse().ok()
 }
 
-/// How two versions compare in priority: `Greater` means that `a` comes first.
+/// Compares the priority of two versions: `Greater` means that `a` comes first.
 pub fn compare(a: &str, b: &str) -> Ordering {
     match (parse(a), parse(b)) {
         (None, None) => b.cmp(a),

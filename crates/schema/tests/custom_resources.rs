@@ -1,10 +1,10 @@
-//! Custom resources against their schemas: what is pruned, defaulted and refused, with the words of kube-apiserver.
+//! Pruning, defaulting and validation of custom resources, with the messages of kube-apiserver.
 
 use k1s_object::field::Check;
 use k1s_schema::Structural;
 use serde_json::{Value, json};
 
-/// The errors of a spec against the schema of `spec`.
+/// The errors of a spec with this schema.
 fn errors(spec_schema: &Value, spec: &Value) -> Vec<String> {
     update_errors(spec_schema, None, spec)
 }

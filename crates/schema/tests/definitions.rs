@@ -1,4 +1,4 @@
-//! Definitions of custom resources: what is refused, and what is said about what is not.
+//! Validation of definitions, and warnings.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Properties that hold for all schemas and objects: nothing panics, and what was done once is done.
+//! Properties of all schemas and objects: nothing panics, and operations are idempotent.
 
 use k1s_object::field::Check;
 use k1s_schema::{CustomKind, Structural, crd, names, openapi};
@@ -35,7 +35,7 @@ fn object() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Something like a schema, not always a valid one.
+/// Random schemas, not always valid.
 fn schema() -> impl Strategy<Value = Value> {
     let word = |words: &[&'static str]| prop::sample::select(words.to_vec()).prop_map(Value::from);
     let leaf = prop_oneof![
@@ -144,7 +144,7 @@ proptest! {
         let check = Check::new();
         schema.validate(check.root(&object), Some(check.root(&object)));
         let errors = check.take();
-        // Embedded objects are checked on every write, and unknown fields are never the same.
+        // Embedded objects are validated on every write, and unknown fields are never unchanged.
         let scalar = !matches!(object["spec"], Value::Object(_) | Value::Array(_));
         prop_assert!(!scalar || errors.is_empty(), "{:?}", errors);
     }

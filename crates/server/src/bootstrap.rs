@@ -92,7 +92,7 @@ pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Error> {
 
 /// What a fresh cluster has besides its namespaces.
 fn bootstrap_objects(tenant: &Tenant) -> Vec<Value> {
-    use k1s_kinds::rules::cluster::bootstrap;
+    use k1s_kinds::bootstrap;
     let now = crate::time::stamp(tenant.env());
     let condition = |kind: &str, status: &str, reason: &str, message: &str| {
         let mut condition = json!({"type": kind, "status": status, "lastTransitionTime": now});

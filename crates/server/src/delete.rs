@@ -133,7 +133,7 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Error> {
     let resource = &cx.resource;
     let orphans = resource.rules().is_some_and(|rules| rules.orphans_by_default);
     if orphans && options.policy.is_none() && resource.kind == "Job" {
-        cx.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
+        cx.warn(k1s_kinds::rules::batch::JOB_DELETE_WARNING);
     }
     match delete_object(cx, &options).await? {
         Deleted::Marked(object) => Ok(respond::object(cx, 200, &object)?),

@@ -1,6 +1,9 @@
 //! The parts of an object that can be updated apart from the rest, and the rules for those that have their own.
 
-use k1s_kinds::rules::{cluster::csr, core::namespace, workloads::pod};
+use k1s_kinds::rules::{
+    certificates::certificate_signing_request as csr,
+    core::{namespace, pod},
+};
 use k1s_object::field::At;
 use serde_json::Value;
 

@@ -1,10 +1,11 @@
-//! What Go's typed decoder does to a JSON document.
+//! The effect of Go's typed decoder on a JSON document.
 //!
-//! Go decodes into a struct and later prints the struct again; here the document itself becomes what would be
-//! printed. Two kinds of errors must be told apart, as Go does: a value of the wrong type is remembered and the
-//! rest still read, so the first one is reported; a type with a decoder of its own (times, quantities…) stops
-//! everything at once, and its error wins over those remembered.
+//! Go decodes into a struct and encodes that struct again; here the document is changed into the result. As in
+//! Go there are two kinds of errors: a value of the wrong type is recorded and decoding continues, so that the
+//! first one is reported; a type with its own decoder (times, quantities…) stops decoding, and its error takes
+//! precedence over recorded ones.
 
+use k1s_object::decode::type_name;
 use k1s_object::field::quote;
 use serde_json::{Map, Number, Value};
 
@@ -12,10 +13,10 @@ use super::gotype;
 use super::scalars::{self, Layout};
 use crate::table::{Field, SchemaOther, Shape, Type};
 
-/// Go reports no more than this many strict errors.
+/// Maximum number of strict decoding errors, as in Go.
 const MOST_STRICT_ERRORS: usize = 100;
 
-/// Why a document does not fit its type, in Go's words.
+/// The reason why a document does not fit its type, with Go's message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DecodeError(String);
@@ -26,14 +27,14 @@ impl DecodeError {
     }
 }
 
-/// Decodes one value by itself, as the types do that have a decoder of their own.
+/// Decodes a single value, for types with their own decoder.
 pub(super) fn alone(shape: &'static Shape, value: &mut Value) -> Result<(), DecodeError> {
     let mut decoder = Decoder { saved: None, strict: None, keys: 0 };
     decoder.value(shape, value, &Step::Root)?;
     decoder.saved.map_or(Ok(()), Err)
 }
 
-/// What Go holds for an item that is null.
+/// The value Go holds for a null item.
 pub(super) fn zero_item(shape: &Shape) -> Value {
     match shape {
         Shape::Bool => Value::from(false),
@@ -47,10 +48,10 @@ pub(super) fn zero_item(shape: &Shape) -> Value {
     }
 }
 
-/// Brings a document to the form that Go has after decoding it into `ty`.
+/// Changes a document into what Go has after decoding it into `ty`.
 ///
-/// Unknown fields and nulls go, texts of times, quantities and bytes become canonical. With `strict`, unknown
-/// fields are added to it as Go reports them, in the order of the document.
+/// Unknown fields and nulls are dropped; times, quantities and bytes get their canonical form. With `strict`,
+/// unknown fields are added to it with their messages in Go, in document order.
 pub fn decode(
     ty: &'static Type,
     doc: &mut Value,
@@ -65,10 +66,10 @@ pub fn decode(
     Ok(())
 }
 
-/// Decodes and gives everything that strict decoding reports: unknown fields, and between them the duplicate
-/// ones that the parser found.
+/// Decodes, and returns all strict decoding errors: unknown fields, merged with the duplicate fields that the
+/// parser found.
 ///
-/// A duplicate is its path and how many keys stand before it in the document, all levels counted.
+/// A duplicate is its path and the number of keys before it in the document, at all levels.
 pub fn decode_strict<'d>(
     ty: &'static Type,
     doc: &mut Value,
@@ -108,12 +109,12 @@ fn walk(ty: &'static Type, doc: &mut Value, strict: Option<&mut Vec<Unknown>>) -
 
 /// A field that the type does not have.
 struct Unknown {
-    /// How many keys stand before it in the document.
+    /// The number of keys before it in the document.
     position: usize,
     message: String,
 }
 
-/// How many keys a value has, at all levels.
+/// The number of keys of a value, at all levels.
 fn count_keys(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(count_keys).sum(),
@@ -122,7 +123,7 @@ fn count_keys(value: &Value) -> usize {
     }
 }
 
-/// Where the decoder stands; each step knows the one before it, so that walking allocates nothing.
+/// The position of the decoder, as a linked list on the stack, so that descending does not allocate.
 enum Step<'a> {
     Root,
     Field(&'a Step<'a>, &'static Type, &'static Field),
@@ -157,7 +158,7 @@ impl Step<'_> {
             Step::Key(parent, _) | Step::Index(parent, _) => parent.write_fields(out),
             Step::Field(parent, _, field) => {
                 parent.write_fields(out);
-                // A struct embedded in an embedded struct: the only one there is.
+                // A struct embedded in an embedded struct; there is only one.
                 let twice = field.proto.is_some_and(|proto| proto.within.len() > 1);
                 let outer = if twice { "RuleWithOperations" } else { "" };
                 for name in [outer, field.declared_in, field.name] {
@@ -170,7 +171,7 @@ impl Step<'_> {
         }
     }
 
-    /// The struct and the field that hold this place.
+    /// The struct and the field of this position.
     fn field(&self) -> Option<(&'static Type, &'static Field)> {
         match self {
             Step::Root => None,
@@ -179,7 +180,7 @@ impl Step<'_> {
         }
     }
 
-    /// Go's name of the type at this place.
+    /// The Go type at this position.
     fn go_type(&self, shape: &Shape) -> String {
         self.named().map_or_else(|| gotype::of_shape(shape), str::to_owned)
     }
@@ -190,18 +191,6 @@ impl Step<'_> {
             Step::Key(parent, _) | Step::Index(parent, _) => gotype::of_items(parent.named()?),
             Step::Field(_, _, field) => Some(field.go),
         }
-    }
-}
-
-/// What Go calls a JSON value.
-fn called(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 
@@ -217,7 +206,7 @@ fn cannot_unmarshal(what: &str, go: &str, at: &Step<'_>) -> DecodeError {
     })
 }
 
-/// The text of a number as it was most likely sent.
+/// The number as it was most likely sent.
 fn number_text(number: &Number) -> String {
     match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() >= 1e15 => {
@@ -230,7 +219,7 @@ fn number_text(number: &Number) -> String {
 struct Decoder<'s> {
     saved: Option<DecodeError>,
     strict: Option<&'s mut Vec<Unknown>>,
-    /// The keys seen so far, counted when strict.
+    /// Keys seen so far, counted if strict.
     keys: usize,
 }
 
@@ -242,7 +231,7 @@ impl Decoder<'_> {
     }
 
     fn wrong(&mut self, value: &Value, go: &str, at: &Step<'_>) {
-        self.save(|| cannot_unmarshal(called(value), go, at));
+        self.save(|| cannot_unmarshal(type_name(value), go, at));
     }
 
     fn unknown(&mut self, name: &str, value: &Value, at: &Step<'_>) {
@@ -257,7 +246,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Counts the keys of a value that is not walked.
+    /// Counts the keys of a value that is not visited.
     fn skipped(&mut self, value: &Value) {
         if self.strict.is_some() {
             self.keys += count_keys(value);
@@ -292,7 +281,7 @@ impl Decoder<'_> {
         outcome
     }
 
-    /// Decodes the value of a struct's field; false when Go is left with nothing to print.
+    /// Decodes the value of a field; false if Go would not encode it.
     fn field(
         &mut self,
         field: &'static Field,
@@ -311,7 +300,7 @@ impl Decoder<'_> {
         Ok(true)
     }
 
-    /// Decodes an item of a list or the value of a map: these cannot be left out.
+    /// Decodes an item of a list or the value of a map, which cannot be omitted.
     fn item(&mut self, shape: &'static Shape, value: &mut Value, at: &Step<'_>) -> Result<(), DecodeError> {
         if !value.is_null() {
             return self.value(shape, value, at);
@@ -340,7 +329,7 @@ impl Decoder<'_> {
             }
             (Shape::Uint(_, most), Value::Number(_)) => self.integer(0, (*most).into(), shape, value, at),
             (Shape::Float64, Value::Number(number)) => {
-                // Go prints a whole float without its fraction.
+                // Go encodes an integral float without a fraction.
                 if let Some(float) = number.as_f64()
                     && number.is_f64()
                     && float.fract() == 0.0
@@ -366,7 +355,7 @@ impl Decoder<'_> {
                     *text = canonical;
                 }
             }
-            (Shape::Duration, other) => return Err(cannot_unmarshal(called(other), "string", at)),
+            (Shape::Duration, other) => return Err(cannot_unmarshal(type_name(other), "string", at)),
             (Shape::Quantity, Value::String(text)) => {
                 if let Some(canonical) = scalars::quantity(text).map_err(DecodeError)? {
                     *text = canonical;
@@ -384,11 +373,11 @@ impl Decoder<'_> {
             (Shape::IntOrString, other) => {
                 let mut inner = Decoder { saved: None, strict: None, keys: 0 };
                 inner.value(&Shape::Int32, other, at)?;
-                // The integer is decoded by itself, where its type has no other name.
+                // The integer has its own decoder, unless its type is named.
                 if inner.saved.is_some() {
                     let what = match other {
                         Value::Number(number) => format!("number {}", number_text(number)),
-                        other => called(other).to_owned(),
+                        other => type_name(other).to_owned(),
                     };
                     return Err(cannot_unmarshal(&what, "int32", at));
                 }
@@ -431,7 +420,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Bytes sent as a list of numbers.
+    /// Bytes sent as an array of numbers.
     fn bytes(&mut self, items: &mut [Value], at: &Step<'_>) -> String {
         let mut bytes = Vec::with_capacity(items.len());
         for (index, item) in items.iter_mut().enumerate() {
@@ -450,7 +439,7 @@ impl Decoder<'_> {
 
     fn time(&mut self, layout: Layout, value: &mut Value, at: &Step<'_>) -> Result<(), DecodeError> {
         let Value::String(text) = value else {
-            return Err(cannot_unmarshal(called(value), "string", at));
+            return Err(cannot_unmarshal(type_name(value), "string", at));
         };
         match scalars::time(text, layout).map_err(DecodeError)? {
             Some(Some(canonical)) => *text = canonical,
@@ -460,8 +449,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// A schema or something else. Go decodes these apart: unknown fields below them are never reported, and an
-    /// error ends it all.
+    /// A schema or an alternative. Go decodes these separately: unknown fields in them are not reported, and an
+    /// error stops decoding.
     fn schema_or(
         &mut self,
         ty: &'static Type,

@@ -1,13 +1,14 @@
-//! What Go's encoder prints of a document: zero values that are never omitted, and no empty ones that are.
+//! The effect of Go's encoder on a document: zero values without `omitempty` are added, empty ones with it
+//! dropped.
 
 use serde_json::{Map, Value};
 
 use crate::table::{Field, Omit, SchemaOther, Shape, Type};
 
-/// Completes a decoded document to what Go prints, after a turn through the store: empty lists and maps are
-/// gone there, so that one which is never omitted prints as `null` (but a list's `items` stay).
+/// Completes a decoded document to what Go encodes after a round trip through the store, where empty lists and
+/// maps are lost: one without `omitempty` becomes `null` (but the `items` of a list stay).
 ///
-/// `kind` and `apiVersion` are the caller's.
+/// The caller sets `kind` and `apiVersion`.
 pub fn finish(ty: &'static Type, doc: &mut Value) {
     if let Value::Object(map) = doc {
         object(ty, map);
@@ -23,7 +24,7 @@ fn object(ty: &'static Type, map: &mut Map<String, Value>) {
     }
 }
 
-/// Whether a field is printed even when nobody set it.
+/// Whether a field is encoded even if it was never set.
 fn always(field: &Field) -> bool {
     match field.omit {
         Omit::Never => true,
@@ -32,7 +33,7 @@ fn always(field: &Field) -> bool {
     }
 }
 
-/// Whether Go holds a struct, which `omitempty` never takes for empty.
+/// Whether Go holds a struct, which `omitempty` never omits.
 fn is_struct(shape: &Shape) -> bool {
     match shape {
         Shape::Struct(_)
@@ -57,7 +58,7 @@ fn is_struct(shape: &Shape) -> bool {
     }
 }
 
-/// What Go prints for a field that was never set.
+/// The encoding of a field that was never set.
 fn zero(field: &Field) -> Value {
     if field.pointer {
         return Value::Null;
@@ -85,7 +86,7 @@ fn zero(field: &Field) -> Value {
     }
 }
 
-/// Finishes a field's value; false when it is not printed.
+/// Completes the value of a field; false if it is omitted.
 fn present(field: &Field, value: &mut Value) -> bool {
     if value.is_null() {
         let printed = always(field);
@@ -118,7 +119,7 @@ fn is_empty_collection(value: &Value, shape: &Shape) -> bool {
     }
 }
 
-/// Finishes the structs below a value.
+/// Completes the structs in a value.
 fn inside(shape: &Shape, value: &mut Value) {
     match (shape, value) {
         (Shape::Struct(ty) | Shape::SchemaOr(ty, _), Value::Object(map)) => object(ty, map),
@@ -143,7 +144,7 @@ fn has_structs(shape: &Shape) -> bool {
     }
 }
 
-/// Whether Go would hold the zero value, taking an empty collection for one.
+/// Whether Go would hold the zero value; empty collections count as zero.
 fn is_zero(shape: &Shape, value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -1,13 +1,14 @@
-//! The names of Go types in messages.
+//! Names of Go types in error messages.
 
 use crate::table::Shape;
 
-/// The Go name of the items of a list or map, when its own name tells: `[]v1.Container`, `map[string]v1.ExtraValue`.
+/// The Go type of the items of a list or map, if its own name contains it: `[]v1.Container`,
+/// `map[string]v1.ExtraValue`.
 pub(crate) fn of_items(go: &str) -> Option<&str> {
     go.strip_prefix("[]").or_else(|| Some(go.strip_prefix("map[")?.split_once(']')?.1))
 }
 
-/// The Go name of a shape.
+/// The Go type of a shape.
 pub(crate) fn of_shape(shape: &Shape) -> String {
     match shape {
         Shape::Bool => "bool".to_owned(),

@@ -1,4 +1,4 @@
-//! Typed JSON as Go knows it: what its decoder does to a document, and what its encoder prints.
+//! Typed JSON with the semantics of Go: decoding and encoding.
 
 mod decode;
 mod encode;

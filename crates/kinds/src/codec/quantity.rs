@@ -1,4 +1,4 @@
-//! The text form of `resource.Quantity` that Go prints after reading one.
+//! The canonical form of `resource.Quantity`, as Go encodes it.
 
 use std::fmt::Write as _;
 
@@ -19,7 +19,7 @@ enum Format {
     Exponent,
 }
 
-/// A quantity taken apart.
+/// The parts of a quantity.
 struct Parts<'t> {
     negative: bool,
     whole: &'t str,
@@ -59,11 +59,11 @@ fn interpret(suffix: &str) -> Option<(Format, i32)> {
         return Some((Format::Binary, exponent));
     }
     let exponent: i64 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-    // Go truncates here; nobody means an exponent of that size.
+    // Go truncates here; such exponents do not occur in practice.
     Some((Format::Exponent, exponent.clamp(-1_000_000, 1_000_000) as i32))
 }
 
-/// Checks a quantity and gives the text Go prints for it when that differs.
+/// Validates a quantity, and returns its canonical form if that differs.
 pub(crate) fn quantity(text: &str) -> Result<Option<String>, String> {
     let trimmed = text.trim();
     let unchanged = || (trimmed.len() != text.len()).then(|| trimmed.to_owned());
@@ -76,7 +76,7 @@ pub(crate) fn quantity(text: &str) -> Result<Option<String>, String> {
     let Parts { negative, whole, fraction, suffix } = parts(trimmed)?;
     let (format, exponent) = interpret(suffix).ok_or_else(|| SUFFIX.to_owned())?;
 
-    // Numbers of a usual size: Go keeps the text it was given when it looks canonical.
+    // For common sizes Go keeps the text if it looks canonical.
     let digits = whole.len() + fraction.len();
     let places = i32::try_from(fraction.len()).unwrap_or(i32::MAX);
     let (fits, scale, shift) = match format {
@@ -119,7 +119,7 @@ pub(crate) fn quantity(text: &str) -> Result<Option<String>, String> {
         _ => exponent.saturating_sub(places),
     };
     let Some(mut amount) = amount else {
-        // More than 38 digits: a binary one is capped, others are beyond what anybody can have meant.
+        // More than 38 digits: binary quantities are capped, others do not occur in practice.
         return Ok(match format {
             Format::Binary => changed(text, print(i128::from(i64::MAX), 0, negative, format)),
             _ => unchanged(),
@@ -155,14 +155,14 @@ fn changed(text: &str, printed: String) -> Option<String> {
     (printed != text).then_some(printed)
 }
 
-/// The canonical text: no fraction, and the largest suffix that needs none.
+/// The canonical form: no fraction, and the largest suffix that allows that.
 fn print(amount: i128, scale: i32, negative: bool, format: Format) -> String {
     if amount == 0 {
         return "0".to_owned();
     }
     let mut out = if negative { "-".to_owned() } else { String::new() };
     if format == Format::Binary {
-        // Binary numbers have no positive scale.
+        // Binary quantities have no positive scale.
         let unit = 10i128.checked_pow(scale.unsigned_abs()).unwrap_or(i128::MAX);
         let mut number = amount / unit;
         if number >= 1024 && amount % unit == 0 {

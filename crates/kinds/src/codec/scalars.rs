@@ -1,6 +1,6 @@
-//! The scalars that have a text form of their own in Go: base64, times, durations and quantities.
+//! Scalars with a textual format in Go: base64, times, durations and quantities.
 //!
-//! Each function gives the text Go would print again, or `None` when that is the text it was given.
+//! Each function returns the text that Go would encode, or `None` if that is the input.
 
 use std::fmt::Write as _;
 
@@ -21,7 +21,7 @@ fn sextet(byte: u8) -> Option<u8> {
     }
 }
 
-/// The bytes of a base64 text; the error is Go's, with its idea of the position.
+/// Decodes base64; the error is Go's, with its position.
 pub(crate) fn base64_decode(text: &str) -> Result<Vec<u8>, String> {
     let source = text.as_bytes();
     let corrupt = |at: usize| Err(format!("illegal base64 data at input byte {at}"));
@@ -86,7 +86,7 @@ pub(crate) fn base64_encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Checks a base64 text and gives its canonical form when that differs.
+/// Validates base64, and returns its canonical form if that differs.
 pub(crate) fn base64(text: &str) -> Result<Option<String>, String> {
     if is_canonical_base64(text.as_bytes()) {
         return Ok(None);
@@ -105,7 +105,7 @@ fn is_canonical_base64(text: &[u8]) -> bool {
         && letters.last().is_none_or(|last| sextet(*last).is_some_and(|bits| bits & stray == 0))
 }
 
-/// An instant as Go's times hold it.
+/// An instant as Go holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instant {
     /// Seconds since 1970.
@@ -119,11 +119,11 @@ pub(crate) struct Instant {
 pub(crate) enum Layout {
     /// RFC 3339, printed to the second.
     Seconds,
-    /// RFC 3339 with exactly six digits of a second.
+    /// RFC 3339 with exactly six fractional digits.
     Micros,
 }
 
-/// Checks a time and gives the text Go prints for it when that differs; `Some(None)` is Go's zero time.
+/// Validates a time, and returns its canonical form if that differs; `Some(None)` is Go's zero time.
 pub(crate) fn time(text: &str, layout: Layout) -> Result<Option<Option<String>>, String> {
     let instant = parse_time(text, layout)?;
     if instant.seconds == ZERO_TIME && instant.nanos == 0 {
@@ -155,7 +155,7 @@ pub(crate) fn print_time(instant: Instant, layout: Layout) -> String {
     out
 }
 
-/// The date of a day since 1970, in the proleptic Gregorian calendar.
+/// The date of a day number (days since 1970), in the proleptic Gregorian calendar.
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -168,7 +168,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// The day since 1970 of a date.
+/// The day number of a date.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -186,7 +186,7 @@ fn days_in(month: i64, year: i64) -> i64 {
     }
 }
 
-/// Where Go's time parser stands in the text.
+/// The state of Go's time parser.
 struct TimeParser<'t> {
     text: &'t str,
     rest: &'t [u8],
@@ -240,7 +240,7 @@ impl TimeParser<'_> {
         }
     }
 
-    /// The digits after the point; Go ignores those past the ninth.
+    /// The fractional digits; Go ignores those after the ninth.
     fn fraction(&mut self, digits: usize) -> Option<u32> {
         let (point, rest) = self.rest.split_first()?;
         let (text, rest) = (rest.get(..digits)?, rest.get(digits..)?);
@@ -472,7 +472,7 @@ pub(crate) fn print_duration(nanos: i64) -> String {
     }
 }
 
-/// Checks a duration and gives the text Go prints for it when that differs.
+/// Validates a duration, and returns its canonical form if that differs.
 pub(crate) fn duration(text: &str) -> Result<Option<String>, String> {
     let printed = print_duration(parse_duration(text)?);
     Ok((printed != text).then_some(printed))

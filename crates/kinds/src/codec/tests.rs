@@ -1,4 +1,4 @@
-//! Decoding and printing, with the texts that a real kube-apiserver gave.
+//! Decoding and encoding, with messages recorded from kube-apiserver.
 
 use serde_json::{Value, json};
 
@@ -119,7 +119,7 @@ fn types_with_a_decoder_of_their_own_have_their_own_words() {
             json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": {"additionalProperties": 5}}}]}}),
             "boolean or JSON schema expected",
         ),
-        // Their errors win over those of wrong types before them.
+        // Their errors take precedence over earlier type errors.
         (
             "core.v1.ResourceQuota",
             json!({"metadata": {"name": 5}, "spec": {"hard": {"cpu": "1Q"}}}),
@@ -336,7 +336,7 @@ fn a_document_in_maps_and_lists_may_have_whole_floats() {
 
 #[test]
 fn duplicates_stand_between_unknown_fields_where_the_document_has_them() {
-    // Before the second image stand spec, bogus, x, containers, name and the first image.
+    // The keys before the second image: spec, bogus, x, containers, name and the first image.
     let mut doc = json!({"spec": {"bogus": {"x": 1}, "containers": [
         {"name": "c", "image": "b", "ports": [{"port": 1}], "resources": {"limits": {"cpu": "2"}, "zzz": 1}},
         {"securitycontext": {}},

@@ -1,6 +1,7 @@
-//! What Go does to a document that it already holds as maps and lists: strategic merge patches and apply come
-//! this way. The outcome is that of [`super::decode`], the words and the strictness differ: whole floats become
-//! integers, integers wrap around, the first error ends it, and unknown fields are reported sorted.
+//! The effect of Go's conversion from unstructured content (maps and lists), which strategic merge patch and
+//! apply use. The result is that of [`super::decode`], but messages and strictness differ: integral floats
+//! become integers, integers wrap around, the first error stops the conversion, and unknown fields are reported
+//! sorted.
 
 use serde_json::{Map, Number, Value};
 
@@ -10,9 +11,9 @@ use super::{
 };
 use crate::table::{Field, Shape, Type};
 
-/// Brings a document to the form that Go has after converting it from maps and lists to `ty`.
+/// Changes a document into what Go has after converting it from unstructured content to `ty`.
 ///
-/// With `strict`, unknown fields are added to it as Go reports them.
+/// With `strict`, unknown fields are added to it with their messages in Go.
 pub fn from_unstructured(
     ty: &'static Type,
     doc: &mut Value,
@@ -31,7 +32,7 @@ pub fn from_unstructured(
     Ok(())
 }
 
-/// Go's kind of a value.
+/// The kind of a value in Go's reflection.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "invalid",
@@ -59,7 +60,7 @@ fn unrecognized(kind: &str) -> DecodeError {
 
 struct Converter {
     unknown: Option<Vec<String>>,
-    /// Where it stands, kept only for unknown fields. Go leaves out the keys of maps.
+    /// The path, tracked for unknown fields only. Go omits map keys.
     path: String,
 }
 
@@ -125,7 +126,7 @@ impl Converter {
         match (shape, &mut *value) {
             (Shape::Bool, Value::Bool(_)) | (Shape::String(_), Value::String(_)) => {}
             (Shape::Bool, _) => return Err(unrecognized("bool")),
-            // Go could make a letter of a number, and says that it will not.
+            // Go could convert a number to a character, and reports that it does not.
             (Shape::String(name), Value::Number(number)) if number.is_i64() => {
                 return Err(cannot_convert(value, go.unwrap_or(name)));
             }

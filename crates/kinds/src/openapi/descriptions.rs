@@ -1,5 +1,5 @@
-//! What the fields of every object's metadata are for. The table of kinds holds facts only; these few sentences are written by
-//! hand, because every kind has these fields, custom ones too.
+//! Descriptions of metadata fields. The table of kinds has none; these are written by hand, because every kind
+//! has these fields, custom ones included.
 
 /// The description of a field of a type of `meta/v1`.
 pub(super) fn of(ty: &str, field: &str) -> Option<&'static str> {

@@ -1,9 +1,10 @@
-//! The protobuf form of `OpenAPI` v2, the only one that kubectl asks for
-//! (`application/com.github.proto-openapi.spec.v2@v1.0+protobuf`). The messages are gnostic's `openapi.v2`.
+//! `OpenAPI` v2 as protobuf, the only format that kubectl requests
+//! (`application/com.github.proto-openapi.spec.v2@v1.0+protobuf`). The messages are those of gnostic,
+//! `openapi.v2`.
 
 use serde_json::{Map, Value};
 
-/// The protobuf form of a v2 document.
+/// Encodes a v2 document as protobuf.
 #[must_use]
 pub fn encode(swagger: &Value) -> Vec<u8> {
     let mut out = Message::default();
@@ -132,7 +133,7 @@ fn schema(schema: &Value) -> Message {
     out
 }
 
-/// A protobuf message in the making.
+/// Builds a protobuf message.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -159,7 +160,7 @@ impl Message {
         self.bytes(number, &message.0);
     }
 
-    /// A string, unless it is missing or empty.
+    /// A string, omitted if missing or empty.
     fn text(&mut self, number: u64, value: &Value) {
         if let Some(text) = value.as_str().filter(|text| !text.is_empty()) {
             self.bytes(number, text.as_bytes());
@@ -179,7 +180,7 @@ impl Message {
         }
     }
 
-    /// An entry of a map: gnostic keeps maps as lists of names and values.
+    /// An entry of a map: gnostic encodes maps as lists of names and values.
     fn named(&mut self, number: u64, name: &str, value: &Self) {
         let mut entry = Self::default();
         entry.bytes(1, name.as_bytes());
@@ -187,7 +188,7 @@ impl Message {
         self.message(number, &entry);
     }
 
-    /// What is called `x-…` goes along as YAML, and JSON is YAML.
+    /// Extensions (`x-…`) are encoded as YAML; JSON is YAML.
     fn extensions(&mut self, number: u64, value: &Value) {
         for (name, value) in fields(value).filter(|(name, _)| name.starts_with("x-")) {
             let mut any = Self::default();

@@ -12,10 +12,10 @@ const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// A resource, built-in or custom, whose paths a document shows.
+/// A resource, built-in or custom, with its paths.
 #[derive(Debug, Clone, Copy)]
 pub struct Resource<'a> {
-    /// The API group, empty for the core.
+    /// The API group, empty for the core group.
     pub group: &'a str,
     /// The version.
     pub version: &'a str,
@@ -23,19 +23,19 @@ pub struct Resource<'a> {
     pub kind: &'a str,
     /// `crontabs`
     pub plural: &'a str,
-    /// Whether its objects live in namespaces.
+    /// Whether it is namespaced.
     pub namespaced: bool,
-    /// Discovery's verbs.
+    /// The verbs in discovery.
     pub verbs: &'a [&'a str],
     /// Its subresources.
     pub subresources: &'a [ResourceSubresource<'a>],
     /// The name of its schema: `com.example.stable.v1.CronTab`.
     pub schema: &'a str,
-    /// The name of its list's schema.
+    /// The name of the schema of its list.
     pub list_schema: &'a str,
-    /// Custom resources speak JSON and YAML only, have no strategic merge patch and no watch paths.
+    /// Custom resources support JSON and YAML only, and have neither strategic merge patch nor watch paths.
     pub custom: bool,
-    /// Whether a deletion answers with the object instead of a Status.
+    /// Whether DELETE responds with the object instead of a Status.
     pub returns_deleted: bool,
 }
 
@@ -44,19 +44,19 @@ pub struct Resource<'a> {
 pub struct ResourceSubresource<'a> {
     /// `scale`
     pub name: &'a str,
-    /// The group of the kind it speaks.
+    /// The group of its kind.
     pub group: &'a str,
     /// Its version.
     pub version: &'a str,
     /// `Scale`
     pub kind: &'a str,
-    /// Discovery's verbs.
+    /// The verbs in discovery.
     pub verbs: &'a [&'a str],
-    /// The name of its body's schema (for `exec` and the like: of its options).
+    /// The name of the schema of its body (for `exec` and the like: of its options).
     pub schema: &'a str,
 }
 
-/// A parameter: where it is, its name, and the type of its value.
+/// A parameter: location, name and type.
 type Parameter = (&'static str, &'static str, &'static str);
 
 const fn query(name: &'static str, ty: &'static str) -> Parameter {
@@ -92,14 +92,14 @@ const DELETE: &[Parameter] = &[
     query("propagationPolicy", "string"),
 ];
 
-/// One operation before the parameters that it shares with its path's others are moved to the path.
+/// An operation, before common parameters are moved to its path.
 struct Operation {
     method: &'static str,
     parameters: Vec<Parameter>,
     body: Value,
 }
 
-/// `listAppsV1Deployment` is made of `list`, the id `AppsV1` and the rest; the tag is `apps_v1`.
+/// The id and the tag of a group version: `AppsV1`, as in `listAppsV1Deployment`, and `apps_v1`.
 pub(super) fn operation_name(group: &str, version: &str) -> (String, String) {
     let group = if group.is_empty() { "core" } else { group.strip_suffix(".k8s.io").unwrap_or(group) };
     let group: String = group.split(|letter: char| !letter.is_alphanumeric()).map(title).collect();
@@ -150,7 +150,7 @@ fn responses(codes: &[&str], media: &[&str], schema: &Value) -> Value {
     out.into()
 }
 
-/// What the query parameters of an options type are called, and what they hold; only plain values can be one.
+/// The query parameters of an options type; only scalar fields can be parameters.
 fn options(ty: &'static Type) -> impl Iterator<Item = Parameter> {
     ty.fields.iter().filter(|field| field.declared_in != "TypeMeta").filter_map(|field| {
         let shape = match field.shape {
@@ -167,7 +167,7 @@ fn options(ty: &'static Type) -> impl Iterator<Item = Parameter> {
 }
 
 impl Resource<'_> {
-    /// Its paths, each with its operations.
+    /// The paths with their operations.
     pub(super) fn paths(&self) -> Vec<(String, Value)> {
         let mut paths = Vec::new();
         let has = |verb| self.verbs.contains(&verb);
@@ -241,7 +241,7 @@ impl Resource<'_> {
         format!("{}{}", if self.namespaced { "Namespaced" } else { "" }, self.kind)
     }
 
-    /// What the path names.
+    /// The parameters in the path.
     fn scope(&self, object: bool) -> &'static [Parameter] {
         const NAME: Parameter = ("path", "name", "string");
         const NAMESPACE: Parameter = ("path", "namespace", "string");
@@ -413,7 +413,7 @@ impl Resource<'_> {
             }
             return;
         }
-        // A custom resource's operations carry its own kind, those on its scale, too.
+        // The operations of a custom resource have its own kind, also those on its scale.
         let shown = if self.custom {
             ResourceSubresource { group: self.group, version: self.version, kind: self.kind, ..*of }
         } else {
@@ -465,7 +465,7 @@ impl Resource<'_> {
     }
 }
 
-/// A path's item: the parameters that all its operations share are the path's. Null without operations.
+/// The item of a path, with the parameters that all operations share. Null without operations.
 fn item(operations: Vec<Operation>) -> Value {
     let Some(first) = operations.first() else { return Value::Null };
     let shared: Vec<Parameter> = first

@@ -1,4 +1,4 @@
-//! Schemas of the table's types.
+//! Schemas of the types of the table.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
-/// The schema of a type; its group version kind is the caller's to add.
+/// The schema of a type; the caller adds its group, version and kind.
 pub(super) fn type_schema(ty: &Type) -> Value {
     let mut properties = Map::new();
     let mut required: Vec<&str> = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn type_schema(ty: &Type) -> Value {
     schema.into()
 }
 
-/// The schemas of types that encode themselves, which the table knows as shapes only.
+/// The schemas of types with their own encoding, which are shapes in the table.
 pub(super) fn special(name: &str) -> Option<Value> {
     if let Some(name) = name.strip_prefix(META).and_then(|rest| rest.strip_prefix('.')) {
         return match name {
@@ -63,7 +63,7 @@ pub(super) fn special(name: &str) -> Option<Value> {
     }
 }
 
-/// The names of the schemas that `value` refers to, at any depth, are added to `found`.
+/// Adds the names of the schemas that `value` references, at any depth, to `found`.
 pub(super) fn references(value: &Value, found: &mut Vec<String>) {
     let mut left = vec![value];
     while let Some(value) = left.pop() {
@@ -86,7 +86,7 @@ pub(super) fn references(value: &Value, found: &mut Vec<String>) {
 fn property(field: &Field) -> Value {
     let mut out = Map::new();
     match shape(&field.shape) {
-        // Siblings of a `$ref` would be ignored.
+        // Siblings of a `$ref` are ignored by readers.
         Value::Object(schema) if schema.contains_key("$ref") => {
             out.insert("allOf".to_owned(), json!([schema]));
         }

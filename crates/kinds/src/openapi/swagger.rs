@@ -1,11 +1,11 @@
-//! `OpenAPI` v2, one document for all groups, made from the v3 documents. kubectl before 1.29 cannot do without it.
+//! `OpenAPI` v2, one document for all groups, converted from the v3 documents. kubectl before 1.29 requires it.
 
 use serde_json::{Map, Value, json};
 
 use super::SCHEMAS;
 
-/// The v2 document that says what these v3 documents say. v2 knows neither defaults, alternatives nor `nullable`
-/// as Kubernetes publishes it.
+/// Converts v3 documents to one v2 document. v2 as Kubernetes publishes it has neither defaults, alternatives
+/// nor `nullable`.
 #[must_use]
 pub fn swagger<'a>(documents: impl IntoIterator<Item = &'a Value>) -> Value {
     let mut paths = Map::new();
@@ -43,8 +43,8 @@ fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
-/// A definition. Of a custom resource that takes any fields nothing can be said, not even that it has metadata: kubectl
-/// would refuse every other field.
+/// A definition. A custom resource that preserves unknown fields gets an empty one, without metadata: otherwise
+/// kubectl would reject every other field.
 fn definition(schema: &Value) -> Value {
     if schema[PRESERVE] != true {
         return self::schema(schema);
@@ -60,7 +60,7 @@ fn definition(schema: &Value) -> Value {
     out.into()
 }
 
-/// A type that belongs to every group lists the kinds of all the documents it came from.
+/// A type that belongs to every group lists the kinds of all documents it came from.
 fn add_kinds(known: &mut Value, schema: Value) {
     const KINDS: &str = "x-kubernetes-group-version-kind";
     let Some(known) = known.get_mut(KINDS).and_then(Value::as_array_mut) else { return };
@@ -104,13 +104,13 @@ fn schema(schema: &Value) -> Value {
         && !is(PRESERVE)
         && !is("x-kubernetes-int-or-string")
     {
-        // Quantities and the built-in kinds' ints or strings are strings here.
+        // Quantities and the int-or-strings of built-in kinds are strings here.
         out.insert("type".to_owned(), "string".into());
     }
     out.into()
 }
 
-/// Leaves open what v2 cannot say exactly, or kubectl would refuse valid objects.
+/// Removes what v2 cannot express exactly; otherwise kubectl would reject valid objects.
 fn leave_open(out: &mut Map<String, Value>, from: &Map<String, Value>) {
     let is = |key: &str| from.get(key) == Some(&Value::Bool(true));
     let (nullable, preserve) = (is("nullable"), is(PRESERVE));
@@ -125,11 +125,11 @@ fn leave_open(out: &mut Map<String, Value>, from: &Map<String, Value>) {
     if nullable || untyped || is("x-kubernetes-int-or-string") {
         out.shift_remove("type");
     }
-    // What can be null cannot be required.
+    // Nullable fields cannot be required.
     let can_be_null = |name: &Value| {
         let name = name.as_str().unwrap_or_default();
         from.get("properties").and_then(|all| all.get(name)).is_some_and(|one| one["nullable"] == true)
-            // An embedded object says what it is, but v2 does not show it where unknown fields are kept.
+            // The type fields of an embedded object are not shown in v2 if it preserves unknown fields.
             || preserve && is("x-kubernetes-embedded-resource") && matches!(name, "kind" | "apiVersion")
     };
     let any_null = from.get("additionalProperties").is_some_and(|one| one["nullable"] == true);

@@ -1,4 +1,4 @@
-//! The rows of what administrators see: access, storage, admission, flow control, devices and APIs.
+//! Rows of cluster administration: access control, storage, admission, flow control, devices and APIs.
 
 use serde_json::{Value, json};
 
@@ -90,7 +90,7 @@ pub(super) fn storage_class(object: &Object<'_>) -> Vec<Value> {
     ]
 }
 
-/// Which of several storage classes is the default: the youngest one that says so.
+/// The default of several storage classes: the newest one that is marked as default.
 pub(super) fn default_storage_class(items: &[&Value]) -> Option<usize> {
     let is_default = |item: &Value| {
         let annotations = item.get("metadata").and_then(|meta| meta.get("annotations"));
@@ -186,7 +186,7 @@ pub(super) fn mutating_policy(object: &Object<'_>) -> Vec<Value> {
     vec![object.name(), object.count("spec.mutations").into(), param_kind(object), object.age()]
 }
 
-/// A label selector as Go's generated code prints it.
+/// A label selector in the format of Go's generated code.
 fn go_selector(selector: &Object<'_>) -> String {
     let mut labels: Vec<String> = selector
         .map("matchLabels")

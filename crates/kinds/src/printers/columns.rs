@@ -1,4 +1,4 @@
-//! The columns of every built-in kind: names, types and descriptions as clients see them.
+//! The columns of all built-in kinds: names, types and descriptions.
 
 use super::Column;
 

@@ -1,4 +1,4 @@
-//! The rows of the core's kinds and of networking.
+//! Rows of the kinds of the core group and of networking.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn joined(items: &[Value], separator: &str) -> String {
     items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(separator)
 }
 
-/// The addresses of a load balancer, each once.
+/// The addresses of a load balancer without duplicates.
 fn load_balancer(object: &Object<'_>) -> String {
     let addresses: BTreeSet<&str> = object
         .objects("status.loadBalancer.ingress")
@@ -141,7 +141,7 @@ pub(super) fn node(object: &Object<'_>) -> Vec<Value> {
     ]
 }
 
-/// Events of the core and of `events.k8s.io`, which has other names for the same fields.
+/// Events of the core group and of `events.k8s.io`, which differ in field names.
 pub(super) fn event(object: &Object<'_>) -> Vec<Value> {
     let either = |a: &'static str, b: &'static str| if object.has(a) { a } else { b };
     let first_at = either("firstTimestamp", "deprecatedFirstTimestamp");
@@ -213,7 +213,7 @@ fn access_modes(object: &Object<'_>, path: &str) -> String {
     shown.join(",")
 }
 
-/// The storage class, which an annotation named once.
+/// The storage class, from the field or the former annotation.
 fn storage_class<'v>(object: &Object<'v>) -> &'v str {
     let annotation = object
         .map("metadata.annotations")
@@ -348,7 +348,7 @@ pub(super) fn service_cidr(object: &Object<'_>) -> Vec<Value> {
     vec![object.name(), joined(object.items("spec.cidrs"), ",").into(), object.age()]
 }
 
-/// A row of one cell more than there are columns, as the real server has it.
+/// The row has one cell more than there are columns, as in Kubernetes.
 pub(super) fn ip_address(object: &Object<'_>) -> Vec<Value> {
     let parent = object.at("spec.parentRef");
     let mut text = "<none>".to_owned();

@@ -1,6 +1,6 @@
-//! The tables that `kubectl get` shows: the columns of every built-in kind, and the cells of an object's row.
+//! The tables of `kubectl get`: the columns of all built-in kinds, and the cells of a row.
 //!
-//! A server always prints the wide table: clients hide the columns of priority 1 themselves.
+//! A server always prints the wide table: clients hide columns of priority 1 themselves.
 
 mod cluster;
 #[rustfmt::skip]
@@ -29,14 +29,14 @@ pub struct Column {
     pub ty: &'static str,
     /// `name` for the column that names the object, else empty.
     pub format: &'static str,
-    /// What it tells.
+    /// Its description.
     pub description: &'static str,
-    /// 0 for columns that are always shown, 1 for wide tables.
+    /// 0 for columns that are always shown, 1 for wide output.
     pub priority: i32,
 }
 
 impl Column {
-    /// The column as `columnDefinitions` lists it.
+    /// The column as in `columnDefinitions`.
     #[must_use]
     pub fn definition(&self) -> Value {
         json!({
@@ -52,15 +52,15 @@ impl Column {
 /// Prints the cells of a row.
 type Cells = fn(&Object<'_>) -> Vec<Value>;
 
-/// How objects of a kind are printed.
+/// The printer of a kind.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
     /// The columns of the table.
     pub columns: &'static [Column],
     cells: Cells,
-    /// Storage classes: a list marks the one that is the default.
+    /// Storage classes: a list marks the default one.
     marks_default: bool,
-    /// Whether a table without rows shows `null` in their place: how kinds without a printer of their own do it.
+    /// Whether a table without rows has `null` instead of a list, as for kinds without a printer of their own.
     pub null_when_empty: bool,
 }
 
@@ -71,13 +71,13 @@ impl Printer {
         (self.cells)(&Object::new(object, now))
     }
 
-    /// Whether the rows of a list can be printed together only, not a part of them at a time.
+    /// Whether the rows of a list must be printed together, not in chunks.
     #[must_use]
     pub fn needs_all(&self) -> bool {
         self.marks_default
     }
 
-    /// The cells of the rows of a list, where some kinds say more than for an object alone.
+    /// The rows of a list, which show more than single rows for some kinds.
     #[must_use]
     pub fn rows(&self, items: &[&Value], now: Timestamp) -> Vec<Vec<Value>> {
         let mut rows: Vec<Vec<Value>> = items.iter().map(|item| self.row(item, now)).collect();
@@ -91,7 +91,7 @@ impl Printer {
     }
 }
 
-/// The printer of a kind; kinds that have none of their own show their name and when they were created.
+/// The printer of a kind; kinds without their own show name and creation time.
 #[must_use]
 pub fn printer(group: &str, kind: &str) -> Printer {
     let (columns, cells): (_, Cells) = match (group, kind) {
@@ -210,7 +210,7 @@ pub fn row(group: &str, kind: &str, object: &Value, now: Timestamp) -> Vec<Value
     printer(group, kind).row(object, now)
 }
 
-/// The `conditions` of an object's row: pods that have ended carry one.
+/// The `conditions` of a row; terminated pods have one.
 #[must_use]
 pub fn conditions(group: &str, kind: &str, object: &Value) -> Option<Value> {
     (group.is_empty() && kind == "Pod").then(|| pods::conditions(object)).flatten()

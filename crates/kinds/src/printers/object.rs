@@ -1,11 +1,11 @@
-//! Reading an object for its row: fields by their path, ages, labels and selectors as text.
+//! Reads an object for its row: fields by path, ages, labels and selectors.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::codec::scalars::{self, Instant, Layout};
 
-/// An object and the time it is looked at.
+/// An object and the current time.
 #[derive(Clone, Copy)]
 pub(super) struct Object<'v> {
     value: &'v Value,
@@ -35,13 +35,13 @@ impl<'v> Object<'v> {
         self.get(path).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A string, or what to say when it is empty.
+    /// A string, or `none` if it is empty.
     pub(super) fn text_or(&self, path: &str, none: &'v str) -> &'v str {
         let text = self.text(path);
         if text.is_empty() { none } else { text }
     }
 
-    /// A string that a pointer holds: what to say when it is not set.
+    /// A string behind a pointer, or `unset` if it is not set.
     pub(super) fn set_or(&self, path: &str, unset: &'v str) -> &'v str {
         self.get(path).and_then(Value::as_str).unwrap_or(unset)
     }
@@ -68,7 +68,7 @@ impl<'v> Object<'v> {
         self.get(path).and_then(Value::as_object)
     }
 
-    /// How many entries a list or map has.
+    /// The number of entries of a list or map.
     pub(super) fn count(&self, path: &str) -> usize {
         match self.get(path) {
             Some(Value::Array(items)) => items.len(),
@@ -81,12 +81,12 @@ impl<'v> Object<'v> {
         Value::from(self.text("metadata.name"))
     }
 
-    /// How long ago the object was created.
+    /// The time since creation.
     pub(super) fn age(&self) -> Value {
         Value::from(self.since("metadata.creationTimestamp"))
     }
 
-    /// When it was created; Go's zero time when it never was.
+    /// The creation time; Go's zero time if missing.
     pub(super) fn created_at(&self) -> Value {
         Value::from(self.text_or("metadata.creationTimestamp", "0001-01-01T00:00:00Z"))
     }
@@ -96,7 +96,7 @@ impl<'v> Object<'v> {
         instant(self.text(path))
     }
 
-    /// How long ago a time was.
+    /// The time since an instant.
     pub(super) fn since(&self, path: &str) -> String {
         self.instant(path).map_or_else(|| "<unknown>".to_owned(), |then| self.ago(then))
     }
@@ -176,7 +176,7 @@ pub(super) fn get<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     (!found.is_null()).then_some(found)
 }
 
-/// Parses a time of either precision; Go's zero time is none.
+/// Parses a time of either precision; None for Go's zero time.
 pub(super) fn instant(text: &str) -> Option<Instant> {
     let instant = scalars::parse_time(text, Layout::Seconds).ok()?;
     (instant.seconds != scalars::ZERO_TIME || instant.nanos != 0).then_some(instant)
@@ -187,7 +187,7 @@ pub(super) fn nanoseconds(instant: Instant) -> i128 {
     i128::from(instant.seconds) * 1_000_000_000 + i128::from(instant.nanos)
 }
 
-/// Joins what fits and says how many more there are.
+/// Joins at most `most` texts, and appends the number of others.
 pub(super) fn some_of(texts: &[String], most: usize) -> String {
     match texts.get(..most) {
         Some(first) if texts.len() > most => {
@@ -197,7 +197,7 @@ pub(super) fn some_of(texts: &[String], most: usize) -> String {
     }
 }
 
-/// A duration in nanoseconds, in the two or three figures that people want to see: `5m`, `3h12m`, `2y`.
+/// A duration in nanoseconds with two or three significant figures: `5m`, `3h12m`, `2y`.
 #[must_use]
 pub fn human_duration(nanoseconds: i128) -> String {
     let seconds = nanoseconds / 1_000_000_000;
@@ -207,7 +207,7 @@ pub fn human_duration(nanoseconds: i128) -> String {
         0 => format!("{large}{unit}"),
         _ => format!("{large}{unit}{small}{small_unit}"),
     };
-    // A clock may be a second ahead.
+    // Tolerates a clock difference of one second.
     match seconds {
         ..-1 => "<invalid>".to_owned(),
         -1 => "0s".to_owned(),

@@ -1,4 +1,4 @@
-//! The row of a pod: its state is what its containers make of it.
+//! The row of a pod, whose status is derived from its containers.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn later(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     }
 }
 
-/// What a pod's containers tell.
+/// The state of the containers of a pod.
 struct Summary {
     reason: String,
     ready: i64,
@@ -31,7 +31,7 @@ fn why_terminated(terminated: &Object<'_>) -> String {
 }
 
 fn is_sidecar(pod: &Object<'_>, name: &str) -> bool {
-    // Names are unique; of doubles the last would count.
+    // Names are unique; of duplicates the last would count.
     pod.objects("spec.initContainers")
         .rfind(|container| container.text("name") == name)
         .is_some_and(|container| container.text("restartPolicy") == "Always")
@@ -149,7 +149,7 @@ pub(super) fn pod(pod: &Object<'_>) -> Vec<Value> {
     ]
 }
 
-/// What a row says of a pod that has ended.
+/// The condition in the row of a terminated pod.
 pub(super) fn conditions(pod: &Value) -> Option<Value> {
     let (reason, message) = match super::object::get(pod, "status.phase")?.as_str()? {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),

@@ -1,4 +1,4 @@
-//! Rows as a real kube-apiserver prints them.
+//! Rows recorded from kube-apiserver.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn every_row_has_a_cell_for_every_column() {
     for kind in crate::kinds() {
         let cells = row(kind.group, kind.kind, &json!({}), now()).len();
         let columns = columns(kind.group, kind.kind).len();
-        // A real server's rows of IP addresses have an age that no column announces.
+        // In Kubernetes rows of IP addresses have an age without a column.
         let extra = usize::from(kind.kind == "IPAddress");
         assert_eq!(cells, columns + extra, "{}", kind.kind);
     }

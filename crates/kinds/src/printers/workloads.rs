@@ -1,10 +1,10 @@
-//! The rows of workloads and of what scales and guards them.
+//! Rows of workloads, autoscalers and disruption budgets.
 
 use serde_json::{Value, json};
 
 use super::object::{Object, human_duration, nanoseconds};
 
-/// What most workloads show at the end of a wide row.
+/// The last cells of a wide row, which most workloads share.
 fn with_template(
     object: &Object<'_>,
     mut cells: Vec<Value>,
@@ -173,7 +173,7 @@ pub(super) fn pod_disruption_budget(object: &Object<'_>) -> Vec<Value> {
     ]
 }
 
-/// Where a metric of each type has its parts.
+/// The field with the source of a metric.
 fn source(metric: &Object<'_>) -> Option<&'static str> {
     Some(match metric.text("type") {
         "External" => "external",
@@ -236,7 +236,7 @@ pub(super) fn horizontal_pod_autoscaler(object: &Object<'_>) -> Vec<Value> {
         .enumerate()
         .map(|(index, spec)| metric(&spec, statuses.get(index).copied()))
         .collect();
-    // autoscaling/v1 has the share of CPU in fields of its own.
+    // autoscaling/v1 has separate fields for CPU utilization.
     if let Some(target) = object.get("spec.targetCPUUtilizationPercentage") {
         let current = object.get("status.currentCPUUtilizationPercentage");
         let current = current.map_or_else(|| "<unknown>".to_owned(), |value| format!("{value}%"));

@@ -1,4 +1,4 @@
-//! `application/vnd.kubernetes.protobuf`: the envelope, any type of the table in it, and the frames of a watch.
+//! `application/vnd.kubernetes.protobuf`: the envelope, the types of the table, and watch frames.
 
 mod read;
 mod write;
@@ -7,64 +7,64 @@ use serde_json::Value;
 
 use crate::table::Type;
 
-/// What an encoded object begins with.
+/// The prefix of an encoded object.
 pub const MAGIC: &[u8; 4] = b"k8s\0";
 
-/// Messages may be nested this deep.
+/// Maximum nesting of messages.
 const DEEPEST: usize = 100;
 
-/// Why bytes are no object, in Go's words where it has some.
+/// The reason why bytes are not an object, with Go's message where there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtoError {
-    /// There are no bytes.
+    /// No bytes.
     #[error("empty data")]
     Empty,
     /// They do not begin with [`MAGIC`].
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     Prefix,
-    /// There is nothing after it.
+    /// Nothing follows the prefix.
     #[error("empty body")]
     EmptyBody,
-    /// The envelope names a kind that is not known.
+    /// The envelope has an unknown kind.
     #[error("no kind {kind:?} is registered for version {api_version:?}")]
     UnknownKind {
-        /// The version it names.
+        /// Its version.
         api_version: String,
-        /// The kind it names.
+        /// Its kind.
         kind: String,
     },
-    /// A value goes past the end.
+    /// A value extends beyond the end.
     #[error("unexpected EOF")]
     Eof,
-    /// A number of more than 64 bits.
+    /// An integer of more than 64 bits.
     #[error("proto: integer overflow")]
     Overflow,
-    /// A known field has another encoding.
+    /// A known field has another wire type.
     #[error("proto: wrong wireType = {wire} for field {field}")]
     WireType {
         /// The JSON name of the field.
         field: &'static str,
-        /// Its encoding here.
+        /// The wire type found.
         wire: u8,
     },
-    /// An encoding that does not exist.
+    /// A wire type that does not exist.
     #[error("proto: illegal wireType {0}")]
     IllegalWireType(u8),
     /// Field number 0.
     #[error("proto: illegal tag {0}")]
     IllegalTag(u64),
-    /// More than 100 messages in each other.
+    /// Messages nested more than 100 levels deep.
     #[error("proto: too deeply nested")]
     TooDeep,
-    /// A quantity, or a JSON document inside, that cannot be read.
+    /// An invalid quantity or embedded JSON document.
     #[error("{0}")]
     Value(String),
 }
 
-/// Decodes an object in its envelope to the JSON that Go would print, short of what `finish` adds.
+/// Decodes an object in its envelope to JSON, without what `finish` adds.
 ///
-/// `lookup` finds the type of an `apiVersion` and `kind`; both may be empty when the client left them out.
+/// `lookup` finds the type for an `apiVersion` and `kind`; both may be empty if the client omitted them.
 pub fn decode(
     bytes: &[u8],
     lookup: impl Fn(&str, &str) -> Option<&'static Type>,
@@ -72,14 +72,14 @@ pub fn decode(
     read::enveloped(bytes, &lookup, 0)
 }
 
-/// Encodes an object, byte for byte as Go does; `apiVersion` and `kind` are those of the envelope.
+/// Encodes an object, byte for byte as Go does; `apiVersion` and `kind` go into the envelope.
 #[must_use]
 pub fn encode(ty: &'static Type, object: &Value, api_version: &str, kind: &str) -> Vec<u8> {
     write::enveloped(ty, object, api_version, kind)
 }
 
-/// Encodes a list without having all its items in memory as JSON: `items` gives one after the other, the last one first.
-/// `list` has its other fields; `names` are its apiVersion and kind.
+/// Encodes a list without holding all its items as JSON: `items` yields them one by one, the last one first.
+/// `list` has the other fields; `names` are its apiVersion and kind.
 #[must_use]
 pub fn encode_list(
     ty: &'static Type,
@@ -90,7 +90,7 @@ pub fn encode_list(
     write::enveloped_list(ty, list, items, names)
 }
 
-/// Encodes one event of a watch with the length that frames it; `object` is what [`encode`] gave.
+/// Encodes a watch event with its length prefix; `object` is the result of [`encode`].
 #[must_use]
 pub fn watch_frame(event: &str, object: &[u8]) -> Vec<u8> {
     write::watch_frame(event, object)

@@ -1,4 +1,4 @@
-//! Reading protobuf by the table of types.
+//! Protobuf decoding by the table of types.
 
 use serde_json::{Map, Number, Value};
 
@@ -10,13 +10,13 @@ use crate::{
 
 type Lookup<'l> = &'l dyn Fn(&str, &str) -> Option<&'static Type>;
 
-/// A field's content as the wire has it.
+/// The content of a field on the wire.
 #[derive(Clone, Copy)]
 enum Content<'b> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'b [u8]),
-    /// Encodings that Kubernetes has no use for.
+    /// Wire types that Kubernetes does not use.
     Other(u8),
 }
 
@@ -111,7 +111,7 @@ fn skip_group(rest: &mut &[u8]) -> Result<(), ProtoError> {
     Ok(())
 }
 
-/// An object in its envelope.
+/// Decodes an object in its envelope.
 pub(super) fn enveloped(bytes: &[u8], lookup: Lookup<'_>, depth: usize) -> Result<Value, ProtoError> {
     if bytes.is_empty() {
         return Err(ProtoError::Empty);
@@ -161,7 +161,7 @@ fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// A message of a type, into an object that may have some of its fields already.
+/// Decodes a message of a type into an object that may already have some of its fields.
 pub(super) fn message(
     ty: &'static Type,
     bytes: &[u8],
@@ -172,14 +172,14 @@ pub(super) fn message(
     Reader { lookup }.message(ty, &[], bytes, map, depth)
 }
 
-/// What a field number stands for.
+/// The meaning of a field number.
 enum Found {
     Field(&'static Field, Proto),
-    /// An inlined struct, by the way to it.
+    /// An inlined struct, by the field numbers that lead to it.
     Inlined(&'static [u32]),
 }
 
-/// Looks a field number up; `within` leads to the inlined struct whose message it is in.
+/// Looks up a field number; `within` is the path to the inlined struct of the message.
 fn find(ty: &'static Type, within: &'static [u32], number: u64) -> Option<Found> {
     let depth = within.len();
     ty.fields.iter().find_map(|field| {
@@ -204,7 +204,7 @@ struct Reader<'l> {
 }
 
 impl Reader<'_> {
-    /// `within` leads to the inlined struct whose message this is.
+    /// `within` is the path to the inlined struct of this message.
     fn message(
         self,
         ty: &'static Type,
@@ -218,7 +218,7 @@ impl Reader<'_> {
         }
         let (mut rest, mut last) = (bytes, 0);
         while let Some((number, content)) = next(&mut rest)? {
-            // Encoders write fields in the order of their numbers: only others can repeat one.
+            // Encoders write fields by ascending number, so that only a lower number can repeat a field.
             let again = number <= std::mem::replace(&mut last, number);
             match (find(ty, within, number), content) {
                 (Some(Found::Field(field, proto)), _) => {
@@ -373,7 +373,7 @@ impl Reader<'_> {
         Ok((key, value))
     }
 
-    /// One value; null stands for one that Go prints nothing for.
+    /// A single value; null if Go would omit it.
     fn single(
         self,
         name: &'static str,
@@ -514,7 +514,7 @@ fn time(bytes: &[u8], layout: Layout) -> Result<Value, ProtoError> {
             _ => {}
         }
     }
-    // Go wraps around outside of its range; a year of more than four digits has no JSON form.
+    // Go wraps around beyond its range; a year of more than four digits has no JSON form.
     const LAST: i64 = 253_402_300_799;
     if !(-62_167_219_200..=LAST).contains(&seconds) {
         return Err(ProtoError::Value("Time.MarshalJSON: year outside of range [0,9999]".to_owned()));
@@ -549,7 +549,7 @@ fn int_or_string(bytes: &[u8]) -> Result<Value, ProtoError> {
     }
 }
 
-/// Whether this is what Go holds when nobody set the field: it writes those, too.
+/// Whether this is the zero value: Go writes those as well.
 fn is_zero(shape: &Shape, value: &Value) -> bool {
     match value {
         Value::Bool(set) => !set,

@@ -1,4 +1,5 @@
-//! Writing protobuf by the table of types, back to front: a message's length is known when it is written.
+//! Protobuf encoding by the table of types, back to front, so that the length of a message is known when it is
+//! written.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const BYTES: u32 = 2;
 
-/// Field numbers are below this one.
+/// Upper bound of field numbers.
 pub(super) const NUMBERS: usize = 128;
 
 /// Bytes in reverse.
@@ -62,7 +63,7 @@ impl Writer {
 
     fn in_envelope() -> Writer {
         let mut writer = Writer::new();
-        // The content's encoding and type, both empty.
+        // Encoding and type of the content, both empty.
         writer.bytes(4, b"");
         writer.bytes(3, b"");
         writer
@@ -124,10 +125,10 @@ impl Writer {
         self.message(ty, &[], value.as_object());
     }
 
-    /// `within` leads to the inlined struct whose message this is.
+    /// `within` is the path to the inlined struct of this message.
     fn message(&mut self, ty: &'static Type, within: &'static [u32], map: Option<&Map<String, Value>>) {
         let depth = within.len();
-        // By number: a field, or one of those of an inlined struct; and the value of a field.
+        // By number: a field, or a field of an inlined struct; and the value of the field.
         let mut places = [0u16; NUMBERS];
         let mut values: [Option<&Value>; NUMBERS] = [None; NUMBERS];
         let mut numbers = 0u128;
@@ -142,7 +143,7 @@ impl Writer {
                 }
             }
         }
-        // Few of a type's fields are set: looking those up costs less than asking the map for all.
+        // Few fields of a type are set: looking those up is cheaper than looking up all fields in the map.
         for (name, value) in map.into_iter().flatten() {
             if let Some(proto) = ty.field(name).and_then(|field| field.proto)
                 && proto.within.len() == depth
@@ -197,7 +198,7 @@ impl Writer {
         }
     }
 
-    /// One value; none is the zero value.
+    /// A single value; None is the zero value.
     fn single(&mut self, shape: &'static Shape, number: u32, value: Option<&Value>) {
         let text = || value.and_then(Value::as_str).unwrap_or_default();
         match shape {
@@ -250,7 +251,7 @@ impl Writer {
                     writer.repeated(shape, 1, items);
                 }
             }),
-            // A map in a list or map: there is none.
+            // A map in a list or map does not occur.
             Shape::Map(_) => {}
         }
     }

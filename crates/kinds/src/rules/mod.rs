@@ -1,58 +1,82 @@
-//! What a kind does beyond its schema: defaults, what a client may not set, validation, warnings, selectable fields.
+//! The rules of kinds beyond their schema: defaults, fields that clients may not set, validation, warnings,
+//! selectable fields. There is a module per API group, and in it a file or folder per kind.
 //!
-//! Rules see objects as JSON that has been through [`crate::table`]'s decoder: fields have their types, unknown ones
-//! are gone, and `null` is absent. A missing field means Go's zero value. What is wrong is said in Kubernetes' words.
+//! Rules see objects as JSON after the decoder of [`crate::table`]: fields have their types, unknown fields are
+//! dropped, `null` is absent. A missing field means the zero value of Go. Error messages are those of
+//! Kubernetes.
 //!
-//! The rules of a kind are a `static` [`Rules`] in the module of its group; [`rules`] finds it.
+//! The rules of a kind are a `static` [`Rules`]; [`rules`] finds it.
 
-pub mod cluster;
+pub mod admissionregistration;
+mod apiregistration;
+mod apps;
+pub mod authentication;
+pub mod authorization;
+pub mod autoscaling;
+pub mod batch;
+pub mod certificates;
+mod coordination;
 pub mod core;
-pub mod workloads;
+mod discovery;
+mod events;
+mod flowcontrol;
+pub(crate) mod helpers;
+pub mod networking;
+mod node;
+pub mod policy;
+pub mod rbac;
+mod resource;
+pub(crate) mod scheduling;
+mod storage;
+mod storagemigration;
+#[cfg(test)]
+mod tests;
 
 use k1s_object::field::At;
 use serde_json::Value;
 
-/// What the server needs to know of a kind beyond its schema.
+/// The strategy of a kind: what the server does with its objects beyond decoding them.
 #[derive(Debug)]
 pub struct Rules {
-    /// Fills in what a client left out. Applied to every decoded object of this kind, sent or stored.
+    /// Sets defaults. Applied to every decoded object of this kind, sent or stored.
     pub defaults: fn(&mut Value),
-    /// Before a create: drops what a client may not set (a status), sets what the server sets.
+    /// Before a create: drops fields that a client may not set (a status), sets those of the server.
     pub prepare_create: fn(&mut Value),
-    /// Before an update through the main resource: keeps from `old` what a client may not change (a status).
+    /// Before an update through the main resource: restores from `old` the fields that a client may not change
+    /// (a status).
     pub prepare_update: fn(new: &mut Value, old: &Value),
-    /// Before an update of `/status`: keeps from `old` all that `/status` may not change.
+    /// Before an update of `/status`: restores from `old` the fields that `/status` may not change.
     pub prepare_status: fn(new: &mut Value, old: &Value),
-    /// Sets the times that are the server's to set (`now` as `metav1.Time` prints it). Called after the preparation,
-    /// on create (`old` is `None`) and update, of subresources too.
+    /// Sets the timestamps that the server controls (`now` in the format of `metav1.Time`). Called after the
+    /// preparation on create (`old` is `None`) and update, also of subresources.
     pub stamp_times: fn(new: &mut Value, old: Option<&Value>, now: &str),
-    /// Is it right, on create? Metadata was looked at before.
+    /// Validates on create. Metadata has already been validated.
     pub validate: fn(At<'_, '_>),
-    /// Is it right, after an update of `old`?
+    /// Validates an update of `old`.
     pub validate_update: fn(new: At<'_, '_>, old: At<'_, '_>),
-    /// Is it right, after an update of `/status`?
+    /// Validates an update of `/status`.
     pub validate_status: fn(new: At<'_, '_>, old: At<'_, '_>),
-    /// What to warn about (`Warning` headers) on create (`old` is `None`) and update.
+    /// The warnings (`Warning` headers) on create (`old` is `None`) and update.
     pub warnings: fn(new: &Value, old: Option<&Value>, out: &mut Vec<String>),
-    /// What `metadata.name` must look like.
+    /// The format of `metadata.name`.
     pub name: NameRule,
     /// Whether `metadata.generation` counts the changes of the spec (everything but metadata and status).
     pub generation: bool,
-    /// Whether a change of the annotations through the main resource counts, too (Deployment).
+    /// Whether a change of annotations through the main resource counts as well (Deployment).
     pub annotations_in_generation: bool,
     /// Whether a PUT without resourceVersion is an unconditional update (else 422).
     pub unconditional_update: bool,
-    /// Whether a PUT of an object that is not there creates it (else 404).
+    /// Whether a PUT of a missing object creates it (else 404).
     pub create_on_update: bool,
-    /// Whether DELETE answers with the deleted object (else with a Status).
+    /// Whether DELETE responds with the deleted object (else with a Status).
     pub delete_answers_object: bool,
-    /// Whether a DELETE without a policy leaves the dependents as orphans.
+    /// Whether a DELETE without a propagation policy orphans the dependents.
     pub orphans_by_default: bool,
     /// The fields that a field selector may name besides `metadata.name` and `metadata.namespace`.
     pub fields: &'static [SelectableField],
-    /// The text of the error for other fields.
+    /// The error for other fields.
     pub field_error: FieldLabelError,
-    /// A warning that every answer about this kind carries, whatever the verb; empty for most.
+    /// A warning on every response about this kind, whatever the verb; empty for most kinds.
     pub deprecated: &'static str,
 }
 
@@ -65,7 +89,7 @@ pub struct SelectableField {
     pub read: fn(&Value) -> String,
 }
 
-/// How the server refuses an unknown field in a field selector.
+/// The error for an unknown field in a field selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldLabelError {
     /// `"x" is not a known field selector: only "metadata.name", "metadata.namespace"`
@@ -74,11 +98,11 @@ pub enum FieldLabelError {
     NotSupported,
     /// `field label "x" not supported for Job`, with the kind
     Quoted(&'static str),
-    /// `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: x`: of this kind
+    /// `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: x`, with the kind
     NotSupportedFor(&'static str),
 }
 
-/// What the name of an object must look like.
+/// The format of the name of an object.
 #[derive(Debug, Clone, Copy)]
 pub enum NameRule {
     /// RFC 1123 subdomain: lower case, digits, `-` and `.`; at most 253.
@@ -87,9 +111,9 @@ pub enum NameRule {
     Label,
     /// RFC 1035 label: begins with a letter; at most 63.
     Label1035,
-    /// Anything that fits into a path segment: not `.` or `..`, no `/` and no `%`.
+    /// Any path segment: not `.` or `..`, without `/` and `%`.
     PathSegment,
-    /// A rule of its own: what is wrong with a name (`prefix` when it is a generateName).
+    /// A format of its own: the errors in a name (`prefix`: in a generateName).
     Own(fn(name: &str, prefix: bool) -> Vec<String>),
 }
 
@@ -100,7 +124,7 @@ fn no_check(_: At<'_, '_>) {}
 fn no_check_update(_: At<'_, '_>, _: At<'_, '_>) {}
 fn no_warnings(_: &Value, _: Option<&Value>, _: &mut Vec<String>) {}
 
-/// Everything of `old` but the new status, and the new metadata (as the server lets metadata change).
+/// Replaces all fields but the status and the metadata by those of `old`.
 pub fn only_status(new: &mut Value, old: &Value) {
     let (Some(new), Some(old)) = (new.as_object_mut(), old.as_object()) else { return };
     new.retain(|key, _| key == "metadata" || key == "status" || key == "kind" || key == "apiVersion");
@@ -111,7 +135,7 @@ pub fn only_status(new: &mut Value, old: &Value) {
     }
 }
 
-/// The status of `old` instead of what was sent.
+/// Restores the status of `old`.
 pub fn keep_status(new: &mut Value, old: &Value) {
     let Some(new) = new.as_object_mut() else { return };
     match old.get("status") {
@@ -124,7 +148,7 @@ pub fn keep_status(new: &mut Value, old: &Value) {
     }
 }
 
-/// Removes the status: a client cannot create an object with one.
+/// Removes the status, which a client may not set on create.
 pub fn drop_status(new: &mut Value) {
     if let Some(new) = new.as_object_mut() {
         new.shift_remove("status");
@@ -132,7 +156,7 @@ pub fn drop_status(new: &mut Value) {
 }
 
 impl Rules {
-    /// A kind without rules of its own: what other rules start from.
+    /// A kind without rules of its own, and the base of all others.
     pub const PLAIN: Rules = Rules {
         defaults: nothing,
         prepare_create: nothing,
@@ -162,10 +186,34 @@ impl Rules {
 
 static PLAIN: Rules = Rules::PLAIN;
 
-/// The rules of a kind. Kinds with several versions that differ (HorizontalPodAutoscaler, Event) have rules per version.
+/// The rules of a kind. Kinds whose versions differ (HorizontalPodAutoscaler, Event) have rules per version.
 pub fn rules(group: &str, version: &str, kind: &str) -> &'static Rules {
-    workloads::rules(group, version, kind)
-        .or_else(|| core::rules(group, version, kind))
-        .or_else(|| cluster::rules(group, version, kind))
-        .unwrap_or(&PLAIN)
+    find(group, version, kind).unwrap_or(&PLAIN)
+}
+
+fn find(group: &str, version: &str, kind: &str) -> Option<&'static Rules> {
+    match group {
+        "" => core::rules(kind),
+        "admissionregistration.k8s.io" => admissionregistration::rules(kind),
+        "apiregistration.k8s.io" => apiregistration::rules(kind),
+        "apps" => apps::rules(kind),
+        "authentication.k8s.io" => authentication::rules(kind),
+        "authorization.k8s.io" => authorization::rules(kind),
+        "autoscaling" => autoscaling::rules(version, kind),
+        "batch" => batch::rules(kind),
+        "certificates.k8s.io" => certificates::rules(kind),
+        "coordination.k8s.io" => coordination::rules(kind),
+        "discovery.k8s.io" => discovery::rules(kind),
+        "events.k8s.io" => events::rules(kind),
+        "flowcontrol.apiserver.k8s.io" => flowcontrol::rules(kind),
+        "networking.k8s.io" => networking::rules(kind),
+        "node.k8s.io" => node::rules(kind),
+        "policy" => policy::rules(kind),
+        "rbac.authorization.k8s.io" => rbac::rules(kind),
+        "resource.k8s.io" => resource::rules(kind),
+        "scheduling.k8s.io" => scheduling::rules(kind),
+        "storage.k8s.io" => storage::rules(kind),
+        "storagemigration.k8s.io" => storagemigration::rules(kind),
+        _ => None,
+    }
 }

@@ -1,24 +1,24 @@
-//! A list of errors that does not grow without end.
+//! A bounded list of errors.
 
 use super::{ErrorKind, FieldError, MAX_ERROR_BYTES, MAX_ERRORS, Shown};
 
-/// Errors as they are found: so many are kept as are told, the others are counted.
+/// Field errors up to the limits; further ones are only counted.
 #[derive(Debug, Default)]
 pub struct Errors {
-    pub(super) told: Vec<FieldError>,
+    pub(super) reported: Vec<FieldError>,
     bytes: usize,
     pub(super) omitted: usize,
 }
 
 impl Errors {
-    /// None yet.
+    /// An empty list.
     pub fn new() -> Errors {
         Errors::default()
     }
 
     /// Whether further errors are only counted.
     pub fn is_full(&self) -> bool {
-        self.told.len() >= MAX_ERRORS || self.bytes >= MAX_ERROR_BYTES
+        self.reported.len() >= MAX_ERRORS || self.bytes >= MAX_ERROR_BYTES
     }
 
     /// Whether there are none.
@@ -28,13 +28,13 @@ impl Errors {
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.told.len() + self.omitted
+        self.reported.len() + self.omitted
     }
 
     /// Adds one.
     pub fn push(&mut self, error: FieldError) {
         match (error.kind, &error.value) {
-            // Not one of its own, but how many there are elsewhere.
+            // Not an error itself, but a number of errors.
             (ErrorKind::Omitted, Shown::Json(count)) => {
                 self.omitted += count.as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(1);
             }
@@ -42,7 +42,7 @@ impl Errors {
         }
     }
 
-    /// Adds one, which is made only if it is told.
+    /// Adds one, which is built only if it is reported.
     pub fn push_with(&mut self, make: impl FnOnce() -> FieldError) {
         if self.is_full() {
             self.omitted += 1;
@@ -50,22 +50,22 @@ impl Errors {
         }
         let error = make();
         self.bytes += error.size();
-        self.told.push(error);
+        self.reported.push(error);
     }
 
-    /// Adds a number of errors of which nothing else is known.
+    /// Adds a number of errors without details.
     pub fn omit(&mut self, count: usize) {
         self.omitted += count;
     }
 
-    /// Sorts those that are told.
+    /// Sorts the reported ones.
     pub fn sort_by_text(&mut self) {
-        self.told.sort_by_cached_key(ToString::to_string);
+        self.reported.sort_by_cached_key(ToString::to_string);
     }
 
-    /// Those that are told, and one that says how many more there are.
+    /// The reported errors, and one with the number of others.
     pub fn into_vec(self) -> Vec<FieldError> {
-        let mut errors = self.told;
+        let mut errors = self.reported;
         if self.omitted > 0 {
             errors.push(FieldError::omitted(self.omitted));
         }

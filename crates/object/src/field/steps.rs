@@ -1,4 +1,4 @@
-//! The ways to positions in a document, for the paths of errors.
+//! Recorded steps to positions in a document, from which error paths are built.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ pub(super) enum Segment<'v> {
 }
 
 impl<'v> Segment<'v> {
-    /// Whether both are the same; equal names at different addresses need not be.
+    /// Whether both are identical; equal names at different addresses may count as different.
     fn is(self, other: Segment<'v>) -> bool {
         match (self, other) {
             (Segment::Root, Segment::Root) => true,
@@ -24,7 +24,7 @@ impl<'v> Segment<'v> {
         }
     }
 
-    /// A number that differs for most segments.
+    /// A hash for the cache of recent steps.
     fn hash(self) -> usize {
         match self {
             Segment::Root => 0,
@@ -52,21 +52,22 @@ impl<'v> Segment<'v> {
     }
 }
 
-/// How many positions may be looked at in one check. Rules look a few hundred times at an item at most, and the largest
-/// objects that can be stored have some ten thousand items: what needs more compares items with each other.
+/// Maximum number of positions visited in one check. Rules visit a few hundred positions per item, and the
+/// largest objects that can be stored have some ten thousand items: only pairwise comparison of items exceeds
+/// this.
 pub const MAX_LOOKS: usize = 10_000_000;
 
-/// The positions that others are reached from. Only those are kept, and mostly once: rules look at many fields of one
-/// item, one after the other.
+/// The positions that have visited children. Mostly recorded once, because rules visit many fields of an item in
+/// sequence.
 #[derive(Debug)]
 pub(super) struct Steps<'v> {
-    /// The parent (0: none) and the way from there. Number 1 is the first.
+    /// The parent (0: none) and the segment. Numbers begin at 1.
     all: Vec<(u32, Segment<'v>)>,
     recent: [u32; RECENT],
     pub(super) looks: usize,
 }
 
-/// How many steps are found again.
+/// The number of recent steps that are found again.
 const RECENT: usize = 64;
 
 impl Default for Steps<'_> {

@@ -1,4 +1,4 @@
-//! Nodes against a document.
+//! Evaluates nodes on a document.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::Node;
 
-/// How many values an expression may find on its way.
+/// Maximum number of values that an expression may visit.
 const MAX_RESULTS: usize = 100_000;
-/// How deep `range` may be nested.
+/// Maximum nesting of `range`.
 const MAX_RANGES: usize = 16;
 
 type Found<'v> = Vec<Cow<'v, Value>>;
@@ -34,7 +34,7 @@ struct Eval<'n> {
     budget: usize,
 }
 
-/// What Go calls the type of a value.
+/// The Go type of a value.
 fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -47,7 +47,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// What a value contains: items, or the values of fields, or the bytes of a string.
+/// The children of a value: items, field values, or the bytes of a string.
 fn children<'v>(value: &Cow<'v, Value>) -> Found<'v> {
     match value {
         Cow::Borrowed(Value::Array(items)) => items.iter().map(Cow::Borrowed).collect(),
@@ -173,7 +173,7 @@ impl Eval<'_> {
     fn recursive<'v>(&mut self, input: &Found<'v>, out: &mut Found<'v>) -> Result<(), String> {
         for value in input {
             if value.is_string() {
-                // The bytes of a string contain nothing more.
+                // The bytes of a string have no children.
                 if value.as_str().is_some_and(|text| !text.is_empty()) {
                     out.push(value.clone());
                 }
@@ -204,7 +204,8 @@ impl Eval<'_> {
             for item in children(value) {
                 let lefts = self.list(vec![item.clone()], left);
                 if operator == "exists" {
-                    // Whatever Go cannot evaluate here exists, except for what is not there.
+                    // An existence filter: Go treats an operand that fails to evaluate as existing, unless it is
+                    // missing.
                     let exists = match lefts {
                         Ok(lefts) => !lefts.is_empty(),
                         Err(error) => !error.ends_with(" is not found") && !error.starts_with("not in range"),
@@ -275,7 +276,7 @@ fn slices<'v>(input: &Found<'v>, params: &[super::Param; 3]) -> Result<Found<'v>
     Ok(results)
 }
 
-/// Go's comparison: only like with like.
+/// Go's comparison: only values of the same type.
 fn compare(left: &Value, right: &Value, operator: &str) -> Result<bool, String> {
     let incompatible = || Err("incompatible types for comparison".to_owned());
     let basic = |value: &Value| value.is_string() || value.is_number() || value.is_boolean();

@@ -14,7 +14,7 @@ use serde_json::Value;
 pub(crate) use print::shortest_digits;
 pub use print::{go_json, print};
 
-/// A part of a path.
+/// A node of a path.
 #[derive(Debug, Clone, PartialEq)]
 enum Node {
     Text(String),
@@ -36,11 +36,11 @@ enum Node {
 struct Param {
     value: i64,
     known: bool,
-    /// Whether this is the end that follows from a single index.
+    /// Whether this end is implied by a single index.
     derived: bool,
 }
 
-/// A template: text, and expressions in braces.
+/// A template: text with expressions in braces.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonPath {
     nodes: Vec<Node>,
@@ -48,24 +48,24 @@ pub struct JsonPath {
 }
 
 impl JsonPath {
-    /// Reads a template such as `{.metadata.name}`; the error is Go's.
+    /// Parses a template such as `{.metadata.name}`; the error is Go's.
     pub fn parse(template: &str) -> Result<JsonPath, String> {
         Ok(JsonPath { nodes: parse::template(template)?, allow_missing_keys: false })
     }
 
-    /// A field that is not there yields nothing instead of an error.
+    /// Missing fields yield nothing instead of an error.
     #[must_use]
     pub fn allow_missing_keys(mut self) -> JsonPath {
         self.allow_missing_keys = true;
         self
     }
 
-    /// The values each expression finds.
+    /// The values found by each expression.
     pub fn find<'v>(&self, value: &'v Value) -> Result<Vec<Vec<Cow<'v, Value>>>, String> {
         eval::find(&self.nodes, self.allow_missing_keys, value)
     }
 
-    /// The text of the template with its expressions replaced by what they find.
+    /// The template with its expressions replaced by their results.
     pub fn execute(&self, value: &Value) -> Result<String, String> {
         let mut text = String::new();
         for results in self.find(value)? {

@@ -1,8 +1,8 @@
-//! Templates to nodes.
+//! Parses templates into nodes.
 
 use super::{Node, Param};
 
-/// How deep filters and unions may be nested.
+/// Maximum nesting of filters and unions.
 const MAX_DEPTH: usize = 16;
 
 pub(super) fn template(text: &str) -> Result<Vec<Node>, String> {
@@ -29,7 +29,7 @@ fn parse(text: &str, depth: usize) -> Result<Vec<Node>, String> {
     }
 }
 
-/// The nodes of one expression, read as if it stood in braces.
+/// The nodes of one expression, parsed as if in braces.
 fn expression(text: &str, depth: usize) -> Result<Vec<Node>, String> {
     match parse(&format!("{{{text}}}"), depth + 1)?.into_iter().next() {
         Some(Node::List(nodes)) => Ok(nodes),
@@ -55,7 +55,7 @@ impl<'t> Parser<'t> {
         self.rest.chars().next()
     }
 
-    /// Takes the first `length` bytes.
+    /// Consumes `length` bytes.
     fn take(&mut self, length: usize) -> &'t str {
         let (taken, rest) = self.rest.split_at_checked(length).unwrap_or((self.rest, ""));
         self.rest = rest;
@@ -113,7 +113,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A name up to the next terminator that is not escaped.
+    /// A name up to the next unescaped terminator.
     fn field(&mut self) -> Node {
         let mut escaped = false;
         let length = self.rest.find(|c| {
@@ -213,7 +213,7 @@ impl<'t> Parser<'t> {
         let split = start.and_then(|start| {
             let (left, rest) = text.split_at_checked(start)?;
             let length = rest.find(|c| !is_operator(c)).unwrap_or(rest.len());
-            // Something must stand on the right: if need be, the last character of the operator.
+            // The right operand may not be empty: if need be, it takes the last character of the operator.
             let length =
                 if length == rest.len() { length.checked_sub(1).filter(|&n| n > 0)? } else { length };
             let (operator, right) = rest.split_at_checked(length)?;
@@ -260,7 +260,7 @@ fn slice(text: &str) -> Result<[Param; 3], String> {
     Ok(params)
 }
 
-/// Go's unquoting, for strings in either kind of quotes.
+/// Go's `Unquote`, for single and double quotes.
 fn unquote(text: &str, quote: char) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();

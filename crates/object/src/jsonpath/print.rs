@@ -1,10 +1,10 @@
-//! Values as Go prints them.
+//! Prints values like Go.
 
 use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// A found value as text: strings bare, objects and lists as JSON.
+/// A result as text: strings unquoted, objects and lists as JSON.
 pub fn print(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
@@ -18,7 +18,7 @@ pub fn print(value: &Value) -> String {
     }
 }
 
-/// Compact JSON as Go's `json.Marshal` writes it: keys sorted, `<`, `>` and `&` escaped, `1.0` as `1`.
+/// Compact JSON as Go's `json.Marshal` encodes it: keys sorted, `<`, `>` and `&` escaped, `1.0` as `1`.
 pub fn go_json(value: &Value) -> String {
     let mut out = String::new();
     write(value, &mut out);
@@ -67,7 +67,7 @@ fn write_number(number: &Number, out: &mut String) {
     let value = number.as_f64().unwrap_or_default();
     let size = value.abs();
     if size != 0.0 && !(1e-6..1e21).contains(&size) {
-        // Go writes e-9 where its own formatting gives e-09.
+        // Go's JSON encoder prints e-9 where its formatter prints e-09.
         out.push_str(&with_exponent(&format!("{value:e}")).replace("e-0", "e-"));
     } else {
         let _ = write!(out, "{value}");
@@ -113,7 +113,7 @@ fn shortest(value: f64) -> String {
     shortest_digits(&format!("{value:e}"), &value.to_string())
 }
 
-/// Chooses between two ways to write the same float.
+/// Chooses between the scientific and the plain notation of a float.
 pub(crate) fn shortest_digits(scientific: &str, plain: &str) -> String {
     let exponent = scientific.split_once('e').and_then(|(_, exponent)| exponent.parse::<i32>().ok());
     if (-4..6).contains(&exponent.unwrap_or_default()) { plain.to_owned() } else { with_exponent(scientific) }

@@ -1,4 +1,4 @@
-//! Paths that are found, and the words for those that are not.
+//! Results of paths, and errors.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,24 +1,24 @@
-//! Values as Go prints them: error texts of strategic merge patches show documents in this form.
+//! Prints values like Go, for the error messages of strategic merge patch.
 
 use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// A value as Go's `%v` prints it once it was read from JSON: `map[data:map[x:5] list:[a <nil>]]`.
+/// A value as Go's `%v` prints it after decoding from JSON: `map[data:map[x:5] list:[a <nil>]]`.
 pub fn printed(value: &Value) -> String {
     let mut out = String::new();
     print(value, &mut out);
     out
 }
 
-/// Several values as Go prints a list of them.
+/// A list of values as Go prints it.
 pub(super) fn printed_list(values: &[Value]) -> String {
     let mut out = String::new();
     print_list(values, &mut out, print);
     out
 }
 
-/// A value as `%s` prints it: everything but text is a mistake, and Go says so in its own way.
+/// A value as `%s` prints it, with the error marker of Go for values other than strings.
 pub(super) fn printed_as_text(value: &Value) -> String {
     let mut out = String::new();
     match value {
@@ -28,7 +28,7 @@ pub(super) fn printed_as_text(value: &Value) -> String {
     out
 }
 
-/// The name of the Go type that holds the value, as `%s` prints it.
+/// The Go type of the value.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "%!s(<nil>)",
@@ -104,7 +104,7 @@ fn print_number(number: &Number, out: &mut String) {
     }
 }
 
-/// `%g` with as many digits as needed: an exponent of two digits at least, when it is below -4 or above 5.
+/// `%g` with as many digits as needed: an exponent of at least two digits if it is below -4 or above 5.
 fn print_float(float: f64, out: &mut String) {
     let scientific = format!("{float:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

@@ -1,12 +1,12 @@
-//! JSON Patch (RFC 6902) with the liberties kube-apiserver takes.
+//! JSON Patch (RFC 6902) with the deviations of kube-apiserver.
 //!
-//! - What leads a path up to its first slash is ignored: `data/x` is `/x`.
-//! - `replace` adds a key that is not there, `copy` of a missing key copies null, a missing `value` is null, and
-//!   `test` of a missing key against null passes.
+//! - Text before the first slash of a path is ignored: `data/x` is `/x`.
+//! - `replace` adds a missing key, `copy` of a missing key copies null, a missing `value` is null, and `test` of
+//!   a missing key against null passes.
 //! - Indexes may have leading zeros or a sign; negative ones count from the end (for `add`, -1 appends).
-//! - The whole document, `""`, can be replaced and tested, nothing else; `/` is the key `""`.
-//! - `test` compares values, except that 1 is not 1.0. The real server compares the texts of scalars, and so finds that
-//!   a client's `"<"` differs from the `"\u003c"` it wrote itself; k1s does not follow it there.
+//! - The whole document, `""`, can only be replaced and tested; `/` is the key `""`.
+//! - `test` compares values, except that 1 is not 1.0. kube-apiserver compares the encoded scalars, so that a
+//!   client's `"<"` differs from its own `"\u003c"`; k1s does not follow it there.
 
 use std::{borrow::Cow, io};
 
@@ -17,57 +17,57 @@ use super::{
     operations::{self, Op, Operation},
 };
 
-/// The greatest number of operations in a patch.
+/// Maximum number of operations in a patch.
 pub const MAX_OPERATIONS: usize = 10_000;
 
-/// The greatest number of bytes, counted as JSON, that the copies of one patch may add.
+/// Maximum number of bytes, as JSON, that the copies of one patch may add.
 pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
-/// How deeply a patched document may be nested, so that it can be read again.
+/// Maximum nesting of a patched document, so that it can be decoded again.
 pub const MAX_DEPTH: usize = crate::depth::MAX_DEPTH;
 
-/// How many items and fields the operations of one patch may move or walk through together: to add to the front of
-/// a long list moves all of it.
+/// Maximum number of items and fields that the operations of one patch may move or traverse in total: adding to
+/// the front of a long list moves all of it.
 const MAX_WORK: usize = 20_000_000;
 
-/// A JSON Patch that was read.
+/// A parsed JSON Patch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JsonPatch {
     operations: Vec<Operation>,
     complaints: Vec<String>,
 }
 
-/// Reads a patch. `validate` is whether fields are validated, be it with warnings or strictly: it notices unknown,
-/// repeated and mistyped members of operations, and words the errors differently.
+/// Parses a patch. `validate`: fields are validated, with warnings or strictly; it detects unknown, duplicate
+/// and mistyped members of operations, and changes the error messages.
 pub fn parse(bytes: &[u8], validate: bool) -> Result<JsonPatch, PatchError> {
     let read = operations::read(bytes, validate)?;
     Ok(JsonPatch { operations: read.operations, complaints: read.complaints })
 }
 
 impl JsonPatch {
-    /// How many operations it has.
+    /// The number of operations.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether it has none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// What strict validation has against the patch itself: `json patch unknown field "[0].extra"`.
+    /// Strict validation errors of the patch itself: `json patch unknown field "[0].extra"`.
     pub fn complaints(&self) -> &[String] {
         &self.complaints
     }
 
-    /// Applies all operations in their order.
+    /// Applies the operations in order.
     pub fn apply(&self, doc: &mut Value) -> Result<(), PatchError> {
         let mut run = Run { doc, copied: 0, deepest: None, work: 0 };
         self.operations.iter().try_for_each(|operation| run.step(operation))
     }
 
-    /// Sorts the keys of every object that an operation has gone through. The real server does so, which shows
-    /// where an error quotes the patched document.
+    /// Sorts the keys of every object on the path of an operation, as kube-apiserver does; visible where an
+    /// error quotes the patched document.
     pub fn sort_touched(&self, doc: &mut Value) {
         let mut work = 0;
         sort(doc, &mut work);
@@ -97,13 +97,13 @@ fn fails(why: impl Into<String>) -> PatchError {
     PatchError::Apply(why.into())
 }
 
-/// A patch at work.
+/// The application of a patch.
 struct Run<'d> {
     doc: &'d mut Value,
     copied: usize,
     /// An upper bound of the document's depth, once it was needed.
     deepest: Option<usize>,
-    /// What was moved and walked through so far.
+    /// Items moved and traversed so far.
     work: usize,
 }
 
@@ -194,7 +194,7 @@ impl Run<'_> {
         if equal { Ok(()) } else { Err(fails(format!("testing value {path} failed"))) }
     }
 
-    /// Something reaches down to this depth.
+    /// Records a value at this depth.
     fn deepen(&mut self, depth: usize) -> Result<(), PatchError> {
         if depth > MAX_DEPTH {
             return Err(fails(format!("nested more than {MAX_DEPTH} deep")));
@@ -203,8 +203,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A value moves from one level to another. Its depth is measured only when a bound that is known does not
-    /// tell: many moves of a large value shall not walk through it every time.
+    /// Records the move of a value between levels. Its depth is measured only if the known bound does not
+    /// suffice, so that many moves of a large value do not traverse it each time.
     fn sink(&mut self, from: usize, to: usize, value: &Value) -> Result<(), PatchError> {
         if to <= from {
             return Ok(());
@@ -234,7 +234,7 @@ fn levels(path: &str) -> usize {
     path.bytes().filter(|&byte| byte == b'/').count()
 }
 
-/// Containers within containers: 0 for a scalar.
+/// The nesting of containers: 0 for a scalar.
 fn depth(value: &Value) -> usize {
     match value {
         Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or(0),
@@ -243,7 +243,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-/// All values in a value.
+/// The number of values in a value.
 fn count(value: &Value) -> usize {
     match value {
         Value::Array(list) => 1 + list.iter().map(count).sum::<usize>(),
@@ -276,7 +276,7 @@ fn unescaped(part: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The index that a key means in a list of this length, which it may exceed.
+/// The index for a key in a list of this length; it may be beyond the end.
 fn index(key: &str, len: usize) -> Result<usize, PatchError> {
     let number: i64 = key.parse().map_err(|_| fails(format!("not an index: {key}")))?;
     if number >= 0 {
@@ -297,7 +297,7 @@ fn child<'v>(value: &'v mut Value, part: &str) -> Option<&'v mut Value> {
     }
 }
 
-/// The object or list that the last part of the path is in, and that part.
+/// The object or list that contains the last segment of the path, and that segment.
 fn container<'v, 'p>(doc: &'v mut Value, path: &'p str) -> Result<(&'v mut Value, Cow<'p, str>), PatchError> {
     let (head, key) = path.rsplit_once('/').ok_or_else(|| missing(path))?;
     let mut at = doc;
@@ -307,7 +307,7 @@ fn container<'v, 'p>(doc: &'v mut Value, path: &'p str) -> Result<(&'v mut Value
     Ok((at, unescaped(key)))
 }
 
-/// The value there; `None` when an object that exists has no such key.
+/// The value at a path; `None` if an existing object lacks the key.
 fn get<'v>(doc: &'v mut Value, path: &str) -> Result<Option<&'v Value>, PatchError> {
     let (container, key) = container(doc, path)?;
     match container {
@@ -321,7 +321,7 @@ fn get<'v>(doc: &'v mut Value, path: &str) -> Result<Option<&'v Value>, PatchErr
     }
 }
 
-/// Adds a value, and tells how many items had to move.
+/// Adds a value, and returns the number of items moved.
 fn add(doc: &mut Value, path: &str, value: Value) -> Result<usize, PatchError> {
     let (container, key) = container(doc, path)?;
     match container {
@@ -342,7 +342,7 @@ fn add(doc: &mut Value, path: &str, value: Value) -> Result<usize, PatchError> {
     Ok(0)
 }
 
-/// Takes a value out, and tells how many items had to move.
+/// Removes a value, and returns the number of items moved.
 fn remove(doc: &mut Value, path: &str) -> Result<(Value, usize), PatchError> {
     let (container, key) = container(doc, path)?;
     match container {
@@ -362,7 +362,7 @@ fn remove(doc: &mut Value, path: &str) -> Result<(Value, usize), PatchError> {
     }
 }
 
-/// How many bytes the value takes as the JSON that Go writes, which escapes what HTML would mind.
+/// The length of the value as JSON of Go, which escapes HTML characters.
 fn encoded_len(value: &Value) -> usize {
     struct Counter(usize);
     impl io::Write for Counter {
@@ -377,7 +377,7 @@ fn encoded_len(value: &Value) -> usize {
         }
     }
     let mut counter = Counter(0);
-    // Writing a value to memory does not fail.
+    // Writing to memory does not fail.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
 }

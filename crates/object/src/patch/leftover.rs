@@ -1,4 +1,4 @@
-//! What is left of a strategic merge patch after it was applied: error texts quote that, not what was sent.
+//! The remainder of a strategic merge patch after its application, which error messages quote.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use super::strategic::{
     same_type, strip,
 };
 
-/// The patch as the real server holds it after it was applied to `original` without an error: directives that
-/// were obeyed are gone, and so are nulls and directives in what was taken over.
+/// The patch as kube-apiserver holds it after a successful application to `original`: directives that were
+/// applied are removed, and so are nulls and directives in values that were copied to the document.
 ///
 /// With [`printed`](super::printed) it is the value in `patch: Invalid value: "map[…]"`.
 pub fn leftover<S: PatchSchema>(original: &Value, mut patch: Value, schema: S) -> Value {
@@ -63,7 +63,7 @@ fn reduce<S: PatchSchema>(original: &Object, patch: &mut Object, schema: S) {
 }
 
 fn reduce_items<S: PatchSchema>(original: &[Value], patch: &mut [Value], key: &str, schema: S) {
-    // A list that is replaced merges with nothing.
+    // A list that is replaced is not merged.
     if patch.iter().any(|item| item.get(DIRECTIVE).is_some_and(|directive| directive == "replace")) {
         return;
     }
@@ -81,8 +81,8 @@ fn reduce_items<S: PatchSchema>(original: &[Value], patch: &mut [Value], key: &s
     }
 }
 
-/// What was taken over is also part of the document, where it lost its nulls and directives. Only a list, or an
-/// object with a directive, keeps its items: the document got a copy of the one and nothing of the other.
+/// A copied value shares its nodes with the document, where nulls and directives are removed. Only a list, or an
+/// object with a directive, keeps its items: the document has a copy of the one and nothing of the other.
 fn take_over(value: &mut Value) {
     prune(value);
     lose_directives(value);

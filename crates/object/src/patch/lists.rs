@@ -1,4 +1,4 @@
-//! Lists in strategic merge patches: how two of them become one, and in which order.
+//! Merging and ordering of lists in strategic merge patches.
 
 use std::collections::HashMap;
 
@@ -13,14 +13,14 @@ use super::{
     },
 };
 
-/// What all items of a list are.
+/// The type of the items of a list.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Elements {
     Maps,
     Scalars,
 }
 
-/// The type of the items of two lists, which must be one and the same.
+/// The common type of the items of two lists.
 pub(super) fn element_type(original: &[Value], patch: &[Value]) -> Result<Elements, PatchError> {
     let mut items = original.iter().chain(patch);
     let first = items.next().ok_or_else(|| internal("no elements in any of the given slices"))?;
@@ -41,12 +41,12 @@ fn no_merge_key(item: &Value, key: &str) -> PatchError {
     internal(format!("map: {} does not contain declared merge key: {key}", printed(item)))
 }
 
-/// The real server panics where it has to compare objects or lists.
+/// kube-apiserver panics where it would have to compare objects or lists.
 fn incomparable(value: &Value) -> PatchError {
     internal(format!("cannot merge by {}: only scalars can be compared", printed(value)))
 }
 
-/// What Go compares: an integer is never equal to a float.
+/// A comparable scalar in Go: an integer never equals a float.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Scalar<'v> {
     Null,
@@ -73,14 +73,14 @@ fn number_scalar<'v>(number: &Number) -> Scalar<'v> {
     }
 }
 
-/// A small number for each different scalar.
+/// A small number for each distinct scalar.
 #[derive(Default)]
 struct Ids<'v> {
     few: Vec<Scalar<'v>>,
     many: HashMap<Scalar<'v>, usize>,
 }
 
-/// Up to here, looking at all of them is faster than hashing.
+/// Maximum size for a linear search, which is faster than hashing.
 const FEW: usize = 16;
 
 impl<'v> Ids<'v> {
@@ -103,7 +103,7 @@ impl<'v> Ids<'v> {
         self.few.len().max(self.many.len())
     }
 
-    /// The ids of items by their merge key, or by themselves where there is none.
+    /// The ids of items by their merge key, or by value without one.
     fn all(&mut self, items: &'v [Value], key: &str) -> Result<Vec<usize>, PatchError> {
         items.iter().map(|item| self.item(item, key)).collect()
     }
@@ -119,7 +119,7 @@ fn merge_value<'v>(item: &'v Value, key: &str) -> Result<&'v Value, PatchError> 
     map.get(key).ok_or_else(|| no_merge_key(item, key))
 }
 
-/// Where each id comes first in a list.
+/// The first index of each id in a list.
 fn first_places(ids: &[usize], count: usize) -> Vec<Option<usize>> {
     let mut places = vec![None; count];
     for (place, id) in ids.iter().enumerate() {
@@ -134,10 +134,10 @@ fn place(places: &[Option<usize>], id: usize) -> Option<usize> {
     places.get(id).copied().flatten()
 }
 
-/// A list whose contents are merged.
+/// A merged list.
 pub(super) struct Joined {
     items: Vec<Value>,
-    /// In the order that the patch asks for.
+    /// The order of the patch.
     ordered: Option<Vec<usize>>,
     live: Live,
 }
@@ -146,7 +146,7 @@ pub(super) struct Joined {
 enum Live {
     /// That of the first items.
     First(usize),
-    /// This one.
+    /// These keys.
     Keys(Vec<Value>),
 }
 
@@ -156,13 +156,13 @@ impl Joined {
         Joined { items, ordered: None, live: Live::Keys(keys_of(live, key)) }
     }
 
-    /// A list that stays as it is.
+    /// An unchanged list.
     pub(super) fn unchanged(items: Vec<Value>) -> Joined {
         let live = Live::First(items.len());
         Joined { items, ordered: None, live }
     }
 
-    /// The items in the order that follows from the patch.
+    /// The items in the order of the patch.
     pub(super) fn ordered(mut self) -> Vec<Value> {
         match self.ordered {
             None => self.items,
@@ -170,8 +170,8 @@ impl Joined {
         }
     }
 
-    /// The items in the order of `$setElementOrder`; what that does not name keeps its place relative to the
-    /// items that were there.
+    /// The items in the order of `$setElementOrder`; items that it does not name keep their place relative to
+    /// existing ones.
     pub(super) fn ordered_by(mut self, order: &[Value], key: &str) -> Result<Vec<Value>, PatchError> {
         let live = match std::mem::replace(&mut self.live, Live::First(0)) {
             Live::First(count) => keys_of(self.items.get(..count).unwrap_or(&self.items), key),
@@ -193,7 +193,7 @@ impl Joined {
     }
 }
 
-/// Objects without a merge key cannot be put in an order.
+/// Objects without a merge key cannot be ordered.
 pub(super) fn unordered(items: &[Value], order: &[Value], original: &[Value]) -> PatchError {
     match (items.first(), order.iter().chain(original).next()) {
         (Some(item), _) => incomparable(item),
@@ -203,7 +203,7 @@ pub(super) fn unordered(items: &[Value], order: &[Value], original: &[Value]) ->
     }
 }
 
-/// The merge keys of items, or scalars as they are; what has none is of no use for the order.
+/// The merge keys of items, or the scalars themselves; items without one do not affect the order.
 fn keys_of(items: &[Value], key: &str) -> Vec<Value> {
     let keys = items.iter().filter_map(|item| if key.is_empty() { Some(item) } else { item.get(key) });
     keys.filter(|value| scalar(value).is_some()).cloned().collect()
@@ -213,7 +213,7 @@ fn pick(items: &mut [Value], order: &[usize]) -> Vec<Value> {
     order.iter().filter_map(|index| items.get_mut(*index).map(Value::take)).collect()
 }
 
-/// Merges the list of a patch into that of the document; with `delete`, takes its scalars out of it.
+/// Merges the list of a patch into that of the document; with `delete`, removes its scalars.
 pub(super) fn merge<S: PatchSchema>(
     original: Vec<Value>,
     patch: Vec<Value>,
@@ -259,7 +259,7 @@ fn merge_scalars(original: Vec<Value>, patch: Vec<Value>, key: &str) -> Result<J
     let all = ids.all(&items, "")?;
     let (original_ids, patch_ids) = all.split_at(before.min(all.len()));
     let places = first_places(&all, ids.len());
-    // Each value once, at its first place.
+    // Removes duplicates, keeping the first.
     let unique: Vec<usize> = (0..all.len())
         .filter(|index| all.get(*index).and_then(|id| place(&places, *id)) == Some(*index))
         .collect();
@@ -306,7 +306,7 @@ fn merge_maps<S: PatchSchema>(
         let ordered = Some(arrange(&item_ids, &[], &item_ids, ids.len()));
         return Ok(Joined { items, ordered, live });
     }
-    // Items without a merge key are an error only in the end: what comes of the others is found out first.
+    // Items without a merge key are an error only at the end, after the others are merged.
     let mut known: Vec<Option<usize>> = Vec::with_capacity(original.len() + patch.len());
     known.extend(original.iter().map(|item| item.get(key).and_then(scalar).map(|key| ids.of(key))));
     let patch_ids: Vec<Option<Result<usize, PatchError>>> =
@@ -349,7 +349,7 @@ fn merge_maps<S: PatchSchema>(
             }
         }
     }
-    // Two items whose key is null merge into one that has none.
+    // Two items whose key is null merge into one without a key.
     let keyless = items.iter().zip(&item_ids).find(|(item, id)| id.is_none() || item.get(key).is_none());
     if let Some((item, _)) = keyless {
         return Err(match item.get(key) {
@@ -360,12 +360,12 @@ fn merge_maps<S: PatchSchema>(
     let item_ids: Vec<usize> = item_ids.into_iter().flatten().collect();
     let live_ids = item_ids.get(..live_count).unwrap_or_default();
     let ordered = Some(arrange(&item_ids, &order, live_ids, count));
-    // What `$setElementOrder` compares with is as long as the list was, and filled up by the new items.
+    // `$setElementOrder` compares with the list at its old length, filled up with the new items.
     Ok(Joined { items, ordered, live: Live::First(before) })
 }
 
-/// The order of merged items: those that are in `order` as it says, the others as in `live`, and both woven
-/// together so that an item of the others comes before the first one that it was in front of in `live`.
+/// The order of merged items: those in `order` in that order, the others as in `live`, interleaved so that each
+/// of the others precedes the first item that it preceded in `live`.
 fn arrange(items: &[usize], order: &[usize], live: &[usize], count: usize) -> Vec<usize> {
     let in_order = first_places(order, count);
     let in_live = first_places(live, count);
@@ -392,9 +392,9 @@ fn arrange(items: &[usize], order: &[usize], live: &[usize], count: usize) -> Ve
     woven
 }
 
-/// Sorts by the places. What has no place counts as less than everything, and everything as less than it: then the
-/// result is that of an insertion sort. There, an item without a place goes to the front, which is where the smallest
-/// place of the items so far is; of what comes later, only smaller places get in front of it.
+/// Sorts by position. Items without a position compare as less than all others in both directions, as in Go; the
+/// result is that of an insertion sort. An item without a position moves in front of the smallest position so
+/// far; later, only smaller positions get in front of it.
 fn sort_by_place(items: &mut [usize], place: impl Fn(usize) -> Option<usize>) {
     let mut smallest = usize::MAX;
     let mut keyed: Vec<(usize, usize, usize, usize)> = items
@@ -405,7 +405,7 @@ fn sort_by_place(items: &mut [usize], place: impl Fn(usize) -> Option<usize>) {
                 smallest = smallest.min(place);
                 (place, 1, time, *item)
             }
-            // The later ones go in front of the earlier ones.
+            // Later ones precede earlier ones.
             None => (smallest, 0, usize::MAX - time, *item),
         })
         .collect();
@@ -415,7 +415,7 @@ fn sort_by_place(items: &mut [usize], place: impl Fn(usize) -> Option<usize>) {
     }
 }
 
-/// The items of the patch must come in the order of `$setElementOrder`, which names all of them.
+/// The items of the patch must be in the order of `$setElementOrder`, which must name all of them.
 pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), PatchError> {
     if order.is_empty() || patch.is_empty() {
         return Ok(());
@@ -434,7 +434,7 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result
     let mut wanted = wanted.into_iter().peekable();
     let mut order_left = order.iter().peekable();
     while let (Some(item), Some(named)) = (wanted.peek(), order_left.peek()) {
-        // An item with a directive needs no place, as long as there are places left.
+        // An item with a directive needs no entry, as long as entries remain.
         if item.get(DIRECTIVE).is_some() {
             wanted.next();
             continue;

@@ -1,11 +1,12 @@
-//! JSON Merge Patch (RFC 7386) as kube-apiserver applies it, and the making of one.
+//! JSON Merge Patch (RFC 7386) as kube-apiserver applies it, and its creation.
 
 use serde_json::{Map, Value};
 
-use super::{PatchError, json_kind, remove_all};
+use super::{PatchError, remove_all};
+use crate::decode::type_name;
 
-/// Whether a document can be a merge patch. `validate` is whether fields are validated, be it with warnings or
-/// strictly; without it a list passes and replaces the object.
+/// Whether a document can be a merge patch. `validate`: fields are validated, with warnings or strictly;
+/// otherwise a list is accepted and replaces the object.
 pub fn check(patch: &Value, validate: bool) -> Result<(), PatchError> {
     match patch {
         Value::Object(_) => Ok(()),
@@ -14,14 +15,14 @@ pub fn check(patch: &Value, validate: bool) -> Result<(), PatchError> {
         _ if !validate => Err(PatchError::Shape("Invalid JSON Patch".into())),
         other => Err(PatchError::Shape(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            json_kind(other)
+            type_name(other)
         ))),
     }
 }
 
 /// Applies a merge patch.
 ///
-/// Unlike the RFC, objects within lists lose their nulls, too, unless the list replaces an object.
+/// Unlike in the RFC, nulls are also removed from objects within lists, unless the list replaces an object.
 pub fn apply(doc: &mut Value, patch: Value) {
     match (doc, patch) {
         (Value::Object(doc), Value::Object(patch)) => merge(doc, patch),
@@ -58,7 +59,7 @@ fn merge(doc: &mut Map<String, Value>, patch: Map<String, Value>) {
     remove_all(doc, &gone);
 }
 
-/// Takes the members that are null out of all objects; nulls in lists stay.
+/// Removes null members from all objects; nulls in lists stay.
 pub(super) fn prune(value: &mut Value) {
     match value {
         Value::Object(map) => map.retain(|_, value| {
@@ -70,8 +71,8 @@ pub(super) fn prune(value: &mut Value) {
     }
 }
 
-/// The merge patch that makes `to` out of `from`; `{}` when nothing differs. A null that `to` holds in an object
-/// cannot be expressed and comes out as a missing field.
+/// The merge patch from `from` to `to`; `{}` if they are equal. A null in an object of `to` cannot be expressed
+/// and becomes a missing field.
 pub fn diff(from: &Value, to: &Value) -> Value {
     let (Value::Object(from), Value::Object(to)) = (from, to) else {
         return to.clone();
@@ -96,8 +97,8 @@ pub fn diff(from: &Value, to: &Value) -> Value {
     Value::Object(patch)
 }
 
-/// Sorts the keys of every object that the patch has gone through. The real server does so, which shows where an
-/// error quotes the patched document.
+/// Sorts the keys of every object that the patch traverses, as kube-apiserver does; visible where an error
+/// quotes the patched document.
 pub fn sort_touched(doc: &mut Value, patch: &Value) {
     match (doc, patch) {
         (Value::Object(doc), Value::Object(patch)) => {

@@ -1,7 +1,7 @@
-//! Patches: [JSON Patch](json), [JSON Merge Patch](merge) and [strategic merge patch](strategic), as kube-apiserver
-//! applies them. All of it works on values alone; who may patch what, and what comes of it, is decided elsewhere.
+//! Patches: [JSON Patch](json), [JSON Merge Patch](merge) and [strategic merge patch](strategic), as
+//! kube-apiserver applies them. They operate on values only; authorization and validation are up to the caller.
 //!
-//! When a patch fails, the document it was applied to is left half changed: patch a copy.
+//! A failed patch leaves the document partially changed: patch a copy.
 
 mod go;
 mod leftover;
@@ -20,13 +20,13 @@ use serde_json::{Map, Value};
 
 use crate::status::{Details, Status};
 
-/// Why a patch was refused, as far as the answer depends on it.
+/// The reason why a patch was rejected, as far as it affects the response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
-    /// The body is not JSON: 400, even before the object is looked for.
+    /// The body is not JSON: 400, before the object is looked up.
     #[error("invalid JSON patch")]
     Syntax,
-    /// JSON, but not of the form this kind of patch has: 400 with these words, once the object was found.
+    /// JSON, but not a patch of this type: 400 with this message, after the object was found.
     #[error("{0}")]
     Shape(String),
     /// A JSON Patch with this many operations: 413.
@@ -35,16 +35,16 @@ pub enum PatchError {
         max = json::MAX_OPERATIONS
     )]
     TooManyOperations(usize),
-    /// It does not apply to this object: 422. Clients get a general sentence, these words are for logs.
+    /// It cannot be applied to this object: 422. Clients get a general message, this one is for logs.
     #[error("{0}")]
     Apply(String),
-    /// What the real server does not expect: 500 with these words and no reason.
+    /// A case that kube-apiserver does not handle: 500 with this message and no reason.
     #[error("{0}")]
     Internal(String),
 }
 
 impl PatchError {
-    /// The answer to the request.
+    /// The response.
     pub fn to_status(&self) -> Status {
         match self {
             PatchError::Syntax | PatchError::Shape(_) => Status::bad_request(self.to_string()),
@@ -64,19 +64,7 @@ impl From<PatchError> for Status {
     }
 }
 
-/// What Go's JSON errors call a value.
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
-/// Removes keys, and keeps the order of the others. To close the gap behind each of many keys would take too long.
+/// Removes keys, keeping the order of the others. Shifting the map for each of many keys would be quadratic.
 fn remove_all(map: &mut Map<String, Value>, keys: &[String]) {
     if keys.len() <= 8 {
         for key in keys {

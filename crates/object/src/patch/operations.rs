@@ -1,14 +1,15 @@
-//! Reading a JSON Patch: its operations, and what strict validation of fields has to say about them.
+//! Parses a JSON Patch: its operations, and the errors of strict field validation.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use super::{PatchError, json::MAX_OPERATIONS, json_kind};
+use super::{PatchError, json::MAX_OPERATIONS};
+use crate::decode::type_name;
 use crate::field::quote;
 
-/// What an operation does.
+/// The type of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     Add,
@@ -20,7 +21,7 @@ pub(super) enum Op {
     Unknown,
 }
 
-/// One step of a JSON Patch. A missing `value` means null.
+/// An operation of a JSON Patch. A missing `value` is null.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Operation {
     pub(super) op: Op,
@@ -29,16 +30,16 @@ pub(super) struct Operation {
     pub(super) value: Value,
 }
 
-/// How many complaints of strict validation are kept.
+/// Maximum number of strict validation errors.
 const MAX_COMPLAINTS: usize = 100;
 
-/// What was read.
+/// A parsed patch.
 pub(super) struct Read {
     pub(super) operations: Vec<Operation>,
     pub(super) complaints: Vec<String>,
 }
 
-/// Reads the operations; with `validate`, members that are unknown, repeated or of the wrong type are noticed.
+/// Parses the operations; with `validate`, unknown, duplicate and mistyped members are reported.
 pub(super) fn read(bytes: &[u8], validate: bool) -> Result<Read, PatchError> {
     let mut reader = Reader {
         validate,
@@ -62,12 +63,12 @@ pub(super) fn read(bytes: &[u8], validate: bool) -> Result<Read, PatchError> {
 
 struct Reader {
     validate: bool,
-    /// Where it is: `[0].value.labels`.
+    /// The current path: `[0].value.labels`.
     path: String,
     count: usize,
     operations: Vec<Operation>,
     complaints: Vec<String>,
-    /// The first mistake in the form.
+    /// The first structural error.
     misshapen: Option<String>,
 }
 
@@ -82,8 +83,7 @@ impl Reader {
         }
     }
 
-    /// Remembers that something was found where a Go type was to be filled: with validation the one, without
-    /// it the other.
+    /// Records a value of the wrong type; the message depends on validation.
     fn misshapen(&mut self, found: &str, validated: &str, plain: &str) {
         if self.misshapen.is_none() {
             self.misshapen = Some(if self.validate {
@@ -95,7 +95,7 @@ impl Reader {
     }
 }
 
-/// Visits of a scalar that all come to the same: the name of what was found.
+/// Visitor methods for scalars, which all report the type they found.
 macro_rules! scalars_are_misshapen {
     () => {
         fn visit_bool<E>(self, _: bool) -> Result<(), E> {
@@ -181,13 +181,13 @@ impl Item<'_> {
     }
 
     fn keep(&mut self, operation: Operation) {
-        // Beyond the limit they are only counted.
+        // Operations beyond the limit are only counted.
         if self.0.operations.len() < MAX_OPERATIONS {
             self.0.operations.push(operation);
         }
     }
 
-    /// A member that is text, or nothing.
+    /// A member that is a string or missing.
     fn text(&mut self, member: &str, value: Value) -> Option<String> {
         match value {
             Value::String(text) => Some(text),
@@ -195,7 +195,7 @@ impl Item<'_> {
             other => {
                 if self.0.validate {
                     let field = format!("struct field jsonPatchOp.{member} of type string");
-                    self.0.misshapen(json_kind(&other), &field, "");
+                    self.0.misshapen(type_name(&other), &field, "");
                 }
                 None
             }
@@ -283,7 +283,7 @@ fn op(text: &str) -> Op {
     }
 }
 
-/// The value of an operation: anything, but repeated fields in it are noticed.
+/// The value of an operation: anything, with duplicate fields reported.
 struct Anything<'r>(&'r mut Reader);
 
 impl<'de> DeserializeSeed<'de> for Anything<'_> {

@@ -1,9 +1,9 @@
-//! Strategic merge patch: a merge patch that knows the types it is applied to, so that it can merge lists, and that
-//! carries directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
+//! Strategic merge patch: a merge patch that knows the types it is applied to, so that it can merge lists, and
+//! that has directives (`$patch`, `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`).
 //!
-//! What the types say comes in through [`PatchSchema`]. New items of a merged list go before those that were there;
-//! `$setElementOrder` puts all of them in its order. Values that meet nothing in the document are taken over without
-//! their nulls, and without any object that carries `$patch`. New items of a merged list are taken over untouched.
+//! Types are described by [`PatchSchema`]. New items of a merged list precede existing ones; `$setElementOrder`
+//! orders all of them. Values without a counterpart in the document are copied without their nulls, and without
+//! objects that have `$patch`. New items of a merged list are copied unchanged.
 
 use std::collections::HashSet;
 
@@ -13,23 +13,22 @@ pub use super::leftover::leftover;
 use super::{
     PatchError,
     go::{printed, printed_as_text, type_name},
-    json_kind,
     lists::{self, Elements, Joined},
     remove_all,
 };
-use crate::field::quote;
+use crate::{decode::type_name as json_type_name, field::quote};
 
 pub(super) const DIRECTIVE: &str = "$patch";
 pub(super) const RETAIN_KEYS: &str = "$retainKeys";
 pub(super) const SET_ORDER: &str = "$setElementOrder";
 pub(super) const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
 
-/// A type, as far as strategic merge patch asks about it. Copying one is as cheap as copying a pointer.
+/// A type, as far as strategic merge patch needs it. Copying it is as cheap as copying a pointer.
 pub trait PatchSchema: Copy {
-    /// What Go's reflection calls it: `struct`, `map`, `slice`, `string`. A pointer is what it points to.
+    /// Its kind in Go's reflection: `struct`, `map`, `slice`, `string`. That of the target for a pointer.
     fn kind(self) -> &'static str;
 
-    /// Whether Go holds a pointer to it; error texts tell.
+    /// Whether Go holds a pointer to it; error messages depend on it.
     fn is_pointer(self) -> bool;
 
     /// The name of a struct, without its package: `PodSpec`.
@@ -42,26 +41,26 @@ pub trait PatchSchema: Copy {
     fn items(self) -> Option<Self>;
 }
 
-/// How a field of a struct is patched.
+/// The patch behaviour of a field of a struct.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldPatch<S> {
     /// The type of the field.
     pub schema: S,
-    /// What `patchStrategy` says, `retainKeys` aside: that concerns the making of patches alone.
+    /// `patchStrategy`, without `retainKeys`, which concerns only the creation of patches.
     pub strategy: Strategy,
-    /// What `patchMergeKey` says; empty for lists of scalars and everything that is no list.
+    /// `patchMergeKey`; empty for lists of scalars and other types.
     pub merge_key: &'static str,
 }
 
-/// How a field meets its counterpart in a patch.
+/// How a field is combined with its counterpart in a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strategy {
     /// Objects are merged, lists replaced.
     #[default]
     Default,
-    /// Lists are merged, too.
+    /// Lists are merged as well.
     Merge,
-    /// Objects are replaced, too.
+    /// Objects are replaced as well.
     Replace,
 }
 
@@ -73,7 +72,7 @@ pub fn apply<S: PatchSchema>(doc: &mut Value, patch: Value, schema: S) -> Result
         other => {
             return Err(PatchError::Shape(format!(
                 "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                json_kind(&other)
+                json_type_name(&other)
             )));
         }
     };
@@ -101,7 +100,7 @@ pub(super) fn unknown_directive(directive: &Value, patch: Object) -> PatchError 
     internal(format!("unknown patch type: {directive} in map: {}", printed(&Value::Object(patch))))
 }
 
-/// The field with this name, whatever it holds.
+/// The field with this name, of any type.
 pub(super) fn field<S: PatchSchema>(schema: S, name: &str) -> Result<FieldPatch<S>, PatchError> {
     if schema.kind() != "struct" {
         return Err(internal(format!(
@@ -118,7 +117,7 @@ pub(super) fn field<S: PatchSchema>(schema: S, name: &str) -> Result<FieldPatch<
     })
 }
 
-/// The field with this name, which holds a list; its schema is that of the items.
+/// The list with this name; the schema is that of its items.
 pub(super) fn list_field<S: PatchSchema>(schema: S, name: &str) -> Result<FieldPatch<S>, PatchError> {
     let found = field(schema, name)?;
     let items = match found.schema.items() {
@@ -126,7 +125,7 @@ pub(super) fn list_field<S: PatchSchema>(schema: S, name: &str) -> Result<FieldP
             return Err(internal("unexpected slice of slice"));
         }
         Some(items) => items,
-        // Types that are one thing or a list of it are pointers in Go, and pass.
+        // Types that are a value or a list of it are pointers in Go, and are accepted.
         None if found.schema.is_pointer() => found.schema,
         None => {
             let kind = if schema.is_pointer() { "ptr" } else { schema.kind() };
@@ -207,7 +206,7 @@ pub(super) fn merge<S: PatchSchema>(
     Ok(())
 }
 
-/// The list that `$deleteFromPrimitiveList/x` speaks of. Of none at all, it speaks of itself.
+/// The list that `$deleteFromPrimitiveList/x` names. Without a name it is the key itself.
 fn list_name(key: &str) -> Result<&str, PatchError> {
     match key.split_once('/') {
         Some((DELETE_FROM_LIST, "")) => Ok(key),
@@ -216,7 +215,7 @@ fn list_name(key: &str) -> Result<&str, PatchError> {
     }
 }
 
-/// Whether Go reads both into the same type.
+/// Whether Go decodes both into the same type.
 pub(super) fn same_type(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => left.is_i64() == right.is_i64(),
@@ -224,7 +223,7 @@ pub(super) fn same_type(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Puts a value of the patch where there was none like it.
+/// Copies a value of the patch without a counterpart of the same type.
 fn take_over(original: &mut Object, key: String, mut value: Value, gone: &mut Vec<String>) {
     if strip(&mut value, true) {
         original.insert(key, value);
@@ -233,8 +232,7 @@ fn take_over(original: &mut Object, key: String, mut value: Value, gone: &mut Ve
     }
 }
 
-/// Takes out objects with directives and, if asked to, members that are null. False when the value itself is
-/// to go.
+/// Removes objects with directives and, if `nulls`, null members. False if the value itself is to be removed.
 pub(super) fn strip(value: &mut Value, nulls: bool) -> bool {
     match value {
         Value::Object(map) => {
@@ -249,7 +247,7 @@ pub(super) fn strip(value: &mut Value, nulls: bool) -> bool {
     true
 }
 
-/// `$retainKeys` names all fields of an object: others are cleared, and the patch must not have any.
+/// `$retainKeys` lists all fields of an object: others are removed, and the patch must not have any.
 fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), PatchError> {
     let Some(keys) = patch.shift_remove(RETAIN_KEYS) else { return Ok(()) };
     let bad = || PatchError::Shape("invalid patch format of retainKeys".into());
@@ -265,7 +263,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), PatchErr
     Ok(())
 }
 
-/// Merges the lists that come with a `$setElementOrder`, and takes them out of the patch.
+/// Merges the lists that have a `$setElementOrder`, and removes them from the patch.
 fn set_element_order<S: PatchSchema>(
     original: &mut Object,
     patch: &mut Object,

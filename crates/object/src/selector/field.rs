@@ -1,15 +1,15 @@
-//! Field selectors: what must a field of an object be, or not be.
+//! Field selectors.
 
 use std::fmt;
 
-/// One term: a field and the value it must or must not have.
+/// A requirement: a field and the value it must or must not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldRequirement {
     /// `metadata.name`
     pub field: String,
     /// The value, unescaped.
     pub value: String,
-    /// Whether the field must have another value.
+    /// Whether the field must differ from the value.
     pub negated: bool,
 }
 
@@ -27,14 +27,14 @@ impl fmt::Display for FieldRequirement {
     }
 }
 
-/// Terms that must all hold. The empty one selects everything.
+/// Requirements that must all be met. An empty selector matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSelector {
     requirements: Vec<FieldRequirement>,
 }
 
 impl FieldSelector {
-    /// Reads a selector; the error is the one a client is given.
+    /// Parses a selector; the error is the message for the client.
     pub fn parse(text: &str) -> Result<FieldSelector, String> {
         let mut terms = split_terms(text);
         terms.sort_unstable();
@@ -43,7 +43,7 @@ impl FieldSelector {
             let Some((field, negated, value)) = split_term(term) else {
                 return Err(format!("invalid selector: '{text}'; can't understand '{term}'"));
             };
-            // A term that says nothing of nothing selects everything.
+            // An empty requirement matches everything.
             let value = unescape(value)?;
             if !field.is_empty() || !value.is_empty() {
                 requirements.push(FieldRequirement { field: field.to_owned(), value, negated });
@@ -52,23 +52,23 @@ impl FieldSelector {
         Ok(FieldSelector { requirements })
     }
 
-    /// The terms, in their canonical order.
+    /// The requirements in canonical order.
     pub fn requirements(&self) -> &[FieldRequirement] {
         &self.requirements
     }
 
-    /// Whether everything is selected.
+    /// Whether it matches everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// The value that a field must have, if a term says so: how a list of `metadata.name=x` is found out.
+    /// The value that a field must have, if there is such a requirement: detects a list with `metadata.name=x`.
     pub fn exact(&self, field: &str) -> Option<&str> {
         let term = self.requirements.iter().find(|term| !term.negated && term.field == field);
         term.map(|term| term.value.as_str())
     }
 
-    /// Whether the object with these fields is selected. A field that is not there is empty.
+    /// Whether an object with these fields matches. A missing field is empty.
     pub fn matches<'v>(&self, field: impl Fn(&str) -> Option<&'v str>) -> bool {
         self.requirements
             .iter()

@@ -1,4 +1,4 @@
-//! Label selectors: from the text of a query, and from a `LabelSelector` in an object.
+//! Label selectors, from a query parameter or a `LabelSelector` in an object.
 
 use std::fmt;
 
@@ -7,30 +7,30 @@ use serde_json::Value;
 use crate::field::{At, FieldError, quote};
 use crate::names::{is_qualified_name, is_valid_label_value};
 
-/// How a label is compared with values.
+/// The operator of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
     /// `=`
     Equals,
     /// `==`
     DoubleEquals,
-    /// `!=`; a missing label differs too
+    /// `!=`; also matches a missing label
     NotEquals,
     /// `in`
     In,
-    /// `notin`; a missing label is not in
+    /// `notin`; also matches a missing label
     NotIn,
     /// The label is there.
     Exists,
     /// The label is not there.
     DoesNotExist,
-    /// `>`, as whole numbers
+    /// `>`, as integers
     GreaterThan,
-    /// `<`, as whole numbers
+    /// `<`, as integers
     LessThan,
 }
 
-/// One term of a label selector.
+/// A requirement of a label selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabelRequirement {
     key: String,
@@ -39,7 +39,7 @@ pub struct LabelRequirement {
 }
 
 impl LabelRequirement {
-    /// A valid term, or all that is wrong with it.
+    /// A valid requirement, or all its errors.
     pub fn new(key: &str, operator: Operator, values: Vec<String>) -> Result<LabelRequirement, String> {
         let mut errors = Vec::new();
         let list = || Value::from(values.clone());
@@ -97,12 +97,12 @@ impl LabelRequirement {
         &self.key
     }
 
-    /// How it is compared.
+    /// The operator.
     pub fn operator(&self) -> Operator {
         self.operator
     }
 
-    /// What it is compared with.
+    /// The values.
     pub fn values(&self) -> &[String] {
         &self.values
     }
@@ -147,7 +147,7 @@ impl fmt::Display for LabelRequirement {
     }
 }
 
-/// Terms that must all hold. The empty one selects everything.
+/// Requirements that must all be met. An empty selector matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelSelector {
     requirements: Vec<LabelRequirement>,
@@ -155,17 +155,17 @@ pub struct LabelSelector {
 }
 
 impl LabelSelector {
-    /// Selects nothing at all.
+    /// Matches nothing.
     pub fn nothing() -> LabelSelector {
         LabelSelector { requirements: Vec::new(), nothing: true }
     }
 
-    /// Reads a selector; the error is the one a client is given.
+    /// Parses a selector; the error is the message for the client.
     pub fn parse(text: &str) -> Result<LabelSelector, String> {
         Parser { tokens: scan(text), at: 0 }.selector().map(LabelSelector::of)
     }
 
-    /// The selector of a `LabelSelector` in an object. A missing one selects nothing, an empty one everything.
+    /// The selector of a `LabelSelector` in an object. A missing one matches nothing, an empty one everything.
     pub fn from_json(selector: Option<&Value>) -> Result<LabelSelector, String> {
         let Some(selector) = selector.filter(|selector| !selector.is_null()) else {
             return Ok(LabelSelector::nothing());
@@ -191,28 +191,28 @@ impl LabelSelector {
         Ok(LabelSelector::of(requirements))
     }
 
-    /// A selector of these terms.
+    /// A selector of these requirements.
     pub fn of(mut requirements: Vec<LabelRequirement>) -> LabelSelector {
         requirements.sort_by(|a, b| a.key.cmp(&b.key));
         LabelSelector { requirements, nothing: false }
     }
 
-    /// The terms, sorted by key.
+    /// The requirements, sorted by key.
     pub fn requirements(&self) -> &[LabelRequirement] {
         &self.requirements
     }
 
-    /// Whether everything is selected.
+    /// Whether it matches everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty() && !self.nothing
     }
 
-    /// Whether an object with these labels is selected.
+    /// Whether an object with these labels matches.
     pub fn matches<'v>(&self, label: impl Fn(&str) -> Option<&'v str>) -> bool {
         !self.nothing && self.requirements.iter().all(|term| term.matches(label(&term.key)))
     }
 
-    /// Whether an object with this `metadata.labels` is selected.
+    /// Whether an object with this `metadata.labels` matches.
     pub fn matches_labels(&self, labels: Option<&Value>) -> bool {
         self.matches(|key| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str))
     }
@@ -230,8 +230,8 @@ impl fmt::Display for LabelSelector {
     }
 }
 
-/// What is wrong with a `LabelSelector` in an object. Values that are no label values pass if `allow_invalid_value`:
-/// where the object had them before.
+/// Validates a `LabelSelector` in an object. `allow_invalid_value`: accept invalid label values, because the
+/// stored object has some.
 pub fn validate_label_selector(at: At<'_, '_>, allow_invalid_value: bool) {
     crate::meta::validate_labels(at.get("matchLabels"));
     for expression in at.get("matchExpressions").items() {
@@ -295,14 +295,14 @@ fn keyword(text: &str) -> Option<Kind> {
 fn scan(text: &str) -> Vec<(Kind, &str)> {
     let special = |c: char| matches!(c, '=' | '!' | '(' | ')' | ',' | '>' | '<');
     let white = |c: char| matches!(c, ' ' | '\t' | '\r' | '\n');
-    // Go reads a zero byte as the end.
+    // Go treats a zero byte as the end.
     let mut rest = text.split('\0').next().unwrap_or_default();
     let mut tokens = Vec::new();
     loop {
         rest = rest.trim_start_matches(white);
         let Some(first) = rest.chars().next() else { return tokens };
         let length = if special(first) {
-            // The longest operator that stands here: one or two characters, all of them ASCII.
+            // The longest operator here: one or two ASCII characters.
             let two = rest.get(..2).and_then(keyword);
             if two.is_some() { 2 } else { 1 }
         } else {
@@ -321,7 +321,7 @@ struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    /// The next token where a value may stand: there, `in` is a word like any other.
+    /// The next token where a value may be: `in` is an identifier there.
     fn peek(&self) -> (Kind, &'t str) {
         match self.tokens.get(self.at) {
             Some((Kind::In | Kind::NotIn, word)) => (Kind::Identifier, word),
@@ -426,7 +426,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The list up to the closing parenthesis; empty places are empty values.
+    /// The list up to the closing parenthesis; missing entries are empty values.
     fn identifiers(&mut self) -> Result<Vec<String>, String> {
         let mut values: Vec<String> = Vec::new();
         loop {

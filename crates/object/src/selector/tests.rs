@@ -1,4 +1,4 @@
-//! What selectors select, and the words for those that cannot be read.
+//! Matching of selectors, and parse errors.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
-//! YAML bodies to JSON values, as `sigs.k8s.io/yaml` and go-yaml v2 read them: YAML 1.1.
+//! Decodes YAML request bodies like `sigs.k8s.io/yaml` and go-yaml v2: YAML 1.1.
 //!
-//! Plain words such as `yes`, `n` or `off` are booleans, `017` is octal, `<<` merges, keys become strings, and a
-//! map's keys come out sorted, since Go passes them through a map. Only the first document counts. Scanner and
-//! parser follow libyaml, from which go-yaml is made, so that the same bodies are refused with the same words.
+//! Plain words such as `yes`, `n` or `off` are booleans, `017` is octal, `<<` merges, keys become strings, and
+//! the keys of a map are sorted, because Go decodes into a map. Only the first document is decoded. Scanner and
+//! parser follow libyaml, the origin of go-yaml, so that the same bodies are rejected with the same messages.
 
 mod parse;
 mod scalar;
@@ -18,30 +18,30 @@ use parse::{Event, Parser, Sink};
 use scalar::{NULL_KEY, Scalar, scalar};
 use scan::Mark;
 
-/// How many nodes aliases may blow a document up to.
+/// Maximum number of nodes after the expansion of aliases.
 const MAX_NODES: usize = 1_000_000;
 
-/// How many bytes all copies that anchors and aliases make of parts of a document may take together. A document
-/// that may be sent at all has a fifth of it.
+/// Maximum total size of the copies made by anchors and aliases. The largest document that can be sent has a
+/// fifth of it.
 const MAX_COPIED_BYTES: usize = 16 << 20;
 
-/// What a node of a copy counts, besides its text and its key.
+/// The cost of a node of a copy, in addition to its text and its key.
 const NODE_BYTES: usize = 64;
 
-/// How many duplicates are remembered, as of JSON.
+/// Maximum number of recorded duplicates, as for JSON.
 const MAX_DUPLICATES: usize = 100;
 
-/// A YAML document that could be read.
+/// A decoded YAML document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
-    /// The value, its keys sorted.
+    /// The value, with sorted keys.
     pub value: Value,
-    /// One sentence for each key an object has twice: `line 6: key "k" already set in map`.
+    /// A message for each duplicate key: `line 6: key "k" already set in map`.
     pub duplicates: Vec<String>,
 }
 
 impl Decoded {
-    /// All duplicates as the one error a strict reader gives.
+    /// All duplicates as the error of a strict decoder.
     pub fn duplicates_error(&self) -> Option<Error> {
         if self.duplicates.is_empty() {
             return None;
@@ -50,7 +50,7 @@ impl Decoded {
     }
 }
 
-/// Reads the first document of a YAML stream; nothing at all is `null`.
+/// Decodes the first document of a YAML stream; an empty one is `null`.
 pub fn decode(bytes: &[u8]) -> Result<Decoded, Error> {
     let Ok(source) = str::from_utf8(bytes) else {
         return Err(Error::new("yaml: invalid leading UTF-8 octet"));
@@ -73,7 +73,7 @@ fn is_forbidden(c: char) -> bool {
     !allowed
 }
 
-/// A key before it becomes a string: `1` and `"1"` are two keys.
+/// A key before its conversion to a string: `1` and `"1"` are two keys.
 #[derive(Debug, Clone)]
 struct Key {
     text: String,
@@ -94,7 +94,7 @@ enum Content {
     Map(Entries),
 }
 
-/// A list or a map that is not complete yet.
+/// An incomplete list or map.
 #[derive(Debug)]
 struct Frame {
     content: Content,
@@ -102,21 +102,21 @@ struct Frame {
     mark: Mark,
 }
 
-/// What an anchor stands for.
+/// The value of an anchor.
 #[derive(Debug)]
 enum Anchored {
     Open,
     Done(Value, Size),
 }
 
-/// How large a value is.
+/// The size of a value.
 #[derive(Debug, Clone, Copy, Default)]
 struct Size {
     /// Values and keys, as Go counts them.
     nodes: usize,
-    /// Text, keys and nodes: what a copy costs.
+    /// Text, keys and nodes: the cost of a copy.
     bytes: usize,
-    /// Containers within containers.
+    /// The nesting of containers.
     depth: usize,
 }
 
@@ -155,11 +155,11 @@ struct Reader {
     anchors: HashMap<String, Anchored>,
     nodes: usize,
     aliased: usize,
-    /// The bytes of all copies so far.
+    /// The size of all copies so far.
     copied: usize,
     root: Option<Value>,
     duplicates: Vec<String>,
-    /// What is wrong with the meaning; told only if the document can be read to its end, as Go does.
+    /// The first semantic error; reported only if the document is syntactically valid, as in Go.
     meaning: Option<Error>,
 }
 
@@ -230,7 +230,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The map that waits for a key, if one does.
+    /// The map that expects a key, if any.
     fn entries_without_key(&mut self) -> Option<&mut Entries> {
         match &mut self.stack.last_mut()?.content {
             Content::Map(entries) if entries.key.is_none() && !entries.merge => Some(entries),
@@ -238,7 +238,7 @@ impl Reader {
         }
     }
 
-    /// Counts a copy before it is made.
+    /// Accounts for a copy before it is made.
     fn copy(&mut self, size: Size) -> Result<(), Error> {
         self.copied = self.copied.saturating_add(size.bytes);
         if self.copied > MAX_COPIED_BYTES {
@@ -250,7 +250,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Keeps what an anchor stands for.
+    /// Stores the value of an anchor.
     fn anchor(&mut self, name: String, value: &Value) -> Result<(), Error> {
         let size = Size::of(value);
         self.copy(size)?;
@@ -268,7 +268,7 @@ impl Reader {
         }
         self.nodes += size.nodes;
         self.aliased += size.nodes;
-        // Go's rule: the larger a document, the smaller the share of it that may come from aliases.
+        // Go's rule: the larger a document, the smaller the share that may come from aliases.
         let allowed = match self.nodes {
             ..=400_000 => 0.99,
             4_000_000.. => 0.10,
@@ -302,7 +302,7 @@ impl Reader {
         self.finish(value, None, mark)
     }
 
-    /// A node is complete: it goes into what surrounds it.
+    /// Adds a complete node to its parent.
     fn finish(&mut self, value: Value, anchor: Option<String>, mark: Mark) -> Result<(), Error> {
         if let Some(name) = anchor {
             self.anchor(name, &value)?;
@@ -364,7 +364,7 @@ fn invalid_key(value: &Value) -> Error {
     Error::new(format!("yaml: invalid map key: {}", in_go(value)))
 }
 
-/// A value as Go would write it in a program.
+/// A value in Go syntax.
 fn in_go(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".into(),

@@ -1,11 +1,11 @@
-//! Tokens to events, with the problems libyaml finds.
+//! Parses tokens into events, with the errors of libyaml.
 
 use std::collections::HashMap;
 
 use super::scan::{Mark, Scanner, Token};
 use crate::decode::Error;
 
-/// What a document is made of, in order.
+/// An event of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Event {
     Scalar { text: String, plain: bool, anchor: Option<String>, tag: Option<String> },
@@ -21,7 +21,7 @@ pub(super) trait Sink {
     fn event(&mut self, event: Event, mark: Mark) -> Result<(), Error>;
 }
 
-/// What is to be read next.
+/// A state of the parser.
 #[derive(Debug, Clone, Copy)]
 enum State {
     Node { block: bool, indentless: bool },
@@ -65,7 +65,7 @@ impl<'s, S: Sink> Parser<'s, S> {
         self.scanner.peek().map(|(token, mark)| (token.clone(), mark))
     }
 
-    /// Takes the token if it is this one, and tells where it was.
+    /// Consumes the token if it is this one, and returns its position.
     fn skip_if(&mut self, token: &Token) -> Result<Option<Mark>, Error> {
         let (next, mark) = self.scanner.peek()?;
         if next != token {
@@ -124,12 +124,12 @@ impl<'s, S: Sink> Parser<'s, S> {
             }
             _ => self.run(State::Node { block: true, indentless: false })?,
         }
-        // Go looks at the token after the document, and so finds what is wrong with it.
+        // Go reads the token after the document, and reports its errors.
         self.scanner.peek().map(|_| ())
     }
 
-    /// Reads a node and all that is in it. What is still to be read stands on a stack of its own, so that no
-    /// document is too deep for this.
+    /// Parses a node and its content. Pending states are on an explicit stack, so that nesting does not use the
+    /// call stack.
     fn run(&mut self, first: State) -> Result<(), Error> {
         self.states.push(first);
         while let Some(state) = self.states.pop() {
@@ -183,7 +183,7 @@ impl<'s, S: Sink> Parser<'s, S> {
         let (token, mark) = self.peek()?;
         let (event, state) = match token {
             Token::BlockEntry if indentless => {
-                // The entry itself is read with the sequence.
+                // The entry itself is parsed with the sequence.
                 self.states.push(State::IndentlessSequence);
                 return self.sink.event(Event::SequenceStart { anchor }, start);
             }
@@ -211,7 +211,7 @@ impl<'s, S: Sink> Parser<'s, S> {
         self.sink.event(event, start)
     }
 
-    /// A node, or nothing where one of these tokens stands.
+    /// A node, or an empty one before one of these tokens.
     fn node_unless(&mut self, tokens: &[Token], mark: Mark, block: bool) -> Result<(), Error> {
         if self.scanner.peek().map(|(token, _)| tokens.contains(token))? {
             return self.empty(mark);
@@ -221,7 +221,7 @@ impl<'s, S: Sink> Parser<'s, S> {
         Ok(())
     }
 
-    /// The value of a pair, or nothing where there is none.
+    /// The value of a pair, or an empty one.
     fn value(&mut self, tokens: &[Token], block: bool, otherwise: Option<Mark>) -> Result<(), Error> {
         if let Some(mark) = self.skip_if(&Token::Value)? {
             return self.node_unless(tokens, mark, block);
@@ -267,7 +267,7 @@ impl<'s, S: Sink> Parser<'s, S> {
         }
     }
 
-    /// Whether the flow ends here; if not, a comma must stand between its entries.
+    /// Whether the flow ends here; if not, a comma must separate its entries.
     fn flow_ends(&mut self, first: bool, end: &Token, wanted: &str) -> Result<bool, Error> {
         if self.scanner.peek()?.0 == end {
             return Ok(true);

@@ -1,4 +1,4 @@
-//! What scalars mean in YAML 1.1.
+//! Resolution of scalars in YAML 1.1.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use crate::decode::Error;
 use crate::field::quote;
 use crate::jsonpath::shortest_digits;
 
-/// How Go shows a key that is null.
+/// A null key in Go.
 pub(super) const NULL_KEY: &str = "<nil>";
 
-/// A scalar and the type YAML 1.1 gives it.
+/// A scalar with its YAML 1.1 type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Scalar<'t> {
     Null,
@@ -30,7 +30,7 @@ impl Scalar<'_> {
             Scalar::Null => Value::Null,
             Scalar::Bool(value) => Value::Bool(*value),
             Scalar::Int(value) => Value::from(*value),
-            // Go prints the number as JSON and reads it again, where such a number no longer fits an integer.
+            // Go encodes the number as JSON and decodes it again, where it does not fit an integer.
             Scalar::Unsigned(value) => Value::from(*value as f64),
             Scalar::Float(value) => {
                 let whole = value.fract() == 0.0 && value.abs() < 9_223_372_036_854_775_808.0;
@@ -60,13 +60,13 @@ impl Scalar<'_> {
             Scalar::Unsigned(value) => {
                 return Err(Error::new(format!("unsupported map key of type: uint64, key: {value:#x}")));
             }
-            // A map may not have such a key, which is told together with the value.
+            // A map may not have such a key; the error is reported with the value.
             Scalar::Null => Key { text: String::new(), shown: NULL_KEY.into() },
         })
     }
 }
 
-/// A float as go-yaml prints it for a key: the shortest form that names this 32-bit number.
+/// A float key as go-yaml prints it: the shortest form of the 32-bit number.
 fn float_key(value: f64) -> String {
     if value.is_nan() {
         return ".nan".into();
@@ -78,7 +78,7 @@ fn float_key(value: f64) -> String {
     shortest_digits(&format!("{narrow:e}"), &narrow.to_string())
 }
 
-/// A scalar as its tag says, or as it looks if it is plain and has none.
+/// A scalar by its tag, or by its form if it is plain and has no tag.
 pub(super) fn scalar<'t>(text: &'t str, plain: bool, tag: Option<&str>) -> Result<Scalar<'t>, Error> {
     let core = tag.map(|tag| tag.strip_prefix("tag:yaml.org,2002:").unwrap_or_default());
     match core {
@@ -109,7 +109,7 @@ pub(super) fn scalar<'t>(text: &'t str, plain: bool, tag: Option<&str>) -> Resul
     }
 }
 
-/// What a plain scalar means.
+/// Resolves a plain scalar.
 fn resolve(text: &str) -> Scalar<'_> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,
@@ -135,7 +135,7 @@ fn resolve(text: &str) -> Scalar<'_> {
     number.unwrap_or(Scalar::Text(text.into()))
 }
 
-/// A whole number in Go's notation: decimal, `0x1f`, `0o17`, `017` or `0b11`.
+/// An integer in Go syntax: decimal, `0x1f`, `0o17`, `017` or `0b11`.
 fn parse_int(text: &str) -> Option<Scalar<'static>> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),

@@ -1,4 +1,4 @@
-//! Characters to tokens, with the problems libyaml finds and in its order.
+//! Scans characters into tokens, with the errors of libyaml in its order.
 
 mod text;
 
@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 
 use crate::decode::{Error, MAX_DEPTH};
 
-/// How deep flows and indentations may be nested before the scanner refuses. More than the reader allows, which refuses
-/// a document only when it could be read to its end; every token may look at all flows that are open.
+/// Maximum nesting of flows and indentations in the scanner. More than the decoder allows, which rejects a
+/// document only after it was scanned to the end; every token may visit all open flows.
 const MAX_LEVELS: usize = 2 * MAX_DEPTH;
 
-/// A place in the source, counted from zero.
+/// A position in the source, counted from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Mark {
     pub(super) index: usize,
@@ -43,11 +43,11 @@ pub(super) enum Token {
     Scalar(String, bool),
 }
 
-/// Where a key may have begun that only its colon makes one.
+/// A possible simple key, which only becomes one with its colon.
 #[derive(Debug, Clone, Copy)]
 struct SimpleKey {
     possible: bool,
-    /// Whether tokens are held back until it is known.
+    /// Whether tokens are held back until that is known.
     awaited: bool,
     required: bool,
     token: usize,
@@ -111,7 +111,7 @@ impl Scanner {
         }
     }
 
-    /// The next token, left where it is.
+    /// The next token, without consuming it.
     pub(super) fn peek(&mut self) -> Result<(&Token, Mark), Error> {
         self.fetch_more()?;
         match self.tokens.front() {
@@ -120,7 +120,7 @@ impl Scanner {
         }
     }
 
-    /// Takes the next token.
+    /// Consumes the next token.
     pub(super) fn next(&mut self) -> Result<(Token, Mark), Error> {
         self.fetch_more()?;
         match self.tokens.pop_front() {
@@ -184,7 +184,7 @@ impl Scanner {
         while !self.ended {
             if !self.tokens.is_empty() {
                 let head = self.taken;
-                // Later keys come behind the next token, so what was found out about it holds until it is taken.
+                // Later keys follow the next token, so the result holds until it is consumed.
                 if self.settled == Some(head) {
                     return Ok(());
                 }
@@ -208,7 +208,7 @@ impl Scanner {
             if key.possible && key.awaited && key.token == head {
                 return Some(at);
             }
-            // Keys of outer flows come earlier.
+            // Keys of outer flows precede it.
             if key.possible && key.token < head {
                 return None;
             }
@@ -396,7 +396,7 @@ impl Scanner {
         self.remove_key()?;
         if self.flow_level > 0 {
             self.flow_level -= 1;
-            // Go no longer waits to learn whether an empty flow is a key.
+            // Go does not wait to see whether an empty flow is a key.
             let inner = self.keys.pop().unwrap_or(NO_KEY);
             if let Some(key) = self.keys.last_mut().filter(|key| key.token == inner.token) {
                 key.awaited = false;

@@ -1,4 +1,4 @@
-//! YAML 1.1 as go-yaml v2 reads it, and its words for what it cannot read.
+//! YAML 1.1 as go-yaml v2 decodes it, and its error messages.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -87,7 +87,7 @@ fn a_bomb_of_aliases_is_refused() {
 }
 
 #[test]
-fn duplicate_keys_are_told_by_line() {
+fn duplicate_keys_are_reported_by_line() {
     let decoded = decode(b"a: 1\ndata:\n  k: v\n  k: w\n1: x\n1: z\n").expect("readable");
     assert_eq!(decoded.value, json!({"1": "z", "a": 1, "data": {"k": "w"}}));
     assert_eq!(
@@ -148,12 +148,12 @@ fn copies_that_anchors_and_aliases_make_have_a_budget_of_bytes() {
     const EXCESSIVE: &str =
         "yaml: document contains excessive aliasing: anchors and aliases stand for more than 16777216 bytes";
     let long = "x".repeat(1 << 20);
-    // Few nodes, many bytes: as values, as keys, and inside of what is aliased.
+    // Few nodes, many bytes: as values, as keys, and within aliased values.
     let aliases = "- *a\n".repeat(100_000);
     assert_eq!(error(&format!("a: &a {long}\nb:\n{aliases}")), EXCESSIVE);
     assert_eq!(error(&format!("a: &a {long}\nb:\n{}", "- {*a : 1}\n".repeat(100))), EXCESSIVE);
     assert_eq!(error(&format!("a: &a {{? {long} : 1}}\nb:\n{aliases}")), EXCESSIVE);
-    // Every anchor keeps a copy, also those that nobody asks for.
+    // Every anchor stores a copy, also if it is not used.
     let nested: String = (0..100).map(|i| format!("[&a{i} ")).collect();
     assert_eq!(error(&format!("{nested}{long}{}", "]".repeat(100))), EXCESSIVE);
     let fine = format!("a: &a {}\nb: [*a, *a, *a]", "x".repeat(1000));

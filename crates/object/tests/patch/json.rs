@@ -15,7 +15,7 @@ fn patched(mut doc: Value, patch: &Value) -> Option<Value> {
     }
 }
 
-/// One operation on one document, and what comes of it: nothing when it does not apply.
+/// Operations on a document with their results; None if the operation fails.
 fn table(doc: &Value, cases: &[(Value, Option<Value>)]) {
     for (operation, expected) in cases {
         let result = patched(doc.clone(), &json!([operation]));

@@ -1,4 +1,4 @@
-//! Patches of all kinds: tables of what they do, and properties that hold for any of them.
+//! All types of patches: tables of results, and properties.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::needless_pass_by_value, reason = "documents are written where they are used")]

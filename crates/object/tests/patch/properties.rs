@@ -1,4 +1,4 @@
-//! What holds for patches of any kind.
+//! Properties of all types of patches.
 
 use k1s_object::patch::{json as json_patch, merge, strategic};
 use proptest::{collection, prelude::*, sample};
@@ -42,7 +42,7 @@ fn scalar() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Any document made of words that mean something.
+/// Arbitrary documents with names and strings that have a meaning.
 fn anything() -> impl Strategy<Value = Value> {
     scalar().prop_recursive(6, 60, 5, |inner| {
         prop_oneof![

@@ -1,4 +1,4 @@
-//! A few types of Kubernetes, as far as strategic merge patch knows them.
+//! A few types of Kubernetes as schemas for strategic merge patch.
 
 use k1s_object::patch::strategic::{FieldPatch, PatchSchema, Strategy};
 

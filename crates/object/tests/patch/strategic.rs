@@ -91,7 +91,7 @@ fn lists_with_a_merge_key_merge_and_new_items_go_first() {
                 {"name": "a", "env": [{"name": "Y", "value": "2"}, {"name": "X", "value": "1"}], "args": ["y"]},
             ])),
         ),
-        // A new item keeps its nulls: they become zero values when it is read.
+        // A new item keeps its nulls: they become zero values when it is decoded.
         (
             containers(names(&["a"])),
             containers(json!([{"name": "b", "image": null}])),
@@ -261,7 +261,7 @@ fn the_order_can_be_set() {
         ),
         (spec(json!({})), ordered(&["i"], names(&["i"])), containers(names(&["i"]))),
         (spec(json!({})), only(&["i"]), spec(json!({}))),
-        // Nothing to go by: what there is comes out reversed.
+        // Without an order the items are reversed.
         (containers(names(&["a"])), ordered(&[], names(&["x", "y"])), containers(names(&["a", "y", "x"]))),
         (
             finalizers(json!(["a", "b"])),
@@ -271,7 +271,7 @@ fn the_order_can_be_set() {
     ]);
 }
 
-/// Patches that fail: the status, and what it says.
+/// Failing patches: the status code and the message.
 fn failures(doc: &Value, cases: &[(Value, u16, &str)]) {
     for (patch, code, text) in cases {
         let error = patched(doc.clone(), patch.clone()).expect_err(text);

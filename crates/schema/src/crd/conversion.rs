@@ -1,9 +1,10 @@
-//! Rules about `spec.conversion`.
+//! Validation of `spec.conversion`.
 
-use k1s_object::field::{Check, FieldError};
+use k1s_object::{
+    field::{Check, FieldError},
+    names,
+};
 use serde_json::Value;
-
-use crate::names_rules;
 
 const AT: &str = "spec.conversion";
 
@@ -11,7 +12,7 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
     value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
-/// What is wrong with the certificates a webhook is to be trusted by. Only their form is looked at.
+/// The error in the CA bundle of a webhook. Only its form is checked.
 pub(crate) fn ca_bundle_error(conversion: &Value) -> Option<&'static str> {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let bundle = conversion.get("webhook")?.get("clientConfig")?.get("caBundle")?.as_str()?;
@@ -20,7 +21,7 @@ pub(crate) fn ca_bundle_error(conversion: &Value) -> Option<&'static str> {
     (!is_pem).then_some("unable to load root certificates: unable to parse bytes as PEM block")
 }
 
-/// Checks the conversion of a definition.
+/// Validates the conversion of a definition.
 pub(super) fn check(conversion: &Value, check_ca: bool, check: &Check<'_>) {
     let strategy = conversion.get("strategy").and_then(Value::as_str).unwrap_or_default();
     match strategy {
@@ -78,7 +79,7 @@ fn check_reviews(versions: &[&str], check: &Check<'_>) {
             check.push(FieldError::invalid(format!("{at}[{index}]"), *version, "duplicate version"));
             continue;
         }
-        for error in names_rules::dns1035_label(version) {
+        for error in names::is_dns1035_label(version) {
             check.push(FieldError::invalid(format!("{at}[{index}]"), *version, error));
         }
     }
@@ -128,7 +129,7 @@ fn check_url(url: &str, check: &Check<'_>) {
 fn check_service(service: &Value, check: &Check<'_>) {
     let at = format!("{AT}.webhookClientConfig.service");
     let text = |key: &str| service.get(key).and_then(Value::as_str);
-    // Each of the two is reported under the other's name; so it is in kube-apiserver.
+    // Each of the two errors has the other's field name, as in kube-apiserver.
     if text("namespace").unwrap_or_default().is_empty() {
         check.push(FieldError::required(format!("{at}.name"), ""));
     }
@@ -159,7 +160,7 @@ fn check_service(service: &Value, check: &Check<'_>) {
             check.push(FieldError::invalid(at.as_str(), path, format!("segment[{index}] may not be empty")));
             continue;
         }
-        for error in names_rules::dns1123_subdomain(segment) {
+        for error in names::is_dns1123_subdomain(segment) {
             check.push(FieldError::invalid(at.as_str(), path, format!("segment[{index}]: {error}")));
         }
     }

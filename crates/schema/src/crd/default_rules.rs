@@ -1,4 +1,4 @@
-//! Defaults in a schema must be values of that schema.
+//! Validation of defaults in a schema: they must conform to it.
 
 use k1s_object::field::{Errors, FieldError};
 use serde_json::{Map, Value};
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 use super::{below, sorted};
 use crate::{go, structural::Structural};
 
-/// The way from an object that is a resource to the schema at hand.
+/// A step from an object that is a resource to the current schema.
 #[derive(Clone)]
 enum Step<'s> {
     Field(&'s str),
     Item,
 }
 
-/// What is wrong with the defaults in the schema of a resource.
+/// The errors in the defaults of the schema of a resource.
 pub(super) fn check(schema: &Value, path: &str) -> Errors {
     let mut errors = Errors::new();
     let compiled = Structural::compile(schema);
@@ -22,7 +22,7 @@ pub(super) fn check(schema: &Value, path: &str) -> Errors {
     errors
 }
 
-/// A schema, and the same compiled.
+/// A schema with its compiled form.
 #[derive(Clone, Copy)]
 struct Node<'s> {
     schema: &'s Value,
@@ -132,10 +132,10 @@ fn check_default(
     } else {
         errors.extend(wrong.into_vec());
     }
-    // Rules in `x-kubernetes-validations` do not look at defaults yet.
+    // `x-kubernetes-validations` are not evaluated on defaults yet.
 }
 
-/// An object of some type with the value where the steps lead.
+/// A value of the root type with `value` at the end of the steps.
 fn surround(value: &Value, steps: &[Step<'_>]) -> Value {
     let mut object = value.clone();
     for step in steps.iter().rev() {

@@ -1,11 +1,11 @@
-//! Versions and schemas as Go prints them from its internal types, which some messages show.
+//! Versions and schemas as Go prints its internal types, for error messages.
 
 use serde_json::{Map, Value, json};
 
 use super::{sorted, view::Version};
 use crate::go;
 
-/// A value that was given as JSON: Go holds it as a map, and writes it in order.
+/// A JSON value, which Go holds as a map and encodes sorted.
 fn raw(value: Option<&Value>) -> Value {
     value.map_or(Value::Null, go::sorted)
 }
@@ -22,7 +22,7 @@ fn flag(value: Option<&Value>) -> Value {
     value.cloned().unwrap_or(Value::Bool(false))
 }
 
-/// The list of versions, without what they share.
+/// The list of versions, without shared parts.
 pub(super) fn versions(versions: &[Version<'_>]) -> Value {
     Value::Array(
         versions

@@ -1,10 +1,10 @@
-//! Paths such as `.spec.replicas` or `.metadata['x']` that must lead to a field of a schema.
+//! Paths such as `.spec.replicas` or `.metadata['x']`, which must name a field of a schema.
 
 use serde_json::Value;
 
-/// Where a path leads.
+/// The target of a path.
 pub(super) struct Reached<'s> {
-    /// The names on the way.
+    /// The field names of the path.
     pub(super) names: Vec<String>,
     pub(super) schema: &'s Value,
 }
@@ -36,7 +36,7 @@ fn tokens(path: &str) -> Vec<&str> {
     tokens
 }
 
-/// Follows `path` from `schema`, or says why it leads nowhere.
+/// Resolves `path` in `schema`; the error is the reason why it cannot be.
 pub(super) fn follow<'s>(path: &str, schema: &'s Value, brackets: bool) -> Result<Reached<'s>, String> {
     const NOWHERE: &str = "does not refer to a valid field";
     const ENDS: &str = "unexpected end of JSON path";

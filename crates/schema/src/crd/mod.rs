@@ -1,9 +1,9 @@
-//! `CustomResourceDefinitions` themselves: defaults, what a write keeps, validation and warnings.
+//! The `CustomResourceDefinition` kind: defaults, preparation, validation and warnings.
 //!
-//! A definition that was decoded is defaulted with [`default`], prepared with one of the `prepare` functions and then
-//! validated. Field errors name places as kube-apiserver does: what all versions agree on is
-//! told as `spec.validation.openAPIV3Schema…`, `spec.subresources…` or `spec.additionalPrinterColumns[i].JSONPath`,
-//! and as `spec.versions[i]…` only where versions differ.
+//! A decoded definition is defaulted with [`default`], prepared with one of the `prepare` functions and then
+//! validated. The paths of errors are those of kube-apiserver: parts that all versions share have paths such as
+//! `spec.validation.openAPIV3Schema…`, `spec.subresources…` or `spec.additionalPrinterColumns[i].JSONPath`; only
+//! parts that differ have `spec.versions[i]…`.
 
 pub(crate) mod conversion;
 mod default_rules;
@@ -23,7 +23,7 @@ use view::View;
 
 use crate::structural::formats::Format;
 
-/// Fills in what a definition leaves out: singular and list names, the conversion strategy, the port of a webhook.
+/// Sets defaults: singular and list names, the conversion strategy, the port of a webhook.
 pub fn default(crd: &mut Value) {
     let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {
@@ -65,7 +65,7 @@ fn set(crd: &mut Value, key: &str, value: Value) {
     }
 }
 
-/// A new definition has the status of one that nobody has looked at yet.
+/// Sets the status of a new definition.
 pub fn prepare_create(crd: &mut Value) {
     let stored = storage_version(crd).map_or(Value::Null, |version| json!([version]));
     set(
@@ -75,7 +75,7 @@ pub fn prepare_create(crd: &mut Value) {
     );
 }
 
-/// An update keeps the status, but for the storage version, which joins those that were ever stored.
+/// Restores the status on update, and adds the storage version to the stored versions.
 pub fn prepare_update(new: &mut Value, old: &Value) {
     let mut status = old.get("status").cloned().unwrap_or_else(|| json!({}));
     if let Some(version) = storage_version(new)
@@ -94,15 +94,15 @@ pub fn prepare_update(new: &mut Value, old: &Value) {
     set(new, "status", status);
 }
 
-/// A write through `/status` keeps the specification.
+/// Restores the spec on an update of `/status`.
 pub fn prepare_status(new: &mut Value, old: &Value) {
     if let Some(spec) = old.get("spec") {
         set(new, "spec", spec.clone());
     }
 }
 
-/// Adds what should be said about a definition that is accepted nonetheless: formats nobody checks, and sets of
-/// objects or lists. On an update only what is new is told.
+/// Warnings about an accepted definition: formats that are not validated, and sets of objects or lists. On
+/// update only new ones.
 pub fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
     let known_formats: HashSet<String> =
         old.map(unrecognised_formats).unwrap_or_default().into_iter().collect();
@@ -151,7 +151,7 @@ fn sets_of_structures(crd: &Value) -> Vec<String> {
     kinds
 }
 
-/// Calls `see` with a schema and all schemas in it.
+/// Calls `see` with a schema and all its subschemas.
 pub(crate) fn visit<'s>(schema: &'s Value, see: &mut impl FnMut(&'s Value)) {
     see(schema);
     match schema.get("items") {
@@ -177,10 +177,10 @@ pub(crate) fn visit<'s>(schema: &'s Value, see: &mut impl FnMut(&'s Value)) {
     }
 }
 
-/// How much of a name stands in the path of an error.
+/// Maximum length of a property name in the path of an error.
 const MAX_SHOWN_NAME: usize = 256;
 
-/// The path of a property. Paths are made for every property, so long names are cut.
+/// The path of a property. Paths are built for every property, so long names are truncated.
 pub(crate) fn below(path: &str, name: &str) -> String {
     if name.len() <= MAX_SHOWN_NAME {
         return format!("{path}.properties[{name}]");
@@ -189,7 +189,7 @@ pub(crate) fn below(path: &str, name: &str) -> String {
     format!("{path}.properties[{shown}...]")
 }
 
-/// The entries of an object in the order of their names.
+/// The entries of an object sorted by name.
 pub(crate) fn sorted(map: Option<&Value>) -> Vec<(&str, &Value)> {
     let map = map.and_then(Value::as_object);
     let mut entries: Vec<(&str, &Value)> =

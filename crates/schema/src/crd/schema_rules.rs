@@ -1,4 +1,4 @@
-//! Rules for every schema in a definition: keywords that are not supported, and extensions that need each other.
+//! Validation of every schema in a definition: unsupported keywords, and extensions that depend on each other.
 
 use std::collections::HashSet;
 
@@ -11,15 +11,15 @@ const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "st
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What the schemas around one say about it.
+/// Constraints from enclosing schemas.
 #[derive(Clone, Copy)]
 struct Context<'c> {
-    /// Why a default may not be set here.
+    /// The reason why a default may not be set here.
     no_defaults: Option<&'c str>,
     in_metadata: bool,
 }
 
-/// What is wrong with a schema at `path`, and with all schemas in it.
+/// The errors in a schema at `path` and in its subschemas.
 pub(super) fn check(schema: &Value, path: &str) -> Errors {
     let mut rules = Rules { errors: Errors::new() };
     rules.schema(schema, path, true, Context { no_defaults: None, in_metadata: false });
@@ -123,7 +123,7 @@ impl Rules {
         self.rules(schema, path);
     }
 
-    /// Keywords of JSON schema that are not supported here.
+    /// Unsupported keywords of JSON schema.
     fn keywords(&mut self, schema: &Value, path: &str, context: Context<'_>) {
         let kind = text(schema, "type");
         if !kind.is_empty() && !TYPES.contains(&kind) {
@@ -184,7 +184,7 @@ impl Rules {
                         self.invalid(format!("{path}.items.x-kubernetes-list-type"), shown, DETAIL);
                     }
                     "object" if text(items, "x-kubernetes-map-type") != "atomic" => {
-                        // The value shown is the list type; so it is in kube-apiserver.
+                        // The error shows the list type, as in kube-apiserver.
                         let shown = item_list.cloned().unwrap_or_default();
                         self.invalid(format!("{path}.items.x-kubernetes-map-type"), shown, DETAIL);
                     }
@@ -214,7 +214,7 @@ impl Rules {
         }
     }
 
-    /// Lists whose items are known by keys.
+    /// Lists of type map.
     fn list_map(&mut self, schema: &Value, path: &str) {
         let list_type = text(schema, "x-kubernetes-list-type");
         let keys = texts(schema, "x-kubernetes-list-map-keys");
@@ -307,8 +307,7 @@ impl Rules {
         }
     }
 
-    /// The form of `x-kubernetes-validations`. The expressions themselves are not compiled yet: this is where they
-    /// will be.
+    /// The form of `x-kubernetes-validations`. The expressions are not compiled yet; this is the place for it.
     fn rules(&mut self, schema: &Value, path: &str) {
         let rules = schema.get("x-kubernetes-validations").and_then(Value::as_array);
         for (index, rule) in rules.into_iter().flatten().enumerate() {

@@ -1,4 +1,5 @@
-//! What makes a schema structural: types are known everywhere, and value rules only restrict what is specified.
+//! Validation that a schema is structural: types are specified everywhere, and value validations only restrict
+//! specified fields.
 
 use k1s_object::field::{Errors, FieldError};
 use serde_json::{Value, json};
@@ -33,7 +34,8 @@ const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
-/// Why a schema cannot even be read as a structural one; other rules say so as well, but for `$schema`.
+/// The reason why a schema cannot be converted to a structural one; other checks report it as well, except for
+/// `$schema`.
 pub(super) fn unsupported(schema: &Value) -> Option<String> {
     let mut found = None;
     super::visit(schema, &mut |schema| {
@@ -60,7 +62,7 @@ pub(super) fn unsupported(schema: &Value) -> Option<String> {
     found
 }
 
-/// What keeps a schema at `path` from being structural, sorted by text.
+/// The errors that make a schema at `path` not structural, sorted by text.
 pub(super) fn check(schema: &Value, path: &str, patterns: &mut Patterns) -> Errors {
     let mut rules = Rules { errors: Errors::new(), patterns };
     rules.invariants(schema, Level::Root, path);
@@ -269,7 +271,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Value rules at the root speak only of fields that are specified.
+    /// Value validations at the root may only name specified fields.
     fn complete(&mut self, rules: &Value, schema: Option<&Value>, schema_path: &str, rules_path: &str) {
         if let Some(not) = rules.get("not") {
             self.complete_nested(not, schema, schema_path, &format!("{rules_path}.not"));

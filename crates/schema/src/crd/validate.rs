@@ -1,26 +1,29 @@
-//! What may be written as a `CustomResourceDefinition`.
+//! Validation of a `CustomResourceDefinition`.
 
 use std::collections::HashSet;
 
-use k1s_object::field::{At, Check, ErrorKind, Errors, FieldError};
+use k1s_object::{
+    field::{At, Check, ErrorKind, Errors, FieldError},
+    names,
+};
 use serde_json::Value;
 
 use super::{
     conversion, default_rules, dump, field_path, schema_rules, structural_rules,
     view::{Shared, Version, View},
 };
-use crate::{go, go_regex::Patterns, names_rules};
+use crate::{go, go_regex::Patterns};
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS: [&str; 8] =
     ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 const MOST_SELECTABLE: usize = 8;
-/// Kubernetes has no such limit; definitions in use have fewer than ten.
+/// Maximum number of versions. Kubernetes has no such limit; definitions in use have fewer than ten.
 const MOST_VERSIONS: usize = 256;
 
-/// Checks a definition that is to be created: decoded, defaulted and prepared. Of the metadata only the name is
-/// looked at, which must be made of the plural and the group.
+/// Validates a definition on create: decoded, defaulted and prepared. Of the metadata only the name is checked,
+/// which must consist of plural and group.
 pub fn validate_create(crd: At<'_, '_>) {
     let Some(value) = crd.value() else { return };
     let check = crd.check();
@@ -30,10 +33,10 @@ pub fn validate_create(crd: At<'_, '_>) {
         if name.is_empty() {
             continue;
         }
-        // A suffix follows the dash of a generateName.
+        // A generateName gets a suffix after the dash.
         let whole =
             if field == "name" { name.to_owned() } else { format!("{}a", name.trim_end_matches('-')) };
-        let mut wrong = names_rules::dns1123_subdomain(&whole);
+        let mut wrong = names::is_dns1123_subdomain(&whole);
         if name != format!("{}.{}", text(names(&view), "plural"), view.text("group")) {
             wrong.push("must be spec.names.plural+\".\"+spec.group".to_owned());
         }
@@ -48,7 +51,7 @@ pub fn validate_create(crd: At<'_, '_>) {
     check_preserve(&view, None, check);
 }
 
-/// Checks an update of a definition: decoded, defaulted and prepared. Metadata is not looked at.
+/// Validates a definition on update: decoded, defaulted and prepared. Metadata is not checked.
 pub fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     let (Some(value), Some(before)) = (new.value(), old.value()) else { return };
     let check = new.check();
@@ -72,7 +75,7 @@ pub fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
     check_preserve(&view, Some(&old_view), check);
 }
 
-/// Checks a write through `/status`.
+/// Validates an update of `/status`.
 pub fn validate_status_update(new: At<'_, '_>) {
     if let Some(value) = new.value() {
         check_status(value, new.check());
@@ -105,12 +108,12 @@ fn preserves(view: &View<'_>) -> bool {
 }
 
 fn check_spec(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
-    // What is to come compares versions with each other.
+    // The following checks compare versions pairwise.
     if view.versions.len() > MOST_VERSIONS {
         check.push(FieldError::too_many("spec.versions", view.versions.len(), MOST_VERSIONS));
         return;
     }
-    // Until it is established, and once it is broken, a definition may have any bundle.
+    // Any CA bundle is accepted until the definition is established, and if the stored one is invalid.
     let check_ca = old.is_some_and(|old| {
         is_established(old)
             && old
@@ -122,7 +125,7 @@ fn check_spec(view: &View<'_>, old: Option<&Value>, check: &Check<'_>) {
     if group.is_empty() {
         check.push(FieldError::required("spec.group", ""));
     } else {
-        let wrong = names_rules::dns1123_subdomain(group);
+        let wrong = names::is_dns1123_subdomain(group);
         if !wrong.is_empty() {
             check.push(FieldError::invalid("spec.group", group, wrong.join(",")));
         } else if !group.contains('.') {
@@ -183,7 +186,7 @@ fn check_versions(view: &View<'_>, old: Option<&Value>, patterns: &mut Patterns,
     let per_version_subresources = view.versions.iter().any(|version| version.shared.subresources.is_some());
     for (index, version) in view.versions.iter().enumerate() {
         let at = format!("spec.versions[{index}]");
-        let wrong = names_rules::dns1035_label(version.name);
+        let wrong = names::is_dns1035_label(version.name);
         if !wrong.is_empty() {
             check.push(FieldError::invalid(format!("{at}.name"), version.name, wrong.join(",")));
         }
@@ -192,7 +195,7 @@ fn check_versions(view: &View<'_>, old: Option<&Value>, patterns: &mut Patterns,
             if per_version_subresources { version.shared.has_status() } else { view.shared.has_status() };
         check_shared(&version.shared, &at, &format!("{at}.schema"), status, patterns, check);
         let selectable = format!("{at}.selectableFields");
-        // A schema that all versions share is not seen from the version.
+        // A shared schema is not visible from the version.
         if version.shared.selectable.is_some() && version.shared.schema().is_none() {
             check.push(FieldError::invalid(
                 selectable,
@@ -225,7 +228,7 @@ fn check_versions(view: &View<'_>, old: Option<&Value>, patterns: &mut Patterns,
         complain("must have exactly one version marked as storage version");
     }
     if let Some(first) = view.versions.first().map(|version| version.name).filter(|name| !name.is_empty()) {
-        let wrong = names_rules::dns1035_label(first);
+        let wrong = names::is_dns1035_label(first);
         if !wrong.is_empty() {
             check.push(FieldError::invalid("spec.version", first, wrong.join(",")));
         }
@@ -269,11 +272,8 @@ fn check_names(names: Option<&Value>, at: &str, needed: bool, check: &Check<'_>)
     for key in keys {
         let name = text(names, key);
         let mixed = matches!(key, "kind" | "listKind");
-        let wrong = if mixed {
-            names_rules::dns1035_label(&name.to_lowercase())
-        } else {
-            names_rules::dns1035_label(name)
-        };
+        let wrong =
+            if mixed { names::is_dns1035_label(&name.to_lowercase()) } else { names::is_dns1035_label(name) };
         if !name.is_empty() && !wrong.is_empty() {
             let prefix = if mixed { "may have mixed case, but should otherwise match: " } else { "" };
             check.push(FieldError::invalid(
@@ -285,7 +285,7 @@ fn check_names(names: Option<&Value>, at: &str, needed: bool, check: &Check<'_>)
     }
     let check_list = |key: &str| {
         for (index, name) in texts(names, key).into_iter().enumerate() {
-            let wrong = names_rules::dns1035_label(name);
+            let wrong = names::is_dns1035_label(name);
             if !wrong.is_empty() {
                 check.push(FieldError::invalid(format!("{at}.{key}[{index}]"), name, wrong.join(",")));
             }
@@ -303,7 +303,7 @@ fn check_names(names: Option<&Value>, at: &str, needed: bool, check: &Check<'_>)
     check_list("categories");
 }
 
-/// Schema, subresources and columns, of a version or of all.
+/// Schema, subresources and columns, of a version or shared.
 fn check_shared(
     shared: &Shared<'_>,
     at: &str,
@@ -348,7 +348,7 @@ fn check_schema(schema: &Value, validation: &str, status: bool, patterns: &mut P
     errors
 }
 
-/// With the status subresource, the root of a schema may only say what does not concern the status.
+/// With the status subresource, the root of a schema may only have keywords that do not affect the status.
 fn check_root(schema: &Value, at: &str) -> Option<FieldError> {
     const ALLOWED: [&str; 22] = [
         "description",
@@ -393,7 +393,7 @@ fn check_root(schema: &Value, at: &str) -> Option<FieldError> {
     })
 }
 
-/// Whether a path begins with a dot; complains when not.
+/// Whether a path begins with a dot; reports an error if not.
 fn is_simple_path(path: &str, at: &str, check: &Check<'_>) -> bool {
     let simple = path.starts_with('.');
     if !simple {
@@ -452,7 +452,7 @@ fn check_column(column: &Value, at: &str, check: &Check<'_>) {
     }
 }
 
-/// Whether an update leaves a list of selectable fields alone that was too long before.
+/// Whether an update leaves a list of selectable fields unchanged that was too long before.
 fn was_too_long(selectable: &Value, version: &str, old: Option<&Value>) -> bool {
     let Some(old) = old.map(View::new) else { return false };
     let before = if version.is_empty() {
@@ -573,7 +573,7 @@ fn approval(crd: &Value) -> (Approval, &str) {
     (state, annotation)
 }
 
-/// Groups of the community need its approval.
+/// Groups of the Kubernetes community need an approval annotation.
 fn check_approval(crd: &Value, old: Option<&Value>, view: &View<'_>, check: &Check<'_>) {
     let group = view.text("group");
     let is_protected = ["k8s.io", "kubernetes.io"]

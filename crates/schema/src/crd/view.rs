@@ -1,4 +1,4 @@
-//! A definition as its rules see it: what all versions agree on stands at the top, and only there.
+//! A definition with the parts that all versions share moved to the top, as kube-apiserver validates it.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub(super) struct Version<'v> {
     pub(super) shared: Shared<'v>,
 }
 
-/// What versions can agree on.
+/// The parts that versions can share.
 #[derive(Debug, Default)]
 pub(super) struct Shared<'v> {
     pub(super) validation: Option<&'v Value>,
@@ -77,7 +77,7 @@ impl<'v> View<'v> {
         self.spec.and_then(|spec| spec.get(key)).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// All schemas there are, the shared one or each version's.
+    /// All schemas, the shared one or that of each version.
     pub(super) fn schemas(&self) -> impl Iterator<Item = &'v Value> {
         self.shared
             .schema()
@@ -86,7 +86,7 @@ impl<'v> View<'v> {
     }
 }
 
-/// Takes to the top what is the same in all versions.
+/// Moves a part to the top if it is equal in all versions.
 fn lift<'v>(
     versions: &mut [Version<'v>],
     top: &mut Shared<'v>,

@@ -1,4 +1,4 @@
-//! From the JSON of a schema to its compiled form. Names, patterns and whole schemas that repeat are shared.
+//! Compiles the JSON of a schema. Repeated names, patterns and schemas are shared.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use super::{Additional, Limits, ListType, Pattern, Structural, Type, formats::Format};
 
-/// How deep a schema may nest; a document that was parsed never nests deeper.
+/// Maximum nesting of a schema; a decoded document is never deeper.
 const DEPTH: usize = k1s_object::depth::MAX_DEPTH;
 
-/// Compiles schemas of one definition, sharing what they have in common.
+/// Compiles the schemas of a definition with shared parts.
 #[derive(Debug, Default)]
 pub(crate) struct Compiler {
     names: HashMap<Box<str>, Arc<str>>,
@@ -135,7 +135,7 @@ impl Compiler {
         let flag = |key: &str| map.get(key).and_then(Value::as_bool).unwrap_or_default();
         let format = map.get("format").and_then(Value::as_str).unwrap_or_default();
         let format = match (kind, int_or_string) {
-            // Two types: no format has a meaning of its own, and strings are still looked at.
+            // Two types: formats without a type-specific meaning, and strings are validated.
             (_, true) | (Type::Any | Type::String, false) => Format::of_string(format),
             (Type::Integer, false) => Format::of_integer(format),
             (Type::Number, false) => Format::of_number(format),
@@ -188,7 +188,7 @@ fn strings(map: &Map<String, Value>, key: &str, compiler: &mut Compiler) -> Box<
 }
 
 impl Structural {
-    /// Defaults hold nothing that pruning would take away.
+    /// Prunes the defaults themselves.
     fn prune_defaults(&mut self) {
         if let Some(mut default) = self.default.take() {
             self.prune_default(&mut default);

@@ -1,13 +1,13 @@
-//! Defaulting: missing values are filled in, and nulls give way where they mean nothing.
+//! Defaulting: sets missing values, and drops nulls that are not allowed.
 
 use serde_json::Value;
 
 use super::{Additional, Structural};
 
-/// How many bytes all defaults that are filled into one object may take: more than can be stored.
+/// Maximum total size of the defaults set in one object: more than can be stored.
 const MAX_DEFAULT_BYTES: usize = 8 << 20;
 
-/// The defaults of an object are larger than any object may be.
+/// The defaults of an object exceed the maximum size of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the defaults of the schema add more than {MAX_DEFAULT_BYTES} bytes to the object")]
 pub struct DefaultsTooLarge;
@@ -18,7 +18,7 @@ fn copy(default: &Value, room: &mut usize) -> Value {
     if *room == 0 { Value::Null } else { default.clone() }
 }
 
-/// About how many bytes a value takes.
+/// The approximate size of a value in bytes.
 fn size(value: &Value) -> usize {
     match value {
         Value::String(text) => 16 + text.len(),
@@ -29,11 +29,11 @@ fn size(value: &Value) -> usize {
 }
 
 impl Structural {
-    /// Drops nulls that are neither allowed nor replaced by a default, then fills in the defaults.
+    /// Drops nulls that are neither allowed nor replaced by a default, then sets the defaults.
     ///
     /// # Errors
-    /// The defaults are larger than any object may be: items of a list may each get a copy of a large default. The
-    /// object is incomplete then.
+    /// The defaults exceed the maximum size of objects: each item of a list may get a copy of a large default.
+    /// The object is incomplete then.
     pub fn default(&self, value: &mut Value) -> Result<(), DefaultsTooLarge> {
         self.prune_nulls(value);
         let mut room = MAX_DEFAULT_BYTES;

@@ -1,18 +1,18 @@
-//! Objects inside custom resources: they have an `apiVersion`, a `kind` and metadata of their own.
+//! Embedded objects in custom resources, which have their own `apiVersion`, `kind` and metadata.
 
 use std::fmt::Write as _;
 
-use k1s_object::field::{Errors, FieldError};
+use k1s_object::{
+    field::{Errors, FieldError},
+    names,
+};
 use serde_json::{Map, Value};
 
 use super::Structural;
-use crate::{
-    meta::{self, Malformed},
-    names_rules,
-};
+use crate::meta::{self, Malformed};
 
 impl Structural {
-    /// What is wrong with embedded objects in `value`, which stands at `path`; `root` says that it is one itself.
+    /// The errors in embedded objects in `value` at `path`; `root`: the value itself is one.
     pub(crate) fn check_embedded(&self, value: &Value, path: &str, root: bool) -> Errors {
         let mut errors = Errors::new();
         walk(self, value, root, &mut path.to_owned(), &mut errors);
@@ -20,7 +20,7 @@ impl Structural {
     }
 }
 
-/// Longer paths are not made again and again only to be counted.
+/// Maximum length of a path; longer ones are not rebuilt only to be counted.
 const MAX_PATH: usize = 10_000;
 
 fn walk(schema: &Structural, value: &Value, root: bool, path: &mut String, errors: &mut Errors) {
@@ -83,7 +83,7 @@ fn check(object: &Map<String, Value>, path: &str, errors: &mut Errors) {
             errors.push(FieldError::invalid(join(path, "kind"), "", "must not be empty"));
         }
         Some(Value::String(text)) => {
-            let wrong = names_rules::dns1035_label(&text.to_lowercase());
+            let wrong = names::is_dns1035_label(&text.to_lowercase());
             if !wrong.is_empty() {
                 errors.push(FieldError::invalid(
                     join(path, "kind"),
@@ -112,28 +112,24 @@ fn check_meta(metadata: &Value, path: &str, errors: &mut Errors) {
         errors.extend(wrong.into_iter().map(|error| FieldError::invalid(field.clone(), value, error)));
     };
     let generate_name = text("generateName");
-    invalid(format!("{path}.generateName"), generate_name, names_rules::path_segment_prefix(generate_name));
-    invalid(format!("{path}.name"), text("name"), names_rules::path_segment(text("name")));
+    invalid(format!("{path}.generateName"), generate_name, names::is_path_segment_prefix(generate_name));
+    invalid(format!("{path}.name"), text("name"), names::is_path_segment_name(text("name")));
     if !text("namespace").is_empty() {
-        invalid(
-            format!("{path}.namespace"),
-            text("namespace"),
-            names_rules::dns1123_label(text("namespace")),
-        );
+        invalid(format!("{path}.namespace"), text("namespace"), names::is_dns1123_label(text("namespace")));
     }
     for (key, value) in metadata.get("labels").and_then(Value::as_object).into_iter().flatten() {
-        invalid(format!("{path}.labels"), key, names_rules::qualified_name(key));
+        invalid(format!("{path}.labels"), key, names::is_qualified_name(key));
         let value = value.as_str().unwrap_or_default();
-        invalid(format!("{path}.labels"), value, names_rules::label_value(value));
+        invalid(format!("{path}.labels"), value, names::is_valid_label_value(value));
     }
     for key in
         metadata.get("annotations").and_then(Value::as_object).into_iter().flatten().map(|(key, _)| key)
     {
-        invalid(format!("{path}.annotations"), key, names_rules::qualified_name(&key.to_lowercase()));
+        invalid(format!("{path}.annotations"), key, names::is_qualified_name(&key.to_lowercase()));
     }
     for finalizer in metadata.get("finalizers").and_then(Value::as_array).into_iter().flatten() {
         let finalizer = finalizer.as_str().unwrap_or_default();
-        invalid(format!("{path}.finalizers"), finalizer, names_rules::qualified_name(finalizer));
+        invalid(format!("{path}.finalizers"), finalizer, names::is_qualified_name(finalizer));
     }
     for (index, owner) in
         metadata.get("ownerReferences").and_then(Value::as_array).into_iter().flatten().enumerate()

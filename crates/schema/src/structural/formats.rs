@@ -1,12 +1,11 @@
-//! The formats a schema can ask for, and what is of them.
+//! The formats of schemas and their validation.
 
 use std::{net::IpAddr, sync::OnceLock};
 
+use k1s_object::{ip::parse_ip_sloppy, names};
 use regex::Regex;
 
-use crate::names_rules;
-
-/// A format this server checks.
+/// A format that is validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Text(TextFormat, &'static str),
@@ -48,7 +47,7 @@ pub(crate) enum TextFormat {
 
 use TextFormat as T;
 
-/// Every spelling that is commonly used, for messages that must show the format as it was written.
+/// All common spellings, for messages that show the format as written.
 const TEXT: &[(&str, T)] = &[
     ("bsonobjectid", T::BsonObjectId),
     ("uri", T::Uri),
@@ -109,7 +108,7 @@ impl Format {
         }
     }
 
-    /// Whether a schema of this type knows this format.
+    /// Whether the format is known for this type.
     pub(crate) fn is_known(kind: &str, name: &str) -> bool {
         match kind {
             "" | "string" => Format::of_string(name).is_some(),
@@ -170,8 +169,8 @@ impl TextFormat {
             T::Date => is_date(text),
             T::Duration => is_duration(text),
             T::DateTime => is_date_time(text),
-            T::ShortName => text.len() <= 63 && names_rules::is_label(text),
-            T::LongName => text.len() <= 253 && names_rules::is_subdomain(text),
+            T::ShortName => names::is_dns1123_label(text).is_empty(),
+            T::LongName => names::is_dns1123_subdomain(text).is_empty(),
         }
     }
 }
@@ -189,7 +188,7 @@ fn is_base64(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/'))
 }
 
-/// `2006-01-02`, a day that exists.
+/// `2006-01-02`, an existing date.
 fn is_date(text: &str) -> bool {
     let digits = |part: Option<&str>| {
         part.filter(|p| p.bytes().all(|b| b.is_ascii_digit())).and_then(|p| p.parse::<u16>().ok())
@@ -217,7 +216,7 @@ fn is_date_time(text: &str) -> bool {
     let lower = text.to_lowercase();
     let mut parts = lower.split('t');
     let (Some(date), Some(time)) = (parts.next(), parts.next()) else { return false };
-    // The character before the fraction is any, as in the published pattern.
+    // Any character is accepted before the fraction, as in the published pattern.
     if !is_date(date) || !pattern!(time, "^[0-9]{2}:[0-9]{2}:[0-9]{2}(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
     {
         return false;
@@ -293,30 +292,6 @@ fn is_go_duration(text: &str) -> bool {
     true
 }
 
-/// An address that may have leading zeros in its decimal parts.
-fn parse_ip_sloppy(text: &str) -> Option<IpAddr> {
-    if text.contains(':') {
-        return text.parse().ok();
-    }
-    let mut octets = [0u8; 4];
-    let mut parts = text.split('.');
-    for octet in &mut octets {
-        let part = parts.next()?;
-        if part.is_empty() || part.len() > 32 || !part.bytes().all(|b| b.is_ascii_digit()) {
-            return None;
-        }
-        *octet = part
-            .trim_start_matches('0')
-            .parse::<u8>()
-            .or_else(|e| if part.bytes().all(|b| b == b'0') { Ok(0) } else { Err(e) })
-            .ok()?;
-    }
-    if parts.next().is_some() {
-        return None;
-    }
-    Some(IpAddr::from(octets))
-}
-
 fn is_cidr(text: &str) -> bool {
     let Some((address, length)) = text.split_once('/') else { return false };
     if length.is_empty() || !length.bytes().all(|b| b.is_ascii_digit()) {
@@ -342,7 +317,7 @@ fn is_mac(text: &str) -> bool {
 }
 
 fn is_uuid(text: &str, version: Option<(u8, bool)>) -> bool {
-    // The dashes may be missing, each on its own.
+    // Each dash is optional.
     let mut rest = text.as_bytes();
     let mut digits = Vec::with_capacity(32);
     for (group, length) in [8usize, 4, 4, 4, 12].into_iter().enumerate() {
@@ -447,7 +422,7 @@ fn is_request_uri(text: &str) -> bool {
             let (scheme, rest) = text.split_at_checked(at).unwrap_or(("", ""));
             let mut letters = scheme.bytes();
             if !letters.next().is_some_and(|b| b.is_ascii_alphabetic()) {
-                // What begins like no scheme is a path, and a path must begin with a slash.
+                // Without a scheme it is a path, which must begin with a slash.
                 return false;
             }
             if !letters.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')) {
@@ -458,7 +433,7 @@ fn is_request_uri(text: &str) -> bool {
     };
     let path = rest.split('?').next().unwrap_or_default();
     if !path.starts_with('/') {
-        // Something like `mailto:x` is opaque and fine; without a scheme it is nothing.
+        // An opaque URI such as `mailto:x` is accepted; without a scheme it is not.
         return scheme.is_some();
     }
     let path = match path.strip_prefix("//").filter(|_| scheme.is_some()) {

@@ -1,4 +1,4 @@
-//! Lists that are sets or maps hold nothing twice.
+//! Uniqueness of items in lists of type set and map.
 
 use std::collections::HashMap;
 
@@ -88,7 +88,7 @@ fn check_map(schema: &Structural, list: &[Value], path: &str, errors: &mut Error
     }
 }
 
-/// The fields that make an item known, those that it has.
+/// The key fields of an item that are present.
 pub(super) fn key_of(schema: &Structural, item: &Value) -> Value {
     let mut names: Vec<&str> = schema.list_map_keys().collect();
     names.sort_unstable();
@@ -101,13 +101,13 @@ pub(super) fn key_of(schema: &Structural, item: &Value) -> Value {
     Value::Object(key)
 }
 
-/// Whether a value comes more than once.
+/// Whether a value occurs more than once.
 pub(super) fn has_duplicates(list: &[Value]) -> bool {
     let refs: Vec<Option<&Value>> = list.iter().map(Some).collect();
     !duplicates(&refs).is_empty()
 }
 
-/// The indices at which a value comes for the second time; further times are not told.
+/// The indices at which a value occurs for the second time; further occurrences are not reported.
 fn duplicates(list: &[Option<&Value>]) -> Vec<usize> {
     let mut seen: HashMap<String, u32> = HashMap::with_capacity(list.len());
     let mut second = Vec::new();
@@ -121,7 +121,7 @@ fn duplicates(list: &[Option<&Value>]) -> Vec<usize> {
     second
 }
 
-/// JSON with the fields of objects in order, so that equal values have equal texts.
+/// JSON with sorted keys, so that equal values have equal texts.
 pub(super) fn canonical(value: Option<&Value>) -> String {
     fn write(value: &Value, out: &mut String) {
         match value {

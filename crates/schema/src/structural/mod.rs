@@ -1,9 +1,9 @@
-//! The schema of one version of a custom resource, compiled: small, shared, and ready to prune, default and
+//! The compiled schema of a version of a custom resource: small, shared, and ready to prune, default and
 //! validate objects.
 //!
-//! A request's object goes through [`Structural::prune`] and [`Structural::default`] when it is decoded, through
-//! [`Structural::prune_stored`] and [`Structural::default`] when it is read, and through [`Structural::validate`]
-//! before it is written.
+//! The object of a request passes [`Structural::prune`] and [`Structural::default`] when it is decoded,
+//! [`Structural::prune_stored`] and [`Structural::default`] when it is read from the store, and
+//! [`Structural::validate`] before it is written.
 
 mod compile;
 mod default;
@@ -27,10 +27,10 @@ pub(crate) use compile::Compiler;
 pub use default::DefaultsTooLarge;
 use formats::Format;
 
-/// The type a schema asks for.
+/// The type of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
-    /// No type is given.
+    /// No type is specified.
     Any,
     /// `string`
     String,
@@ -61,29 +61,29 @@ impl Type {
     }
 }
 
-/// How the items of a list belong together.
+/// `x-kubernetes-list-type`
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListType {
-    /// The list is one value.
+    /// The list is replaced as a whole.
     Atomic,
-    /// Every item is there once.
+    /// Items are unique.
     Set,
-    /// Items are known by their keys.
+    /// Items are identified by their keys.
     Map,
 }
 
-/// What may stand in an object beside the named properties.
+/// `additionalProperties`
 #[derive(Debug, Clone)]
 pub enum Additional {
-    /// Nothing is said.
+    /// Not specified.
     Unsaid,
     /// `additionalProperties: true` or `false`
     Bool(bool),
-    /// Every other property is of this kind.
+    /// The schema of other properties.
     Schema(Arc<Structural>),
 }
 
-/// A pattern, compiled when it is first needed.
+/// A pattern, compiled on first use.
 pub(crate) struct Pattern {
     source: Box<str>,
     compiled: OnceLock<Result<Regex, String>>,
@@ -105,7 +105,7 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// Limits on values. Most schemas have none, so they live apart.
+/// Value validations. Most schemas have none, so they are allocated separately.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     format: Option<Format>,
@@ -123,7 +123,7 @@ pub(crate) struct Limits {
     max_properties: Option<i64>,
     pattern: Option<Arc<Pattern>>,
     values: Box<[Value]>,
-    /// The same to look up, made when it is first needed.
+    /// The enum as a set, built on first use.
     known_values: OnceLock<HashSet<String>>,
     required: Box<[Arc<str>]>,
     all_of: Box<[Structural]>,
@@ -143,23 +143,23 @@ pub struct Structural {
     atomic_map: bool,
     list_type: Option<ListType>,
     list_keys: Option<Box<[Arc<str>]>>,
-    /// In the order of their names.
+    /// Sorted by name.
     properties: Box<[(Arc<str>, Structural)]>,
     additional: Additional,
     items: Option<Arc<Structural>>,
     default: Option<Box<Value>>,
     limits: Option<Box<Limits>>,
-    /// `x-kubernetes-validations`, as written. [`Structural::validate`] is where they are to be evaluated.
+    /// `x-kubernetes-validations` as written; to be evaluated in [`Structural::validate`].
     rules: Option<Arc<Value>>,
 }
 
 impl Structural {
-    /// Compiles an `openAPIV3Schema` that has passed the validation of definitions.
+    /// Compiles an `openAPIV3Schema` of a valid definition.
     pub fn compile(schema: &Value) -> Structural {
         Compiler::default().compile(schema)
     }
 
-    /// A schema that says nothing and keeps everything, for versions that have none.
+    /// A schema that accepts and preserves everything, for versions without one.
     pub fn permissive() -> Structural {
         let mut schema = Compiler::default().compile(&Value::Object(serde_json::Map::new()));
         schema.preserve_unknown = true;
@@ -171,53 +171,53 @@ impl Structural {
         self.kind
     }
 
-    /// Whether `null` is a value.
+    /// Whether `null` is accepted.
     pub fn nullable(&self) -> bool {
         self.nullable
     }
 
-    /// Whether unknown fields are kept.
+    /// Whether unknown fields are preserved.
     pub fn preserves_unknown_fields(&self) -> bool {
         self.preserve_unknown
     }
 
-    /// Whether the value is an object of its own, with `apiVersion`, `kind` and `metadata`.
+    /// Whether the value is an embedded object with `apiVersion`, `kind` and `metadata`.
     pub fn is_embedded_resource(&self) -> bool {
         self.embedded
     }
 
-    /// Whether a whole number or a string is asked for.
+    /// Whether an integer or a string is accepted.
     pub fn is_int_or_string(&self) -> bool {
         self.int_or_string
     }
 
-    /// How a list's items belong together, when said.
+    /// The list type, if specified.
     pub fn list_type(&self) -> Option<ListType> {
         self.list_type
     }
 
-    /// Whether the object is one value: `x-kubernetes-map-type: atomic`.
+    /// Whether the object is replaced as a whole: `x-kubernetes-map-type: atomic`.
     pub fn is_atomic_map(&self) -> bool {
         self.atomic_map
     }
 
-    /// The fields that make an item of a list of type map known.
+    /// The key fields of a list of type map.
     pub fn list_map_keys(&self) -> impl Iterator<Item = &str> {
         self.list_keys.iter().flatten().map(AsRef::as_ref)
     }
 
-    /// The schema of a named property.
+    /// The schema of a property.
     pub fn property(&self, name: &str) -> Option<&Structural> {
         let at = self.properties.binary_search_by(|(key, _)| key.as_ref().cmp(name)).ok()?;
         self.properties.get(at).map(|(_, schema)| schema)
     }
 
-    /// The named properties, in the order of their names.
+    /// The properties, sorted by name.
     pub fn properties(&self) -> impl Iterator<Item = (&str, &Structural)> {
         self.properties.iter().map(|(name, schema)| (name.as_ref(), schema))
     }
 
-    /// What else an object may hold.
+    /// Additional properties.
     pub fn additional(&self) -> &Additional {
         &self.additional
     }
@@ -232,12 +232,12 @@ impl Structural {
         self.default.as_deref()
     }
 
-    /// `x-kubernetes-validations` as written, when there are any.
+    /// `x-kubernetes-validations` as written, if any.
     pub fn rules(&self) -> Option<&Value> {
         self.rules.as_deref()
     }
 
-    /// The schema of a field: the named property's, or the one of all others.
+    /// The schema of a field: that of the property, or of additional properties.
     pub fn field(&self, name: &str) -> Option<&Structural> {
         self.property(name).or(match &self.additional {
             Additional::Schema(schema) => Some(schema),
@@ -245,7 +245,7 @@ impl Structural {
         })
     }
 
-    /// The bytes this schema takes, roughly.
+    /// The approximate memory of this schema in bytes.
     pub fn memory(&self) -> usize {
         let children = self.properties.iter().map(|(_, child)| 16 + child.memory()).sum::<usize>();
         let limits = self.limits.as_ref().map_or(0, |limits| {

@@ -1,11 +1,11 @@
-//! Bounds of numbers, with the fine print of comparing whole numbers with limits that are floats.
+//! Bounds of numbers, with the semantics of Go for integers compared with float limits.
 
 use k1s_object::field::Shown;
 
 use super::{Limits, Type, formats::Format, validate::Found};
 use crate::go::{self, GoNumber};
 
-/// Whether a number fits the type and format, as `prefix` says in front of the complaint.
+/// Whether a number fits the type and format; `prefix` begins the message.
 fn in_range(number: GoNumber, kind: Type, format: Option<Format>, prefix: &str, path: &str) -> Option<Found> {
     let fits = match kind {
         Type::Integer => {
@@ -34,7 +34,7 @@ fn in_range(number: GoNumber, kind: Type, format: Option<Format>, prefix: &str, 
     }))
 }
 
-/// What is wrong with a number.
+/// The errors in a number.
 pub(super) fn check(number: GoNumber, kind: Type, limits: Option<&Limits>, path: &str, out: &mut Vec<Found>) {
     let (kind, format) = match kind {
         Type::Integer => {
@@ -90,7 +90,7 @@ impl Bound<'_> {
         out.extend(complaint);
         let (beyond, shown) = match number {
             GoNumber::Int(int) => {
-                // A whole number is compared with the whole part of the limit.
+                // An integer is compared with the integral part of the limit.
                 let limit = self.limit as i64;
                 let beyond = if self.below { int < limit } else { int > limit };
                 (beyond || (self.exclusive && int == limit), limit.to_string())

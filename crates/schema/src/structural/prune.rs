@@ -1,4 +1,4 @@
-//! Pruning: fields a schema does not know are dropped, and the metadata of embedded objects is made to fit.
+//! Pruning: drops unknown fields, and coerces the metadata of embedded objects.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,10 @@ fn is_meta(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }
 
-/// How many unknown fields are remembered; kube-apiserver tells 100 at most.
+/// Maximum number of recorded unknown fields; kube-apiserver reports at most 100.
 const MAX_UNKNOWN: usize = 1000;
 
-/// The way to the value at hand, kept only when somebody wants to know.
+/// The path of the current value, tracked only if it is needed.
 struct Trail<'r> {
     path: String,
     unknown: Option<&'r mut Vec<String>>,
@@ -61,19 +61,19 @@ impl Trail<'_> {
 }
 
 impl Structural {
-    /// Drops what this schema does not know from a custom resource: unknown fields, nulls where there is neither
-    /// a default nor a permission, and what does not belong into embedded metadata.
+    /// Drops from a custom resource what this schema does not specify: unknown fields, nulls that have no
+    /// default and are not allowed, and unknown fields of embedded metadata.
     ///
-    /// The paths of unknown fields are added to `report` in the order kube-apiserver reports them: sorted, those in
-    /// embedded metadata last. The object's own `apiVersion`, `kind` and `metadata` are left alone.
+    /// The paths of unknown fields are added to `report` in the order of kube-apiserver: sorted, those in
+    /// embedded metadata last. The `apiVersion`, `kind` and `metadata` of the object itself are not changed.
     ///
     /// # Errors
-    /// Embedded `apiVersion`, `kind` or `metadata` that cannot be decoded; the request is bad.
+    /// Embedded `apiVersion`, `kind` or `metadata` that cannot be decoded; a bad request.
     pub fn prune(&self, object: &mut Value, report: Option<&mut Vec<String>>) -> Result<(), Box<FieldError>> {
         self.prune_and_coerce(object, report, Malformed::Refuse)
     }
 
-    /// As [`Structural::prune`], for objects that come from the store: embedded metadata that cannot be decoded is
+    /// Like [`Structural::prune`], for objects from the store: embedded metadata that cannot be decoded is
     /// dropped.
     pub fn prune_stored(&self, object: &mut Value) {
         let _ = self.prune_and_coerce(object, None, Malformed::Drop);
@@ -106,7 +106,7 @@ impl Structural {
         Ok(())
     }
 
-    /// Drops unknown fields from a value of this schema that is no resource.
+    /// Drops unknown fields from a value that is not a resource.
     pub(crate) fn prune_value(&self, value: &mut Value) {
         prune_value(value, Some(self), self.embedded, &mut Trail { path: String::new(), unknown: None });
     }
@@ -117,12 +117,12 @@ impl Structural {
         self.prune_nulls(value);
     }
 
-    /// As [`Structural::coerce_embedded`], for a value that is a resource whatever its schema says.
+    /// Like [`Structural::coerce_embedded`], for a value that is a resource whatever its schema specifies.
     pub(crate) fn coerce_embedded_root(&self, value: &mut Value) -> Result<(), Box<FieldError>> {
         coerce(value, self, true, &mut String::new(), Malformed::Refuse, &mut Vec::new())
     }
 
-    /// Makes embedded metadata fit, or says at `path` why it cannot.
+    /// Coerces embedded metadata, or returns an error at `path`.
     pub(crate) fn coerce_embedded(&self, value: &mut Value, path: &str) -> Result<(), Box<FieldError>> {
         coerce(value, self, self.embedded, &mut path.to_owned(), Malformed::Refuse, &mut Vec::new())
     }
@@ -171,7 +171,7 @@ fn prune_value(value: &mut Value, schema: Option<&Structural>, root: bool, trail
     }
 }
 
-/// Items of a list that keeps unknown fields keep theirs, too; what is known in them is pruned.
+/// Items of a list that preserves unknown fields preserve theirs as well; known fields in them are pruned.
 fn keep_value(value: &mut Value, schema: Option<&Structural>, trail: &mut Trail<'_>) {
     let Some(schema) = schema else { return };
     match value {
@@ -202,7 +202,7 @@ fn keep_value(value: &mut Value, schema: Option<&Structural>, trail: &mut Trail<
     }
 }
 
-/// Nothing is known of this value: every field in it goes.
+/// Drops all fields of a value without a schema.
 fn prune_unknown(value: &mut Value, trail: &mut Trail<'_>) {
     match value {
         Value::Object(map) => {
@@ -222,7 +222,7 @@ fn prune_unknown(value: &mut Value, trail: &mut Trail<'_>) {
     }
 }
 
-/// Makes the type and metadata of embedded objects fit.
+/// Coerces the type and metadata of embedded objects.
 fn coerce(
     value: &mut Value,
     schema: &Structural,

@@ -1,5 +1,5 @@
-//! Validation of values against a schema, with the texts of kube-apiserver, and ratcheting: what an update leaves
-//! as it was is not held against it.
+//! Validation of values against a schema, with the messages of kube-apiserver, and ratcheting: values that an
+//! update does not change are not reported.
 
 use std::{
     cell::Cell,
@@ -13,24 +13,24 @@ use serde_json::{Map, Value};
 use super::{Additional, Limits, ListType, Pattern, Structural, Type, formats::Format, list_types, number};
 use crate::go::{self, GoNumber};
 
-/// How many values of an enum an error lists.
+/// Maximum number of enum values in a message.
 const MAX_LISTED: usize = 100;
 
-/// How many values are compared with schemas in one validation: each value once, and once more for each alternative in
-/// `anyOf` and the like. A custom resource that fits into a request has half of that at most.
+/// Maximum number of steps of one validation: one per value, and one more for each alternative in `anyOf` and
+/// the like. A custom resource that fits into a request has at most half of that.
 const MAX_STEPS: usize = 3_000_000;
 
-/// One thing wrong, before it is known where in a document the value stands.
+/// An error before the position of its value in the document is known.
 pub(super) struct Found {
     kind: ErrorKind,
-    /// The place below the value that is validated; `None` speaks of the value as a whole.
+    /// The path below the validated value; `None` for the value itself.
     name: Option<String>,
     value: Shown,
     detail: String,
 }
 
 impl Found {
-    /// A complaint that names no field.
+    /// An error without a field.
     pub(super) fn plain(detail: String) -> Found {
         Found { kind: ErrorKind::Invalid, name: None, value: Shown::Json(Value::from("")), detail }
     }
@@ -78,7 +78,7 @@ impl Found {
         Found { kind: ErrorKind::TooLong, name: Some(path.to_owned()), value: Shown::Nothing, detail }
     }
 
-    /// About how many bytes it takes.
+    /// The approximate size in bytes.
     fn size(&self) -> usize {
         let value = match &self.value {
             Shown::Nothing => 0,
@@ -89,7 +89,7 @@ impl Found {
     }
 
     fn not_among(path: &str, value: &Value, allowed: &[Value]) -> Found {
-        // More than are told, so that it is said that there are more; how many is counted below.
+        // More than the limit, so that the message says that there are more; the number is set below.
         let count = allowed.len();
         let allowed: Vec<String> = allowed
             .iter()
@@ -123,12 +123,12 @@ impl Found {
     }
 }
 
-/// The complaints about a value, and how many checks were made: of the alternatives that all fail, the one that
-/// got furthest is told.
+/// The errors in a value, and the number of checks made: of alternatives that all fail, the one with the most
+/// checks is reported.
 #[derive(Default)]
 struct Outcome {
     found: Vec<Found>,
-    /// Further complaints, of which only the number is told.
+    /// The number of further errors.
     omitted: usize,
     matches: usize,
 }
@@ -146,8 +146,8 @@ impl Outcome {
 }
 
 impl Structural {
-    /// Checks a custom resource, or a part of one, before it is written: its values, embedded objects, and lists
-    /// that are sets or maps. With the object as it was, values that an update leaves alone are not complained about.
+    /// Validates a custom resource, or a part of one, before it is written: values, embedded objects, and lists
+    /// of type set and map. With the old object, values that an update does not change are not reported.
     pub fn validate(&self, new: At<'_, '_>, old: Option<At<'_, '_>>) {
         let Some(value) = new.value() else { return };
         let base = new.path();
@@ -155,11 +155,11 @@ impl Structural {
         new.check().append(self.check_values(value, before, &base, true));
         new.check().append(self.check_embedded(value, &base, false));
         self.check_lists(value, before, &base, new);
-        // The rules in `x-kubernetes-validations` (see `Structural::rules`) are not evaluated yet. This is the place:
-        // after everything else, unless an error above keeps the types from being known.
+        // `x-kubernetes-validations` (see `Structural::rules`) are not evaluated yet. This is the place: after
+        // everything else, unless an error above leaves types unknown.
     }
 
-    /// Checks what a write through `/status` may change: the status, with paths in messages that begin below it.
+    /// Validates an update of `/status`: the status, with paths relative to it.
     pub fn validate_status(&self, new: At<'_, '_>, old: Option<At<'_, '_>>) {
         let before = old.and_then(At::value);
         if let (Some(status), Some(schema)) =
@@ -171,7 +171,7 @@ impl Structural {
         if let Some(value) = new.value() {
             self.check_lists(value, before, &new.path(), new);
         }
-        // Rules in `x-kubernetes-validations` are to be evaluated here as well.
+        // `x-kubernetes-validations` are to be evaluated here as well.
     }
 
     fn check_lists(&self, value: &Value, before: Option<&Value>, base: &str, at: At<'_, '_>) {
@@ -186,8 +186,8 @@ impl Structural {
         }
     }
 
-    /// What is wrong with a value. `live` is false for defaults in a definition, where a whole number or string
-    /// may be anything.
+    /// The errors in a value. `live` is false for defaults in a definition, where an int-or-string may be
+    /// anything.
     pub(crate) fn check_values(&self, value: &Value, old: Option<&Value>, base: &str, live: bool) -> Errors {
         let walk = Walk {
             live,
@@ -216,7 +216,7 @@ impl Structural {
     }
 }
 
-/// A validation under way, and how much of it is left to be told and done.
+/// A running validation with its remaining budget.
 struct Walk {
     live: bool,
     errors: Cell<usize>,
@@ -254,12 +254,12 @@ impl Walk {
         }
     }
 
-    /// Whether further complaints are only counted.
+    /// Whether further errors are only counted.
     fn is_full(&self) -> bool {
         self.errors.get() == 0 || self.bytes.get() == 0
     }
 
-    /// Adds a complaint, which is made only if it is told.
+    /// Adds an error, which is built only if it is reported.
     fn add(&self, outcome: &mut Outcome, make: impl FnOnce() -> Found) {
         if self.is_full() {
             outcome.omitted += 1;
@@ -271,7 +271,7 @@ impl Walk {
         outcome.found.push(found);
     }
 
-    /// Forgets complaints: others are told in their place.
+    /// Discards errors, in favour of others.
     fn forget(&self, outcome: &mut Outcome) {
         outcome.omitted = 0;
         for found in outcome.found.drain(..) {
@@ -280,7 +280,7 @@ impl Walk {
         }
     }
 
-    /// Takes the better of two alternatives that failed.
+    /// Keeps the better of two failed alternatives.
     fn better(&self, best: &mut Option<Outcome>, mut result: Outcome) {
         match best {
             Some(best) if result.matches <= best.matches => self.forget(&mut result),
@@ -533,7 +533,7 @@ impl Walk {
         }
         for (name, property) in &schema.properties {
             let Some(value) = map.get(name.as_ref()) else { continue };
-            // The type of the resource itself always differs in ways that cannot be seen here.
+            // The type of the resource itself is never equal in kube-apiserver, for reasons not visible here.
             let ratchets = !path.is_empty() || !matches!(name.as_ref(), "kind" | "apiVersion");
             let old = old.and_then(|old| old.get(name.as_ref())).filter(|_| ratchets);
             let length = path.len();
@@ -556,7 +556,7 @@ fn names(types: &[Type]) -> String {
     types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",")
 }
 
-/// The type that was wanted and the one that was found, if they differ.
+/// The expected and the actual type, if they differ.
 fn wrong_type(types: &[Type], format: Option<Format>, value: &Value) -> Option<(String, &'static str)> {
     let kind = type_of(value);
     let float = match value {
@@ -579,7 +579,7 @@ fn wrong_type(types: &[Type], format: Option<Format>, value: &Value) -> Option<(
         if !is_text && !fits && of_value != format.name() {
             return Some((format.name().to_owned(), of_value));
         }
-        // A list or string of some format is left to the format.
+        // A list or string with a format is left to the format.
         if is_text && !types.contains(&Type::Number) && !types.contains(&Type::Integer) {
             return None;
         }
@@ -587,7 +587,7 @@ fn wrong_type(types: &[Type], format: Option<Format>, value: &Value) -> Option<(
     (!fits).then(|| (names(types), kind.name()))
 }
 
-/// What is wrong with a text.
+/// An error in a string.
 enum WrongText<'l> {
     TooLong(i64),
     TooShort(i64),
@@ -626,16 +626,16 @@ fn wrong_text<'l>(limits: &'l Limits, text: &str) -> Option<WrongText<'l>> {
     (!fits).then_some(WrongText::Pattern(pattern))
 }
 
-/// Up to here, looking at all values of an enum is faster than hashing.
+/// Maximum size of an enum for a linear search, which is faster than hashing.
 const FEW_VALUES: usize = 16;
 
 impl Limits {
-    /// Whether a value is one of the enum, if there is one.
+    /// Whether a value is in the enum, if there is one.
     fn is_among(&self, value: &Value) -> bool {
         if self.values.is_empty() {
             return true;
         }
-        // Null is not among the values even where it is listed.
+        // Null is not accepted even if it is listed.
         if value.is_null() {
             return false;
         }
@@ -651,7 +651,7 @@ impl Limits {
     }
 }
 
-/// A text that is the same for equal values; numbers are equal if they are equal as floats.
+/// A text that is the same for equal values; numbers are compared as floats.
 fn enum_key(value: &Value) -> String {
     match value {
         Value::Number(number) => format!("#{}", number.as_f64().unwrap_or_default() + 0.0),
@@ -659,7 +659,7 @@ fn enum_key(value: &Value) -> String {
     }
 }
 
-/// The items of a list of type map as it was, by their keys.
+/// The old items of a list of type map by key.
 struct OldItems<'v> {
     by_key: HashMap<String, &'v Value>,
 }
@@ -683,8 +683,8 @@ impl<'v> OldItems<'v> {
     }
 }
 
-/// Whether a value is what it was. Items of a list of type map may change places; what a schema does not know is
-/// never the same.
+/// Whether a value is unchanged. Items of a list of type map may be reordered; values without a schema are never
+/// unchanged.
 fn is_unchanged(schema: &Structural, new: &Value, old: &Value) -> bool {
     match (new, old) {
         (Value::Array(new), Value::Array(old)) => {

@@ -1,6 +1,6 @@
 //! LimitRanger: defaults and bounds by the limit ranges of a namespace.
 
-use k1s_kinds::rules::core::limiter;
+use k1s_kinds::admission::limit_ranger as limiter;
 use k1s_object::Status;
 use serde_json::Value;
 

@@ -15,7 +15,9 @@ mod services;
 
 use std::sync::Arc;
 
-use k1s_kinds::rules::{cluster::csr, workloads::pod::security_levels};
+use k1s_kinds::{
+    admission::pod_security as security_levels, rules::certificates::certificate_signing_request as csr,
+};
 use k1s_object::{Status, gvk::GroupVersionResource};
 use k1s_store::{Action, Op, Precondition, Range};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! NamespaceLifecycle: nothing is created in a namespace that does not exist or is terminating.
 
 use bytes::Bytes;
-use k1s_kinds::rules::workloads::pod::security_levels::LABEL_PREFIX;
+use k1s_kinds::admission::pod_security::LABEL_PREFIX;
 use k1s_object::{Status, status::Cause};
 use k1s_store::{Action, Op, Precondition};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! Priority, runtime class and overhead of pods.
 
-use k1s_kinds::rules::workloads::pod as rules;
+use k1s_kinds::{admission::runtime_class, rules::core::pod as rules};
 use k1s_object::Status;
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub(super) async fn mutate(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     resolve_priority(cx, pod).await?;
     rules::admission_defaults(pod);
     if let Some(class) = runtime_class(cx, pod).await? {
-        rules::apply_runtime_class(pod, &class).map_err(|why| forbidden(cx, pod, why))?;
+        runtime_class::apply_runtime_class(pod, &class).map_err(|why| forbidden(cx, pod, why))?;
     }
     Ok(())
 }
@@ -20,7 +20,7 @@ pub(super) async fn mutate(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
 /// Checks a new pod's overhead against its runtime class.
 pub(super) async fn check(cx: &Cx, pod: &Value) -> Result<(), Status> {
     let class = runtime_class(cx, pod).await?;
-    rules::check_overhead(pod, class.as_ref()).map_err(|why| refused(cx, meta_text(pod, "name"), why))
+    runtime_class::check_overhead(pod, class.as_ref()).map_err(|why| refused(cx, meta_text(pod, "name"), why))
 }
 
 /// Keeps priority and preemptionPolicy where an update omits them.

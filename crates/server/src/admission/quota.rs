@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use k1s_kinds::rules::core::quota_usage::{self, Charge};
+use k1s_kinds::admission::resource_quota::{self as quota_usage, Charge};
 use k1s_object::Status;
 use k1s_store::{Action, Error, Op, Precondition};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k1s_kinds::rules::workloads::pod::security_levels::{self as levels, Level, Policy};
+use k1s_kinds::admission::pod_security::{self as levels, Level, Policy};
 use k1s_object::Status;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 //! services hold the same: an address as its `IPAddress`, a port as a key of the server's own.
 
 use bytes::Bytes;
-use k1s_kinds::rules::core::{ip_address, service};
+use k1s_kinds::{allocation as service, rules::networking::ip_address};
 use k1s_object::Status;
 use k1s_store::{Action, Op, Precondition};
 use serde_json::Value;

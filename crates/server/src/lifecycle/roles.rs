@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use k1s_kinds::rules::cluster::rbac;
+use k1s_kinds::rules::rbac;
 use serde_json::Value;
 
 use crate::{

@@ -514,7 +514,7 @@ fn mask_trailing_dash(name: &str) -> std::borrow::Cow<'_, str> {
 
 /// The versions that are stored as another one.
 fn view(kind: &Kind) -> Option<View> {
-    use k1s_kinds::rules::{cluster::hpa, core::event};
+    use k1s_kinds::rules::{autoscaling::horizontal_pod_autoscaler as hpa, core::event};
     match (kind.group, kind.version, kind.kind) {
         ("events.k8s.io", "v1", "Event") => Some(View {
             stored: GroupVersion::new("", "v1"),

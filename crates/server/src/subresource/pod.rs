@@ -1,7 +1,7 @@
 //! What can be asked of a pod where nothing runs: binding, eviction, logs and connections.
 
 use http::Response;
-use k1s_kinds::rules::{cluster::policy, workloads::pod as rules};
+use k1s_kinds::rules::{core::pod as rules, policy};
 use k1s_object::{
     FieldError, Status,
     gvk::{GroupVersionKind, GroupVersionResource},

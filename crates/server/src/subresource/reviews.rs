@@ -1,7 +1,7 @@
 //! Reviews: kinds that are asked and answered, and never stored.
 
 use http::Response;
-use k1s_kinds::rules::cluster::reviews as rules;
+use k1s_kinds::rules::{authentication, authorization};
 use k1s_object::{
     Status,
     field::Check,
@@ -36,17 +36,17 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     write::check_namespace(cx, &mut review)?;
     let status = match &*cx.resource.kind {
         "TokenReview" => {
-            rules::validate_token_review(&review)?;
+            authentication::validate_token_review(&review)?;
             token(cx, &review["spec"]).await?
         }
         "SelfSubjectReview" => {
             let stamp = crate::time::stamp(cx.tenant.env());
             review = json!({"metadata": {"creationTimestamp": stamp}});
             let User { name, uid, groups, extra } = &cx.user;
-            rules::self_subject_review(name, uid, groups, extra)
+            authentication::self_subject_review(name, uid, groups, extra)
         }
         "SelfSubjectRulesReview" => {
-            rules::validate_self_subject_rules_review(&review)?;
+            authorization::validate_self_subject_rules_review(&review)?;
             let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
             let allowed = cx.tenant.shared.authorizer.rules(&cx.tenant, &cx.user, namespace).await;
             review = json!({"metadata": {}, "spec": {}});
@@ -54,15 +54,15 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
                 "incomplete": allowed.incomplete})
         }
         "SelfSubjectAccessReview" => {
-            validate(&review, rules::validate_self_subject_access_review)?;
+            validate(&review, authorization::validate_self_subject_access_review)?;
             access(cx, &cx.user, &review["spec"]).await
         }
         "SubjectAccessReview" => {
-            validate(&review, rules::validate_subject_access_review)?;
+            validate(&review, authorization::validate_subject_access_review)?;
             access(cx, &subject(&review["spec"]), &review["spec"]).await
         }
         "LocalSubjectAccessReview" => {
-            validate(&review, rules::validate_local_subject_access_review)?;
+            validate(&review, authorization::validate_local_subject_access_review)?;
             access(cx, &subject(&review["spec"]), &review["spec"]).await
         }
         _ => return Err(Status::method_not_allowed().into()),
@@ -82,7 +82,7 @@ fn validate(review: &Value, rule: fn(k1s_object::field::At<'_, '_>)) -> Result<(
     rule(check.root(review));
     match check.take() {
         errors if errors.is_empty() => Ok(()),
-        errors => Err(rules::invalid_access_review(&errors).into()),
+        errors => Err(authorization::invalid_access_review(&errors).into()),
     }
 }
 
@@ -103,7 +103,7 @@ async fn token(cx: &Cx, spec: &Value) -> Result<Value, Error> {
     let wanted = (!wanted.is_empty()).then_some(&*wanted);
     match auth::authenticate(shared, Some(&cx.tenant), token, wanted).await {
         Ok((user, audiences)) => {
-            let info = rules::self_subject_review(&user.name, &user.uid, &user.groups, &user.extra);
+            let info = authentication::self_subject_review(&user.name, &user.uid, &user.groups, &user.extra);
             Ok(json!({"authenticated": true, "user": info["userInfo"], "audiences": audiences}))
         }
         Err(Refusal::Unknown) => Ok(json!({"user": {}, "error": "invalid bearer token"})),

@@ -1,7 +1,7 @@
 //! `/scale`: how many replicas an object wants, the same for every kind.
 
 use http::{Method, Response};
-use k1s_kinds::rules::workloads::scale;
+use k1s_kinds::rules::autoscaling::scale;
 use k1s_object::{FieldError, Status, field::quote, gvk::GroupVersionKind};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use http::Response;
 use jiff::SignedDuration;
-use k1s_kinds::rules::cluster::reviews;
+use k1s_kinds::rules::authentication;
 use k1s_object::{
     Status,
     gvk::{GroupVersion, GroupVersionKind},
@@ -34,7 +34,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let mut request = input::other(cx, expected, options.field_validation)?;
     (k1s_kinds::rules::rules(GROUP, "v1", "TokenRequest").defaults)(&mut request);
     write::check_namespace(cx, &mut request)?;
-    reviews::validate_token_request_names(&request, &cx.namespace, &cx.name)?;
+    authentication::validate_token_request_names(&request, &cx.namespace, &cx.name)?;
     let account = auth::find(&cx.tenant, "serviceaccounts", &cx.namespace, &cx.name).await?;
     let account = account.ok_or_else(|| cx.not_found())?;
     let (sent, uid) = (meta_text(&request, "uid").to_owned(), meta_text(&account, "uid"));
@@ -44,7 +44,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
         );
         return Err(Status::conflict(GROUP, "TokenRequest", &cx.name, why).into());
     }
-    reviews::check_token_request(&request)?;
+    authentication::check_token_request(&request)?;
     let own = auth::audiences(&cx.tenant.shared);
     let asked: Vec<String> = texts(&request["spec"]["audiences"]);
     let audiences = if asked.is_empty() { own.clone() } else { asked };

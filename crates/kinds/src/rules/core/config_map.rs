@@ -1,17 +1,16 @@
-//! Rules of `ConfigMap`: keys, the size of all values together, and immutability.
+//! `ConfigMap`: keys, total size and immutability.
 
 use k1s_object::{At, FieldError, names};
 
-use super::{
-    super::Rules,
-    util::{IMMUTABLE_WHEN_SET, bytes_len, same},
+use crate::rules::{
+    Rules,
+    helpers::{equality::same_pointers, immutable::IMMUTABLE_WHEN_SET, json::bytes_len},
 };
 
-/// The most bytes that the values of a `ConfigMap` or a Secret may have together.
-pub const MAX_SIZE: usize = 1024 * 1024;
+/// Maximum total size in bytes of the values of a `ConfigMap` or a Secret.
+pub(super) const MAX_SIZE: usize = 1024 * 1024;
 
-/// The rules of `ConfigMap`.
-pub static RULES: Rules = Rules { validate, validate_update, ..Rules::PLAIN };
+pub(super) static RULES: Rules = Rules { validate, validate_update, ..Rules::PLAIN };
 
 fn validate(at: At<'_, '_>) {
     let mut size = 0usize;
@@ -32,7 +31,7 @@ fn validate(at: At<'_, '_>) {
         size = size.saturating_add(bytes_len(value.text()));
     }
     if size > MAX_SIZE {
-        // Kubernetes builds a path of one empty name, which prints like this.
+        // The path of this error in Kubernetes is a single empty index.
         at.check().push(FieldError::too_long("[]", MAX_SIZE));
     }
 }
@@ -43,7 +42,7 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
             new.get("immutable").forbidden(IMMUTABLE_WHEN_SET);
         }
         for field in ["data", "binaryData"] {
-            if !same(new.get(field).value(), old.get(field).value()) {
+            if !same_pointers(new.get(field).value(), old.get(field).value()) {
                 new.get(field).forbidden(IMMUTABLE_WHEN_SET);
             }
         }
@@ -55,12 +54,13 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
 mod tests {
     use serde_json::json;
 
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn keys_are_checked_in_both_maps() {
         assert_eq!(
-            testing::create(&RULES, json!({"data": {"..": "x", "k": "v"}, "binaryData": {"k": "YQ=="}})),
+            testing::on_create(&RULES, json!({"data": {"..": "x", "k": "v"}, "binaryData": {"k": "YQ=="}})),
             [
                 "data[..]: Invalid value: \"..\": must not be '..'",
                 "data[k]: Invalid value: \"k\": duplicate of key present in binaryData",
@@ -71,22 +71,22 @@ mod tests {
     #[test]
     fn all_values_together_have_a_limit() {
         let object = json!({"data": {"k": "x".repeat(MAX_SIZE - 2)}, "binaryData": {"b": "YWJj"}});
-        assert_eq!(testing::create(&RULES, object), ["[]: Too long: may not be more than 1048576 bytes"]);
+        assert_eq!(testing::on_create(&RULES, object), ["[]: Too long: may not be more than 1048576 bytes"]);
         let object = json!({"data": {"k": "x".repeat(MAX_SIZE - 3)}, "binaryData": {"b": "YWJj"}});
-        assert!(testing::create(&RULES, object).is_empty());
+        assert!(testing::on_create(&RULES, object).is_empty());
     }
 
     #[test]
     fn an_immutable_one_keeps_its_data() {
         let old = json!({"immutable": true, "data": {"k": "v"}, "binaryData": {"b": "YQ=="}});
         assert_eq!(
-            testing::update(&RULES, old.clone(), json!({"data": {"k": "w"}})),
+            testing::on_update(&RULES, old.clone(), json!({"data": {"k": "w"}})),
             [
                 "immutable: Forbidden: field is immutable when `immutable` is set",
                 "data: Forbidden: field is immutable when `immutable` is set",
                 "binaryData: Forbidden: field is immutable when `immutable` is set",
             ]
         );
-        assert!(testing::update(&RULES, old.clone(), old).is_empty());
+        assert!(testing::on_update(&RULES, old.clone(), old).is_empty());
     }
 }

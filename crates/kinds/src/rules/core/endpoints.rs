@@ -1,21 +1,24 @@
-//! Rules of Endpoints. Subsets are stored as they were sent.
+//! `Endpoints`. Subsets are stored as sent, not repacked.
 
 use k1s_object::{At, ip, names};
 use serde_json::Value;
 
-use super::{
-    super::Rules,
-    util::{
-        dns_label, each, endpoint_ip, legacy_ip, list, port_number, protocol, qualified_name, same, text,
+use crate::rules::{
+    Rules,
+    helpers::{
+        equality::same_pointers,
+        errors::invalid_each,
+        json::{list_at, text_at},
+        network::{endpoint_ip, legacy_ip, port_number, protocol},
+        text::{dns_label, qualified_name},
     },
 };
 
-/// The rules of Endpoints.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     validate: |endpoints| subsets(endpoints.get("subsets")),
     validate_update: |new, old| {
-        if !same(new.get("subsets").value(), old.get("subsets").value()) {
+        if !same_pointers(new.get("subsets").value(), old.get("subsets").value()) {
             subsets(new.get("subsets"));
         }
     },
@@ -48,7 +51,7 @@ fn subsets(subsets: At<'_, '_>) {
                 dns_label(address.get("hostname"));
             }
             if let Some(node) = address.get("nodeName").str() {
-                each(address.get("nodeName"), names::is_dns1123_subdomain(node));
+                invalid_each(address.get("nodeName"), names::is_dns1123_subdomain(node));
             }
             endpoint_ip(ip);
         }
@@ -69,15 +72,16 @@ fn subsets(subsets: At<'_, '_>) {
 }
 
 fn warnings(endpoints: &Value, _: Option<&Value>, out: &mut Vec<String>) {
-    if text(endpoints, &["metadata", "labels", "endpoints.kubernetes.io/managed-by"]) == "endpoint-controller"
+    if text_at(endpoints, &["metadata", "labels", "endpoints.kubernetes.io/managed-by"])
+        == "endpoint-controller"
     {
         return;
     }
-    for (i, subset) in list(endpoints, &["subsets"]).iter().enumerate() {
+    for (i, subset) in list_at(endpoints, &["subsets"]).iter().enumerate() {
         for group in ["addresses", "notReadyAddresses"] {
-            for (j, address) in list(subset, &[group]).iter().enumerate() {
+            for (j, address) in list_at(subset, &[group]).iter().enumerate() {
                 let path = format!("subsets[{i}].{group}[{j}].ip");
-                out.extend(ip::get_warnings_for_ip(&path, text(address, &["ip"])));
+                out.extend(ip::get_warnings_for_ip(&path, text_at(address, &["ip"])));
             }
         }
     }
@@ -87,7 +91,8 @@ fn warnings(endpoints: &Value, _: Option<&Value>, out: &mut Vec<String>) {
 mod tests {
     use serde_json::json;
 
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn subsets_are_checked() {
@@ -96,7 +101,7 @@ mod tests {
             {},
         ]});
         assert_eq!(
-            testing::create(&RULES, endpoints),
+            testing::on_create(&RULES, endpoints),
             [
                 "subsets[0].addresses[0].ip: Invalid value: \"127.0.0.1\": may not be in the loopback range \
                  (127.0.0.0/8, ::1/128)",

@@ -1,14 +1,14 @@
-//! Events, which have two views: core/v1 and events.k8s.io/v1 show one stored object. Errors name core's fields.
+//! `Event`, one stored object served as core/v1 and events.k8s.io/v1. Errors use the field names of core/v1.
 
 use k1s_object::{At, FieldError, names};
 use serde_json::{Map, Value, json};
 
-use super::{
-    super::{FieldLabelError, NameRule, Rules, SelectableField},
-    util::{IMMUTABLE, same_struct, text},
+use crate::rules::{
+    FieldLabelError, NameRule, Rules, SelectableField,
+    helpers::{equality::same_struct, immutable::IMMUTABLE, json::text_at},
 };
 
-/// What events.k8s.io calls a field, what core calls it.
+/// Field names in events.k8s.io/v1 and core/v1.
 const RENAMED: [(&str, &str); 7] = [
     ("regarding", "involvedObject"),
     ("note", "message"),
@@ -21,12 +21,12 @@ const RENAMED: [(&str, &str); 7] = [
 
 macro_rules! field {
     ($path:literal, $($name:literal),+) => {
-        SelectableField { path: $path, read: |event| text(event, &[$($name),+]).to_owned() }
+        SelectableField { path: $path, read: |event| text_at(event, &[$($name),+]).to_owned() }
     };
 }
 
 /// The rules of core/v1 Event.
-pub static CORE: Rules = Rules {
+pub(in crate::rules) static CORE: Rules = Rules {
     validate: |event| validate(event, false),
     validate_update: |new, _| validate(new, false),
     name: NameRule::PathSegment,
@@ -43,8 +43,8 @@ pub static CORE: Rules = Rules {
         field!("reportingComponent", "reportingComponent"),
         SelectableField {
             path: "source",
-            read: |event| match text(event, &["source", "component"]) {
-                "" => text(event, &["reportingComponent"]).to_owned(),
+            read: |event| match text_at(event, &["source", "component"]) {
+                "" => text_at(event, &["reportingComponent"]).to_owned(),
                 component => component.to_owned(),
             },
         },
@@ -55,7 +55,7 @@ pub static CORE: Rules = Rules {
 };
 
 /// The rules of events.k8s.io/v1 Event.
-pub static EVENTS: Rules = Rules {
+pub(in crate::rules) static EVENTS: Rules = Rules {
     validate: |event| validate_events(event, None),
     validate_update: |new, old| validate_events(new, Some(old)),
     create_on_update: true,
@@ -98,7 +98,7 @@ pub fn to_events(event: &Value) -> Value {
     })
 }
 
-/// A field by core's name, in either view; its path is core's.
+/// A field by its name in core/v1, in either version; its path is that of core/v1.
 fn field<'c, 'v>(event: At<'c, 'v>, events_view: bool, core: &'static str) -> At<'c, 'v> {
     let renamed = RENAMED.iter().find(|(_, name)| *name == core).filter(|_| events_view);
     match renamed {
@@ -125,7 +125,7 @@ fn validate(event: At<'_, '_>, events_view: bool) {
         mismatch();
     }
     let controller = field(event, events_view, "reportingComponent");
-    // This one field has its own name in both views.
+    // The only field whose error uses the name of its version.
     let controller =
         if events_view { event.get("reportingController").with(controller.value()) } else { controller };
     if controller.text().is_empty() {
@@ -241,7 +241,8 @@ fn reference(at: At<'_, '_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn one_object_has_two_views() {
@@ -266,7 +267,7 @@ mod tests {
     #[test]
     fn the_new_view_asks_for_more() {
         assert_eq!(
-            testing::create(
+            testing::on_create(
                 &EVENTS,
                 json!({"metadata": {"namespace": "n"}, "regarding": {"namespace": "n"}, "deprecatedCount": 2})
             ),
@@ -278,7 +279,7 @@ mod tests {
         );
         let long = "x".repeat(1025);
         assert_eq!(
-            testing::create(
+            testing::on_create(
                 &EVENTS,
                 json!({
                     "metadata": {"namespace": "n"}, "eventTime": "2024-01-01T00:00:00.000000Z",
@@ -299,11 +300,11 @@ mod tests {
     #[test]
     fn core_looks_at_the_namespace_alone() {
         let event = |involved: Value| json!({"metadata": {"namespace": "n"}, "involvedObject": involved});
-        assert!(testing::create(&CORE, event(json!({"namespace": "n"}))).is_empty());
+        assert!(testing::on_create(&CORE, event(json!({"namespace": "n"}))).is_empty());
         for involved in [json!({"namespace": "elsewhere"}), json!({})] {
             let shown = involved["namespace"].as_str().unwrap_or_default();
             assert_eq!(
-                testing::create(&CORE, event(involved.clone())),
+                testing::on_create(&CORE, event(involved.clone())),
                 [format!(
                     "involvedObject.namespace: Invalid value: {shown:?}: does not match event.namespace"
                 )]
@@ -322,7 +323,7 @@ mod tests {
         new["regarding"]["name"] = "p".into();
         new["series"] = json!({"count": 1});
         assert_eq!(
-            testing::update(&EVENTS, old.clone(), new),
+            testing::on_update(&EVENTS, old.clone(), new),
             [
                 "series.count: Invalid value: \"\": should be at least 2",
                 "series.lastObservedTime: Required value",
@@ -331,6 +332,6 @@ mod tests {
                 "message: Invalid value: \"changed\": field is immutable",
             ]
         );
-        assert!(testing::update(&EVENTS, old.clone(), old).is_empty());
+        assert!(testing::on_update(&EVENTS, old.clone(), old).is_empty());
     }
 }

@@ -1,18 +1,20 @@
-//! Rules of `LimitRange`.
+//! `LimitRange`.
 
 use std::collections::BTreeSet;
 
 use k1s_object::{At, names, quantity::Quantity};
 use serde_json::{Map, Value};
 
-use super::{
-    super::Rules,
-    resources::{container_resource_name, is_overcommit_allowed, resource_name, round_up},
-    util::each,
+use crate::rules::{
+    Rules,
+    helpers::{
+        errors::invalid_each,
+        quantities::round_up,
+        resource_names::{container_resource_name, is_overcommit_allowed, resource_name},
+    },
 };
 
-/// The rules of `LimitRange`.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     validate,
     validate_update: |new, _| validate(new),
@@ -34,7 +36,7 @@ fn defaults(range: &mut Value) {
     }
 }
 
-/// Takes over the amounts of `from` that `to` does not have.
+/// Copies the amounts of `from` that `to` lacks.
 fn fill(limit: &mut Map<String, Value>, to: &str, from: &str) {
     let Some(Value::Object(source)) = limit.get(from).cloned() else { return };
     if source.is_empty() {
@@ -62,7 +64,7 @@ fn validate(range: At<'_, '_>) {
         {
             kind.invalid_text("must be a standard limit type or fully qualified");
         }
-        each(kind, messages);
+        invalid_each(kind, messages);
         if seen.contains(&kind.text()) {
             kind.duplicate();
         }
@@ -75,9 +77,10 @@ fn item(limit: At<'_, '_>, kind: &str) {
     let mut keys = BTreeSet::new();
     let mut look = |list: &'static str| {
         for (name, at) in limit.get(list).entries() {
-            match kind {
-                "Pod" | "Container" => container_resource_name(name, at),
-                _ => resource_name(name, at),
+            if matches!(kind, "Pod" | "Container") {
+                container_resource_name(name, at);
+            } else {
+                resource_name(name, at);
             }
             keys.insert(name);
         }
@@ -152,7 +155,7 @@ fn compare<'v>(limit: At<'_, 'v>, key: &'v str, defaults: bool) {
         said(&request, &request, ["default request value", "default limit value"], [&request, &default]);
     }
     if greater(&min, &default) {
-        // Here and below Kubernetes shows the bound, not the default.
+        // Here and below, Kubernetes shows the bound instead of the default.
         said(&default, &min, ["min value", "default value"], [&min, &default]);
     }
     if greater(&default, &max) {
@@ -187,7 +190,8 @@ fn compare<'v>(limit: At<'_, 'v>, key: &'v str, defaults: bool) {
 mod tests {
     use serde_json::json;
 
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn bounds_become_defaults_of_containers() {
@@ -230,7 +234,7 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(testing::create(&RULES, json!({"spec": {"limits": limits}})), errors);
+            assert_eq!(testing::on_create(&RULES, json!({"spec": {"limits": limits}})), errors);
         }
     }
 }

@@ -1,21 +1,21 @@
-//! Rules of Namespace: its finalizers, its phase and the label with its name.
+//! `Namespace`: finalizers, phase and the label with its name.
 
 use k1s_object::{At, FieldError, names};
 use serde_json::{Value, json};
 
-use super::{
-    super::{FieldLabelError, NameRule, Rules, SelectableField, keep_status},
-    util::{default_in, keep, list, object, set_in, text},
+use crate::rules::{
+    FieldLabelError, NameRule, Rules, SelectableField,
+    helpers::json::{default_in, keep, list_at, object_in, set_in, text_at},
+    keep_status,
 };
 
 /// The label that holds a namespace's name.
 pub const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// The finalizer of `spec.finalizers` that the namespace controller takes away.
+/// The finalizer in `spec.finalizers` that the namespace controller removes.
 pub const FINALIZER: &str = "kubernetes";
 
-/// The rules of Namespace.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create,
     prepare_update,
@@ -27,7 +27,7 @@ pub static RULES: Rules = Rules {
     delete_answers_object: true,
     fields: &[SelectableField {
         path: "status.phase",
-        read: |namespace| text(namespace, &["status", "phase"]).to_owned(),
+        read: |namespace| text_at(namespace, &["status", "phase"]).to_owned(),
     }],
     field_error: FieldLabelError::NotSupported,
     ..Rules::PLAIN
@@ -39,11 +39,11 @@ fn defaults(namespace: &mut Value) {
 }
 
 fn label(namespace: &mut Value) {
-    let name = text(namespace, &["metadata", "name"]).to_owned();
+    let name = text_at(namespace, &["metadata", "name"]).to_owned();
     if name.is_empty() {
         return;
     }
-    if let Some(meta) = object(namespace, "metadata") {
+    if let Some(meta) = object_in(namespace, "metadata") {
         let labels = meta.entry("labels").or_insert_with(|| json!({}));
         if labels.is_null() {
             *labels = json!({});
@@ -59,7 +59,7 @@ fn prepare_create(namespace: &mut Value) {
     if let Some(object) = namespace.as_object_mut() {
         object.insert("status".into(), json!({"phase": "Active"}));
     }
-    let mut finalizers = list(namespace, &["spec", "finalizers"]).to_vec();
+    let mut finalizers = list_at(namespace, &["spec", "finalizers"]).to_vec();
     if !finalizers.iter().any(|one| one == FINALIZER) {
         finalizers.push(FINALIZER.into());
         set_in(namespace, "spec", "finalizers", finalizers);
@@ -75,12 +75,12 @@ fn prepare_status(new: &mut Value, old: &Value) {
     keep(new, old, "spec");
 }
 
-/// Before an update through `/finalize`: all but the finalizers of the spec stays.
+/// Before an update through `/finalize`: only the finalizers of the spec may change.
 pub fn prepare_finalize(new: &mut Value, old: &Value) {
     keep_status(new, old);
 }
 
-/// Is it right, after an update through `/finalize`?
+/// Validates an update through `/finalize`.
 pub fn validate_finalize(new: At<'_, '_>, _old: At<'_, '_>) {
     for finalizer in new.get("spec").get("finalizers").items() {
         finalizer_name(finalizer, &finalizer.path());
@@ -121,7 +121,8 @@ fn validate_status(new: At<'_, '_>, _old: At<'_, '_>) {
 mod tests {
     use k1s_object::Check;
 
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn a_new_one_is_active_named_and_held_by_the_kubernetes_finalizer() {
@@ -142,7 +143,7 @@ mod tests {
     fn finalizers_need_a_domain() {
         let namespace = json!({"metadata": {"name": "a"}, "spec": {"finalizers": ["nodomain"]}});
         let text = "Invalid value: \"nodomain\": name is neither a standard finalizer name nor is it fully qualified";
-        assert_eq!(testing::create(&RULES, namespace.clone()), [format!("spec.finalizers: {text}")]);
+        assert_eq!(testing::on_create(&RULES, namespace.clone()), [format!("spec.finalizers: {text}")]);
         let check = Check::new();
         validate_finalize(check.root(&namespace), check.root(&namespace));
         assert_eq!(check.take()[0].to_string(), format!("spec.finalizers[0]: {text}"));

@@ -1,19 +1,22 @@
-//! Rules of Node, and of Binding, which names one.
+//! `Node`.
 
 use k1s_object::{At, FieldError, ip, names};
 use serde_json::{Value, json};
 
-use super::{
-    super::{FieldLabelError, Rules, SelectableField, keep_status},
-    resources::{resource_amount, round_up},
-    util::{
-        duplicate, each, find, is_ipv4, is_ipv6, keep, legacy_cidr, list, object, qualified_name, remove_in,
-        set_in, strings, text, texts,
+use crate::rules::{
+    FieldLabelError, Rules, SelectableField,
+    helpers::{
+        errors::duplicate,
+        json::{find, keep, list_at, object_in, remove_in, set_in, strings_at, text_at},
+        network::{is_ipv4, is_ipv6, legacy_cidr},
+        quantities::round_up,
+        resource_names::resource_amount,
+        text::{qualified_name, texts},
     },
+    keep_status,
 };
 
-/// The rules of Node.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create,
     prepare_update,
@@ -37,8 +40,8 @@ pub static RULES: Rules = Rules {
 };
 
 fn defaults(node: &mut Value) {
-    let first = text(node, &["spec", "podCIDR"]).to_owned();
-    let all = strings(node, &["spec", "podCIDRs"]);
+    let first = text_at(node, &["spec", "podCIDR"]).to_owned();
+    let all = strings_at(node, &["spec", "podCIDRs"]);
     match all.first() {
         Some(&head) if first.is_empty() => {
             let head = head.to_owned();
@@ -64,11 +67,11 @@ fn prepare_create(node: &mut Value) {
     remove_in(node, "spec", "configSource");
     remove_in(node, "spec", "podPreemptionPolicy");
     remove_in(node, "status", "config");
-    // A new node is not ready until its kubelet says so; the real server's admission adds this taint.
+    // A node is not ready until its kubelet reports it; in Kubernetes an admission plugin adds this taint.
     let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     let is_there = |one: &Value| one["key"] == taint["key"] && one["effect"] == taint["effect"];
-    if !list(node, &["spec", "taints"]).iter().any(is_there)
-        && let Some(spec) = object(node, "spec")
+    if !list_at(node, &["spec", "taints"]).iter().any(is_there)
+        && let Some(spec) = object_in(node, "spec")
     {
         let taints = spec.entry("taints").or_insert_with(|| json!([]));
         if let Some(taints) = taints.as_array_mut() {
@@ -116,7 +119,7 @@ fn validate(node: At<'_, '_>) {
     }
 }
 
-/// Errors about taints speak of `metadata.taints`, although they are in the spec.
+/// Errors about taints name `metadata.taints`, although they are in the spec.
 fn taints(node: At<'_, '_>) {
     let taints = node.get("metadata").get("taints").with(node.get("spec").get("taints").value());
     let mut seen = std::collections::HashSet::new();
@@ -195,31 +198,18 @@ fn warnings(node: &Value, _: Option<&Value>, out: &mut Vec<String>) {
     if find(node, &["spec", "configSource"]).is_some() {
         out.push("spec.configSource: the feature is removed".into());
     }
-    if !text(node, &["spec", "externalID"]).is_empty() {
+    if !text_at(node, &["spec", "externalID"]).is_empty() {
         out.push("spec.externalID: this field is deprecated, and is unused by Kubernetes".into());
     }
-    for (i, cidr) in strings(node, &["spec", "podCIDRs"]).into_iter().enumerate() {
+    for (i, cidr) in strings_at(node, &["spec", "podCIDRs"]).into_iter().enumerate() {
         out.extend(ip::get_warnings_for_cidr(&format!("spec.podCIDRs[{i}]"), cidr));
-    }
-}
-
-/// Is a Binding right?
-pub(super) fn validate_binding(binding: At<'_, '_>) {
-    let (kind, name) = (binding.get("target").get("kind"), binding.get("target").get("name"));
-    let right = matches!(kind.text(), "" | "Node");
-    if !right {
-        kind.not_supported(&["Node", "<empty>"]);
-    }
-    if name.text().is_empty() {
-        name.required("");
-    } else if right {
-        each(name, names::is_dns1123_subdomain(name.text()));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn the_networks_of_pods_agree() {
@@ -236,7 +226,7 @@ mod tests {
     #[test]
     fn what_was_set_once_stays() {
         assert_eq!(
-            testing::update(
+            testing::on_update(
                 &RULES,
                 json!({"spec": {"providerID": "x://1", "podCIDR": "10.9.0.0/24"}}),
                 json!({"spec": {"providerID": "x://2", "podCIDR": "10.8.0.0/24"}})
@@ -252,7 +242,7 @@ mod tests {
     fn taints_are_told_apart_by_key_and_effect() {
         let taint = json!({"key": "a", "effect": "NoSchedule"});
         assert_eq!(
-            testing::create(&RULES, json!({"spec": {"taints": [taint, taint, {"key": "b"}]}})),
+            testing::on_create(&RULES, json!({"spec": {"taints": [taint, taint, {"key": "b"}]}})),
             [
                 "metadata.taints[1]: Duplicate value: {\"Key\":\"a\",\"Value\":\"\",\"Effect\":\"NoSchedule\",\
                  \"TimeAdded\":null}: taints must be unique by key and effect pair",
@@ -266,7 +256,7 @@ mod tests {
         let node = testing::created(&RULES, json!({"status": {"capacity": {"cpu": "4"}}}));
         assert_eq!(node["status"]["allocatable"], json!({"cpu": "4"}));
         assert_eq!(
-            testing::create(&RULES, json!({"status": {"capacity": {"pods": "1.5"}, "allocatable": {}}})),
+            testing::on_create(&RULES, json!({"status": {"capacity": {"pods": "1.5"}, "allocatable": {}}})),
             ["status.capacity.pods: Invalid value: \"1500m\": must be an integer"]
         );
     }

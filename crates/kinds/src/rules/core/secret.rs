@@ -1,23 +1,26 @@
-//! Rules of Secret: `stringData`, what the well-known types require, size and immutability.
+//! `Secret`: `stringData`, the requirements of the well-known types, size and immutability.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use k1s_object::{At, names};
 use serde_json::{Value, json};
 
-use super::{
-    super::{FieldLabelError, Rules, SelectableField},
-    config_map::MAX_SIZE,
-    go_json,
-    util::{IMMUTABLE_WHEN_SET, bytes_len, find, immutable_text, same, text},
+use super::config_map::MAX_SIZE;
+use crate::rules::{
+    FieldLabelError, Rules, SelectableField,
+    helpers::{
+        equality::same_pointers,
+        go_json,
+        immutable::{IMMUTABLE_WHEN_SET, immutable_text},
+        json::{bytes_len, find, text_at},
+    },
 };
 
-/// The rules of Secret.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     validate,
     validate_update,
     warnings,
-    fields: &[SelectableField { path: "type", read: |secret| text(secret, &["type"]).to_owned() }],
+    fields: &[SelectableField { path: "type", read: |secret| text_at(secret, &["type"]).to_owned() }],
     field_error: FieldLabelError::NotSupported,
     ..Rules::PLAIN
 };
@@ -99,7 +102,7 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
         if !new.get("immutable").is_true() {
             new.get("immutable").forbidden(IMMUTABLE_WHEN_SET);
         }
-        if !same(new.get("data").value(), old.get("data").value()) {
+        if !same_pointers(new.get("data").value(), old.get("data").value()) {
             new.get("data").forbidden(IMMUTABLE_WHEN_SET);
         }
     }
@@ -107,7 +110,7 @@ fn validate_update(new: At<'_, '_>, old: At<'_, '_>) {
 }
 
 fn warnings(new: &Value, _: Option<&Value>, out: &mut Vec<String>) {
-    if text(new, &["type"]) == "kubernetes.io/tls" {
+    if text_at(new, &["type"]) == "kubernetes.io/tls" {
         let read = |key| {
             let bytes =
                 find(new, &["data", key]).and_then(Value::as_str).and_then(|text| STANDARD.decode(text).ok());
@@ -124,7 +127,7 @@ fn pem_blocks(text: &str) -> Vec<&str> {
     types.filter(|kind| text.contains(&format!("-----END {kind}-----"))).collect()
 }
 
-/// What a TLS library would say of a pair that is not even PEM. The keys themselves are not looked at.
+/// The error of a TLS library for a pair that is not PEM. The keys themselves are not parsed.
 fn pem_warning(certificate: &str, key: &str) -> Option<String> {
     let not_found = |what: &str, wanted: &str, blocks: &[&str]| {
         if blocks.is_empty() {
@@ -159,7 +162,8 @@ fn pem_warning(certificate: &str, key: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn string_data_wins_over_data_and_is_gone() {
@@ -172,7 +176,7 @@ mod tests {
     #[test]
     fn types_have_keys() {
         let said =
-            |kind: &str, data: Value| testing::create(&RULES, json!({"type": kind, "stringData": data}));
+            |kind: &str, data: Value| testing::on_create(&RULES, json!({"type": kind, "stringData": data}));
         for (kind, missing) in [
             ("kubernetes.io/tls", &["data[tls.crt]: Required value", "data[tls.key]: Required value"][..]),
             ("kubernetes.io/dockercfg", &["data[.dockercfg]: Required value"]),
@@ -204,7 +208,7 @@ mod tests {
     #[test]
     fn the_type_stays() {
         assert_eq!(
-            testing::update(&RULES, json!({"type": "x/y"}), json!({})),
+            testing::on_update(&RULES, json!({"type": "x/y"}), json!({})),
             ["type: Invalid value: \"Opaque\": field is immutable"]
         );
     }

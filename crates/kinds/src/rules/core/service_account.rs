@@ -1,13 +1,12 @@
-//! Rules of `ServiceAccount`: only the names of secrets are kept.
+//! `ServiceAccount`: only the names of secrets are kept.
 
 use serde_json::{Map, Value};
 
-use super::{super::Rules, util::find};
+use crate::rules::{Rules, helpers::json::find};
 
 const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 
-/// The rules of `ServiceAccount`.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     prepare_create: clean_references,
     prepare_update: |new, _| clean_references(new),
     warnings,
@@ -37,7 +36,8 @@ fn warnings(new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
 mod tests {
     use serde_json::json;
 
-    use super::{super::util::testing, *};
+    use super::*;
+    use crate::rules::helpers::testing;
 
     #[test]
     fn only_names_of_secrets_are_kept() {

@@ -1,4 +1,4 @@
-//! The scalars of YAML: block, quoted and plain.
+//! Scans scalars: block, quoted and plain.
 
 use super::{Scanner, Token, is_blank, is_blank_or_end, is_break};
 use crate::decode::Error;
@@ -244,7 +244,7 @@ impl Scanner {
     }
 }
 
-/// What stands between two words: the blanks, or the line breaks folded.
+/// Joins two words with the blanks, or the folded line breaks, between them.
 fn join(text: &mut String, folded: bool, blanks: &str, leading: &str, trailing: &str) {
     if !folded {
         text.push_str(blanks);

@@ -1,26 +1,26 @@
-//! Rules of Service: defaults, what changes with its type, warnings. Validation and allocation have their own files.
+//! `Service`: defaults, preparation and warnings; allocation is in [`crate::allocation`].
 
-mod allocation;
 #[cfg(test)]
 mod tests;
-mod validate;
+pub(crate) mod validate;
 
 use k1s_object::ip;
 use serde_json::{Value, json};
 
-pub use self::allocation::{
-    Allocated, AllocationError, AllocationPlan, IP_ALLOCATED, IP_OUTSIDE, PORT_ALLOCATED, Place, TakeIp,
-    TakePort, allocated, allocation_plan, ip_in_range, ip_refused, next_ip_refused, port_out_of_range,
-    port_refused,
-};
-pub(super) use self::validate::host_name;
-use super::{
-    super::{FieldLabelError, NameRule, Rules, SelectableField, drop_status, keep_status},
-    util::{default_in, find, list, number, remove_in, same, set_in, strings, text},
+pub(crate) use self::validate::host_name;
+use crate::{
+    allocation::node_ports,
+    rules::{
+        FieldLabelError, NameRule, Rules, SelectableField, drop_status,
+        helpers::{
+            equality::same_pointers,
+            json::{default_in, find, list_at, number_at, remove_in, set_in, strings_at, text_at},
+        },
+        keep_status,
+    },
 };
 
-/// The rules of Service.
-pub static RULES: Rules = Rules {
+pub(super) static RULES: Rules = Rules {
     defaults,
     prepare_create: |service| {
         drop_status(service);
@@ -37,38 +37,38 @@ pub static RULES: Rules = Rules {
     fields: &[
         SelectableField {
             path: "spec.clusterIP",
-            read: |service| text(service, &["spec", "clusterIP"]).to_owned(),
+            read: |service| text_at(service, &["spec", "clusterIP"]).to_owned(),
         },
-        SelectableField { path: "spec.type", read: |service| text(service, &["spec", "type"]).to_owned() },
+        SelectableField { path: "spec.type", read: |service| text_at(service, &["spec", "type"]).to_owned() },
     ],
     field_error: FieldLabelError::NotSupported,
     ..Rules::PLAIN
 };
 
-fn kind(service: &Value) -> &str {
-    text(service, &["spec", "type"])
+pub(crate) fn kind(service: &Value) -> &str {
+    text_at(service, &["spec", "type"])
 }
 
-fn has_ports_on_nodes(kind: &str) -> bool {
+pub(crate) fn has_ports_on_nodes(kind: &str) -> bool {
     matches!(kind, "NodePort" | "LoadBalancer")
 }
 
-fn externally_accessible(service: &Value) -> bool {
+pub(crate) fn externally_accessible(service: &Value) -> bool {
     has_ports_on_nodes(kind(service))
-        || (kind(service) == "ClusterIP" && !list(service, &["spec", "externalIPs"]).is_empty())
+        || (kind(service) == "ClusterIP" && !list_at(service, &["spec", "externalIPs"]).is_empty())
 }
 
-fn needs_health_check(service: &Value) -> bool {
-    kind(service) == "LoadBalancer" && text(service, &["spec", "externalTrafficPolicy"]) == "Local"
+pub(crate) fn needs_health_check(service: &Value) -> bool {
+    kind(service) == "LoadBalancer" && text_at(service, &["spec", "externalTrafficPolicy"]) == "Local"
 }
 
-fn needs_cluster_ip(service: &Value) -> bool {
+pub(crate) fn needs_cluster_ip(service: &Value) -> bool {
     kind(service) != "ExternalName"
 }
 
 fn defaults(service: &mut Value) {
     default_in(service, "spec", "sessionAffinity", "None");
-    match text(service, &["spec", "sessionAffinity"]) {
+    match text_at(service, &["spec", "sessionAffinity"]) {
         "None" => remove_in(service, "spec", "sessionAffinityConfig"),
         "ClientIP"
             if find(service, &["spec", "sessionAffinityConfig", "clientIP", "timeoutSeconds"]).is_none() =>
@@ -118,19 +118,20 @@ fn prepare_update(new: &mut Value, old: &Value) {
     drop_internal_traffic_policy(new);
 }
 
-/// External names have no internal traffic: a policy that is a valid one disappears.
+/// Drops a valid internal traffic policy from `ExternalName` services, which have no internal traffic.
 fn drop_internal_traffic_policy(service: &mut Value) {
-    let policy = text(service, &["spec", "internalTrafficPolicy"]);
+    let policy = text_at(service, &["spec", "internalTrafficPolicy"]);
     if kind(service) == "ExternalName" && matches!(policy, "Cluster" | "Local") {
         remove_in(service, "spec", "internalTrafficPolicy");
     }
 }
 
-/// A change of type lets go of what only the old type needed, when the client sent it back unchanged.
+/// On a change of type, drops fields that only the old type needs, if the client sent them back unchanged.
 fn drop_type_dependent_fields(new: &mut Value, old: &Value) {
-    let unchanged = |new: &Value, field: &str| same(find(new, &["spec", field]), find(old, &["spec", field]));
+    let unchanged =
+        |new: &Value, field: &str| same_pointers(find(new, &["spec", field]), find(old, &["spec", field]));
     if needs_cluster_ip(old) && !needs_cluster_ip(new) {
-        if text(new, &["spec", "clusterIP"]) == text(old, &["spec", "clusterIP"])
+        if text_at(new, &["spec", "clusterIP"]) == text_at(old, &["spec", "clusterIP"])
             && unchanged(new, "clusterIPs")
         {
             remove_in(new, "spec", "clusterIP");
@@ -143,8 +144,8 @@ fn drop_type_dependent_fields(new: &mut Value, old: &Value) {
         }
     }
     if has_ports_on_nodes(kind(old)) && !has_ports_on_nodes(kind(new)) {
-        let before = allocation::node_ports(old);
-        if allocation::node_ports(new).iter().all(|port| before.contains(port)) {
+        let before = node_ports(old);
+        if node_ports(new).iter().all(|port| before.contains(port)) {
             let ports = new.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
             for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
                 port.shift_remove("nodePort");
@@ -152,7 +153,7 @@ fn drop_type_dependent_fields(new: &mut Value, old: &Value) {
         }
     }
     if needs_health_check(old) && !needs_health_check(new) {
-        let read = |service| number(service, &["spec", "healthCheckNodePort"]);
+        let read = |service| number_at(service, &["spec", "healthCheckNodePort"]);
         if read(new) == read(old) {
             remove_in(new, "spec", "healthCheckNodePort");
         }
@@ -173,7 +174,7 @@ fn drop_type_dependent_fields(new: &mut Value, old: &Value) {
 }
 
 fn warnings(service: &Value, _: Option<&Value>, out: &mut Vec<String>) {
-    let spec = |field| text(service, &["spec", field]);
+    let spec = |field| text_at(service, &["spec", field]);
     if find(service, &["metadata", "annotations", "service.kubernetes.io/topology-aware-hints"]).is_some() {
         out.push(
             "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use \
@@ -183,11 +184,11 @@ fn warnings(service: &Value, _: Option<&Value>, out: &mut Vec<String>) {
     }
     let headless = kind(service) == "ClusterIP" && spec("clusterIP") == "None";
     if !matches!(spec("clusterIP"), "" | "None") {
-        for (i, ip) in strings(service, &["spec", "clusterIPs"]).into_iter().enumerate() {
+        for (i, ip) in strings_at(service, &["spec", "clusterIPs"]).into_iter().enumerate() {
             out.extend(ip::get_warnings_for_ip(&format!("spec.clusterIPs[{i}]"), ip));
         }
     }
-    let external_ips = strings(service, &["spec", "externalIPs"]);
+    let external_ips = strings_at(service, &["spec", "externalIPs"]);
     if headless {
         if !spec("loadBalancerIP").is_empty() {
             out.push("spec.loadBalancerIP is ignored for headless services".into());
@@ -209,7 +210,7 @@ fn warnings(service: &Value, _: Option<&Value>, out: &mut Vec<String>) {
     if !spec("loadBalancerIP").is_empty() {
         out.extend(ip::get_warnings_for_ip("spec.loadBalancerIP", spec("loadBalancerIP")));
     }
-    for (i, cidr) in strings(service, &["spec", "loadBalancerSourceRanges"]).into_iter().enumerate() {
+    for (i, cidr) in strings_at(service, &["spec", "loadBalancerSourceRanges"]).into_iter().enumerate() {
         out.extend(ip::get_warnings_for_cidr(&format!("spec.loadBalancerSourceRanges[{i}]"), cidr));
     }
     if external_name && !external_ips.is_empty() {

@@ -1,15 +1,16 @@
-//! What Services say.
+//! Tests of the rules of Service, and of allocation.
 
 use serde_json::json;
 
-use super::{super::util::testing, *};
+use super::*;
+use crate::{allocation::*, rules::helpers::testing};
 
 fn said(mut service: Value) -> Vec<String> {
     defaults(&mut service);
     match allocation_plan(&mut service, None) {
         Err(AllocationError::Invalid(errors)) => errors.iter().map(ToString::to_string).collect(),
         Err(AllocationError::Internal(error)) => vec![error],
-        Ok(_) => testing::create(&RULES, service),
+        Ok(_) => testing::on_create(&RULES, service),
     }
 }
 
@@ -133,7 +134,7 @@ fn two_protocols_of_a_port_share_a_node_port() {
     ]});
     let service = stored(json!({"spec": spec}));
     let ports: Vec<_> =
-        list(&service, &["spec", "ports"]).iter().map(|port| port["nodePort"].clone()).collect();
+        list_at(&service, &["spec", "ports"]).iter().map(|port| port["nodePort"].clone()).collect();
     assert_eq!(ports, [json!(30001), json!(30001), json!(30500)]);
     assert_eq!(allocated(&service).ports, [30001, 30500]);
 }
@@ -147,7 +148,7 @@ fn a_change_of_type_frees_what_the_old_one_had() {
     let plan = allocation_plan(&mut new, Some(&old)).unwrap();
     assert_eq!(plan.free_ips, ["10.0.0.10"]);
     assert_eq!(plan.free_ports, [30001]);
-    assert!(testing::update(&RULES, old.clone(), new.clone()).is_empty());
+    assert!(testing::on_update(&RULES, old.clone(), new.clone()).is_empty());
     prepare_update(&mut new, &old);
     for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "externalTrafficPolicy"] {
         assert!(find(&new, &["spec", field]).is_none(), "{field}");
@@ -160,11 +161,11 @@ fn a_put_without_ip_keeps_it_and_another_ip_is_refused() {
     let mut new = json!({"spec": {"ports": [{"port": 81}]}});
     defaults(&mut new);
     assert_eq!(allocation_plan(&mut new, Some(&old)), Ok(AllocationPlan::default()));
-    assert_eq!(text(&new, &["spec", "clusterIP"]), "10.0.0.10");
+    assert_eq!(text_at(&new, &["spec", "clusterIP"]), "10.0.0.10");
     set_in(&mut new, "spec", "clusterIP", "10.0.77.77");
     allocation_plan(&mut new, Some(&old)).unwrap();
     assert_eq!(
-        testing::update(&RULES, old, new),
+        testing::on_update(&RULES, old, new),
         ["spec.clusterIPs[0]: Invalid value: [\"10.0.77.77\"]: may not change once set"]
     );
 }

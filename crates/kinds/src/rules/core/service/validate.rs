@@ -1,4 +1,4 @@
-//! Is a Service right?
+//! Validation of a Service.
 
 use k1s_object::{
     At, FieldError,
@@ -7,9 +7,12 @@ use k1s_object::{
 };
 use serde_json::{Value, json};
 
-use super::super::util::{
-    IMMUTABLE, dns_label, dns_subdomain, duplicate, each, endpoint_ip, is_ipv4, is_ipv6, labels, legacy_cidr,
-    legacy_ip, port_number, protocol, qualified_name, required_one_of, texts,
+use crate::rules::helpers::{
+    errors::{duplicate, invalid_each},
+    immutable::IMMUTABLE,
+    labels::labels,
+    network::{endpoint_ip, is_ipv4, is_ipv6, legacy_cidr, legacy_ip, port_number, protocol},
+    text::{dns_label, dns_subdomain, one_of, qualified_name, texts},
 };
 
 const SOURCE_RANGES_ANNOTATION: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
@@ -23,8 +26,8 @@ fn is_headless(service: At<'_, '_>) -> bool {
     texts(service.get("spec").get("clusterIPs")) == ["None"]
 }
 
-/// The rules of create, and those of update that look at the new object.
-pub(super) fn service(service: At<'_, '_>, old: Option<At<'_, '_>>) {
+/// Checks of the new object, on create and on update.
+pub(crate) fn service(service: At<'_, '_>, old: Option<At<'_, '_>>) {
     let annotations = service.get("metadata").get("annotations");
     let (hints, mode) = (annotations.key(TOPOLOGY_HINTS), annotations.key(TOPOLOGY_MODE));
     if let (Some(hints), Some(wanted)) = (hints.str(), mode.str())
@@ -60,7 +63,7 @@ pub(super) fn service(service: At<'_, '_>, old: Option<At<'_, '_>>) {
             endpoint_ip(ip);
         }
     }
-    required_one_of(spec.get("type"), &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
+    one_of(spec.get("type"), &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"]);
     port_numbers(ports, kind);
     source_ranges(service, old);
     let allocate = spec.get("allocateLoadBalancerNodePorts");
@@ -112,7 +115,7 @@ fn service_port<'v>(port: At<'_, 'v>, name_required: bool, seen: &mut std::colle
     protocol(port.get("protocol"));
     let target = port.get("targetPort");
     match target.str() {
-        Some(name) => each(target, names::is_valid_port_name(name)),
+        Some(name) => invalid_each(target, names::is_valid_port_name(name)),
         None => port_number(target),
     }
     if port.get("appProtocol").is_set() {
@@ -122,7 +125,7 @@ fn service_port<'v>(port: At<'_, 'v>, name_required: bool, seen: &mut std::colle
 
 fn session_affinity(spec: At<'_, '_>) {
     let affinity = spec.get("sessionAffinity");
-    required_one_of(affinity, &["ClientIP", "None"]);
+    one_of(affinity, &["ClientIP", "None"]);
     let config = spec.get("sessionAffinityConfig");
     match affinity.text() {
         "ClientIP" => {
@@ -140,8 +143,8 @@ fn session_affinity(spec: At<'_, '_>) {
     }
 }
 
-/// The rules about `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` together.
-pub(super) fn cluster_ips(service: At<'_, '_>, old: Option<At<'_, '_>>) {
+/// Checks of `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` against each other.
+pub(crate) fn cluster_ips(service: At<'_, '_>, old: Option<At<'_, '_>>) {
     let spec = service.get("spec");
     if spec.get("type").text() == "ExternalName" {
         return;
@@ -244,7 +247,7 @@ fn port_numbers(ports: At<'_, '_>, kind: &str) {
     for port in ports.items() {
         let key = (port.get("protocol").text(), port.get("port").number());
         if seen.contains(&key) {
-            // Go prints its own struct here.
+            // Kubernetes shows the Go struct here.
             let shown = json!({
                 "Name": "", "Protocol": key.0, "AppProtocol": null, "Port": key.1, "TargetPort": 0, "NodePort": 0,
             });
@@ -310,7 +313,7 @@ fn traffic(service: At<'_, '_>) {
     let none = Value::Null;
     let value = service.value().unwrap_or(&none);
     if super::externally_accessible(value) {
-        required_one_of(external, &["Cluster", "Local"]);
+        one_of(external, &["Cluster", "Local"]);
     } else if !external.text().is_empty() {
         external.invalid("may only be set for externally-accessible services");
     }
@@ -337,8 +340,8 @@ fn traffic(service: At<'_, '_>) {
     }
 }
 
-/// The rules of an update.
-pub(super) fn update(new: At<'_, '_>, old: At<'_, '_>) {
+/// Checks of an update.
+pub(crate) fn update(new: At<'_, '_>, old: At<'_, '_>) {
     let (spec, before) = (new.get("spec"), old.get("spec"));
     let kinds = [spec.get("type").text(), before.get("type").text()];
     if !kinds.contains(&"ExternalName") {
@@ -423,8 +426,8 @@ fn family_changes(new: At<'_, '_>, old: At<'_, '_>) {
     }
 }
 
-/// The rules of an update of `/status`.
-pub(super) fn status(new: At<'_, '_>, old: At<'_, '_>) {
+/// Checks of an update of `/status`.
+pub(crate) fn status(new: At<'_, '_>, old: At<'_, '_>) {
     let ingress = new.get("status").get("loadBalancer").get("ingress");
     if new.get("spec").get("type").text() != "LoadBalancer" && !ingress.is_empty() {
         return ingress.forbidden("may only be used when `spec.type` is 'LoadBalancer'");
@@ -448,7 +451,7 @@ pub(super) fn status(new: At<'_, '_>, old: At<'_, '_>) {
 }
 
 /// The host name of a load balancer.
-pub(in super::super) fn host_name(at: At<'_, '_>) {
+pub(crate) fn host_name(at: At<'_, '_>) {
     if !at.text().is_empty() {
         dns_subdomain(at);
         if ip::parse_ip_sloppy(at.text()).is_some() {
