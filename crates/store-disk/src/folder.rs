@@ -25,22 +25,16 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{
     error::OpenError,
     lock::{Access, Lock},
-    log, migrate,
+    log,
 };
 
 /// The format this program writes.
-pub(crate) const FORMAT: u32 = MIGRATIONS.len() as u32 + 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// A store that a repair has made, until it takes the place of the damaged one.
 pub(crate) const REPAIRED: &str = "store.repaired";
 
 const FORMAT_LINE: &str = "k1s disk store, format ";
-
-/// Brings a store of one format to the next. The first entry is for format 1.
-pub(crate) type Migration = fn(&Folder) -> Result<(), OpenError>;
-
-/// All there are.
-pub(crate) const MIGRATIONS: &[Migration] = &[migrate::records_into_log, migrate::heads_into_memory];
 
 /// The folder of a store that this process has locked.
 #[derive(Debug)]
@@ -113,11 +107,6 @@ impl Folder {
         self.path.join("reserve")
     }
 
-    /// Where older formats had an engine's files.
-    pub(crate) fn engine(&self) -> PathBuf {
-        self.store.join("engine")
-    }
-
     /// Where the log is.
     pub(crate) fn log(&self) -> PathBuf {
         self.store.join("log")
@@ -150,7 +139,7 @@ impl Folder {
         if fs::read_to_string(&new).is_ok_and(|what| what == Making::Copy.text()) {
             return Ok(Content::PartOfCopy);
         }
-        if self.engine().exists() || log::holds_records(&self.log()).map_err(OpenError::io(&self.log()))? {
+        if log::holds_records(&self.log()).map_err(OpenError::io(&self.log()))? {
             return Err(OpenError::damaged(
                 &new,
                 "it says that this store was never finished, but there are records in it; nothing was changed",
@@ -208,28 +197,12 @@ impl Folder {
         Ok(filled)
     }
 
-    /// Refuses what this program cannot read, and brings what is older up to date.
-    pub(crate) fn migrate(&self, migrations: &[Migration]) -> Result<(), OpenError> {
-        let path = self.store.join("FORMAT");
-        let known = migrations.len() as u32 + 1;
-        let found = self.format(&path)?;
-        if found > known {
-            return Err(OpenError::NewerFormat { folder: self.path.clone(), found, known });
+    /// Fails unless the store has the format that this program knows.
+    pub(crate) fn check_format(&self) -> Result<(), OpenError> {
+        match self.format(&self.store.join("FORMAT"))? {
+            FORMAT => Ok(()),
+            found => Err(OpenError::UnknownFormat { folder: self.path.clone(), found, known: FORMAT }),
         }
-        for (format, migration) in (found + 1..).zip(&migrations[found as usize - 1..]) {
-            tracing::info!(folder = %self.path.display(), format, "migrating the store");
-            migration(self)?;
-            let new = self.store.join("FORMAT.new");
-            fs::write(&new, format!("{FORMAT_LINE}{format}\n")).map_err(OpenError::io(&new))?;
-            sync(&new).and_then(|()| fs::rename(&new, &path)).map_err(OpenError::io(&new))?;
-            sync(&self.store).map_err(OpenError::io(&self.store))?;
-        }
-        Ok(())
-    }
-
-    /// The number of its format.
-    pub(crate) fn found_format(&self) -> Result<u32, OpenError> {
-        self.format(&self.store.join("FORMAT"))
     }
 
     fn format(&self, path: &Path) -> Result<u32, OpenError> {
@@ -428,27 +401,16 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_refused_with_both_numbers() {
+    fn another_format_is_refused_with_both_numbers() {
         let (_dir, folder) = made();
-        fs::write(folder.store.join("FORMAT"), "k1s disk store, format 7\n").unwrap();
-        let error = folder.migrate(MIGRATIONS).unwrap_err().to_string();
-        assert!(error.contains("has format 7, but this program knows formats up to 3"), "{error}");
-    }
-
-    #[test]
-    fn an_older_format_is_brought_up_to_date_one_step_at_a_time() {
-        fn step(name: &str, folder: &Folder) -> Result<(), OpenError> {
-            fs::write(folder.store.join(name), "done").map_err(OpenError::io(&folder.store))
+        for found in [2, 3, 7] {
+            fs::write(folder.store.join("FORMAT"), format!("k1s disk store, format {found}\n")).unwrap();
+            let error = folder.check_format().unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("has format {found}, but this program knows format 1 only")),
+                "{error}"
+            );
         }
-        let migrations: &[Migration] = &[|folder| step("to-2", folder), |folder| step("to-3", folder)];
-        let (_dir, folder) = made();
-        fs::write(folder.store.join("FORMAT"), "k1s disk store, format 1\n").unwrap();
-        folder.migrate(migrations).unwrap();
-        assert!(folder.store.join("to-2").exists() && folder.store.join("to-3").exists());
-        assert_eq!(folder.format(&folder.store.join("FORMAT")).unwrap(), 3);
-        fs::remove_file(folder.store.join("to-2")).unwrap();
-        folder.migrate(migrations).unwrap();
-        assert!(!folder.store.join("to-2").exists(), "migrated twice");
     }
 
     #[test]
@@ -456,11 +418,11 @@ mod tests {
         let (_dir, folder) = made();
         for damage in [&b"k1s disk store, format 0\n"[..], b"", b"\xff\xfe", b"k1s disk store, format x"] {
             fs::write(folder.store.join("FORMAT"), damage).unwrap();
-            let error = folder.migrate(MIGRATIONS).unwrap_err();
+            let error = folder.check_format().unwrap_err();
             assert!(matches!(&error, OpenError::Damaged { path, .. } if path.ends_with("FORMAT")), "{error}");
         }
         fs::remove_file(folder.store.join("FORMAT")).unwrap();
-        assert!(matches!(folder.migrate(MIGRATIONS), Err(OpenError::Damaged { .. })));
+        assert!(matches!(folder.check_format(), Err(OpenError::Damaged { .. })));
 
         let watermark = folder.store.join("watermark");
         let whole = fs::read(&watermark).unwrap();

@@ -41,7 +41,6 @@ mod history;
 mod keys;
 mod lock;
 mod log;
-mod migrate;
 mod opened;
 mod options;
 mod record;

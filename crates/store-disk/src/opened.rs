@@ -1,17 +1,17 @@
 //! The log of a store, open, and what is known of it.
 
-use std::{fs, io, sync::Arc};
+use std::{io, sync::Arc};
 
 use k1s_store::{Error, Revision};
 
 use crate::{
     checkpoint::Checkpoint,
     error::OpenError,
-    folder::{Folder, MIGRATIONS},
+    folder::Folder,
     heads::{Heads, State},
     keys::Keys,
     lock::Access,
-    log::{Expect, Log, Segments},
+    log::{Log, Segments},
     options::DiskOptions,
     record::Totals,
     view::View,
@@ -53,9 +53,9 @@ impl Opened {
     /// Opens a store that is there, if it holds all that had been acknowledged. What is damaged, but follows from the log, is made
     /// again.
     pub(crate) fn open(folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
-        folder.migrate(MIGRATIONS)?;
+        folder.check_format()?;
         let (mut opened, lost) = Self::read(folder, options, Access::Write)?;
-        // It is sound: what was torn when it was last used can go, and what an older format has left behind.
+        // It is sound: what was torn when it was last used can go.
         // If not now, because the disk is full, then before the next write. It can be read all the same.
         let mut prepared = opened.log.prepare();
         if let Some(checkpoint) = lost.checkpoint {
@@ -68,10 +68,6 @@ impl Opened {
         opened.trouble = prepared.err();
         if lost.watermark {
             folder.replace_watermark(opened.state.revision)?;
-        }
-        let engine = folder.engine();
-        if engine.exists() {
-            fs::remove_dir_all(&engine).map_err(OpenError::io(&engine))?;
         }
         opened.heads.show(opened.log.segments());
         Ok(opened)
@@ -94,7 +90,7 @@ impl Opened {
             Err(error) => return Err(error),
         };
         let (log_path, checkpoint_path) = (folder.log(), folder.checkpoint());
-        let log = Log::open(&log_path, options.segment_bytes, acknowledged, Expect::Directory, access)?;
+        let log = Log::open(&log_path, options.segment_bytes, acknowledged, access)?;
         let segments = log.segments();
         let damaged = |error: Error| OpenError::damaged(&log_path, error.to_string());
         let (revision, totals) = end_of(&segments).map_err(damaged)?;

@@ -11,7 +11,7 @@ use crate::{
     check,
     checkpoint::Checkpoint,
     error::{OpenError, io_error},
-    folder::{Content, FORMAT, Folder, Making, REPAIRED, sync},
+    folder::{Content, Folder, Making, REPAIRED, sync},
     lock::Access,
     log::{Frame, Log},
     opened::Opened,
@@ -93,22 +93,8 @@ fn suitable(folder: &Folder) -> Result<(), OpenError> {
         let reason = "a backup into it did not come to its end; make it again".to_owned();
         return Err(OpenError::Unsuitable { folder: folder.path().to_owned(), reason });
     }
-    match folder.found_format() {
-        Ok(found) if found > FORMAT => {
-            let folder = folder.path().to_owned();
-            Err(OpenError::NewerFormat { folder, found, known: FORMAT })
-        }
-        Ok(found) if found < FORMAT && folder.engine().exists() => Err(OpenError::Unsuitable {
-            folder: folder.path().to_owned(),
-            reason: format!(
-                "the store has the older format {found}, which is migrated to format {FORMAT} when a server opens it"
-            ),
-        }),
-        Err(_) if folder.engine().exists() => Err(OpenError::Unsuitable {
-            folder: folder.path().to_owned(),
-            reason: "the store has an older format, and its file FORMAT is damaged".to_owned(),
-        }),
-        Ok(_) | Err(OpenError::Damaged { .. }) => Ok(()),
+    match folder.check_format() {
+        Ok(()) | Err(OpenError::Damaged { .. }) => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -154,12 +140,7 @@ fn examine(
 
 /// Opens a store as a server does, but for reading, and looks at everything in it.
 fn sound(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Result<FolderReport, OpenError> {
-    if folder.found_format()? != FORMAT {
-        return Err(OpenError::damaged(
-            &folder.store().join("FORMAT"),
-            "it names another format than the store has",
-        ));
-    }
+    folder.check_format()?;
     progress(Progress { what: "reading keys", done: 0, of: 1 });
     let (opened, lost) = Opened::read(folder, &DiskOptions::default(), Access::Read)?;
     progress(Progress { what: "checking records", done: 0, of: 1 });

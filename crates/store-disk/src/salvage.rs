@@ -139,8 +139,8 @@ pub(crate) fn survey(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Res
         }
         read => Some(read?),
     };
-    match folder.found_format() {
-        Ok(_) => {}
+    match folder.check_format() {
+        Ok(()) => {}
         Err(OpenError::Damaged { path, reason }) => problems.push(format!("{}: {reason}", path.display())),
         Err(error) => return Err(error),
     }

@@ -29,8 +29,8 @@ use crate::{
 pub(crate) use directory::Bits;
 pub(crate) use format::Frame;
 use format::{Header, SEGMENT_HEADER};
+pub(crate) use segment::Segment;
 use segment::Torn;
-pub(crate) use segment::{Expect, Segment};
 
 /// A sync takes less time if nothing but contents has changed: neither the length of the file nor where it is on disk. So
 /// a small frame that reaches new ground is written with so many zeros behind it.
@@ -130,13 +130,12 @@ impl Log {
     }
 
     /// Opens a log, in which everything up to `acknowledged` must be whole, or all of it if that is not known. Changes nothing:
-    /// that is for [`prepare`](Self::prepare) when it is clear that the store is sound. All segments but the last are what is
-    /// `expected`; a directory that is damaged is made again from the frames, if those are whole.
+    /// that is for [`prepare`](Self::prepare) when it is clear that the store is sound. A directory that is damaged is made again
+    /// from the frames, if those are whole.
     pub(crate) fn open(
         folder: &Path,
         segment_bytes: u64,
         acknowledged: Option<Revision>,
-        expected: Expect,
         access: Access,
     ) -> Result<Self, OpenError> {
         let mut ids = Vec::new();
@@ -162,12 +161,9 @@ impl Log {
                 Some(wanted) if *id < wanted => return Err(missing(folder, wanted)),
                 _ => {}
             }
-            let expect = match expected {
-                Expect::Directory if wanted.is_none() => Expect::Frames,
-                expected => expected,
-            };
-            let (segment, mut torn_there) = Segment::open(&path, expect, access)?;
-            if let (Expect::Directory, false, Some(next)) = (expect, segment.is_sealed(), segments.last()) {
+            let (segment, mut torn_there) = Segment::open(&path, access)?;
+            // The last one may still be growing; the others end with a directory.
+            if let (false, Some(next)) = (segment.is_sealed(), segments.last()) {
                 if !segment.has_all_frames(torn_there.take().as_ref(), next.begin()) {
                     return Err(OpenError::damaged(
                         &path,

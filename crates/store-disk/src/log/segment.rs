@@ -34,17 +34,6 @@ pub(crate) struct Segment {
     directory: RwLock<Directory>,
 }
 
-/// How much of a segment is known without reading its records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expect {
-    /// It has a directory.
-    Directory,
-    /// It may still be growing.
-    Frames,
-    /// Its frames end with something that an older format had there.
-    OlderFormat,
-}
-
 /// What is behind the last whole frame, if it is not nothing.
 pub(super) struct Torn {
     pub(super) reason: &'static str,
@@ -72,11 +61,7 @@ impl Segment {
 
     /// Opens a segment. One without a whole directory may end with something else than a frame, which comes along. Nothing is
     /// changed: see [`cut`](Self::cut).
-    pub(super) fn open(
-        path: &Path,
-        expect: Expect,
-        access: Access,
-    ) -> Result<(Self, Option<Torn>), OpenError> {
+    pub(super) fn open(path: &Path, access: Access) -> Result<(Self, Option<Torn>), OpenError> {
         let writes = access == Access::Write;
         let file = OpenOptions::new().read(true).write(writes).open(path).map_err(OpenError::io(path))?;
         let len = file.metadata().map_err(OpenError::io(path))?.len();
@@ -87,15 +72,10 @@ impl Segment {
             Err(error) => return Err(OpenError::io(path)(error)),
         };
         let header = header.ok_or_else(|| OpenError::damaged(path, "it does not begin as a segment does"))?;
-        let whole = match expect {
-            Expect::OlderFormat => None,
-            Expect::Directory | Expect::Frames => {
-                Self::read_directory(&file, len).map_err(OpenError::io(path))?
-            }
-        };
+        let whole = Self::read_directory(&file, len).map_err(OpenError::io(path))?;
         let (directory, torn) = match whole.as_deref().and_then(Directory::decode) {
             Some(directory) => (directory, None),
-            None => Self::scan(path, &file, len, expect)?,
+            None => Self::scan(path, &file, len)?,
         };
         Ok((Self::of(path, file, header, directory), torn))
     }
@@ -115,12 +95,7 @@ impl Segment {
     }
 
     /// Reads all frames, up to what is none.
-    fn scan(
-        path: &Path,
-        file: &File,
-        len: u64,
-        expect: Expect,
-    ) -> Result<(Directory, Option<Torn>), OpenError> {
+    fn scan(path: &Path, file: &File, len: u64) -> Result<(Directory, Option<Torn>), OpenError> {
         // Places are numbers of 32 bits. More than that could not be read into memory either.
         let len = u32::try_from(len).map_err(|_| {
             OpenError::damaged(path, format!("it has {len} bytes, more than a segment can have"))
@@ -133,9 +108,6 @@ impl Segment {
             let rest = bytes.get(begin..).unwrap_or_default();
             match format::find_frame(rest) {
                 Found::Nothing => return Ok((directory, None)),
-                Found::Damage(_) if expect == Expect::OlderFormat && !format::frame_follows(rest) => {
-                    return Ok((directory, None));
-                }
                 Found::Frame { len, body, revision } => {
                     let body_at = begin + len - body.len();
                     let mut sensible = !body.is_empty();
