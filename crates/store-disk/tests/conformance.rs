@@ -6,12 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use k1s_env::Env;
-use k1s_store::{
-    Store,
-    conformance::{
-        Backend, Fresh, Profile, linearizability, model, run_async, watch_promises, watched::Load,
-    },
-    feed::FeedOptions,
+use k1s_store::{Store, feed::FeedOptions};
+use k1s_store_conformance::{
+    Backend, Fresh, Profile, linearizability, model, run_async, watch_promises, watched::Load,
 };
 use k1s_store_disk::{DiskOptions, DiskStore};
 
@@ -59,11 +56,11 @@ impl Backend for Little {
 }
 
 mod suite {
-    k1s_store::conformance_tests!(super::Disk);
+    k1s_store_conformance::conformance_tests!(super::Disk);
 }
 
 mod suite_with_little_memory {
-    k1s_store::conformance_tests!(super::Little);
+    k1s_store_conformance::conformance_tests!(super::Little);
 }
 
 #[test]

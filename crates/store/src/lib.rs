@@ -3,8 +3,7 @@
 //! - [`Store`] is the trait: reads at a revision, transactions with preconditions, watches, compaction.
 //! - [`MemoryStore`] keeps everything in memory. `k1s-store-disk` and `k1s-store-etcd` are the other backends.
 //! - [`feed`] is the fan-out of changes to watches, for those who write a backend.
-//! - `conformance` is the suite that every backend passes, a third party's too
-//!   (feature `conformance`).
+//! - The crate `k1s-store-conformance` is the suite that every backend passes, a third party's too.
 //!
 //! The store knows nothing of objects: it never looks into a value, and a key is only compared and
 //! matched by prefix. Many tenants share one store by prefixing their keys.
@@ -27,8 +26,6 @@
 //! # }
 //! ```
 
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 mod error;
 pub mod feed;
 pub mod limits;

@@ -14,7 +14,7 @@ use crate::{GetResult, Precondition, Range, RangeResult, Result, Revision, Stats
 /// - Keys are ordered as bytes. What happens under one prefix costs the readers and watchers of another nothing.
 /// - History is kept to a bound of the backend's options, and at least from [`Stats::oldest`] on.
 ///
-/// `k1s_store::conformance` has a check for each of these.
+/// `k1s_store_conformance` has a check for each of these.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// The newest revision: that of the last acknowledged write, or later.
