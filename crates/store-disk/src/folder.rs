@@ -13,8 +13,7 @@
 //! a copy of another.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read, Write},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -24,6 +23,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     error::OpenError,
+    files::{DirAccess, File, Files, Mode},
     lock::{Access, Lock},
     log,
 };
@@ -39,6 +39,7 @@ const FORMAT_LINE: &str = "k1s disk store, format ";
 /// The folder of a store that this process has locked.
 #[derive(Debug)]
 pub(crate) struct Folder {
+    files: Arc<dyn Files>,
     path: PathBuf,
     store: PathBuf,
     lock: Arc<Lock>,
@@ -72,24 +73,38 @@ impl Making {
 
 impl Folder {
     /// Locks the folder, which is made if need be.
-    pub(crate) fn lock(path: &Path) -> Result<Self, OpenError> {
-        fs::create_dir_all(path).map_err(OpenError::io(path))?;
-        Self::lock_existing(path, &path.join("store"), Access::Write)
+    pub(crate) fn lock(files: &Arc<dyn Files>, path: &Path) -> Result<Self, OpenError> {
+        files.create_dir_all(path).map_err(OpenError::io(path))?;
+        Self::lock_existing(files, path, &path.join("store"), Access::Write)
     }
 
     /// Locks a folder that is there, with the store in it at `store`.
-    pub(crate) fn lock_existing(path: &Path, store: &Path, access: Access) -> Result<Self, OpenError> {
-        let lock = Arc::new(Lock::take(path, store, access)?);
-        Ok(Self { path: path.to_owned(), store: store.to_owned(), lock })
+    pub(crate) fn lock_existing(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        store: &Path,
+        access: Access,
+    ) -> Result<Self, OpenError> {
+        let lock = Arc::new(Lock::take(files.clone(), path, store, access)?);
+        Ok(Self { files: files.clone(), path: path.to_owned(), store: store.to_owned(), lock })
     }
 
     /// Another store in the same folder, under another name.
     pub(crate) fn beside(&self, name: &str) -> Self {
-        Self { path: self.path.clone(), store: self.path.join(name), lock: self.lock.clone() }
+        Self {
+            files: self.files.clone(),
+            path: self.path.clone(),
+            store: self.path.join(name),
+            lock: self.lock.clone(),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(crate) fn files(&self) -> &Arc<dyn Files> {
+        &self.files
     }
 
     /// Where the store is.
@@ -114,10 +129,10 @@ impl Folder {
 
     /// What is here. Only what holds nothing may be made anew.
     pub(crate) fn content(&self) -> Result<Content, OpenError> {
-        let is_empty = || fs::read_dir(&self.store).is_ok_and(|mut entries| entries.next().is_none());
-        if !self.store.exists() {
+        let is_empty = || self.files.list(&self.store).is_ok_and(|names| names.is_empty());
+        if !self.files.exists(&self.store) {
             let repaired = self.path.join(REPAIRED);
-            if repaired.join("FORMAT").exists() {
+            if self.files.exists(&repaired.join("FORMAT")) {
                 return Err(OpenError::Unsuitable {
                     folder: self.path.clone(),
                     reason: format!(
@@ -133,13 +148,13 @@ impl Folder {
         }
         let new = self.store.join("NEW");
         // The format is written when everything else is there.
-        if !new.exists() || self.format(&self.store.join("FORMAT")).is_ok() {
+        if !self.files.exists(&new) || self.format(&self.store.join("FORMAT")).is_ok() {
             return Ok(Content::Store);
         }
-        if fs::read_to_string(&new).is_ok_and(|what| what == Making::Copy.text()) {
+        if self.files.read(&new).is_ok_and(|what| what == Making::Copy.text().as_bytes()) {
             return Ok(Content::PartOfCopy);
         }
-        if log::holds_records(&self.log()).map_err(OpenError::io(&self.log()))? {
+        if log::holds_records(&*self.files, &self.log()).map_err(OpenError::io(&self.log()))? {
             return Err(OpenError::damaged(
                 &new,
                 "it says that this store was never finished, but there are records in it; nothing was changed",
@@ -151,8 +166,8 @@ impl Folder {
     /// Removes a file that says that the store is being made, which is there though it has been.
     pub(crate) fn remove_stray_mark(&self) {
         let new = self.store.join("NEW");
-        if new.exists() {
-            let removed = fs::remove_file(&new);
+        if self.files.exists(&new) {
+            let removed = self.files.remove_file(&new);
             tracing::warn!(path = %new.display(), ?removed, "the store is whole; this file is not needed");
         }
     }
@@ -166,32 +181,31 @@ impl Folder {
     ) -> Result<T, OpenError> {
         // Under another name: what is half removed must not look like a store.
         let unfinished = self.path.join("store.unfinished");
-        if unfinished.exists() {
-            fs::remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
+        let files = &self.files;
+        if files.exists(&unfinished) {
+            files.remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
         }
-        if self.store.exists() {
-            fs::rename(&self.store, &unfinished).map_err(OpenError::io(&self.store))?;
-            fs::remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
+        if files.exists(&self.store) {
+            files.rename(&self.store, &unfinished).map_err(OpenError::io(&self.store))?;
+            files.remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
         }
         let new = self.store.join("NEW");
         let begin = || {
-            private_folder(&self.store)?;
-            fs::write(&new, making.text())?;
-            sync(&new)?;
-            sync(&self.store)?;
-            sync(&self.path)
+            files.create_dir(&self.store, DirAccess::Private)?;
+            files.write_synced(&new, making.text().as_bytes())?;
+            files.sync_dir(&self.store)?;
+            files.sync_dir(&self.path)
         };
         begin().map_err(OpenError::io(&self.store))?;
         self.lock.take_store(&self.path, &self.store)?;
         let filled = fill(self)?;
-        Watermark::create(&self.store.join("watermark"), revision)?;
+        Watermark::create(&**files, &self.store.join("watermark"), revision)?;
         let format = self.store.join("FORMAT");
         let finish = || {
-            fs::write(&format, format!("{FORMAT_LINE}{FORMAT}\n"))?;
-            sync(&format)?;
-            sync(&self.store)?;
-            fs::remove_file(&new)?;
-            sync(&self.store)
+            files.write_synced(&format, format!("{FORMAT_LINE}{FORMAT}\n").as_bytes())?;
+            files.sync_dir(&self.store)?;
+            files.remove_file(&new)?;
+            files.sync_dir(&self.store)
         };
         finish().map_err(OpenError::io(&format))?;
         Ok(filled)
@@ -206,12 +220,11 @@ impl Folder {
     }
 
     fn format(&self, path: &Path) -> Result<u32, OpenError> {
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
+        let text = match self.files.read(path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(OpenError::damaged(path, "the file is missing"));
             }
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
             Err(error) => return Err(OpenError::io(path)(error)),
         };
         text.strip_prefix(FORMAT_LINE)
@@ -223,13 +236,13 @@ impl Folder {
     }
 
     pub(crate) fn watermark(&self) -> Result<Watermark, OpenError> {
-        Watermark::open(&self.store.join("watermark"))
+        Watermark::open(&*self.files, &self.store.join("watermark"))
     }
 
     /// What the watermark says, without opening it for writing.
     pub(crate) fn acknowledged(&self) -> Result<Revision, OpenError> {
         let path = self.store.join("watermark");
-        match fs::read(&path) {
+        match self.files.read(&path) {
             Ok(bytes) => Watermark::decode(&path, &bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(OpenError::damaged(&path, "the file is missing"))
@@ -241,36 +254,34 @@ impl Folder {
     /// Puts a new watermark in the place of one that cannot be read.
     pub(crate) fn replace_watermark(&self, revision: Revision) -> Result<(), OpenError> {
         let (path, new) = (self.store.join("watermark"), self.store.join("watermark.new"));
-        Watermark::create(&new, revision)?;
-        fs::rename(&new, &path).and_then(|()| sync(&self.store)).map_err(OpenError::io(&path))
+        Watermark::create(&*self.files, &new, revision)?;
+        let renamed = self.files.rename(&new, &path).and_then(|()| self.files.sync_dir(&self.store));
+        renamed.map_err(OpenError::io(&path))
     }
 
     /// Whether there is room to write, found out by writing.
     pub(crate) fn probe(&self) -> io::Result<()> {
         const ROOM: usize = 1 << 20;
         let path = self.path.join("probe");
-        let written = File::create(&path).and_then(|mut file| {
-            // Not zeros: a file system that compresses would have room for any number of them.
-            let noise: Vec<u8> =
-                (0..ROOM as u64 / 8).flat_map(|i| xxh3_64(&i.to_le_bytes()).to_le_bytes()).collect();
-            file.write_all(&noise)?;
-            file.sync_all()
-        });
-        let removed = fs::remove_file(&path);
+        // Not zeros: a file system that compresses would have room for any number of them.
+        let noise: Vec<u8> =
+            (0..ROOM as u64 / 8).flat_map(|i| xxh3_64(&i.to_le_bytes()).to_le_bytes()).collect();
+        let written = self.files.write_synced(&path, &noise);
+        let removed = self.files.remove_file(&path);
         written.and(removed)
     }
 }
 
 /// Bytes that the files in a folder take up on disk. Parts that were never written do not count.
-pub(crate) fn disk_bytes(folder: &Path) -> io::Result<u64> {
+pub(crate) fn disk_bytes(files: &dyn Files, folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            match entry.metadata() {
-                Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
-                Ok(metadata) => bytes += allocated(&metadata),
+        for name in files.list(&folder)? {
+            let path = folder.join(name);
+            match files.metadata(&path) {
+                Ok(metadata) if metadata.is_dir => folders.push(path),
+                Ok(metadata) => bytes += metadata.allocated,
                 // Files are removed while we look.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -278,33 +289,6 @@ pub(crate) fn disk_bytes(folder: &Path) -> io::Result<u64> {
         }
     }
     Ok(bytes)
-}
-
-#[cfg(unix)]
-fn allocated(metadata: &fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
-}
-
-#[cfg(not(unix))]
-fn allocated(metadata: &fs::Metadata) -> u64 {
-    metadata.len()
-}
-
-/// Makes the contents of a file, or the names in a folder, durable.
-pub(crate) fn sync(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-#[cfg(unix)]
-fn write_at_start(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    // One system call instead of two: this is done for every batch of writes.
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, 0)
-}
-
-#[cfg(not(unix))]
-fn write_at_start(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    io::Seek::seek(file, io::SeekFrom::Start(0))?;
-    file.write_all(bytes)
 }
 
 /// The last revision that was acknowledged, in a file of its own.
@@ -315,25 +299,23 @@ fn write_at_start(file: &mut File, bytes: &[u8]) -> io::Result<()> {
 #[derive(Debug)]
 pub(crate) struct Watermark {
     path: PathBuf,
-    file: File,
+    file: Box<dyn File>,
 }
 
 impl Watermark {
-    fn create(path: &Path, revision: Revision) -> Result<(), OpenError> {
-        fs::write(path, Self::encode(revision)).and_then(|()| sync(path)).map_err(OpenError::io(path))
+    fn create(files: &dyn Files, path: &Path, revision: Revision) -> Result<(), OpenError> {
+        files.write_synced(path, &Self::encode(revision)).map_err(OpenError::io(path))
     }
 
-    fn open(path: &Path) -> Result<Self, OpenError> {
-        let mut file = match OpenOptions::new().read(true).write(true).open(path) {
+    fn open(files: &dyn Files, path: &Path) -> Result<Self, OpenError> {
+        let file = match files.open(path, Mode::Write) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(OpenError::damaged(path, "the file is missing"));
             }
             Err(error) => return Err(OpenError::io(path)(error)),
         };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(OpenError::io(path))?;
-        Self::decode(path, &bytes)?;
+        Self::decode(path, &files.read(path).map_err(OpenError::io(path))?)?;
         Ok(Self { path: path.to_owned(), file })
     }
 
@@ -350,7 +332,7 @@ impl Watermark {
     }
 
     pub(crate) fn raise(&mut self, revision: Revision) -> io::Result<()> {
-        write_at_start(&mut self.file, &Self::encode(revision))
+        self.file.write_all_at(&Self::encode(revision), 0)
     }
 
     fn encode(revision: Revision) -> [u8; 16] {
@@ -362,21 +344,16 @@ impl Watermark {
     }
 }
 
-/// Makes a folder that nobody else can look into: a control plane's secrets are in it.
-fn private_folder(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::files;
 
     fn made() -> (tempfile::TempDir, Folder) {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::lock(dir.path()).unwrap();
+        let folder = Folder::lock(&files::real(), dir.path()).unwrap();
         folder
             .create(Making::Empty, Revision::FIRST, |folder| {
                 fs::create_dir(folder.log()).map_err(OpenError::io(&folder.path))
@@ -388,7 +365,7 @@ mod tests {
     #[test]
     fn a_second_lock_fails_at_once_and_names_the_holder() {
         let (dir, _folder) = made();
-        let error = Folder::lock(dir.path()).unwrap_err().to_string();
+        let error = Folder::lock(&files::real(), dir.path()).unwrap_err().to_string();
         assert!(error.contains(&format!("in use by process {}", std::process::id())), "{error}");
     }
 
@@ -443,7 +420,7 @@ mod tests {
     #[test]
     fn a_store_that_was_made_half_way_is_made_anew() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::lock(dir.path()).unwrap();
+        let folder = Folder::lock(&files::real(), dir.path()).unwrap();
         fs::create_dir(dir.path().join("store")).unwrap();
         assert_eq!(folder.content().unwrap(), Content::Nothing);
         fs::create_dir_all(dir.path().join("store/log/rubbish")).unwrap();

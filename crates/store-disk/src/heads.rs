@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn a_range_has_every_key_once_however_many_pages_it_takes() {
         let folder = tempfile::tempdir().unwrap();
-        let log = Log::create(&folder.path().join("log"), 1 << 20).unwrap().segments();
+        let log = Log::create(&crate::files::real(), &folder.path().join("log"), 1 << 20).unwrap().segments();
         let heads = Heads::new(Keys::new(), log.clone(), State::NEW);
         let head = Head { pointer: Pointer::new(Revision::new(2), 0), size: Some(10) };
         let keys = |prefix: &str, count: usize| -> Vec<_> {

@@ -42,10 +42,12 @@ pub(crate) struct Opened {
 impl Opened {
     /// Makes an empty store.
     pub(crate) fn create(folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
-        let log = Log::create(&folder.log(), options.segment_bytes)?;
+        let log = Log::create(folder.files(), &folder.log(), options.segment_bytes)?;
         let state = State::NEW;
         let checkpoint = Checkpoint::new(state.oldest, state.swept, &log.segments());
-        checkpoint.write(&folder.checkpoint(), &folder.log()).map_err(OpenError::io(&folder.checkpoint()))?;
+        checkpoint
+            .write(&**folder.files(), &folder.checkpoint(), &folder.log())
+            .map_err(OpenError::io(&folder.checkpoint()))?;
         let heads = Arc::new(Heads::new(Keys::new(), log.segments(), state));
         Ok(Self { log, heads, state, written_down: (state.oldest, state.swept), trouble: None })
     }
@@ -59,7 +61,7 @@ impl Opened {
         // If not now, because the disk is full, then before the next write. It can be read all the same.
         let mut prepared = opened.log.prepare();
         if let Some(checkpoint) = lost.checkpoint {
-            let written = checkpoint.write(&folder.checkpoint(), &folder.log());
+            let written = checkpoint.write(&**folder.files(), &folder.checkpoint(), &folder.log());
             if written.is_err() {
                 opened.written_down = NOTHING;
             }
@@ -90,7 +92,7 @@ impl Opened {
             Err(error) => return Err(error),
         };
         let (log_path, checkpoint_path) = (folder.log(), folder.checkpoint());
-        let log = Log::open(&log_path, options.segment_bytes, acknowledged, access)?;
+        let log = Log::open(folder.files(), &log_path, options.segment_bytes, acknowledged, access)?;
         let segments = log.segments();
         let damaged = |error: Error| OpenError::damaged(&log_path, error.to_string());
         let (revision, totals) = end_of(&segments).map_err(damaged)?;
@@ -100,7 +102,7 @@ impl Opened {
                 format!("it ends at revision {revision}, but revision {acknowledged} had been acknowledged"),
             ));
         }
-        let Checkpoint { oldest, swept, .. } = match Checkpoint::read(&checkpoint_path) {
+        let Checkpoint { oldest, swept, .. } = match Checkpoint::read(&**folder.files(), &checkpoint_path) {
             Ok(checkpoint) => {
                 checkpoint.apply(&segments).map_err(|reason| OpenError::damaged(&checkpoint_path, reason))?;
                 checkpoint

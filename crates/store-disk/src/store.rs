@@ -21,11 +21,12 @@ use crate::{
     backup, check,
     check::Report,
     error::{OpenError, io_error},
+    files::{self, Files},
     folder::{Content, Folder, Making, disk_bytes},
     opened::Opened,
     options::DiskOptions,
     shared::{Past, Shared},
-    writer::{Command, Write, Writer},
+    writer::{Background, Command, Write, Writer},
 };
 
 /// A range of at most so many entries is read on the caller's thread; a longer one on one that may block.
@@ -37,6 +38,7 @@ const SHORT_RANGE: usize = 64;
 /// clone is dropped, which waits for writes that are under way.
 #[derive(Clone)]
 pub struct DiskStore {
+    files: Arc<dyn Files>,
     path: Arc<PathBuf>,
     shared: Arc<Shared>,
     queue: Arc<Queue>,
@@ -54,7 +56,17 @@ impl DiskStore {
     ///
     /// This blocks for some milliseconds, longer for a large store: all keys are read, and the end of the log.
     pub fn open(env: Env, folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
-        let folder = Folder::lock(folder.as_ref())?;
+        Self::open_on(files::real(), env, folder.as_ref(), options, Background::Threads)
+    }
+
+    pub(crate) fn open_on(
+        files: Arc<dyn Files>,
+        env: Env,
+        folder: &Path,
+        options: DiskOptions,
+        background: Background,
+    ) -> Result<Self, OpenError> {
+        let folder = Folder::lock(&files, folder)?;
         let opened = match folder.content()? {
             Content::Store => Opened::open(&folder, &options)?,
             Content::Nothing => {
@@ -83,10 +95,19 @@ impl DiskStore {
         let (commands, queue) = mpsc::channel();
         let commands = Arc::new(commands);
         let store_path = folder.path().to_owned();
-        let writer = Writer::new(shared.clone(), folder, watermark, opened, queue, Arc::downgrade(&commands));
+        let writer = Writer::new(
+            shared.clone(),
+            background,
+            folder,
+            watermark,
+            opened,
+            queue,
+            Arc::downgrade(&commands),
+        );
         let thread =
             shared.env.spawn_thread("store-disk", || writer.run()).map_err(OpenError::io(&store_path))?;
         Ok(Self {
+            files,
             path: Arc::new(store_path),
             shared,
             queue: Arc::new(Queue {
@@ -111,12 +132,12 @@ impl DiskStore {
     /// Writes go on meanwhile. What comes out can be opened like any store.
     pub async fn backup(&self, folder: impl Into<PathBuf>) -> Result<Revision, OpenError> {
         let (shared, folder) = (self.shared.clone(), folder.into());
-        let (source, target) = (self.path.clone(), folder.clone());
+        let (files, source, target) = (self.files.clone(), self.path.clone(), folder.clone());
         let copy =
             self.shared.env.spawn_blocking("store-disk-backup", move || match shared.view.load_full() {
                 Some(view) => {
                     let (view, dead) = view.pinned();
-                    backup::backup(&view, &dead, &source, &folder, &shared.options)
+                    backup::backup(&files, &view, &dead, &source, &folder, &shared.options)
                 }
                 None => {
                     Err(OpenError::Unsuitable { folder, reason: "the store to copy is not open".to_owned() })
@@ -124,6 +145,19 @@ impl DiskStore {
             });
         copy.await
             .unwrap_or_else(|error| Err(OpenError::Unsuitable { folder: target, reason: error.to_string() }))
+    }
+
+    /// Does what is left to do in the background, for a store that was opened by
+    /// [`SimDisk::open_stepped`](crate::testing::SimDisk::open_stepped). With `clean`, segments that are worth it are cleaned: first
+    /// copied, and by the next call replaced.
+    ///
+    /// # Errors
+    /// If the store is closed.
+    #[cfg(any(test, feature = "testing"))]
+    pub async fn step(&self, clean: bool) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Step { clean, reply })?;
+        self.answer(answer).await
     }
 
     /// Where the store is.
@@ -209,7 +243,8 @@ impl Store for DiskStore {
             stats.bytes = Some(view.state.totals.bytes);
             Ok(())
         })?;
-        stats.disk_bytes = Some(disk_bytes(&self.path.join("store")).map_err(|error| io_error(&error))?);
+        stats.disk_bytes =
+            Some(disk_bytes(&*self.files, &self.path.join("store")).map_err(|error| io_error(&error))?);
         stats.watches = self.shared.feed.watches() as u64;
         stats.degraded = self.shared.trouble.lock().as_ref().map(ToString::to_string);
         Ok(stats)

@@ -64,7 +64,24 @@ pub(crate) enum Command {
     Cleaned(Cleaned),
     /// Somebody wants to know whether writes work again.
     Recover,
+    /// Does what is left to do in the background, and answers when that is done: see [`Background::Stepped`].
+    #[cfg(any(test, feature = "testing"))]
+    Step {
+        /// Whether to clean segments: first they are copied, and the next time the copy takes their place.
+        clean: bool,
+        reply: oneshot::Sender<Result<()>>,
+    },
     Close(oneshot::Sender<Result<()>>),
+}
+
+/// How segments are cleaned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Background {
+    /// By a thread.
+    Threads,
+    /// By the writing thread, at [`Command::Step`]: for tests that decide the order of everything.
+    #[cfg(any(test, feature = "testing"))]
+    Stepped,
 }
 
 pub(crate) struct Write {
@@ -79,6 +96,7 @@ pub(crate) struct Write {
 
 pub(crate) struct Writer {
     shared: Arc<Shared>,
+    background: Background,
     folder: Folder,
     watermark: Watermark,
     opened: Opened,
@@ -90,7 +108,7 @@ pub(crate) struct Writer {
     queue: Receiver<Command>,
     /// The other end of `queue`, as long as somebody has the store.
     commands: Weak<Sender<Command>>,
-    /// The thread that cleans segments, if it is at work.
+    /// The cleaning of segments, if that is under way.
     cleaning: Option<Cleaning>,
     /// Why nothing can be written, if that is so.
     failed: Option<Failure>,
@@ -117,7 +135,15 @@ struct Failure {
 
 struct Cleaning {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    worker: Worker,
+}
+
+enum Worker {
+    Thread(JoinHandle<()>),
+    #[cfg(any(test, feature = "testing"))]
+    Waiting(Box<dyn FnOnce() -> Cleaned + Send>),
+    #[cfg(any(test, feature = "testing"))]
+    Done(Box<Cleaned>),
 }
 
 /// What became of some segments.
@@ -131,6 +157,7 @@ pub(crate) struct Cleaned {
 impl Writer {
     pub(crate) fn new(
         shared: Arc<Shared>,
+        background: Background,
         folder: Folder,
         watermark: Watermark,
         opened: Opened,
@@ -139,12 +166,14 @@ impl Writer {
     ) -> Self {
         let history = History::new(&shared.options, shared.env.now(), opened.state);
         let trouble = opened.trouble.as_ref().map(io_error);
-        let mut reserve = Reserve::open(&folder.reserve(), shared.options.reserve_bytes);
+        let mut reserve =
+            Reserve::open(folder.files().clone(), &folder.reserve(), shared.options.reserve_bytes);
         if let Err(error) = reserve.fill() {
             tracing::warn!(folder = %folder.path().display(), %error, "no room can be kept for a full disk");
         }
         let mut writer = Self {
             shared,
+            background,
             folder,
             watermark,
             opened,
@@ -274,6 +303,11 @@ impl Writer {
             }
             Command::Cleaned(cleaned) => self.finish_cleaning(cleaned),
             Command::Recover => drop(self.ready()),
+            #[cfg(any(test, feature = "testing"))]
+            Command::Step { clean, reply } => {
+                self.step(clean);
+                let _ = reply.send(Ok(()));
+            }
             Command::Write(write) => self.write(vec![write]),
         }
         None
@@ -515,7 +549,8 @@ impl Writer {
             opened.log.check_in_place().map_err(|error| io_error(&error))?;
             let checkpoint = Checkpoint::new(oldest, swept, &opened.log.segments());
             loop {
-                match checkpoint.write(&self.folder.checkpoint(), &self.folder.log()) {
+                match checkpoint.write(&**self.folder.files(), &self.folder.checkpoint(), &self.folder.log())
+                {
                     Ok(()) => break,
                     // It leads to room.
                     Err(error) if is_full(&error) && self.reserve.release(0) => {}
@@ -548,30 +583,67 @@ impl Writer {
         self.checkpoint()?;
         let swept = self.opened.state.swept;
         let stop = Arc::new(AtomicBool::new(false));
-        // While it works, this is one more who has the store.
-        let (token, folder, commands) = (stop.clone(), self.folder.log(), Sender::clone(&commands));
+        let (token, files, folder) = (stop.clone(), self.folder.files().clone(), self.folder.log());
         let work = move || {
-            let copy = clean::clean(&run, swept, &folder, &token);
-            let _ = commands.send(Command::Cleaned(Cleaned { run, copy, stop: token }));
+            let copy = clean::clean(&files, &run, swept, &folder, &token);
+            Cleaned { run, copy, stop: token }
         };
-        let thread =
-            self.shared.env.spawn_thread("store-disk-clean", work).map_err(|error| io_error(&error))?;
-        self.cleaning = Some(Cleaning { stop, thread });
+        let worker = match self.background {
+            Background::Threads => {
+                // While it works, this is one more who has the store.
+                let commands = Sender::clone(&commands);
+                let work = move || drop(commands.send(Command::Cleaned(work())));
+                let thread = self.shared.env.spawn_thread("store-disk-clean", work);
+                Worker::Thread(thread.map_err(|error| io_error(&error))?)
+            }
+            #[cfg(any(test, feature = "testing"))]
+            Background::Stepped => Worker::Waiting(Box::new(work)),
+        };
+        self.cleaning = Some(Cleaning { stop, worker });
         Ok(())
     }
 
     fn stop_cleaning(&mut self) {
-        if let Some(Cleaning { stop, thread }) = self.cleaning.take() {
-            stop.store(true, Ordering::Relaxed);
-            let _ = thread.join();
+        let Some(Cleaning { stop, worker }) = self.cleaning.take() else { return };
+        stop.store(true, Ordering::Relaxed);
+        match worker {
+            Worker::Thread(thread) => drop(thread.join()),
+            #[cfg(any(test, feature = "testing"))]
+            Worker::Waiting(_) => {}
+            #[cfg(any(test, feature = "testing"))]
+            Worker::Done(cleaned) => self.end_cleaning(*cleaned, false),
         }
     }
 
-    /// Puts a cleaned segment into its place.
-    fn finish_cleaning(&mut self, Cleaned { run, copy, stop }: Cleaned) {
+    #[cfg(any(test, feature = "testing"))]
+    fn step(&mut self, clean: bool) {
+        let is_resting = |writer: &Self| {
+            writer.is_blocked() || writer.resting.is_some_and(|until| until > writer.shared.env.now())
+        };
+        while self.history.unswept(&self.opened.state) && !is_resting(self) {
+            self.keep_house();
+        }
+        let Some(Cleaning { stop, worker }) = self.cleaning.take_if(|_| clean) else { return };
+        match worker {
+            Worker::Waiting(work) => {
+                let worker = Worker::Done(Box::new(work()));
+                self.cleaning = Some(Cleaning { stop, worker });
+            }
+            Worker::Done(cleaned) => self.end_cleaning(*cleaned, true),
+            worker @ Worker::Thread(_) => self.cleaning = Some(Cleaning { stop, worker }),
+        }
+    }
+
+    fn finish_cleaning(&mut self, cleaned: Cleaned) {
+        let is_current = |cleaning: &mut Cleaning| Arc::ptr_eq(&cleaning.stop, &cleaned.stop);
         // One that was stopped has come too late.
-        if self.cleaning.take_if(|cleaning| Arc::ptr_eq(&cleaning.stop, &stop)).is_none() || self.is_blocked()
-        {
+        let in_time = self.cleaning.take_if(is_current).is_some();
+        self.end_cleaning(cleaned, in_time);
+    }
+
+    /// Puts a cleaned segment into its place, if it has come in time.
+    fn end_cleaning(&mut self, Cleaned { run, copy, .. }: Cleaned, in_time: bool) {
+        if !in_time || self.is_blocked() {
             if let (Ok(Some(copy)), None) = (&copy, &self.cleaning) {
                 copy.discard();
             }
@@ -624,6 +696,8 @@ impl Writer {
                 Command::Write(write) => drop(write.reply.send(Err(Error::Closed))),
                 Command::Compact(_, reply) => drop(reply.send(Err(Error::Closed))),
                 Command::Cleaned(..) | Command::Recover => {}
+                #[cfg(any(test, feature = "testing"))]
+                Command::Step { reply, .. } => drop(reply.send(Err(Error::Closed))),
                 Command::Close(reply) => closing.push(reply),
             }
         }

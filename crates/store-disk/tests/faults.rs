@@ -1,86 +1,17 @@
-//! Full disks, failing syncs and torn writes, by a library that stands between the store and the system.
-//!
-//! Each test runs itself again as a child with that library preloaded, and there does what its name says.
-#![cfg(target_os = "linux")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::print_stdout,
-    reason = "a test fails by panicking"
-)]
+//! Full disks, failing syncs, torn writes and hanging disks, on a simulated disk.
 
-use std::{
-    collections::BTreeMap,
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-    sync::Arc,
-    time::Duration,
-};
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use k1s_env::Env;
 use k1s_store::{Error, Outcome, Precondition, Range, Result, Revision, Store, Txn, WatchItem, WatchRequest};
-use k1s_store_disk::{DiskOptions, DiskStore, OpenError};
+use k1s_store_disk::{
+    DiskOptions, DiskStore, OpenError,
+    testing::{Fault, Loss, SimDisk},
+};
 use tokio::sync::Semaphore;
-
-const SHIM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/shim.c");
-
-/// Runs the test called `name` again with faults, and returns how that ended; or, in the child, what to work on.
-async fn with_faults(name: &str) -> Option<Faults> {
-    if let (Some(folder), Some(switch)) = (env::var_os("FAULT_FOLDER"), env::var_os("FAULT_SWITCH")) {
-        return Some(Faults { folder: folder.into(), switch: switch.into() });
-    }
-    let dir = tempfile::tempdir().unwrap();
-    let shim = dir.path().join("shim.so");
-    let compiled = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()))
-        .args(["-shared", "-fPIC", "-O1", "-o"])
-        .args([shim.as_os_str(), SHIM.as_ref()])
-        .arg("-ldl")
-        .status()
-        .expect("the tests for disk faults need a C compiler, as Rust does to link");
-    assert!(compiled.success());
-    let (folder, switch) = (dir.path().join("store"), dir.path().join("switch"));
-    fs::create_dir(&folder).unwrap();
-    fs::write(&switch, [b"0".as_slice(), &[0; 31]].concat()).unwrap();
-    let child = Command::new(env::current_exe().unwrap())
-        .args([name, "--exact", "--nocapture", "--test-threads=1"])
-        .env("LD_PRELOAD", &shim)
-        .env("FAULT_FOLDER", &folder)
-        .env("FAULT_SWITCH", &switch)
-        .output()
-        .unwrap();
-    let output =
-        [child.stdout, child.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
-    if output.contains("CRASH AS PLANNED") {
-        after_crash(&folder, &output).await;
-    } else {
-        assert!(child.status.success(), "{output}");
-        assert!(output.contains("1 passed"), "the child ran no test:\n{output}");
-    }
-    None
-}
-
-/// What a child that crashed had been told is there, and the store is sound.
-async fn after_crash(folder: &Path, output: &str) {
-    let acknowledged = output
-        .lines()
-        .filter_map(|line| line.strip_prefix("ACK ")?.split_once(' '))
-        .map(|(key, revision)| (key.to_owned(), revision.parse().unwrap()))
-        .collect::<BTreeMap<String, u64>>();
-    assert!(acknowledged.len() >= 50, "{output}");
-    let store = DiskStore::open(Env::system(), folder, options()).unwrap();
-    let report = store.check().await.unwrap();
-    assert!(report.is_sound(), "{report:?}");
-    let found = store.range(Range::default()).await.unwrap().entries;
-    let found =
-        found.into_iter().map(|entry| (text(&entry.key), entry.revision.get())).collect::<BTreeMap<_, _>>();
-    for (key, revision) in &acknowledged {
-        assert_eq!(found.get(key), Some(revision), "{key} was acknowledged");
-    }
-    // The write that failed may be there, whole, or not.
-    assert!(found.len() <= acknowledged.len() + 1);
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
@@ -97,38 +28,8 @@ fn value(seed: u64) -> Bytes {
     value.into()
 }
 
-struct Faults {
-    folder: PathBuf,
-    switch: PathBuf,
-}
-
-impl Faults {
-    fn open(&self) -> DiskStore {
-        DiskStore::open(Env::system(), &self.folder, options()).unwrap()
-    }
-
-    /// Turns a fault on, or off with `'0'`.
-    fn set(&self, fault: char) {
-        use std::os::unix::fs::FileExt;
-        let switch = fs::OpenOptions::new().write(true).open(&self.switch).unwrap();
-        switch.write_all_at(&[fault as u8], 0).unwrap();
-    }
-
-    /// Gives the disk room for so many bytes.
-    fn set_capacity(&self, bytes: u64) {
-        use std::os::unix::fs::FileExt;
-        let switch = fs::OpenOptions::new().write(true).open(&self.switch).unwrap();
-        switch.write_all_at(format!("{bytes}\0").as_bytes(), 1).unwrap();
-        self.set('c');
-    }
-}
-
-fn size_of(folder: &Path) -> u64 {
-    let sizes = fs::read_dir(folder).unwrap().map(|entry| {
-        let path = entry.unwrap().path();
-        if path.is_dir() { size_of(&path) } else { fs::metadata(&path).unwrap().len() }
-    });
-    sizes.sum()
+fn open(disk: &SimDisk) -> DiskStore {
+    disk.open(Env::system(), "/data", options()).unwrap()
 }
 
 async fn put(store: &DiskStore, key: String, seed: u64) -> Result<Revision> {
@@ -151,8 +52,8 @@ async fn put_until_it_works(store: &DiskStore, key: &str, seed: u64) -> Revision
 
 /// Writes, lets the disk fail, and sees that nothing acknowledged is lost, nothing refused appears,
 /// reads and watches go on, and writes work again afterwards.
-async fn fails_and_recovers(faults: &Faults, fault: char, is_expected: fn(&Error) -> bool) {
-    let store = faults.open();
+async fn fails_and_recovers(disk: &SimDisk, fault: Fault, is_expected: fn(&Error) -> bool) {
+    let store = open(disk);
     let mut watch = store.watch(WatchRequest::default()).await.unwrap();
     let mut expected = BTreeMap::new();
     for round in 0..4 {
@@ -160,7 +61,7 @@ async fn fails_and_recovers(faults: &Faults, fault: char, is_expected: fn(&Error
             let key = format!("/{round}/{i}");
             expected.insert(key.clone(), put(&store, key, i).await.unwrap());
         }
-        faults.set(fault);
+        disk.set_fault(fault);
         for i in 0..5 {
             let error = put(&store, format!("/refused/{round}/{i}"), i).await.unwrap_err();
             assert!(is_expected(&error), "{error:?}");
@@ -169,7 +70,7 @@ async fn fails_and_recovers(faults: &Faults, fault: char, is_expected: fn(&Error
         assert_eq!(entry.value, value(7), "a store that cannot write can be read");
         assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), expected.len());
         assert!(store.stats().await.unwrap().degraded.is_some());
-        faults.set('0');
+        disk.set_fault(Fault::None);
         let key = format!("/recovered/{round}");
         expected.insert(key.clone(), put_until_it_works(&store, &key, round).await);
         assert_eq!(store.stats().await.unwrap().degraded, None);
@@ -184,7 +85,7 @@ async fn fails_and_recovers(faults: &Faults, fault: char, is_expected: fn(&Error
     assert_eq!(seen, expected, "a watch sees what was acknowledged, and nothing else");
     store.close().await.unwrap();
 
-    let store = faults.open();
+    let store = open(disk);
     let found = store.range(Range::default()).await.unwrap().entries;
     let found = found.into_iter().map(|entry| (text(&entry.key), entry.revision)).collect::<BTreeMap<_, _>>();
     assert_eq!(found, expected, "after a restart");
@@ -202,34 +103,29 @@ fn is_unavailable(error: &Error) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_writes_and_recovers_when_there_is_room() {
-    if let Some(faults) = with_faults("a_full_disk_refuses_writes_and_recovers_when_there_is_room").await {
-        fails_and_recovers(&faults, 'f', is_full).await;
-    }
+    fails_and_recovers(&SimDisk::new(1), Fault::Full, is_full).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_that_fills_up_in_the_middle_of_a_write_recovers() {
-    if let Some(faults) = with_faults("a_disk_that_fills_up_in_the_middle_of_a_write_recovers").await {
-        fails_and_recovers(&faults, 't', is_full).await;
-    }
+    fails_and_recovers(&SimDisk::new(1), Fault::FullMidway, is_full).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_sync_refuses_the_write_and_recovers() {
-    if let Some(faults) = with_faults("a_failed_sync_refuses_the_write_and_recovers").await {
-        fails_and_recovers(&faults, 's', is_unavailable).await;
-    }
+    fails_and_recovers(&SimDisk::new(1), Fault::SyncFails, is_unavailable).await;
 }
 
 /// Also compaction, checkpoints and the thread that cleans segments meet the fault.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_that_come_and_go_under_load_lose_nothing() {
-    let Some(faults) = with_faults("faults_that_come_and_go_under_load_lose_nothing").await else { return };
+    let disk = &SimDisk::new(1);
     let env = Env::system();
     let busy = DiskOptions { segment_bytes: 64 << 10, history_revisions: 100, ..options() };
-    let store = DiskStore::open(env.clone(), &faults.folder, busy).unwrap();
+    let store = disk.open(env.clone(), "/data", busy).unwrap();
     let (mut expected, mut writes) = (BTreeMap::new(), 0);
-    for (round, fault) in ['f', 's', 't', 'f', 's', 't', 'f', 's'].into_iter().enumerate() {
+    let faults = [Fault::Full, Fault::SyncFails, Fault::FullMidway];
+    for (round, fault) in faults.into_iter().cycle().take(8).enumerate() {
         let mut writers = Vec::new();
         let acknowledged = Arc::new(Semaphore::new(0));
         for writer in 0..8 {
@@ -253,19 +149,19 @@ async fn faults_that_come_and_go_under_load_lose_nothing() {
         }
         // In the middle of it all.
         drop(acknowledged.acquire_many(150).await.unwrap());
-        faults.set(fault);
+        disk.set_fault(fault);
         for writer in writers {
             let written = writer.await.unwrap();
             writes += written.len();
             expected.extend(written);
         }
-        faults.set('0');
+        disk.set_fault(Fault::None);
         put_until_it_works(&store, "/marker", round as u64).await;
         let report = store.check().await.unwrap();
         assert!(report.is_sound(), "{report:?}");
     }
     store.close().await.unwrap();
-    let store = faults.open();
+    let store = open(disk);
     let found = store.range(Range::default()).await.unwrap().entries;
     let mut found =
         found.into_iter().map(|entry| (text(&entry.key), entry.revision)).collect::<BTreeMap<_, _>>();
@@ -277,70 +173,79 @@ async fn faults_that_come_and_go_under_load_lose_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_that_hangs_fails_writes_after_a_while_and_recovers() {
-    let name = "a_disk_that_hangs_fails_writes_after_a_while_and_recovers";
-    let Some(faults) = with_faults(name).await else { return };
+    let disk = &SimDisk::new(1);
     let options = DiskOptions { stall: Duration::from_millis(300), ..options() };
-    let store = DiskStore::open(Env::system(), &faults.folder, options).unwrap();
+    let store = disk.open(Env::system(), "/data", options).unwrap();
     put(&store, "/before".to_owned(), 1).await.unwrap();
-    faults.set('h');
+    disk.set_fault(Fault::SyncHangs);
     let error = put(&store, "/during".to_owned(), 2).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable { outcome: Outcome::Unknown, .. }), "{error:?}");
     assert!(error.to_string().contains("has not answered for 300ms"), "{error}");
     assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), 1, "it can be read");
-    faults.set('0');
+    disk.set_fault(Fault::None);
     put_until_it_works(&store, "/after", 3).await;
     // The disk took its time, but it did not lose the write.
     assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), 3);
 }
 
 /// Writes, then crashes in the middle of a write that the disk does not take.
-async fn crashes(faults: &Faults, fault: char) {
-    let store = faults.open();
-    println!();
-    for i in 0..50 {
-        let key = format!("/{i}");
-        let revision = put(&store, key.clone(), i).await.unwrap();
-        println!("ACK {key} {revision}");
+async fn crashes(fault: Fault) {
+    for (seed, loss) in (0..40).map(|seed| (seed, Loss::Process)) {
+        let disk = &SimDisk::new(seed);
+        let store = open(disk);
+        let mut acknowledged = BTreeMap::new();
+        for i in 0..50 {
+            let key = format!("/{i}");
+            acknowledged.insert(key.clone(), put(&store, key, i).await.unwrap());
+        }
+        disk.set_fault(fault);
+        put(&store, "/torn".to_owned(), 1).await.unwrap_err();
+        disk.cut();
+        drop(store);
+        disk.set_fault(Fault::None);
+        disk.restart(loss);
+
+        let store = open(disk);
+        let report = store.check().await.unwrap();
+        assert!(report.is_sound(), "seed {seed}, {loss:?}: {report:?}");
+        let found = store.range(Range::default()).await.unwrap().entries;
+        let mut found: BTreeMap<_, _> =
+            found.into_iter().map(|entry| (text(&entry.key), (entry.revision, entry.value))).collect();
+        // The write that failed may be there, whole, or not.
+        assert!(found.remove("/torn").is_none_or(|(_, torn)| torn == value(1)), "seed {seed}, {loss:?}");
+        let found: BTreeMap<_, _> = found.into_iter().map(|(key, (revision, _))| (key, revision)).collect();
+        assert_eq!(found, acknowledged, "seed {seed}, {loss:?}");
     }
-    faults.set(fault);
-    put(&store, "/torn".to_owned(), 1).await.unwrap_err();
-    println!("CRASH AS PLANNED");
-    std::process::abort();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_torn_last_write_is_cut_off_after_a_crash() {
-    if let Some(faults) = with_faults("a_torn_last_write_is_cut_off_after_a_crash").await {
-        crashes(&faults, 't').await;
-    }
+    crashes(Fault::FullMidway).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_whose_sync_failed_is_whole_or_absent_after_a_crash() {
-    if let Some(faults) = with_faults("a_write_whose_sync_failed_is_whole_or_absent_after_a_crash").await {
-        crashes(&faults, 's').await;
-    }
+    crashes(Fault::SyncFails).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_whose_sync_failed_is_not_there_when_the_store_is_opened_again() {
-    let name = "a_write_whose_sync_failed_is_not_there_when_the_store_is_opened_again";
-    let Some(faults) = with_faults(name).await else { return };
+    let disk = &SimDisk::new(1);
     for closes in [true, false] {
-        let store = faults.open();
+        let store = open(disk);
         put(&store, "/before".to_owned(), 1).await.unwrap();
-        faults.set('s');
+        disk.set_fault(Fault::SyncFails);
         let error = put(&store, "/refused".to_owned(), 2).await.unwrap_err();
         // The disk does not say what it has, so nobody can know what is there after a power cut.
         assert!(matches!(error, Error::Unavailable { outcome: Outcome::Unknown, .. }), "{error:?}");
         let error = put(&store, "/not-tried".to_owned(), 2).await.unwrap_err();
         assert!(matches!(error, Error::Unavailable { outcome: Outcome::NotApplied, .. }), "{error:?}");
-        faults.set('0');
+        disk.set_fault(Fault::None);
         if closes {
             store.close().await.unwrap();
         }
         drop(store);
-        let store = faults.open();
+        let store = open(disk);
         assert_eq!(store.get(b"/refused", None).await.unwrap().entry, None);
         assert!(store.get(b"/before", None).await.unwrap().entry.is_some());
     }
@@ -348,20 +253,19 @@ async fn a_write_whose_sync_failed_is_not_there_when_the_store_is_opened_again()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_compaction_that_could_not_be_written_down_is_when_it_is_asked_for_again() {
-    let name = "a_compaction_that_could_not_be_written_down_is_when_it_is_asked_for_again";
-    let Some(faults) = with_faults(name).await else { return };
-    let store = faults.open();
+    let disk = &SimDisk::new(1);
+    let store = open(disk);
     let mut last = Revision::FIRST;
     for i in 0..10 {
         last = put(&store, "/key".to_owned(), i).await.unwrap();
     }
-    faults.set('f');
+    disk.set_fault(Fault::Full);
     let error = store.compact(last).await.unwrap_err();
     assert!(is_full(&error), "{error:?}");
-    faults.set('0');
+    disk.set_fault(Fault::None);
     store.compact(last).await.unwrap();
     // What somebody finds who opens the store after a crash.
-    let checkpoint = fs::read(faults.folder.join("store/checkpoint")).unwrap();
+    let checkpoint = disk.read("/data/store/checkpoint").unwrap();
     let oldest = u64::from_be_bytes(checkpoint["k1s state\n".len()..][..8].try_into().unwrap());
     assert_eq!(oldest, last.get());
 }
@@ -369,27 +273,27 @@ async fn a_compaction_that_could_not_be_written_down_is_when_it_is_asked_for_aga
 /// The last file of the log is full, and there is no room for another.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_can_be_opened_and_read_on_a_full_disk() {
-    let Some(faults) = with_faults("a_store_can_be_opened_and_read_on_a_full_disk").await else { return };
-    let store = faults.open();
-    let in_the_way = faults.folder.join("store/log/000000000002.new");
-    fs::create_dir(&in_the_way).unwrap();
+    let disk = &SimDisk::new(1);
+    let store = open(disk);
+    let in_the_way = "/data/store/log/000000000002.new";
+    disk.create_dir(in_the_way).unwrap();
     let mut written = 0;
     while put(&store, format!("/{written}"), written).await.is_ok() {
         written += 1;
     }
     drop(store);
-    fs::remove_dir(&in_the_way).unwrap();
+    disk.remove(in_the_way).unwrap();
 
-    faults.set('f');
-    let store = faults.open();
+    disk.set_fault(Fault::Full);
+    let store = open(disk);
     assert_eq!(store.range(Range::default()).await.unwrap().entries.len() as u64, written);
     assert!(store.stats().await.unwrap().degraded.is_some());
     let error = put(&store, "/refused".to_owned(), 1).await.unwrap_err();
     assert!(is_full(&error), "{error:?}");
-    faults.set('0');
+    disk.set_fault(Fault::None);
     put_until_it_works(&store, "/recovered", 1).await;
     store.close().await.unwrap();
-    let store = faults.open();
+    let store = open(disk);
     assert_eq!(store.range(Range::default()).await.unwrap().entries.len() as u64, written + 1);
     let report = store.check().await.unwrap();
     assert!(report.is_sound(), "{report:?}");
@@ -397,16 +301,15 @@ async fn a_store_can_be_opened_and_read_on_a_full_disk() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_lets_objects_be_deleted_and_that_makes_room() {
-    let name = "a_full_disk_lets_objects_be_deleted_and_that_makes_room";
-    let Some(faults) = with_faults(name).await else { return };
+    let disk = &SimDisk::new(1);
     let options = DiskOptions { reserve_bytes: 256 << 10, ..options() };
-    let open = || DiskStore::open(Env::system(), &faults.folder, options).unwrap();
+    let open = || disk.open(Env::system(), "/data", options).unwrap();
     let store = open();
     let mut revisions = Vec::new();
     for number in 0..700 {
         revisions.push(put(&store, format!("/{number}"), number).await.unwrap());
     }
-    faults.set_capacity(size_of(&faults.folder) + 10_000);
+    disk.set_capacity(Some(disk.used() + 10_000));
     let mut extra = 0;
     let full = loop {
         match put(&store, format!("/extra/{extra}"), extra).await {
@@ -449,15 +352,14 @@ async fn a_full_disk_lets_objects_be_deleted_and_that_makes_room() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_is_not_refused_because_it_is_the_write_that_finds_the_disk_full() {
-    let name = "a_deletion_is_not_refused_because_it_is_the_write_that_finds_the_disk_full";
-    let Some(faults) = with_faults(name).await else { return };
-    let store = faults.open();
+    let disk = &SimDisk::new(1);
+    let store = open(disk);
     let mut deletions = Vec::new();
     // Until what was prepared for small writes is used up.
     for number in 0..60 {
         deletions.push(put(&store, format!("/{number}"), number).await.unwrap());
     }
-    faults.set_capacity(size_of(&faults.folder));
+    disk.set_capacity(Some(disk.used()));
     for (number, revision) in deletions.into_iter().enumerate() {
         store.delete(format!("/{number}").into(), revision).await.unwrap();
     }
@@ -467,17 +369,16 @@ async fn a_deletion_is_not_refused_because_it_is_the_write_that_finds_the_disk_f
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_that_cannot_be_written_to_is_refused_with_the_reason_and_can_be_checked() {
-    let name = "a_folder_that_cannot_be_written_to_is_refused_with_the_reason_and_can_be_checked";
-    let Some(faults) = with_faults(name).await else { return };
-    let store = faults.open();
+    let disk = &SimDisk::new(1);
+    let store = open(disk);
     put(&store, "/a".to_owned(), 1).await.unwrap();
     store.close().await.unwrap();
-    faults.set('o');
-    let refused = DiskStore::open(Env::system(), &faults.folder, options()).unwrap_err();
+    disk.set_fault(Fault::ReadOnly);
+    let refused = disk.open(Env::system(), "/data", options()).unwrap_err();
     assert!(matches!(refused, OpenError::ReadOnly { .. }), "{refused:?}");
     assert!(refused.to_string().contains("cannot be written to: Read-only file system"), "{refused}");
-    let report = k1s_store_disk::check_folder(&faults.folder, &mut |_| {}).unwrap();
+    let report = disk.check_folder("/data").unwrap();
     assert!(report.is_sound() && report.keys == 1, "{report:?}");
-    faults.set('0');
-    faults.open();
+    disk.set_fault(Fault::None);
+    open(disk);
 }
