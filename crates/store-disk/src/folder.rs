@@ -199,7 +199,8 @@ impl Folder {
         begin().map_err(OpenError::io(&self.store))?;
         self.lock.take_store(&self.path, &self.store)?;
         let filled = fill(self)?;
-        Watermark::create(&**files, &self.store.join("watermark"), revision)?;
+        let watermark = self.store.join("watermark");
+        files.write_synced(&watermark, &Acknowledged::encode(revision)).map_err(OpenError::io(&watermark))?;
         let format = self.store.join("FORMAT");
         let finish = || {
             files.write_synced(&format, format!("{FORMAT_LINE}{FORMAT}\n").as_bytes())?;
@@ -236,14 +237,17 @@ impl Folder {
     }
 
     pub(crate) fn watermark(&self) -> Result<Watermark, OpenError> {
-        Watermark::open(&*self.files, &self.store.join("watermark"))
+        let path = self.store.join("watermark");
+        let file = self.files.open(&path, Mode::Write).map_err(OpenError::io(&path))?;
+        Ok(Watermark { path, file })
     }
 
-    /// What the watermark says, without opening it for writing.
-    pub(crate) fn acknowledged(&self) -> Result<Revision, OpenError> {
+    /// What the watermark says.
+    pub(crate) fn acknowledged(&self) -> Result<Acknowledged, OpenError> {
         let path = self.store.join("watermark");
         match self.files.read(&path) {
-            Ok(bytes) => Watermark::decode(&path, &bytes),
+            Ok(bytes) => Acknowledged::decode(&bytes)
+                .ok_or_else(|| OpenError::damaged(&path, "it does not match its checksum")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(OpenError::damaged(&path, "the file is missing"))
             }
@@ -251,12 +255,19 @@ impl Folder {
         }
     }
 
-    /// Puts a new watermark in the place of one that cannot be read.
-    pub(crate) fn replace_watermark(&self, revision: Revision) -> Result<(), OpenError> {
+    /// Replaces the watermark, if that is possible: it can be told from the log, too. Everything up to `revision` must be durable.
+    pub(crate) fn renew_watermark(&self, revision: Revision) {
+        if let Err(error) = self.replace_watermark(revision) {
+            tracing::warn!(store = %self.store.display(), %error, "the watermark could not be replaced");
+        }
+    }
+
+    /// Puts a new watermark in the place of the one that is there. Everything up to `revision` must be durable.
+    fn replace_watermark(&self, revision: Revision) -> io::Result<()> {
         let (path, new) = (self.store.join("watermark"), self.store.join("watermark.new"));
-        Watermark::create(&*self.files, &new, revision)?;
-        let renamed = self.files.rename(&new, &path).and_then(|()| self.files.sync_dir(&self.store));
-        renamed.map_err(OpenError::io(&path))
+        self.files.write_synced(&new, &Acknowledged::encode(revision))?;
+        self.files.rename(&new, &path)?;
+        self.files.sync_dir(&self.store)
     }
 
     /// Whether there is room to write, found out by writing.
@@ -291,56 +302,69 @@ pub(crate) fn disk_bytes(files: &dyn Files, folder: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// The last revision that was acknowledged, in a file of its own.
+/// The last revision that was acknowledged, in a file of its own, twice.
 ///
-/// It is written after each synced batch, but not synced itself: it survives the process, and after
-/// a power cut it may be old, but never says more than what is durable. A store that opens with
-/// less than it says has lost something.
+/// The second is written after each synced batch, but not synced: it survives the process, and after a power cut it may be old
+/// or torn, but never says more than what is durable. The first is synced, and written only when the store is opened or closed, by
+/// replacing the file: it is what is left if the second is torn. A store that opens with less than either says has lost something.
 #[derive(Debug)]
 pub(crate) struct Watermark {
     path: PathBuf,
     file: Box<dyn File>,
 }
 
-impl Watermark {
-    fn create(files: &dyn Files, path: &Path, revision: Revision) -> Result<(), OpenError> {
-        files.write_synced(path, &Self::encode(revision)).map_err(OpenError::io(path))
-    }
+/// What a watermark says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acknowledged {
+    /// The last revision that is known to have been acknowledged.
+    pub(crate) revision: Revision,
+    /// Whether the file should be replaced: part of it cannot be read, or the synced part is behind.
+    pub(crate) renew: bool,
+    /// Whether part of it cannot be read.
+    pub(crate) torn: bool,
+}
 
-    fn open(files: &dyn Files, path: &Path) -> Result<Self, OpenError> {
-        let file = match files.open(path, Mode::Write) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(OpenError::damaged(path, "the file is missing"));
-            }
-            Err(error) => return Err(OpenError::io(path)(error)),
-        };
-        Self::decode(path, &files.read(path).map_err(OpenError::io(path))?)?;
-        Ok(Self { path: path.to_owned(), file })
-    }
+impl Acknowledged {
+    const SLOT: usize = 16;
+    /// In another sector than the first, which a write of the second must not touch.
+    const SECOND: usize = 4096;
 
-    fn decode(path: &Path, bytes: &[u8]) -> Result<Revision, OpenError> {
+    fn encode(revision: Revision) -> Vec<u8> {
+        let mut bytes = vec![0; Self::SECOND + Self::SLOT];
+        for at in [0, Self::SECOND] {
+            bytes[at..at + Self::SLOT].copy_from_slice(&Self::encode_slot(revision));
+        }
         bytes
-            .first_chunk()
-            .map(|number| Revision::new(u64::from_be_bytes(*number)))
-            .filter(|revision| Self::encode(*revision) == *bytes)
-            .ok_or_else(|| OpenError::damaged(path, "it does not match its checksum"))
     }
 
+    fn encode_slot(revision: Revision) -> [u8; Self::SLOT] {
+        let number = revision.get().to_be_bytes();
+        let mut bytes = [0; Self::SLOT];
+        bytes[..8].copy_from_slice(&number);
+        bytes[8..].copy_from_slice(&xxh3_64(&number).to_be_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let slot = |at| {
+            let slot = bytes.get(at..at + Self::SLOT)?;
+            let revision = Revision::new(u64::from_be_bytes(*slot.first_chunk()?));
+            (Self::encode_slot(revision) == slot).then_some(revision)
+        };
+        let (first, second) = (slot(0), slot(Self::SECOND));
+        let revision = first.max(second)?;
+        let torn = first.is_none() || second.is_none();
+        Some(Self { revision, renew: torn || first != second, torn })
+    }
+}
+
+impl Watermark {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     pub(crate) fn raise(&mut self, revision: Revision) -> io::Result<()> {
-        self.file.write_all_at(&Self::encode(revision), 0)
-    }
-
-    fn encode(revision: Revision) -> [u8; 16] {
-        let number = revision.get().to_be_bytes();
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&number);
-        bytes[8..].copy_from_slice(&xxh3_64(&number).to_be_bytes());
-        bytes
+        self.file.write_all_at(&Acknowledged::encode_slot(revision), Acknowledged::SECOND as u64)
     }
 }
 
@@ -391,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_or_missing_format_or_watermark_is_refused() {
+    fn a_damaged_or_missing_format_is_refused() {
         let (_dir, folder) = made();
         for damage in [&b"k1s disk store, format 0\n"[..], b"", b"\xff\xfe", b"k1s disk store, format x"] {
             fs::write(folder.store.join("FORMAT"), damage).unwrap();
@@ -400,21 +424,46 @@ mod tests {
         }
         fs::remove_file(folder.store.join("FORMAT")).unwrap();
         assert!(matches!(folder.check_format(), Err(OpenError::Damaged { .. })));
+    }
 
-        let watermark = folder.store.join("watermark");
-        let whole = fs::read(&watermark).unwrap();
-        for bit in 0..whole.len() * 8 {
-            let mut damaged = whole.clone();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            fs::write(&watermark, damaged).unwrap();
-            assert!(matches!(folder.watermark(), Err(OpenError::Damaged { .. })), "bit {bit}");
+    #[test]
+    fn a_watermark_says_what_is_left_of_it_however_its_second_half_is_torn() {
+        let (_dir, folder) = made();
+        let path = folder.store.join("watermark");
+        folder.replace_watermark(Revision::new(7)).unwrap();
+        folder.watermark().unwrap().raise(Revision::new(99)).unwrap();
+        let says = |revision, renew, torn| Acknowledged { revision: Revision::new(revision), renew, torn };
+        assert_eq!(folder.acknowledged().unwrap(), says(99, true, false));
+        let whole = fs::read(&path).unwrap();
+        for byte in 0..16 {
+            for bit in 0..8 {
+                let damage = |at: usize| {
+                    let mut damaged = whole.clone();
+                    damaged[at + byte] ^= 1 << bit;
+                    damaged
+                };
+                assert_eq!(
+                    Acknowledged::decode(&damage(4096)),
+                    Some(says(7, true, true)),
+                    "bit {bit} of {byte}"
+                );
+                assert_eq!(
+                    Acknowledged::decode(&damage(0)),
+                    Some(says(99, true, true)),
+                    "bit {bit} of {byte}"
+                );
+            }
         }
-        fs::write(&watermark, &whole[..7]).unwrap();
-        assert!(matches!(folder.watermark(), Err(OpenError::Damaged { .. })));
-        fs::write(&watermark, &whole).unwrap();
-        let mut opened = folder.watermark().unwrap();
-        opened.raise(Revision::new(99)).unwrap();
-        assert_eq!(folder.acknowledged().unwrap(), Revision::new(99));
+        for len in 0..whole.len() {
+            let expected = (len >= 16).then_some(says(7, true, true));
+            assert_eq!(Acknowledged::decode(&whole[..len]), expected, "cut to {len}");
+        }
+        folder.replace_watermark(Revision::new(99)).unwrap();
+        assert_eq!(folder.acknowledged().unwrap(), says(99, false, false));
+        fs::write(&path, vec![0; whole.len()]).unwrap();
+        assert!(matches!(folder.acknowledged(), Err(OpenError::Damaged { .. })));
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(folder.acknowledged(), Err(OpenError::Damaged { .. })));
     }
 
     #[test]

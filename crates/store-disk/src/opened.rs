@@ -26,6 +26,8 @@ pub(crate) struct Lost {
     /// What there is in the place of the checkpoint.
     pub(crate) checkpoint: Option<Checkpoint>,
     pub(crate) watermark: bool,
+    /// Whether the watermark should be replaced: also if all of it can be read, but the synced part is old.
+    pub(crate) renew_watermark: bool,
 }
 
 /// What there is to write to.
@@ -68,8 +70,9 @@ impl Opened {
             prepared = prepared.and(written);
         }
         opened.trouble = prepared.err();
-        if lost.watermark {
-            folder.replace_watermark(opened.state.revision)?;
+        if lost.renew_watermark && opened.trouble.is_none() {
+            // What is in the log is durable now.
+            folder.renew_watermark(opened.state.revision);
         }
         opened.heads.show(opened.log.segments());
         Ok(opened)
@@ -83,10 +86,14 @@ impl Opened {
     ) -> Result<(Self, Lost), OpenError> {
         let mut lost = Lost::default();
         let acknowledged = match folder.acknowledged() {
-            Ok(acknowledged) => Some(acknowledged),
+            Ok(acknowledged) => {
+                lost.watermark = acknowledged.torn;
+                lost.renew_watermark = acknowledged.renew;
+                Some(acknowledged.revision)
+            }
             Err(OpenError::Damaged { path, reason }) => {
                 tracing::warn!(path = %path.display(), reason, "what was acknowledged last is found in the log");
-                lost.watermark = true;
+                (lost.watermark, lost.renew_watermark) = (true, true);
                 None
             }
             Err(error) => return Err(error),

@@ -130,7 +130,7 @@ pub(crate) fn survey(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Res
             problems.push(format!("{}: {reason}", path.display()));
             None
         }
-        read => Some(read?),
+        read => Some(read?.revision),
     };
     let checkpoint = match Checkpoint::read(&**folder.files(), &folder.checkpoint()) {
         Err(OpenError::Damaged { path, reason }) => {

@@ -17,6 +17,8 @@ use k1s_store::{
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
+#[cfg(any(test, feature = "testing"))]
+use crate::writer::Step;
 use crate::{
     backup, check,
     check::Report,
@@ -147,16 +149,31 @@ impl DiskStore {
             .unwrap_or_else(|error| Err(OpenError::Unsuitable { folder: target, reason: error.to_string() }))
     }
 
-    /// Does what is left to do in the background, for a store that was opened by
-    /// [`SimDisk::open_stepped`](crate::testing::SimDisk::open_stepped). With `clean`, segments that are worth it are cleaned: first
-    /// copied, and by the next call replaced.
+    /// Lets the writing thread do what is left to do in the background. With `clean`, segments that are worth it are cleaned, if the store
+    /// was opened by [`SimDisk::open_stepped`](crate::testing::SimDisk::open_stepped): first copied, and by the next call replaced.
     ///
     /// # Errors
     /// If the store is closed.
     #[cfg(any(test, feature = "testing"))]
     pub async fn step(&self, clean: bool) -> Result<()> {
+        self.send_step(if clean { Step::Clean } else { Step::Settle }).await
+    }
+
+    /// Holds the writing thread until what is returned is dropped: writes that are made meanwhile go into one batch.
+    ///
+    /// # Errors
+    /// If the store is closed.
+    #[cfg(any(test, feature = "testing"))]
+    pub async fn hold(&self) -> Result<impl Send + use<>> {
+        let (hold, released) = mpsc::channel::<()>();
+        self.send_step(Step::Hold(released)).await?;
+        Ok(hold)
+    }
+
+    #[cfg(any(test, feature = "testing"))]
+    async fn send_step(&self, step: Step) -> Result<()> {
         let (reply, answer) = oneshot::channel();
-        self.send(Command::Step { clean, reply })?;
+        self.send(Command::Step(step, reply))?;
         self.answer(answer).await
     }
 

@@ -64,14 +64,21 @@ pub(crate) enum Command {
     Cleaned(Cleaned),
     /// Somebody wants to know whether writes work again.
     Recover,
-    /// Does what is left to do in the background, and answers when that is done: see [`Background::Stepped`].
+    /// A test decides what happens when: see [`Background::Stepped`].
     #[cfg(any(test, feature = "testing"))]
-    Step {
-        /// Whether to clean segments: first they are copied, and the next time the copy takes their place.
-        clean: bool,
-        reply: oneshot::Sender<Result<()>>,
-    },
+    Step(Step, oneshot::Sender<Result<()>>),
     Close(oneshot::Sender<Result<()>>),
+}
+
+/// What a test lets the writing thread do.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) enum Step {
+    /// All sweeping that is due.
+    Settle,
+    /// The same, and the next step of cleaning segments: copying them, or putting the copy into their place.
+    Clean,
+    /// Nothing, until the other end of the channel is dropped.
+    Hold(Receiver<()>),
 }
 
 /// How segments are cleaned.
@@ -247,9 +254,19 @@ impl Writer {
         }
     }
 
+    fn turns(&self, time: Duration) -> Turns<'_> {
+        let time = match self.background {
+            Background::Threads => time,
+            // A test's clock stands still, and nothing else comes.
+            #[cfg(any(test, feature = "testing"))]
+            Background::Stepped => Duration::ZERO,
+        };
+        Turns::new(&self.shared.env, time)
+    }
+
     /// A command that comes very soon.
     fn imminent_command(&self) -> Option<Command> {
-        let mut turns = Turns::new(&self.shared.env, STAY_AWAKE);
+        let mut turns = self.turns(STAY_AWAKE);
         loop {
             match self.queue.try_recv() {
                 Ok(command) => return Some(command),
@@ -266,7 +283,7 @@ impl Writer {
         let mut writes = vec![first];
         let mut other = None;
         let patience = (self.sync_time / 4).clamp(*GATHER.start(), *GATHER.end());
-        let mut turns = Turns::new(&self.shared.env, patience);
+        let mut turns = self.turns(patience);
         while steps < BATCH_STEPS && bytes < BATCH_BYTES {
             let next = match self.queue.try_recv() {
                 Ok(command) => command,
@@ -304,9 +321,10 @@ impl Writer {
             Command::Cleaned(cleaned) => self.finish_cleaning(cleaned),
             Command::Recover => drop(self.ready()),
             #[cfg(any(test, feature = "testing"))]
-            Command::Step { clean, reply } => {
-                self.step(clean);
+            Command::Step(step, reply) => {
+                let held = self.step(step);
                 let _ = reply.send(Ok(()));
+                let _ = held.map(|released| released.recv());
             }
             Command::Write(write) => self.write(vec![write]),
         }
@@ -616,14 +634,19 @@ impl Writer {
     }
 
     #[cfg(any(test, feature = "testing"))]
-    fn step(&mut self, clean: bool) {
+    fn step(&mut self, step: Step) -> Option<Receiver<()>> {
+        let clean = match step {
+            Step::Hold(released) => return Some(released),
+            Step::Clean => true,
+            Step::Settle => false,
+        };
         let is_resting = |writer: &Self| {
             writer.is_blocked() || writer.resting.is_some_and(|until| until > writer.shared.env.now())
         };
         while self.history.unswept(&self.opened.state) && !is_resting(self) {
             self.keep_house();
         }
-        let Some(Cleaning { stop, worker }) = self.cleaning.take_if(|_| clean) else { return };
+        let Cleaning { stop, worker } = self.cleaning.take_if(|_| clean)?;
         match worker {
             Worker::Waiting(work) => {
                 let worker = Worker::Done(Box::new(work()));
@@ -632,6 +655,7 @@ impl Writer {
             Worker::Done(cleaned) => self.end_cleaning(*cleaned, true),
             worker @ Worker::Thread(_) => self.cleaning = Some(Cleaning { stop, worker }),
         }
+        None
     }
 
     fn finish_cleaning(&mut self, cleaned: Cleaned) {
@@ -689,7 +713,14 @@ impl Writer {
         if let (Some(_), Err(error)) = (&self.failed, self.opened.log.take_back()) {
             tracing::warn!(folder = %self.folder.path().display(), %error, "a write that failed may be on disk");
         }
-        let written_down = self.check_in_place().and_then(|()| self.checkpoint());
+        let in_place = self.check_in_place();
+        if in_place.is_ok()
+            && self.failed.is_none()
+            && !self.folder.acknowledged().is_ok_and(|acknowledged| !acknowledged.renew)
+        {
+            self.folder.renew_watermark(self.opened.state.revision);
+        }
+        let written_down = in_place.and_then(|()| self.checkpoint());
         let mut closing = Vec::new();
         while let Ok(command) = self.queue.try_recv() {
             match command {
@@ -697,7 +728,7 @@ impl Writer {
                 Command::Compact(_, reply) => drop(reply.send(Err(Error::Closed))),
                 Command::Cleaned(..) | Command::Recover => {}
                 #[cfg(any(test, feature = "testing"))]
-                Command::Step { reply, .. } => drop(reply.send(Err(Error::Closed))),
+                Command::Step(_, reply) => drop(reply.send(Err(Error::Closed))),
                 Command::Close(reply) => closing.push(reply),
             }
         }

@@ -131,17 +131,23 @@ impl dyn Files + '_ {
 
     /// Creates a directory and those above it that are missing, and makes their names durable.
     pub(crate) fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        if self.is_dir(path) || path.as_os_str().is_empty() {
-            return Ok(());
+        match self.metadata(path) {
+            Ok(metadata) if metadata.is_dir => return Ok(()),
+            Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
-        let parent = path.parent().unwrap_or(path);
+        let parent = match path.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+            Some(parent) => parent,
+            None => return Err(io::ErrorKind::NotFound.into()),
+        };
         self.create_dir_all(parent)?;
         match self.create_dir(path, DirAccess::Default) {
             // Another process may have been faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.is_dir(path) => {}
             created => created?,
         }
-        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
         match self.sync_dir(parent) {
             // A directory that can be written to, but not be opened for reading.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
