@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use k1s_env::{Env, Instant, OutsideWork};
 use k1s_store::{Change, Error, Result, Revision, Txn};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -32,6 +33,7 @@ use crate::{
         clean::{self, Run},
     },
     opened::Opened,
+    record::Pointer,
     reserve::Reserve,
     shared::Shared,
 };
@@ -52,6 +54,12 @@ const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
 
 /// So many revisions are swept before that is written down. After a crash, they are swept again.
 const CHECKPOINT: u64 = 1 << 16;
+
+/// Maximum number of deleted keys that are kept in memory for the next checkpoint.
+const MAX_DELETED: usize = 8192;
+
+/// Deleted keys that are forgotten per lock acquisition; readers wait for one batch.
+const FORGOTTEN_AT_ONCE: usize = 512;
 
 /// How long to leave the history alone after compacting it has failed.
 const COMPACTION_PAUSE: Duration = Duration::from_secs(30);
@@ -121,6 +129,9 @@ pub(crate) struct Writer {
     failed: Option<Failure>,
     /// How many records were written since the history was swept last.
     unswept: usize,
+    /// Deleted keys that have been swept, but not in the last checkpoint. They are kept until then: a record that creates such a key
+    /// again has to point to its deletion, since after a crash the history begins where the last checkpoint says.
+    deleted: Vec<(Bytes, Pointer)>,
     /// Compaction rests until then.
     resting: Option<Instant>,
     /// Whether segments could not be cleaned: that is tried again, whatever else happens.
@@ -192,6 +203,7 @@ impl Writer {
             cleaning: None,
             failed: None,
             unswept: 0,
+            deleted: Vec::new(),
             resting: None,
             unclean: false,
             short_of_room: false,
@@ -525,7 +537,9 @@ impl Writer {
         let oldest = self.history.bound(&state, now).max(state.oldest);
         if self.unclean || oldest > state.oldest || self.history.unswept(&state) {
             let done = self.sweep(oldest).and_then(|()| {
-                if self.opened.state.swept.get() - self.opened.written_down.1.get() >= CHECKPOINT {
+                if self.opened.state.swept.get() - self.opened.written_down.1.get() >= CHECKPOINT
+                    || self.deleted.len() >= MAX_DELETED
+                {
                     self.checkpoint()?;
                 }
                 self.clean()
@@ -549,7 +563,8 @@ impl Writer {
         let written = std::mem::take(&mut self.unswept);
         let swept = History::sweep(&opened.log.segments(), opened.state, oldest, written)?;
         opened.state = swept.state;
-        opened.heads.sweep(&swept.dead, &swept.deleted, swept.state);
+        opened.heads.sweep(&swept.dead, swept.state);
+        self.deleted.extend(swept.deleted);
         self.shared.view.store(Some(Arc::new(opened.view())));
         self.shared.feed.compact(swept.state.oldest);
         Ok(())
@@ -576,6 +591,9 @@ impl Writer {
                 }
             }
             opened.written_down = (oldest, swept);
+        }
+        for some in std::mem::take(&mut self.deleted).chunks(FORGOTTEN_AT_ONCE) {
+            self.opened.heads.forget(some);
         }
         Ok(())
     }
