@@ -194,7 +194,8 @@ impl Folder {
             files.create_dir(&self.store, DirAccess::Private)?;
             files.write_synced(&new, making.text().as_bytes())?;
             files.sync_dir(&self.store)?;
-            files.sync_dir(&self.path)
+            files.sync_dir(&self.path)?;
+            files.sync_ancestors(&self.path)
         };
         begin().map_err(OpenError::io(&self.store))?;
         self.lock.take_store(&self.path, &self.store)?;

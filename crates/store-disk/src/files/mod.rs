@@ -12,7 +12,10 @@ use std::{
     ffi::OsString,
     fmt,
     fs::TryLockError,
-    io,
+    io::{
+        self,
+        ErrorKind::{InvalidInput, PermissionDenied, Unsupported},
+    },
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -129,7 +132,7 @@ impl dyn Files + '_ {
         self.open(path, Mode::Read)?.sync_all()
     }
 
-    /// Creates a directory and those above it that are missing, and makes their names durable.
+    /// Creates a directory and those above it that are missing.
     pub(crate) fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         match self.metadata(path) {
             Ok(metadata) if metadata.is_dir => return Ok(()),
@@ -137,21 +140,26 @@ impl dyn Files + '_ {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let parent = match path.parent() {
-            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-            Some(parent) => parent,
-            None => return Err(io::ErrorKind::NotFound.into()),
-        };
-        self.create_dir_all(parent)?;
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            self.create_dir_all(parent)?;
+        }
         match self.create_dir(path, DirAccess::Default) {
             // Another process may have been faster.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.is_dir(path) => {}
-            created => created?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.is_dir(path) => Ok(()),
+            created => created,
         }
-        match self.sync_dir(parent) {
-            // A directory that can be written to, but not be opened for reading.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-            synced => synced,
+    }
+
+    /// Makes the names of all directories above `path` durable, and its own: whoever has created them may not have come to that.
+    pub(crate) fn sync_ancestors(&self, path: &Path) -> io::Result<()> {
+        for dir in path.ancestors().skip(1) {
+            let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+            match self.sync_dir(dir) {
+                // Not ours to open, or nothing that can be synced: not made by this process either.
+                Err(error) if matches!(error.kind(), PermissionDenied | InvalidInput | Unsupported) => {}
+                synced => synced?,
+            }
         }
+        Ok(())
     }
 }
