@@ -163,13 +163,19 @@ impl Folder {
         Ok(Content::Nothing)
     }
 
-    /// Removes a file that says that the store is being made, which is there though it has been.
-    pub(crate) fn remove_stray_mark(&self) {
+    /// Makes everything durable that the last process may have left in the system's memory: it could be gone after a power cut, when
+    /// others rely on it.
+    pub(crate) fn make_durable(&self) -> io::Result<()> {
         let new = self.store.join("NEW");
         if self.files.exists(&new) {
-            let removed = self.files.remove_file(&new);
-            tracing::warn!(path = %new.display(), ?removed, "the store is whole; this file is not needed");
+            // The store is whole, but perhaps its last file was not durable yet when its maker ended. It is written again: a sync
+            // that failed may have left it in memory only, where another sync does not find it.
+            self.write_format()?;
+            self.files.sync_dir(&self.store)?;
+            self.files.remove_file(&new)?;
         }
+        self.files.sync_dir(&self.store)?;
+        self.files.sync_dir(&self.path)
     }
 
     /// Makes a store, which is at `revision`: `fill` makes the log and the checkpoint.
@@ -186,7 +192,8 @@ impl Folder {
             files.remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
         }
         if files.exists(&self.store) {
-            files.rename(&self.store, &unfinished).map_err(OpenError::io(&self.store))?;
+            let renamed = files.rename(&self.store, &unfinished).and_then(|()| files.sync_dir(&self.path));
+            renamed.map_err(OpenError::io(&self.store))?;
             files.remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
         }
         let new = self.store.join("NEW");
@@ -204,13 +211,17 @@ impl Folder {
         files.write_synced(&watermark, &Acknowledged::encode(revision)).map_err(OpenError::io(&watermark))?;
         let format = self.store.join("FORMAT");
         let finish = || {
-            files.write_synced(&format, format!("{FORMAT_LINE}{FORMAT}\n").as_bytes())?;
+            self.write_format()?;
             files.sync_dir(&self.store)?;
             files.remove_file(&new)?;
             files.sync_dir(&self.store)
         };
         finish().map_err(OpenError::io(&format))?;
         Ok(filled)
+    }
+
+    fn write_format(&self) -> io::Result<()> {
+        self.files.write_synced(&self.store.join("FORMAT"), format!("{FORMAT_LINE}{FORMAT}\n").as_bytes())
     }
 
     /// Fails unless the store has the format that this program knows.

@@ -6,7 +6,7 @@ use k1s_store::{Error, Revision};
 
 use crate::{
     checkpoint::Checkpoint,
-    error::OpenError,
+    error::{OpenError, is_full},
     folder::Folder,
     heads::{Heads, State},
     keys::Keys,
@@ -26,6 +26,8 @@ pub(crate) struct Lost {
     /// What there is in the place of the checkpoint.
     pub(crate) checkpoint: Option<Checkpoint>,
     pub(crate) watermark: bool,
+    /// The last revision that is known to have been acknowledged.
+    pub(crate) acknowledged: Option<Revision>,
     /// Whether the watermark should be replaced: also if all of it can be read, but the synced part is old.
     pub(crate) renew_watermark: bool,
 }
@@ -59,9 +61,17 @@ impl Opened {
     pub(crate) fn open(folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
         folder.check_format()?;
         let (mut opened, lost) = Self::read(folder, options, Access::Write)?;
+        // What is found here will be seen, so it must not be gone later: the process before may have been killed before it had synced
+        // it. (On a full disk there is nothing to lose: nothing is written before this works.)
+        let durable = folder.make_durable().and_then(|()| opened.log.make_durable(lost.acknowledged));
+        if let Err(error) = &durable
+            && !is_full(error)
+        {
+            return Err(OpenError::io(folder.store())(io::Error::new(error.kind(), error.to_string())));
+        }
         // It is sound: what was torn when it was last used can go.
         // If not now, because the disk is full, then before the next write. It can be read all the same.
-        let mut prepared = opened.log.prepare();
+        let mut prepared = durable.and_then(|()| opened.log.prepare());
         if let Some(checkpoint) = lost.checkpoint {
             let written = checkpoint.write(&**folder.files(), &folder.checkpoint(), &folder.log());
             if written.is_err() {
@@ -98,6 +108,7 @@ impl Opened {
             }
             Err(error) => return Err(error),
         };
+        lost.acknowledged = acknowledged;
         let (log_path, checkpoint_path) = (folder.log(), folder.checkpoint());
         let log = Log::open(folder.files(), &log_path, options.segment_bytes, acknowledged, access)?;
         let segments = log.segments();

@@ -201,7 +201,10 @@ pub(crate) fn repair_on(
     let folder = Folder::lock_existing(files, &path, &store, access)?;
     let beside = folder.beside(REPAIRED);
     if !files.exists(&store) && beside.content()? == Content::Store {
-        let renamed = files.rename(beside.store(), &store).and_then(|()| files.sync_dir(&path));
+        let renamed = beside
+            .make_durable()
+            .and_then(|()| files.rename(beside.store(), &store))
+            .and_then(|()| files.sync_dir(&path));
         renamed.map_err(OpenError::io(&store))?;
         return Ok(Repaired::Finished { store });
     }

@@ -84,7 +84,6 @@ impl DiskStore {
             }
         };
         let watermark = folder.watermark()?;
-        folder.remove_stray_mark();
 
         let state = opened.state;
         let shared = Arc::new(Shared {

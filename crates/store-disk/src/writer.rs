@@ -661,6 +661,7 @@ impl Writer {
         let is_resting = |writer: &Self| {
             writer.is_blocked() || writer.resting.is_some_and(|until| until > writer.shared.env.now())
         };
+        self.keep_house();
         while self.history.unswept(&self.opened.state) && !is_resting(self) {
             self.keep_house();
         }

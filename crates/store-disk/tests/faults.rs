@@ -190,7 +190,7 @@ async fn a_disk_that_hangs_fails_writes_after_a_while_and_recovers() {
 
 /// Writes, then crashes in the middle of a write that the disk does not take.
 async fn crashes(fault: Fault) {
-    for (seed, loss) in (0..40).map(|seed| (seed, Loss::Process)) {
+    for (seed, loss) in (0..20).flat_map(|seed| [(seed, Loss::Process), (seed, Loss::Power)]) {
         let disk = &SimDisk::new(seed);
         let store = open(disk);
         let mut acknowledged = BTreeMap::new();

@@ -227,6 +227,16 @@ impl Log {
         self.last().map_or(Ok(()), |last| last.check_in_place())
     }
 
+    /// Makes the names of all segments durable, and what was never acknowledged: that is written again, since a sync that failed may have
+    /// left it in the system's memory only, where another sync does not find it.
+    pub(crate) fn make_durable(&self, acknowledged: Option<Revision>) -> io::Result<()> {
+        self.files.sync_dir(&self.folder)?;
+        if let Some(last) = self.last() {
+            last.write_again(acknowledged.unwrap_or(Revision::FIRST))?;
+        }
+        self.sync()
+    }
+
     /// Cuts off what was torn, after a crash or a failure, and removes files that others have replaced.
     pub(crate) fn prepare(&mut self) -> io::Result<()> {
         if !self.failed {

@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 
 use super::{
     directory::{self, Bits, Directory, Listed, TRAILER},
-    format::{self, Found, Frame, Header, SEGMENT_HEADER},
+    format::{self, FRAME_HEADER, Found, Frame, Header, SEGMENT_HEADER},
 };
 use crate::{
     error::{OpenError, io_error},
@@ -154,6 +154,21 @@ impl Segment {
                 }
             }
         }
+    }
+
+    /// Writes the frames behind `revision` again, as they are.
+    pub(super) fn write_again(&self, revision: Revision) -> io::Result<()> {
+        let (begin, end) = {
+            let directory = self.directory.read();
+            let first = directory.begin(directory.seek(Pointer::new(revision.next(), 0)));
+            (first.saturating_sub(FRAME_HEADER as u32).max(SEGMENT_HEADER as u32), directory.end)
+        };
+        if begin + (FRAME_HEADER as u32) < end {
+            let mut bytes = vec![0; (end - begin) as usize];
+            self.file.read_exact_at(&mut bytes, u64::from(begin))?;
+            self.file.write_all_at(&bytes, u64::from(begin))?;
+        }
+        Ok(())
     }
 
     /// Completes it: nothing is added any more.

@@ -16,9 +16,12 @@ mod run;
 
 use run::{Kind, Outcomes, run};
 
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
 /// Runs as many seeds as were asked for; returns what they came to together, without their schedules.
 fn seeds(test: &'static str, few: u64, kind: Kind) -> Outcomes {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let seeds = match (number("K1S_SIM_SEED"), number("K1S_SIM_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,
         (None, many) => 0..many.unwrap_or(few),
@@ -46,9 +49,9 @@ fn is_one_seed() -> bool {
 #[test]
 fn power_cuts_lose_nothing_that_was_acknowledged() {
     let all =
-        seeds("power_cuts_lose_nothing_that_was_acknowledged", 120, Kind { cuts: true, ..Kind::default() });
+        seeds("power_cuts_lose_nothing_that_was_acknowledged", 100, Kind { cuts: true, ..Kind::default() });
     assert!(
-        is_one_seed() || (all.mid_call > 100 && all.unknown > 30 && all.cleaned > 100 && all.backups > 20)
+        is_one_seed() || (all.mid_call > 100 && all.unknown > 30 && all.cleaned > 50 && all.backups > 20)
     );
 }
 
@@ -56,7 +59,7 @@ fn power_cuts_lose_nothing_that_was_acknowledged() {
 fn calls_that_fail_lose_nothing_that_was_acknowledged() {
     let all = seeds(
         "calls_that_fail_lose_nothing_that_was_acknowledged",
-        80,
+        60,
         Kind { cuts: true, fails: true, ..Kind::default() },
     );
     assert!(is_one_seed() || (all.failed > 100 && all.unknown > 30 && all.mid_call > 50));
@@ -66,7 +69,7 @@ fn calls_that_fail_lose_nothing_that_was_acknowledged() {
 fn full_disks_lose_nothing_that_was_acknowledged() {
     let all = seeds(
         "full_disks_lose_nothing_that_was_acknowledged",
-        80,
+        60,
         Kind { cuts: true, fills: true, ..Kind::default() },
     );
     assert!(is_one_seed() || (all.failed > 100 && all.mid_call > 50));
@@ -75,23 +78,24 @@ fn full_disks_lose_nothing_that_was_acknowledged() {
 #[test]
 fn nothing_is_lost_when_segments_are_cleaned_by_a_thread() {
     let kind = Kind { cuts: true, fails: true, fills: true, threads: true };
-    let all = seeds("nothing_is_lost_when_segments_are_cleaned_by_a_thread", 40, kind);
-    assert!(is_one_seed() || (all.failed > 100 && all.mid_call > 30));
+    let all = seeds("nothing_is_lost_when_segments_are_cleaned_by_a_thread", 15, kind);
+    assert!(is_one_seed() || (all.failed > 100 && all.mid_call > 20));
 }
 
 #[test]
 fn a_seed_decides_every_call() {
+    let many = number("K1S_SIM_SEEDS").unwrap_or(2);
     for kind in [
         Kind { cuts: true, ..Kind::default() },
         Kind { cuts: true, fails: true, ..Kind::default() },
         Kind { cuts: true, fills: true, ..Kind::default() },
         Kind::default(),
     ] {
-        for seed in 1_000_000..1_000_005 {
+        for seed in 1_000_000..1_000_000 + many {
             let [one, other] = [(); 2].map(|()| run("a_seed_decides_every_call", seed, kind));
-            let lines = one.schedule.iter().zip(&other.schedule);
-            for (number, (line, again)) in lines.enumerate() {
-                assert_eq!(line, again, "seed {seed}, {kind:?}, line {number}");
+            for (of_one, of_other) in [(&one.trace, &other.trace), (&one.schedule, &other.schedule)] {
+                let differ = of_one.iter().zip(of_other).find(|(line, again)| line != again);
+                assert_eq!(differ, None, "seed {seed}, {kind:?}");
             }
             assert_eq!(one, other, "seed {seed}, {kind:?}");
         }

@@ -43,6 +43,8 @@ pub(crate) struct Outcomes {
     /// Calls to the disk that changed something.
     pub(crate) calls: u64,
     pub(crate) schedule: Vec<String>,
+    /// The last of those calls.
+    pub(crate) trace: Vec<String>,
 }
 
 /// What has happened so far, told if a check fails.
@@ -57,12 +59,12 @@ impl Drop for Story {
     fn drop(&mut self) {
         if std::thread::panicking() {
             println!(
-                "\nseed {} fails; again with K1S_SIM_SEED={} cargo test -p k1s-store-disk --test sim {}\n\nschedule:\n  {}\n\ndisk:{}",
+                "\nseed {} fails; again with K1S_SIM_SEED={} cargo test -p k1s-store-disk --test sim {}\n\nschedule:\n  {}\n\ndisk:\n  {}",
                 self.seed,
                 self.seed,
                 self.test,
                 self.lines.borrow().join("\n  "),
-                self.disk.trace()
+                self.disk.trace().join("\n  ")
             );
         }
     }
@@ -119,6 +121,7 @@ pub(crate) fn run(test: &'static str, seed: u64, kind: Kind) -> Outcomes {
         run.whole().await;
         run.outcomes.calls = run.disk.calls();
         run.outcomes.schedule = run.lines.borrow().clone();
+        run.outcomes.trace = run.disk.trace();
         drop(story);
         run.outcomes
     })
@@ -148,6 +151,7 @@ impl Run {
             match self.try_open(FOLDER) {
                 Ok(store) => {
                     self.tell("opened");
+                    let _ = store.step(false).await;
                     return store;
                 }
                 Err(error @ (OpenError::Damaged { .. } | OpenError::Locked { .. })) => panic!("{error}"),
@@ -163,7 +167,9 @@ impl Run {
                 // Without faults, it opens.
                 let store = self.try_open(FOLDER);
                 if !self.disk.is_off() {
-                    return store.unwrap();
+                    let store = store.unwrap();
+                    let _ = store.step(false).await;
+                    return store;
                 }
             } else {
                 panic!("it does not open on a disk that works");
@@ -259,6 +265,7 @@ impl Run {
             let steps = self.steps();
             let revision = self.put(&store, &steps).await.expect("a disk that works takes writes");
             self.model.acknowledged(&steps, revision.get());
+            let _ = store.step(false).await;
         }
         store.health().await.unwrap();
         self.compare(&store, None).await.unwrap();

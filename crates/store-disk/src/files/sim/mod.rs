@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// Calls that are remembered for a failing test to print.
-const TRACE: usize = 200;
+const TRACE: usize = 2000;
 
 /// What is wrong with every call, until it is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,10 +261,10 @@ impl SimDisk {
         self.state().calls
     }
 
-    /// The last calls, one per line.
+    /// The last calls that changed something.
     #[must_use]
-    pub fn trace(&self) -> String {
-        self.state().trace.iter().fold(String::new(), |text, call| text + "\n  " + call)
+    pub fn trace(&self) -> Vec<String> {
+        self.state().trace.iter().cloned().collect()
     }
 
     /// Starts the machine again: what was open is not, and some of what was not synced is lost.
