@@ -513,4 +513,21 @@ mod tests {
         let report = store.check().await.unwrap();
         assert!(report.problems[0].contains("a frame does not match its checksum at byte 48"), "{report:?}");
     }
+
+    #[tokio::test]
+    async fn a_damaged_record_is_named_with_its_key_and_revision() {
+        let disk = crate::testing::SimDisk::new(1);
+        let store = disk.open(Env::system(), "/data", DiskOptions::default()).unwrap();
+        let revision = put(&store, "/pods/a").await;
+        let path = "/data/store/log/000000000001.log";
+        let mut bytes = disk.read(path).unwrap();
+        let value = memchr::memmem::rfind(&bytes, &[7; 300]).unwrap();
+        bytes[value + 100] ^= 1;
+        disk.write(path, bytes).unwrap();
+        let named = format!("record 0 of revision {revision}, key \"/pods/a\", does not match its checksum");
+        let error = store.get(b"/pods/a", None).await.unwrap_err().to_string();
+        assert!(error.contains(&named), "{error}");
+        let report = store.check().await.unwrap();
+        assert!(report.problems.contains(&named), "{report:?}");
+    }
 }
