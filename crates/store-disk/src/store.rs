@@ -239,7 +239,7 @@ impl Store for DiskStore {
     }
 
     async fn watch(&self, request: WatchRequest) -> Result<Watch> {
-        self.shared.read(|view| view.moment(request.after))?;
+        self.shared.read(|view| view.read_revision(request.after))?;
         self.shared.feed.watch(request, Arc::new(Past(self.shared.clone())))
     }
 
