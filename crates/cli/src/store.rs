@@ -103,7 +103,11 @@ fn repair(folder: &Path, output: Option<&Path>) -> Result<(u8, String), OpenErro
         Repaired::Saved { report, store, damaged: kept, .. } => {
             let mut text = damaged(folder, &report, "was lost");
             let (store, kept) = (store.display(), kept.display());
-            let _ = writeln!(text, "\nThe good store is {store}. The damaged one is {kept}.");
+            let _ = writeln!(
+                text,
+                "\nThe repaired store is {store}, at revision {}. The damaged one is kept as {kept}.",
+                report.revision.next()
+            );
             Ok((if report.lost.is_empty() { CLEAN } else { DAMAGE }, text))
         }
         Repaired::Finished { store, .. } => {
@@ -113,7 +117,7 @@ fn repair(folder: &Path, output: Option<&Path>) -> Result<(u8, String), OpenErro
             );
             Ok((CLEAN, text))
         }
-        Repaired::Sound(report) => Ok((CLEAN, sound(folder, &report))),
+        Repaired::Sound(report) => Ok((CLEAN, sound(folder, &report) + "There is nothing to repair, and nothing was changed.\n")),
         _ => Ok((CLEAN, String::new())),
     }
 }

@@ -1,12 +1,13 @@
 //! Copying a moment of a store while it goes on.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use k1s_store::{Error, Revision};
 
 use crate::{
     checkpoint::Checkpoint,
     error::{OpenError, io_error},
+    files::Files,
     folder::{Content, Folder, Making},
     heads::Dead,
     log::{Frame, Log},
@@ -20,13 +21,14 @@ const FRAME_BYTES: usize = 1 << 20;
 
 /// Makes a store in `target` that is what `view` shows of the one in `source`.
 pub(crate) fn backup(
+    files: &Arc<dyn Files>,
     view: &View,
     dead: &Dead,
     source: &Path,
     target: &Path,
     options: &DiskOptions,
 ) -> Result<Revision, OpenError> {
-    let folder = Folder::lock(target)?;
+    let folder = Folder::lock(files, target)?;
     if folder.content()? == Content::Store {
         return Err(OpenError::Unsuitable {
             folder: target.to_owned(),
@@ -43,7 +45,8 @@ pub(crate) fn backup(
 }
 
 fn copy(view: &View, dead: &Dead, folder: &Folder, options: &DiskOptions) -> Result<(), Error> {
-    let mut log = Log::create(&folder.log(), options.segment_bytes).map_err(OpenError::into_store_error)?;
+    let mut log = Log::create(folder.files(), &folder.log(), options.segment_bytes)
+        .map_err(OpenError::into_store_error)?;
     let mut frame = Frame::default();
     let mut last = Revision::FIRST;
     for (segment, dead) in dead {
@@ -74,7 +77,7 @@ fn copy(view: &View, dead: &Dead, folder: &Folder, options: &DiskOptions) -> Res
     }
     log.sync().map_err(|error| io_error(&error))?;
     let checkpoint = Checkpoint::new(view.state.oldest, view.state.swept, &log.segments());
-    checkpoint.write(&folder.checkpoint(), &folder.log()).map_err(|error| io_error(&error))
+    checkpoint.write(&**folder.files(), &folder.checkpoint(), &folder.log()).map_err(|error| io_error(&error))
 }
 
 #[cfg(test)]
@@ -92,9 +95,11 @@ mod tests {
         let store = open("store").unwrap();
         store.txn(Txn::new().put("/a", "1", Precondition::Any)).await.unwrap();
         let target = dir.path().join("copy");
-        let interrupted = Folder::lock(&target).unwrap().create(Making::Copy, Revision::FIRST, |folder| {
-            Err::<(), _>(OpenError::io(&folder.log())(std::io::Error::other("the power is gone")))
-        });
+        let interrupted = Folder::lock(&crate::files::real(), &target).unwrap().create(
+            Making::Copy,
+            Revision::FIRST,
+            |folder| Err::<(), _>(OpenError::io(&folder.log())(std::io::Error::other("the power is gone"))),
+        );
         assert!(interrupted.is_err());
         let refused = open("copy").unwrap_err().to_string();
         assert!(refused.contains("a backup into it did not come to its end"), "{refused}");

@@ -8,7 +8,7 @@ use k1s_store::{Range, Revision};
 use crate::{
     heads::Dead,
     log::Segments,
-    record::{Head, Pointer, Record, Totals, entry_size},
+    record::{Head, Pointer, Record, Totals, describe, entry_size},
     view::View,
 };
 
@@ -74,7 +74,7 @@ pub(crate) fn check(view: &View, dead: &Dead) -> Report {
         report.records += 1;
         let at = format!("record {} of revision {}", pointer.index, pointer.revision);
         let Some(record) = Record::decode(pointer, &bytes) else {
-            report.problem(format!("{at} does not match its checksum"));
+            report.problem(format!("{} does not match its checksum", describe(pointer, &bytes)));
             return Ok(true);
         };
         if pointer.revision > state.oldest {

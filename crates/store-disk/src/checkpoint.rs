@@ -10,8 +10,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fs::{self, File},
-    io::{self, Write},
+    io,
     path::Path,
     sync::Arc,
 };
@@ -22,7 +21,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     error::OpenError,
-    folder::sync,
+    files::Files,
     log::{Bits, Segment, Segments},
     record::{Pointer, Record},
 };
@@ -63,22 +62,17 @@ impl Checkpoint {
     }
 
     /// Puts it into the place of the one before. The segments in `log` must be there, under their names, before it is.
-    pub(crate) fn write(&self, path: &Path, log: &Path) -> io::Result<()> {
-        sync(log)?;
+    pub(crate) fn write(&self, files: &dyn Files, path: &Path, log: &Path) -> io::Result<()> {
+        files.sync_dir(log)?;
         let new = path.with_extension("new");
-        let write = || {
-            let mut file = File::create(&new)?;
-            file.write_all(&self.encode())?;
-            file.sync_all()
-        };
         // It would take up room that is needed, if it is a part.
-        write().inspect_err(|_| drop(fs::remove_file(&new)))?;
-        fs::rename(&new, path)?;
-        path.parent().map_or(Ok(()), sync)
+        files.write_synced(&new, &self.encode()).inspect_err(|_| drop(files.remove_file(&new)))?;
+        files.rename(&new, path)?;
+        path.parent().map_or(Ok(()), |store| files.sync_dir(store))
     }
 
-    pub(crate) fn read(path: &Path) -> Result<Self, OpenError> {
-        let bytes = fs::read(path).map_err(|error| match error.kind() {
+    pub(crate) fn read(files: &dyn Files, path: &Path) -> Result<Self, OpenError> {
+        let bytes = files.read(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => OpenError::damaged(path, "the file is missing"),
             _ => OpenError::io(path)(error),
         })?;
@@ -218,6 +212,7 @@ fn short(bytes: &mut &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files;
 
     fn checkpoint() -> Checkpoint {
         let mut dead = Bits::default();
@@ -252,11 +247,11 @@ mod tests {
     #[test]
     fn the_last_one_that_was_written_counts() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("checkpoint");
-        assert!(matches!(Checkpoint::read(&path), Err(OpenError::Damaged { .. })));
-        checkpoint().write(&path, folder.path()).unwrap();
+        let (files, path) = (files::real(), folder.path().join("checkpoint"));
+        assert!(matches!(Checkpoint::read(&*files, &path), Err(OpenError::Damaged { .. })));
+        checkpoint().write(&*files, &path, folder.path()).unwrap();
         let newer = Checkpoint { oldest: Revision::new(40), ..checkpoint() };
-        newer.write(&path, folder.path()).unwrap();
-        assert_eq!(Checkpoint::read(&path).unwrap(), newer);
+        newer.write(&*files, &path, folder.path()).unwrap();
+        assert_eq!(Checkpoint::read(&*files, &path).unwrap(), newer);
     }
 }

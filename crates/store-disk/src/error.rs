@@ -22,17 +22,18 @@ pub enum OpenError {
         holder: String,
     },
 
-    /// The store was written by a newer version of this program.
+    /// The store has a format that this version of the program does not know.
     #[error(
-        "the store in {} has format {found}, but this program knows formats up to {known}; use a newer version of it",
+        "the store in {} has format {found}, but this program knows format {known} only; use the version of it that \
+         wrote the store",
         .folder.display()
     )]
-    NewerFormat {
+    UnknownFormat {
         /// The store's folder.
         folder: PathBuf,
         /// Its format.
         found: u32,
-        /// The newest format this program knows.
+        /// The format this program knows.
         known: u32,
     },
 

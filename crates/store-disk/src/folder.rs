@@ -13,8 +13,7 @@
 //! a copy of another.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read, Write},
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -24,27 +23,23 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     error::OpenError,
+    files::{DirAccess, File, Files, Mode},
     lock::{Access, Lock},
-    log, migrate,
+    log,
 };
 
 /// The format this program writes.
-pub(crate) const FORMAT: u32 = MIGRATIONS.len() as u32 + 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// A store that a repair has made, until it takes the place of the damaged one.
 pub(crate) const REPAIRED: &str = "store.repaired";
 
 const FORMAT_LINE: &str = "k1s disk store, format ";
 
-/// Brings a store of one format to the next. The first entry is for format 1.
-pub(crate) type Migration = fn(&Folder) -> Result<(), OpenError>;
-
-/// All there are.
-pub(crate) const MIGRATIONS: &[Migration] = &[migrate::records_into_log, migrate::heads_into_memory];
-
 /// The folder of a store that this process has locked.
 #[derive(Debug)]
 pub(crate) struct Folder {
+    files: Arc<dyn Files>,
     path: PathBuf,
     store: PathBuf,
     lock: Arc<Lock>,
@@ -78,24 +73,38 @@ impl Making {
 
 impl Folder {
     /// Locks the folder, which is made if need be.
-    pub(crate) fn lock(path: &Path) -> Result<Self, OpenError> {
-        fs::create_dir_all(path).map_err(OpenError::io(path))?;
-        Self::lock_existing(path, &path.join("store"), Access::Write)
+    pub(crate) fn lock(files: &Arc<dyn Files>, path: &Path) -> Result<Self, OpenError> {
+        files.create_dir_all(path).map_err(OpenError::io(path))?;
+        Self::lock_existing(files, path, &path.join("store"), Access::Write)
     }
 
     /// Locks a folder that is there, with the store in it at `store`.
-    pub(crate) fn lock_existing(path: &Path, store: &Path, access: Access) -> Result<Self, OpenError> {
-        let lock = Arc::new(Lock::take(path, store, access)?);
-        Ok(Self { path: path.to_owned(), store: store.to_owned(), lock })
+    pub(crate) fn lock_existing(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        store: &Path,
+        access: Access,
+    ) -> Result<Self, OpenError> {
+        let lock = Arc::new(Lock::take(files.clone(), path, store, access)?);
+        Ok(Self { files: files.clone(), path: path.to_owned(), store: store.to_owned(), lock })
     }
 
     /// Another store in the same folder, under another name.
     pub(crate) fn beside(&self, name: &str) -> Self {
-        Self { path: self.path.clone(), store: self.path.join(name), lock: self.lock.clone() }
+        Self {
+            files: self.files.clone(),
+            path: self.path.clone(),
+            store: self.path.join(name),
+            lock: self.lock.clone(),
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    pub(crate) fn files(&self) -> &Arc<dyn Files> {
+        &self.files
     }
 
     /// Where the store is.
@@ -113,11 +122,6 @@ impl Folder {
         self.path.join("reserve")
     }
 
-    /// Where older formats had an engine's files.
-    pub(crate) fn engine(&self) -> PathBuf {
-        self.store.join("engine")
-    }
-
     /// Where the log is.
     pub(crate) fn log(&self) -> PathBuf {
         self.store.join("log")
@@ -125,10 +129,10 @@ impl Folder {
 
     /// What is here. Only what holds nothing may be made anew.
     pub(crate) fn content(&self) -> Result<Content, OpenError> {
-        let is_empty = || fs::read_dir(&self.store).is_ok_and(|mut entries| entries.next().is_none());
-        if !self.store.exists() {
+        let is_empty = || self.files.list(&self.store).is_ok_and(|names| names.is_empty());
+        if !self.files.exists(&self.store) {
             let repaired = self.path.join(REPAIRED);
-            if repaired.join("FORMAT").exists() {
+            if self.files.exists(&repaired.join("FORMAT")) {
                 return Err(OpenError::Unsuitable {
                     folder: self.path.clone(),
                     reason: format!(
@@ -144,13 +148,13 @@ impl Folder {
         }
         let new = self.store.join("NEW");
         // The format is written when everything else is there.
-        if !new.exists() || self.format(&self.store.join("FORMAT")).is_ok() {
+        if !self.files.exists(&new) || self.format(&self.store.join("FORMAT")).is_ok() {
             return Ok(Content::Store);
         }
-        if fs::read_to_string(&new).is_ok_and(|what| what == Making::Copy.text()) {
+        if self.files.read(&new).is_ok_and(|what| what == Making::Copy.text().as_bytes()) {
             return Ok(Content::PartOfCopy);
         }
-        if self.engine().exists() || log::holds_records(&self.log()).map_err(OpenError::io(&self.log()))? {
+        if log::holds_records(&*self.files, &self.log()).map_err(OpenError::io(&self.log()))? {
             return Err(OpenError::damaged(
                 &new,
                 "it says that this store was never finished, but there are records in it; nothing was changed",
@@ -159,13 +163,19 @@ impl Folder {
         Ok(Content::Nothing)
     }
 
-    /// Removes a file that says that the store is being made, which is there though it has been.
-    pub(crate) fn remove_stray_mark(&self) {
+    /// Makes everything durable that the last process may have left in the system's memory: it could be gone after a power cut, when
+    /// others rely on it.
+    pub(crate) fn make_durable(&self) -> io::Result<()> {
         let new = self.store.join("NEW");
-        if new.exists() {
-            let removed = fs::remove_file(&new);
-            tracing::warn!(path = %new.display(), ?removed, "the store is whole; this file is not needed");
+        if self.files.exists(&new) {
+            // The store is whole, but perhaps its last file was not durable yet when its maker ended. It is written again: a sync
+            // that failed may have left it in memory only, where another sync does not find it.
+            self.write_format()?;
+            self.files.sync_dir(&self.store)?;
+            self.files.remove_file(&new)?;
         }
+        self.files.sync_dir(&self.store)?;
+        self.files.sync_dir(&self.path)
     }
 
     /// Makes a store, which is at `revision`: `fill` makes the log and the checkpoint.
@@ -177,68 +187,57 @@ impl Folder {
     ) -> Result<T, OpenError> {
         // Under another name: what is half removed must not look like a store.
         let unfinished = self.path.join("store.unfinished");
-        if unfinished.exists() {
-            fs::remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
+        let files = &self.files;
+        if files.exists(&unfinished) {
+            files.remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
         }
-        if self.store.exists() {
-            fs::rename(&self.store, &unfinished).map_err(OpenError::io(&self.store))?;
-            fs::remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
+        if files.exists(&self.store) {
+            let renamed = files.rename(&self.store, &unfinished).and_then(|()| files.sync_dir(&self.path));
+            renamed.map_err(OpenError::io(&self.store))?;
+            files.remove_dir_all(&unfinished).map_err(OpenError::io(&unfinished))?;
         }
         let new = self.store.join("NEW");
         let begin = || {
-            private_folder(&self.store)?;
-            fs::write(&new, making.text())?;
-            sync(&new)?;
-            sync(&self.store)?;
-            sync(&self.path)
+            files.create_dir(&self.store, DirAccess::Private)?;
+            files.write_synced(&new, making.text().as_bytes())?;
+            files.sync_dir(&self.store)?;
+            files.sync_dir(&self.path)?;
+            files.sync_ancestors(&self.path)
         };
         begin().map_err(OpenError::io(&self.store))?;
         self.lock.take_store(&self.path, &self.store)?;
         let filled = fill(self)?;
-        Watermark::create(&self.store.join("watermark"), revision)?;
+        let watermark = self.store.join("watermark");
+        files.write_synced(&watermark, &Acknowledged::encode(revision)).map_err(OpenError::io(&watermark))?;
         let format = self.store.join("FORMAT");
         let finish = || {
-            fs::write(&format, format!("{FORMAT_LINE}{FORMAT}\n"))?;
-            sync(&format)?;
-            sync(&self.store)?;
-            fs::remove_file(&new)?;
-            sync(&self.store)
+            self.write_format()?;
+            files.sync_dir(&self.store)?;
+            files.remove_file(&new)?;
+            files.sync_dir(&self.store)
         };
         finish().map_err(OpenError::io(&format))?;
         Ok(filled)
     }
 
-    /// Refuses what this program cannot read, and brings what is older up to date.
-    pub(crate) fn migrate(&self, migrations: &[Migration]) -> Result<(), OpenError> {
-        let path = self.store.join("FORMAT");
-        let known = migrations.len() as u32 + 1;
-        let found = self.format(&path)?;
-        if found > known {
-            return Err(OpenError::NewerFormat { folder: self.path.clone(), found, known });
-        }
-        for (format, migration) in (found + 1..).zip(&migrations[found as usize - 1..]) {
-            tracing::info!(folder = %self.path.display(), format, "migrating the store");
-            migration(self)?;
-            let new = self.store.join("FORMAT.new");
-            fs::write(&new, format!("{FORMAT_LINE}{format}\n")).map_err(OpenError::io(&new))?;
-            sync(&new).and_then(|()| fs::rename(&new, &path)).map_err(OpenError::io(&new))?;
-            sync(&self.store).map_err(OpenError::io(&self.store))?;
-        }
-        Ok(())
+    fn write_format(&self) -> io::Result<()> {
+        self.files.write_synced(&self.store.join("FORMAT"), format!("{FORMAT_LINE}{FORMAT}\n").as_bytes())
     }
 
-    /// The number of its format.
-    pub(crate) fn found_format(&self) -> Result<u32, OpenError> {
-        self.format(&self.store.join("FORMAT"))
+    /// Fails unless the store has the format that this program knows.
+    pub(crate) fn check_format(&self) -> Result<(), OpenError> {
+        match self.format(&self.store.join("FORMAT"))? {
+            FORMAT => Ok(()),
+            found => Err(OpenError::UnknownFormat { folder: self.path.clone(), found, known: FORMAT }),
+        }
     }
 
     fn format(&self, path: &Path) -> Result<u32, OpenError> {
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
+        let text = match self.files.read(path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(OpenError::damaged(path, "the file is missing"));
             }
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
             Err(error) => return Err(OpenError::io(path)(error)),
         };
         text.strip_prefix(FORMAT_LINE)
@@ -250,14 +249,17 @@ impl Folder {
     }
 
     pub(crate) fn watermark(&self) -> Result<Watermark, OpenError> {
-        Watermark::open(&self.store.join("watermark"))
+        let path = self.store.join("watermark");
+        let file = self.files.open(&path, Mode::Write).map_err(OpenError::io(&path))?;
+        Ok(Watermark { path, file })
     }
 
-    /// What the watermark says, without opening it for writing.
-    pub(crate) fn acknowledged(&self) -> Result<Revision, OpenError> {
+    /// What the watermark says.
+    pub(crate) fn acknowledged(&self) -> Result<Acknowledged, OpenError> {
         let path = self.store.join("watermark");
-        match fs::read(&path) {
-            Ok(bytes) => Watermark::decode(&path, &bytes),
+        match self.files.read(&path) {
+            Ok(bytes) => Acknowledged::decode(&bytes)
+                .ok_or_else(|| OpenError::damaged(&path, "it does not match its checksum")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(OpenError::damaged(&path, "the file is missing"))
             }
@@ -265,39 +267,44 @@ impl Folder {
         }
     }
 
-    /// Puts a new watermark in the place of one that cannot be read.
-    pub(crate) fn replace_watermark(&self, revision: Revision) -> Result<(), OpenError> {
+    /// Replaces the watermark, if that is possible: it can be told from the log, too. Everything up to `revision` must be durable.
+    pub(crate) fn renew_watermark(&self, revision: Revision) {
+        if let Err(error) = self.replace_watermark(revision) {
+            tracing::warn!(store = %self.store.display(), %error, "the watermark could not be replaced");
+        }
+    }
+
+    /// Puts a new watermark in the place of the one that is there. Everything up to `revision` must be durable.
+    fn replace_watermark(&self, revision: Revision) -> io::Result<()> {
         let (path, new) = (self.store.join("watermark"), self.store.join("watermark.new"));
-        Watermark::create(&new, revision)?;
-        fs::rename(&new, &path).and_then(|()| sync(&self.store)).map_err(OpenError::io(&path))
+        self.files.write_synced(&new, &Acknowledged::encode(revision))?;
+        self.files.rename(&new, &path)?;
+        self.files.sync_dir(&self.store)
     }
 
     /// Whether there is room to write, found out by writing.
     pub(crate) fn probe(&self) -> io::Result<()> {
         const ROOM: usize = 1 << 20;
         let path = self.path.join("probe");
-        let written = File::create(&path).and_then(|mut file| {
-            // Not zeros: a file system that compresses would have room for any number of them.
-            let noise: Vec<u8> =
-                (0..ROOM as u64 / 8).flat_map(|i| xxh3_64(&i.to_le_bytes()).to_le_bytes()).collect();
-            file.write_all(&noise)?;
-            file.sync_all()
-        });
-        let removed = fs::remove_file(&path);
+        // Not zeros: a file system that compresses would have room for any number of them.
+        let noise: Vec<u8> =
+            (0..ROOM as u64 / 8).flat_map(|i| xxh3_64(&i.to_le_bytes()).to_le_bytes()).collect();
+        let written = self.files.write_synced(&path, &noise);
+        let removed = self.files.remove_file(&path);
         written.and(removed)
     }
 }
 
 /// Bytes that the files in a folder take up on disk. Parts that were never written do not count.
-pub(crate) fn disk_bytes(folder: &Path) -> io::Result<u64> {
+pub(crate) fn disk_bytes(files: &dyn Files, folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            match entry.metadata() {
-                Ok(metadata) if metadata.is_dir() => folders.push(entry.path()),
-                Ok(metadata) => bytes += allocated(&metadata),
+        for name in files.list(&folder)? {
+            let path = folder.join(name);
+            match files.metadata(&path) {
+                Ok(metadata) if metadata.is_dir => folders.push(path),
+                Ok(metadata) => bytes += metadata.allocated,
                 // Files are removed while we look.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -307,103 +314,82 @@ pub(crate) fn disk_bytes(folder: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-#[cfg(unix)]
-fn allocated(metadata: &fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
-}
-
-#[cfg(not(unix))]
-fn allocated(metadata: &fs::Metadata) -> u64 {
-    metadata.len()
-}
-
-/// Makes the contents of a file, or the names in a folder, durable.
-pub(crate) fn sync(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
-#[cfg(unix)]
-fn write_at_start(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    // One system call instead of two: this is done for every batch of writes.
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, 0)
-}
-
-#[cfg(not(unix))]
-fn write_at_start(file: &mut File, bytes: &[u8]) -> io::Result<()> {
-    io::Seek::seek(file, io::SeekFrom::Start(0))?;
-    file.write_all(bytes)
-}
-
-/// The last revision that was acknowledged, in a file of its own.
+/// The last revision that was acknowledged, in a file of its own, twice.
 ///
-/// It is written after each synced batch, but not synced itself: it survives the process, and after
-/// a power cut it may be old, but never says more than what is durable. A store that opens with
-/// less than it says has lost something.
+/// The second is written after each synced batch, but not synced: it survives the process, and after a power cut it may be old
+/// or torn, but never says more than what is durable. The first is synced, and written only when the store is opened or closed, by
+/// replacing the file: it is what is left if the second is torn. A store that opens with less than either says has lost something.
 #[derive(Debug)]
 pub(crate) struct Watermark {
     path: PathBuf,
-    file: File,
+    file: Box<dyn File>,
+}
+
+/// What a watermark says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acknowledged {
+    /// The last revision that is known to have been acknowledged.
+    pub(crate) revision: Revision,
+    /// Whether the file should be replaced: part of it cannot be read, or the synced part is behind.
+    pub(crate) renew: bool,
+    /// Whether part of it cannot be read.
+    pub(crate) torn: bool,
+}
+
+impl Acknowledged {
+    const SLOT: usize = 16;
+    /// In another sector than the first, which a write of the second must not touch.
+    const SECOND: usize = 4096;
+
+    fn encode(revision: Revision) -> Vec<u8> {
+        let mut bytes = vec![0; Self::SECOND + Self::SLOT];
+        for at in [0, Self::SECOND] {
+            bytes[at..at + Self::SLOT].copy_from_slice(&Self::encode_slot(revision));
+        }
+        bytes
+    }
+
+    fn encode_slot(revision: Revision) -> [u8; Self::SLOT] {
+        let number = revision.get().to_be_bytes();
+        let mut bytes = [0; Self::SLOT];
+        bytes[..8].copy_from_slice(&number);
+        bytes[8..].copy_from_slice(&xxh3_64(&number).to_be_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let slot = |at| {
+            let slot = bytes.get(at..at + Self::SLOT)?;
+            let revision = Revision::new(u64::from_be_bytes(*slot.first_chunk()?));
+            (Self::encode_slot(revision) == slot).then_some(revision)
+        };
+        let (first, second) = (slot(0), slot(Self::SECOND));
+        let revision = first.max(second)?;
+        let torn = first.is_none() || second.is_none();
+        Some(Self { revision, renew: torn || first != second, torn })
+    }
 }
 
 impl Watermark {
-    fn create(path: &Path, revision: Revision) -> Result<(), OpenError> {
-        fs::write(path, Self::encode(revision)).and_then(|()| sync(path)).map_err(OpenError::io(path))
-    }
-
-    fn open(path: &Path) -> Result<Self, OpenError> {
-        let mut file = match OpenOptions::new().read(true).write(true).open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(OpenError::damaged(path, "the file is missing"));
-            }
-            Err(error) => return Err(OpenError::io(path)(error)),
-        };
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(OpenError::io(path))?;
-        Self::decode(path, &bytes)?;
-        Ok(Self { path: path.to_owned(), file })
-    }
-
-    fn decode(path: &Path, bytes: &[u8]) -> Result<Revision, OpenError> {
-        bytes
-            .first_chunk()
-            .map(|number| Revision::new(u64::from_be_bytes(*number)))
-            .filter(|revision| Self::encode(*revision) == *bytes)
-            .ok_or_else(|| OpenError::damaged(path, "it does not match its checksum"))
-    }
-
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     pub(crate) fn raise(&mut self, revision: Revision) -> io::Result<()> {
-        write_at_start(&mut self.file, &Self::encode(revision))
+        self.file.write_all_at(&Acknowledged::encode_slot(revision), Acknowledged::SECOND as u64)
     }
-
-    fn encode(revision: Revision) -> [u8; 16] {
-        let number = revision.get().to_be_bytes();
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&number);
-        bytes[8..].copy_from_slice(&xxh3_64(&number).to_be_bytes());
-        bytes
-    }
-}
-
-/// Makes a folder that nobody else can look into: a control plane's secrets are in it.
-fn private_folder(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+    use crate::files;
 
     fn made() -> (tempfile::TempDir, Folder) {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::lock(dir.path()).unwrap();
+        let folder = Folder::lock(&files::real(), dir.path()).unwrap();
         folder
             .create(Making::Empty, Revision::FIRST, |folder| {
                 fs::create_dir(folder.log()).map_err(OpenError::io(&folder.path))
@@ -415,7 +401,7 @@ mod tests {
     #[test]
     fn a_second_lock_fails_at_once_and_names_the_holder() {
         let (dir, _folder) = made();
-        let error = Folder::lock(dir.path()).unwrap_err().to_string();
+        let error = Folder::lock(&files::real(), dir.path()).unwrap_err().to_string();
         assert!(error.contains(&format!("in use by process {}", std::process::id())), "{error}");
     }
 
@@ -428,60 +414,74 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_refused_with_both_numbers() {
+    fn another_format_is_refused_with_both_numbers() {
         let (_dir, folder) = made();
-        fs::write(folder.store.join("FORMAT"), "k1s disk store, format 7\n").unwrap();
-        let error = folder.migrate(MIGRATIONS).unwrap_err().to_string();
-        assert!(error.contains("has format 7, but this program knows formats up to 3"), "{error}");
-    }
-
-    #[test]
-    fn an_older_format_is_brought_up_to_date_one_step_at_a_time() {
-        fn step(name: &str, folder: &Folder) -> Result<(), OpenError> {
-            fs::write(folder.store.join(name), "done").map_err(OpenError::io(&folder.store))
+        for found in [2, 3, 7] {
+            fs::write(folder.store.join("FORMAT"), format!("k1s disk store, format {found}\n")).unwrap();
+            let error = folder.check_format().unwrap_err().to_string();
+            assert!(
+                error.contains(&format!("has format {found}, but this program knows format 1 only")),
+                "{error}"
+            );
         }
-        let migrations: &[Migration] = &[|folder| step("to-2", folder), |folder| step("to-3", folder)];
-        let (_dir, folder) = made();
-        fs::write(folder.store.join("FORMAT"), "k1s disk store, format 1\n").unwrap();
-        folder.migrate(migrations).unwrap();
-        assert!(folder.store.join("to-2").exists() && folder.store.join("to-3").exists());
-        assert_eq!(folder.format(&folder.store.join("FORMAT")).unwrap(), 3);
-        fs::remove_file(folder.store.join("to-2")).unwrap();
-        folder.migrate(migrations).unwrap();
-        assert!(!folder.store.join("to-2").exists(), "migrated twice");
     }
 
     #[test]
-    fn a_damaged_or_missing_format_or_watermark_is_refused() {
+    fn a_damaged_or_missing_format_is_refused() {
         let (_dir, folder) = made();
         for damage in [&b"k1s disk store, format 0\n"[..], b"", b"\xff\xfe", b"k1s disk store, format x"] {
             fs::write(folder.store.join("FORMAT"), damage).unwrap();
-            let error = folder.migrate(MIGRATIONS).unwrap_err();
+            let error = folder.check_format().unwrap_err();
             assert!(matches!(&error, OpenError::Damaged { path, .. } if path.ends_with("FORMAT")), "{error}");
         }
         fs::remove_file(folder.store.join("FORMAT")).unwrap();
-        assert!(matches!(folder.migrate(MIGRATIONS), Err(OpenError::Damaged { .. })));
+        assert!(matches!(folder.check_format(), Err(OpenError::Damaged { .. })));
+    }
 
-        let watermark = folder.store.join("watermark");
-        let whole = fs::read(&watermark).unwrap();
-        for bit in 0..whole.len() * 8 {
-            let mut damaged = whole.clone();
-            damaged[bit / 8] ^= 1 << (bit % 8);
-            fs::write(&watermark, damaged).unwrap();
-            assert!(matches!(folder.watermark(), Err(OpenError::Damaged { .. })), "bit {bit}");
+    #[test]
+    fn a_watermark_says_what_is_left_of_it_however_its_second_half_is_torn() {
+        let (_dir, folder) = made();
+        let path = folder.store.join("watermark");
+        folder.replace_watermark(Revision::new(7)).unwrap();
+        folder.watermark().unwrap().raise(Revision::new(99)).unwrap();
+        let says = |revision, renew, torn| Acknowledged { revision: Revision::new(revision), renew, torn };
+        assert_eq!(folder.acknowledged().unwrap(), says(99, true, false));
+        let whole = fs::read(&path).unwrap();
+        for byte in 0..16 {
+            for bit in 0..8 {
+                let damage = |at: usize| {
+                    let mut damaged = whole.clone();
+                    damaged[at + byte] ^= 1 << bit;
+                    damaged
+                };
+                assert_eq!(
+                    Acknowledged::decode(&damage(4096)),
+                    Some(says(7, true, true)),
+                    "bit {bit} of {byte}"
+                );
+                assert_eq!(
+                    Acknowledged::decode(&damage(0)),
+                    Some(says(99, true, true)),
+                    "bit {bit} of {byte}"
+                );
+            }
         }
-        fs::write(&watermark, &whole[..7]).unwrap();
-        assert!(matches!(folder.watermark(), Err(OpenError::Damaged { .. })));
-        fs::write(&watermark, &whole).unwrap();
-        let mut opened = folder.watermark().unwrap();
-        opened.raise(Revision::new(99)).unwrap();
-        assert_eq!(folder.acknowledged().unwrap(), Revision::new(99));
+        for len in 0..whole.len() {
+            let expected = (len >= 16).then_some(says(7, true, true));
+            assert_eq!(Acknowledged::decode(&whole[..len]), expected, "cut to {len}");
+        }
+        folder.replace_watermark(Revision::new(99)).unwrap();
+        assert_eq!(folder.acknowledged().unwrap(), says(99, false, false));
+        fs::write(&path, vec![0; whole.len()]).unwrap();
+        assert!(matches!(folder.acknowledged(), Err(OpenError::Damaged { .. })));
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(folder.acknowledged(), Err(OpenError::Damaged { .. })));
     }
 
     #[test]
     fn a_store_that_was_made_half_way_is_made_anew() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = Folder::lock(dir.path()).unwrap();
+        let folder = Folder::lock(&files::real(), dir.path()).unwrap();
         fs::create_dir(dir.path().join("store")).unwrap();
         assert_eq!(folder.content().unwrap(), Content::Nothing);
         fs::create_dir_all(dir.path().join("store/log/rubbish")).unwrap();

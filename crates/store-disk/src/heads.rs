@@ -148,14 +148,18 @@ impl Heads {
         }
     }
 
-    /// Nobody can read the records at `dead` any more, and of `deleted` keys no record at all, unless they were written to
-    /// since. The store is at `state` now.
-    pub(crate) fn sweep(&self, dead: &[Pointer], deleted: &[(Bytes, Pointer)], state: State) {
+    /// The records at `dead` can no longer be read. The store is at `state` now.
+    pub(crate) fn sweep(&self, dead: &[Pointer], state: State) {
         let mut newest = self.0.write();
         newest.state = state;
         for pointer in dead {
             newest.log.kill(*pointer);
         }
+    }
+
+    /// Forgets keys whose newest record is the deletion at this pointer.
+    pub(crate) fn forget(&self, deleted: &[(Bytes, Pointer)]) {
+        let mut newest = self.0.write();
         for (key, pointer) in deleted {
             if newest.keys.get(key).is_some_and(|head| head.pointer == *pointer) {
                 newest.keys.remove(key);
@@ -177,7 +181,7 @@ mod tests {
     #[test]
     fn a_range_has_every_key_once_however_many_pages_it_takes() {
         let folder = tempfile::tempdir().unwrap();
-        let log = Log::create(&folder.path().join("log"), 1 << 20).unwrap().segments();
+        let log = Log::create(&crate::files::real(), &folder.path().join("log"), 1 << 20).unwrap().segments();
         let heads = Heads::new(Keys::new(), log.clone(), State::NEW);
         let head = Head { pointer: Pointer::new(Revision::new(2), 0), size: Some(10) };
         let keys = |prefix: &str, count: usize| -> Vec<_> {

@@ -119,7 +119,8 @@ impl History {
             }
             if record.value.is_none() {
                 swept.dead.push(pointer);
-                swept.deleted.push((record.key, pointer));
+                // A copy: the key is a slice of all that was read at once.
+                swept.deleted.push((Bytes::copy_from_slice(&record.key), pointer));
             }
             Ok(true)
         })?;

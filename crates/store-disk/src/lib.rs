@@ -35,13 +35,13 @@ mod batch;
 mod check;
 mod checkpoint;
 mod error;
+mod files;
 mod folder;
 mod heads;
 mod history;
 mod keys;
 mod lock;
 mod log;
-mod migrate;
 mod opened;
 mod options;
 mod record;
@@ -52,6 +52,12 @@ mod shared;
 mod store;
 mod view;
 mod writer;
+
+/// A simulated disk, for tests.
+#[cfg(any(test, feature = "testing"))]
+pub mod testing {
+    pub use crate::files::sim::{Fault, Loss, Rates, SimDisk};
+}
 
 pub use check::Report;
 pub use error::OpenError;

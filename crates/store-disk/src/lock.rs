@@ -6,14 +6,18 @@
 
 use std::{
     error, fmt,
-    fs::{self, File, Metadata, OpenOptions, TryLockError},
-    io::{self, Read, Write},
+    fs::TryLockError,
+    io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use parking_lot::Mutex;
 
-use crate::error::OpenError;
+use crate::{
+    error::OpenError,
+    files::{File, Files, Mode},
+};
 
 /// What a lock is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,19 +30,24 @@ pub(crate) enum Access {
 /// The locks on a data folder, held until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _folder: Option<File>,
-    _file: Option<File>,
-    store: Mutex<Option<File>>,
+    files: Arc<dyn Files>,
+    _folder: Option<Box<dyn File>>,
+    _file: Option<Box<dyn File>>,
+    store: Mutex<Option<Box<dyn File>>>,
 }
 
 impl Lock {
     /// Locks a data folder that is there, and the store in it if there is one.
-    pub(crate) fn take(path: &Path, store: &Path, access: Access) -> Result<Self, OpenError> {
-        let in_use = || locked(path);
-        let folder = lock_folder(path)?.map_err(|()| in_use())?;
-        let file = lock_file(path, access)?;
-        let lock = Self { _folder: folder, _file: file, store: Mutex::new(None) };
-        if store.exists() {
+    pub(crate) fn take(
+        files: Arc<dyn Files>,
+        path: &Path,
+        store: &Path,
+        access: Access,
+    ) -> Result<Self, OpenError> {
+        let folder = lock_folder(&*files, path)?.map_err(|()| locked(&*files, path))?;
+        let file = lock_file(&*files, path, access)?;
+        let lock = Self { files, _folder: folder, _file: file, store: Mutex::new(None) };
+        if lock.files.exists(store) {
             lock.take_store(path, store)?;
         }
         Ok(lock)
@@ -49,14 +58,15 @@ impl Lock {
         // The one before may be of the same folder.
         let mut place = self.store.lock();
         *place = None;
-        *place = lock_folder(store)?.map_err(|()| locked(path))?;
+        *place = lock_folder(&*self.files, store)?.map_err(|()| locked(&*self.files, path))?;
         Ok(())
     }
 }
 
-fn locked(path: &Path) -> OpenError {
+fn locked(files: &dyn Files, path: &Path) -> OpenError {
     // What the holder wrote is a courtesy; without it the lock holds all the same.
-    let holder = fs::read_to_string(path.join("LOCK")).ok().filter(|holder| !holder.is_empty());
+    let holder = files.read(&path.join("LOCK")).ok().filter(|holder| !holder.is_empty());
+    let holder = holder.map(|holder| String::from_utf8_lossy(&holder).into_owned());
     OpenError::Locked {
         folder: path.to_owned(),
         holder: holder.unwrap_or_else(|| "another process".to_owned()),
@@ -64,11 +74,11 @@ fn locked(path: &Path) -> OpenError {
 }
 
 /// Locks a folder. `Err(())`: somebody else has it. `None`: folders cannot be locked here, as on some network file systems.
-fn lock_folder(path: &Path) -> Result<Result<Option<File>, ()>, OpenError> {
+fn lock_folder(files: &dyn Files, path: &Path) -> Result<Result<Option<Box<dyn File>>, ()>, OpenError> {
     if !cfg!(unix) {
         return Ok(Ok(None));
     }
-    let folder = match File::open(path) {
+    let folder = match files.open(path, Mode::Read) {
         Ok(folder) => folder,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Ok(None)),
         Err(error) => return Err(OpenError::io(path)(error)),
@@ -83,15 +93,16 @@ fn lock_folder(path: &Path) -> Result<Result<Option<File>, ()>, OpenError> {
     }
 }
 
-fn lock_file(path: &Path, access: Access) -> Result<Option<File>, OpenError> {
+fn lock_file(files: &dyn Files, path: &Path, access: Access) -> Result<Option<Box<dyn File>>, OpenError> {
     let lock_path = path.join("LOCK");
-    let opened = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&lock_path);
-    let (mut lock, writable) = match opened {
+    let (lock, writable) = match files.open(&lock_path, Mode::Create) {
         Ok(lock) => (lock, true),
-        Err(error) if cannot_write(&error) && access == Access::Read => match File::open(&lock_path) {
-            Ok(lock) => (lock, false),
-            Err(_) => return Ok(None),
-        },
+        Err(error) if cannot_write(&error) && access == Access::Read => {
+            match files.open(&lock_path, Mode::Read) {
+                Ok(lock) => (lock, false),
+                Err(_) => return Ok(None),
+            }
+        }
         Err(error) if cannot_write(&error) => {
             return Err(OpenError::ReadOnly { folder: path.to_owned(), reason: error.to_string() });
         }
@@ -99,17 +110,12 @@ fn lock_file(path: &Path, access: Access) -> Result<Option<File>, OpenError> {
     };
     match lock.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            let _ = lock.read_to_string(&mut holder);
-            let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
-            return Err(OpenError::Locked { folder: path.to_owned(), holder });
-        }
+        Err(TryLockError::WouldBlock) => return Err(locked(files, path)),
         Err(TryLockError::Error(error)) => return Err(OpenError::io(&lock_path)(error)),
     }
     if writable {
         // On a full disk the holder's name cannot be written; the store can be read all the same.
-        let _ = lock.set_len(0).and_then(|()| lock.write_all(this_process().as_bytes()));
+        let _ = lock.set_len(0).and_then(|()| lock.write_all_at(this_process().as_bytes(), 0));
     }
     Ok(Some(lock))
 }
@@ -127,31 +133,19 @@ fn this_process() -> String {
 
 /// Which file it is, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileId(u64, u64);
+pub(crate) struct FileId((u64, u64));
 
 impl FileId {
-    #[cfg(unix)]
-    fn of(metadata: &Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt;
-        Self(metadata.dev(), metadata.ino())
-    }
-
-    /// Without numbers of files, only that there is one can be told.
-    #[cfg(not(unix))]
-    fn of(_: &Metadata) -> Self {
-        Self(0, 0)
-    }
-
     /// That of an open file, if its path shows the same one. (Some file systems make up numbers as they go.)
-    pub(crate) fn known(file: &File, path: &Path) -> Option<Self> {
-        let id = Self::of(&file.metadata().ok()?);
-        (Self::of(&fs::metadata(path).ok()?) == id).then_some(id)
+    pub(crate) fn known(files: &dyn Files, file: &dyn File, path: &Path) -> Option<Self> {
+        let id = file.metadata().ok()?.id;
+        (files.metadata(path).ok()?.id == id).then_some(Self(id))
     }
 
     /// Fails if the path does not show this file any more.
-    pub(crate) fn check(self, path: &Path) -> io::Result<()> {
-        match fs::metadata(path) {
-            Ok(metadata) if Self::of(&metadata) == self => Ok(()),
+    pub(crate) fn check(self, files: &dyn Files, path: &Path) -> io::Result<()> {
+        match files.metadata(path) {
+            Ok(metadata) if metadata.id == self.0 => Ok(()),
             Ok(_) => Err(io::Error::other(Gone { path: path.to_owned() })),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Err(io::Error::other(Gone { path: path.to_owned() }))

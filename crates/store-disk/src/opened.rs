@@ -1,17 +1,17 @@
 //! The log of a store, open, and what is known of it.
 
-use std::{fs, io, sync::Arc};
+use std::{io, sync::Arc};
 
 use k1s_store::{Error, Revision};
 
 use crate::{
     checkpoint::Checkpoint,
-    error::OpenError,
-    folder::{Folder, MIGRATIONS},
+    error::{OpenError, is_full},
+    folder::Folder,
     heads::{Heads, State},
     keys::Keys,
     lock::Access,
-    log::{Expect, Log, Segments},
+    log::{Log, Segments},
     options::DiskOptions,
     record::Totals,
     view::View,
@@ -26,6 +26,10 @@ pub(crate) struct Lost {
     /// What there is in the place of the checkpoint.
     pub(crate) checkpoint: Option<Checkpoint>,
     pub(crate) watermark: bool,
+    /// The last revision that is known to have been acknowledged.
+    pub(crate) acknowledged: Option<Revision>,
+    /// Whether the watermark should be replaced: also if all of it can be read, but the synced part is old.
+    pub(crate) renew_watermark: bool,
 }
 
 /// What there is to write to.
@@ -42,10 +46,12 @@ pub(crate) struct Opened {
 impl Opened {
     /// Makes an empty store.
     pub(crate) fn create(folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
-        let log = Log::create(&folder.log(), options.segment_bytes)?;
+        let log = Log::create(folder.files(), &folder.log(), options.segment_bytes)?;
         let state = State::NEW;
         let checkpoint = Checkpoint::new(state.oldest, state.swept, &log.segments());
-        checkpoint.write(&folder.checkpoint(), &folder.log()).map_err(OpenError::io(&folder.checkpoint()))?;
+        checkpoint
+            .write(&**folder.files(), &folder.checkpoint(), &folder.log())
+            .map_err(OpenError::io(&folder.checkpoint()))?;
         let heads = Arc::new(Heads::new(Keys::new(), log.segments(), state));
         Ok(Self { log, heads, state, written_down: (state.oldest, state.swept), trouble: None })
     }
@@ -53,25 +59,30 @@ impl Opened {
     /// Opens a store that is there, if it holds all that had been acknowledged. What is damaged, but follows from the log, is made
     /// again.
     pub(crate) fn open(folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
-        folder.migrate(MIGRATIONS)?;
+        folder.check_format()?;
         let (mut opened, lost) = Self::read(folder, options, Access::Write)?;
-        // It is sound: what was torn when it was last used can go, and what an older format has left behind.
+        // What is found here will be seen, so it must not be gone later: the process before may have been killed before it had synced
+        // it. (On a full disk there is nothing to lose: nothing is written before this works.)
+        let durable = folder.make_durable().and_then(|()| opened.log.make_durable(lost.acknowledged));
+        if let Err(error) = &durable
+            && !is_full(error)
+        {
+            return Err(OpenError::io(folder.store())(io::Error::new(error.kind(), error.to_string())));
+        }
+        // It is sound: what was torn when it was last used can go.
         // If not now, because the disk is full, then before the next write. It can be read all the same.
-        let mut prepared = opened.log.prepare();
+        let mut prepared = durable.and_then(|()| opened.log.prepare());
         if let Some(checkpoint) = lost.checkpoint {
-            let written = checkpoint.write(&folder.checkpoint(), &folder.log());
+            let written = checkpoint.write(&**folder.files(), &folder.checkpoint(), &folder.log());
             if written.is_err() {
                 opened.written_down = NOTHING;
             }
             prepared = prepared.and(written);
         }
         opened.trouble = prepared.err();
-        if lost.watermark {
-            folder.replace_watermark(opened.state.revision)?;
-        }
-        let engine = folder.engine();
-        if engine.exists() {
-            fs::remove_dir_all(&engine).map_err(OpenError::io(&engine))?;
+        if lost.renew_watermark && opened.trouble.is_none() {
+            // What is in the log is durable now.
+            folder.renew_watermark(opened.state.revision);
         }
         opened.heads.show(opened.log.segments());
         Ok(opened)
@@ -85,16 +96,21 @@ impl Opened {
     ) -> Result<(Self, Lost), OpenError> {
         let mut lost = Lost::default();
         let acknowledged = match folder.acknowledged() {
-            Ok(acknowledged) => Some(acknowledged),
+            Ok(acknowledged) => {
+                lost.watermark = acknowledged.torn;
+                lost.renew_watermark = acknowledged.renew;
+                Some(acknowledged.revision)
+            }
             Err(OpenError::Damaged { path, reason }) => {
                 tracing::warn!(path = %path.display(), reason, "what was acknowledged last is found in the log");
-                lost.watermark = true;
+                (lost.watermark, lost.renew_watermark) = (true, true);
                 None
             }
             Err(error) => return Err(error),
         };
+        lost.acknowledged = acknowledged;
         let (log_path, checkpoint_path) = (folder.log(), folder.checkpoint());
-        let log = Log::open(&log_path, options.segment_bytes, acknowledged, Expect::Directory, access)?;
+        let log = Log::open(folder.files(), &log_path, options.segment_bytes, acknowledged, access)?;
         let segments = log.segments();
         let damaged = |error: Error| OpenError::damaged(&log_path, error.to_string());
         let (revision, totals) = end_of(&segments).map_err(damaged)?;
@@ -104,7 +120,7 @@ impl Opened {
                 format!("it ends at revision {revision}, but revision {acknowledged} had been acknowledged"),
             ));
         }
-        let Checkpoint { oldest, swept, .. } = match Checkpoint::read(&checkpoint_path) {
+        let Checkpoint { oldest, swept, .. } = match Checkpoint::read(&**folder.files(), &checkpoint_path) {
             Ok(checkpoint) => {
                 checkpoint.apply(&segments).map_err(|reason| OpenError::damaged(&checkpoint_path, reason))?;
                 checkpoint

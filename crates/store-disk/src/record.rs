@@ -5,7 +5,7 @@
 //! too: a record points to the one it replaced.
 
 use bytes::{BufMut, Bytes};
-use k1s_store::{Error, KeyValue, Result, Revision};
+use k1s_store::{Error, KeyValue, Result, Revision, limits};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Where a record is: the revision that wrote it, and its place in the transaction.
@@ -173,10 +173,7 @@ impl Record {
     /// The record under `pointer`, or what is wrong with it.
     pub(crate) fn read(pointer: Pointer, bytes: &Bytes) -> Result<Self> {
         Self::decode(pointer, bytes).ok_or_else(|| {
-            Error::corrupt(format!(
-                "record {} of revision {} does not match its checksum",
-                pointer.index, pointer.revision
-            ))
+            Error::corrupt(format!("{} does not match its checksum", describe(pointer, bytes)))
         })
     }
 
@@ -211,6 +208,16 @@ impl Record {
             steps: u32::from_be_bytes(*steps),
             totals: Totals { keys: u64::from_be_bytes(*keys), bytes: u64::from_be_bytes(*total) },
         })
+    }
+}
+
+/// Names a record that may be damaged: by its pointer, and by its key as far as that can be read.
+pub(crate) fn describe(pointer: Pointer, bytes: &[u8]) -> String {
+    let Pointer { revision, index } = pointer;
+    let key = Outline::of(bytes).map(|outline| outline.key).filter(|key| key.len() <= limits::MAX_KEY_BYTES);
+    match key {
+        Some(key) => format!("record {index} of revision {revision}, key \"{}\",", key.escape_ascii()),
+        None => format!("record {index} of revision {revision}"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Checking and repairing a store that nobody has open.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use k1s_store::{Error, Revision};
@@ -11,7 +11,8 @@ use crate::{
     check,
     checkpoint::Checkpoint,
     error::{OpenError, io_error},
-    folder::{Content, FORMAT, Folder, Making, REPAIRED, sync},
+    files::{self, Files},
+    folder::{Content, Folder, Making, REPAIRED},
     lock::Access,
     log::{Frame, Log},
     opened::Opened,
@@ -72,18 +73,18 @@ pub enum Repaired {
 }
 
 /// The data folder and the store in it that a user means, who may name either.
-fn places(path: &Path) -> Result<(PathBuf, PathBuf), OpenError> {
+fn places(files: &dyn Files, path: &Path) -> Result<(PathBuf, PathBuf), OpenError> {
     let inner = path.join("store");
-    if inner.is_dir() || path.join(REPAIRED).is_dir() {
+    if files.is_dir(&inner) || files.is_dir(&path.join(REPAIRED)) {
         return Ok((path.to_owned(), inner));
     }
-    if path.join("log").is_dir() || path.join("FORMAT").is_file() {
-        let parent = fs::canonicalize(path).map_err(OpenError::io(path))?;
+    if files.is_dir(&path.join("log")) || files.exists(&path.join("FORMAT")) {
+        let parent = files.canonicalize(path).map_err(OpenError::io(path))?;
         if let Some(folder) = parent.parent() {
             return Ok((folder.to_owned(), parent.clone()));
         }
     }
-    let reason = if path.exists() { "there is no store in it" } else { "there is no such folder" };
+    let reason = if files.exists(path) { "there is no store in it" } else { "there is no such folder" };
     Err(OpenError::Unsuitable { folder: path.to_owned(), reason: reason.to_owned() })
 }
 
@@ -93,22 +94,8 @@ fn suitable(folder: &Folder) -> Result<(), OpenError> {
         let reason = "a backup into it did not come to its end; make it again".to_owned();
         return Err(OpenError::Unsuitable { folder: folder.path().to_owned(), reason });
     }
-    match folder.found_format() {
-        Ok(found) if found > FORMAT => {
-            let folder = folder.path().to_owned();
-            Err(OpenError::NewerFormat { folder, found, known: FORMAT })
-        }
-        Ok(found) if found < FORMAT && folder.engine().exists() => Err(OpenError::Unsuitable {
-            folder: folder.path().to_owned(),
-            reason: format!(
-                "the store has the older format {found}, which is migrated to format {FORMAT} when a server opens it"
-            ),
-        }),
-        Err(_) if folder.engine().exists() => Err(OpenError::Unsuitable {
-            folder: folder.path().to_owned(),
-            reason: "the store has an older format, and its file FORMAT is damaged".to_owned(),
-        }),
-        Ok(_) | Err(OpenError::Damaged { .. }) => Ok(()),
+    match folder.check_format() {
+        Ok(()) | Err(OpenError::Damaged { .. }) => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -122,8 +109,16 @@ pub fn check_folder(
     path: impl AsRef<Path>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<FolderReport, OpenError> {
-    let (path, store) = places(path.as_ref())?;
-    let folder = Folder::lock_existing(&path, &store, Access::Read)?;
+    check_on(&files::real(), path.as_ref(), progress)
+}
+
+pub(crate) fn check_on(
+    files: &Arc<dyn Files>,
+    path: &Path,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<FolderReport, OpenError> {
+    let (path, store) = places(&**files, path)?;
+    let folder = Folder::lock_existing(files, &path, &store, Access::Read)?;
     suitable(&folder)?;
     Ok(examine(&folder, progress)?.0)
 }
@@ -154,12 +149,7 @@ fn examine(
 
 /// Opens a store as a server does, but for reading, and looks at everything in it.
 fn sound(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Result<FolderReport, OpenError> {
-    if folder.found_format()? != FORMAT {
-        return Err(OpenError::damaged(
-            &folder.store().join("FORMAT"),
-            "it names another format than the store has",
-        ));
-    }
+    folder.check_format()?;
     progress(Progress { what: "reading keys", done: 0, of: 1 });
     let (opened, lost) = Opened::read(folder, &DiskOptions::default(), Access::Read)?;
     progress(Progress { what: "checking records", done: 0, of: 1 });
@@ -197,12 +187,25 @@ pub fn repair_folder(
     output: Option<&Path>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Repaired, OpenError> {
-    let (path, store) = places(path.as_ref())?;
+    repair_on(&files::real(), path.as_ref(), output, progress)
+}
+
+pub(crate) fn repair_on(
+    files: &Arc<dyn Files>,
+    path: &Path,
+    output: Option<&Path>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Repaired, OpenError> {
+    let (path, store) = places(&**files, path)?;
     let access = if output.is_some() { Access::Read } else { Access::Write };
-    let folder = Folder::lock_existing(&path, &store, access)?;
+    let folder = Folder::lock_existing(files, &path, &store, access)?;
     let beside = folder.beside(REPAIRED);
-    if !store.exists() && beside.content()? == Content::Store {
-        fs::rename(beside.store(), &store).and_then(|()| sync(&path)).map_err(OpenError::io(&store))?;
+    if !files.exists(&store) && beside.content()? == Content::Store {
+        let renamed = beside
+            .make_durable()
+            .and_then(|()| files.rename(beside.store(), &store))
+            .and_then(|()| files.sync_dir(&path));
+        renamed.map_err(OpenError::io(&store))?;
         return Ok(Repaired::Finished { store });
     }
     suitable(&folder)?;
@@ -212,22 +215,22 @@ pub fn repair_folder(
     };
     let Some(output) = output else {
         make(&beside, &survey, progress)?;
-        own_like(&store, beside.store());
+        own_like(&**files, &store, beside.store());
         let damaged = (1_u32..)
             .map(|number| store.with_file_name(format!("{}.damaged-{number}", name_of(&store))))
-            .find(|place| !place.exists())
+            .find(|place| !files.exists(place))
             .unwrap_or_else(|| store.with_extension("damaged"));
         // Between the two there is no store. Who opens it then is told to repair it again, which does the second.
         let swap = || {
-            fs::rename(&store, &damaged)?;
-            sync(&path)?;
-            fs::rename(beside.store(), &store)?;
-            sync(&path)
+            files.rename(&store, &damaged)?;
+            files.sync_dir(&path)?;
+            files.rename(beside.store(), &store)?;
+            files.sync_dir(&path)
         };
         swap().map_err(OpenError::io(&store))?;
         return Ok(Repaired::Saved { report, store, damaged });
     };
-    let target = Folder::lock(output)?;
+    let target = Folder::lock(files, output)?;
     if target.content()? == Content::Store {
         return Err(OpenError::Unsuitable {
             folder: output.to_owned(),
@@ -262,7 +265,7 @@ fn make(target: &Folder, survey: &Survey, progress: &mut dyn FnMut(Progress)) ->
         )),
         Err(error) => {
             // What was written may be what filled the disk.
-            let _ = fs::remove_dir_all(target.store());
+            let _ = target.files().remove_dir_all(target.store());
             Err(error)
         }
     }
@@ -275,7 +278,7 @@ fn copy(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), Error> {
     let io = |error: std::io::Error| io_error(&error);
-    let mut log = Log::create(&target.log(), DiskOptions::default().segment_bytes)
+    let mut log = Log::create(target.files(), &target.log(), DiskOptions::default().segment_bytes)
         .map_err(OpenError::into_store_error)?;
     let mut frame = Frame::default();
     let mut last = Revision::FIRST;
@@ -284,7 +287,7 @@ fn copy(
         if places.is_empty() {
             continue;
         }
-        let bytes = crate::log::scan::read_all(path).map_err(io)?;
+        let bytes = crate::log::scan::read_all(&**target.files(), path).map_err(io)?;
         for place in places {
             // A revision is in one frame.
             if frame.len() >= FRAME_BYTES && place.pointer.revision > last {
@@ -309,27 +312,23 @@ fn copy(
     log.append_unsynced(&mut frame).map_err(io)?;
     log.sync().map_err(io)?;
     let swept = Revision::new(revision.get() - 1);
-    Checkpoint::new(revision, swept, &log.segments()).write(&target.checkpoint(), &target.log()).map_err(io)
+    Checkpoint::new(revision, swept, &log.segments())
+        .write(&**target.files(), &target.checkpoint(), &target.log())
+        .map_err(io)
 }
 
 /// Gives a folder and everything in it to whom another belongs: a repair is often made by somebody else than the server's user.
-#[cfg(unix)]
-fn own_like(like: &Path, folder: &Path) {
-    use std::os::unix::fs::{MetadataExt, chown};
-    let Ok(owner) = fs::metadata(like) else { return };
+fn own_like(files: &dyn Files, like: &Path, folder: &Path) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        for path in entries.chain([folder.clone()]) {
-            if let Err(error) = chown(&path, Some(owner.uid()), Some(owner.gid())) {
+        let names = files.list(&folder).unwrap_or_default();
+        for path in names.iter().map(|name| folder.join(name)).chain([folder.clone()]) {
+            if let Err(error) = files.chown_like(like, &path) {
                 tracing::warn!(path = %path.display(), %error, "it could not be given to the owner of the damaged store");
             }
-            if path != folder && path.is_dir() {
+            if path != folder && files.is_dir(&path) {
                 folders.push(path);
             }
         }
     }
 }
-
-#[cfg(not(unix))]
-fn own_like(_: &Path, _: &Path) {}

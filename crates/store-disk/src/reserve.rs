@@ -1,15 +1,19 @@
 //! Room on disk that is kept for when there is no other: so that what gives room back can be written.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write},
+    io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use k1s_store::{Action, Txn};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{heads::Heads, record::entry_size};
+use crate::{
+    files::{File, Files, Mode},
+    heads::Heads,
+    record::entry_size,
+};
 
 /// So much is written, and given back, at a time.
 const SLICE: u64 = 64 << 10;
@@ -23,15 +27,16 @@ const LARGEST: usize = 256 << 10;
 
 /// A file that takes up room until that is needed.
 pub(crate) struct Reserve {
+    files: Arc<dyn Files>,
     path: PathBuf,
     wanted: u64,
     left: u64,
 }
 
 impl Reserve {
-    pub(crate) fn open(path: &Path, wanted: u64) -> Self {
-        let left = fs::metadata(path).map_or(0, |metadata| metadata.len());
-        Self { path: path.to_owned(), wanted, left }
+    pub(crate) fn open(files: Arc<dyn Files>, path: &Path, wanted: u64) -> Self {
+        let left = files.metadata(path).map_or(0, |metadata| metadata.len);
+        Self { files, path: path.to_owned(), wanted, left }
     }
 
     /// How much there is of it.
@@ -44,24 +49,22 @@ impl Reserve {
         if self.left == self.wanted {
             return Ok(());
         }
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.path)?;
-        self.write(&file).inspect_err(|_| drop(file.set_len(self.left)))?;
+        let file = self.files.open(&self.path, Mode::Create)?;
+        self.write(&*file).inspect_err(|_| drop(file.set_len(self.left)))?;
         self.left = self.wanted;
         Ok(())
     }
 
-    fn write(&self, file: &fs::File) -> io::Result<()> {
+    fn write(&self, file: &dyn File) -> io::Result<()> {
         if self.left > self.wanted {
             return file.set_len(self.wanted);
         }
         // Not zeros: a file system that compresses would need no room for them.
         let noise: Vec<u8> = (0..SLICE / 8).flat_map(|i| xxh3_64(&i.to_le_bytes()).to_le_bytes()).collect();
         let mut at = self.left;
-        let mut file = file;
-        io::Seek::seek(&mut file, io::SeekFrom::Start(at))?;
         while at < self.wanted {
             let len = (self.wanted - at).min(SLICE);
-            file.write_all(&noise[..len as usize])?;
+            file.write_all_at(&noise[..len as usize], at)?;
             at += len;
         }
         Ok(())
@@ -73,7 +76,7 @@ impl Reserve {
             return false;
         }
         let left = self.left.saturating_sub(bytes.max(SLICE));
-        let given = OpenOptions::new().write(true).open(&self.path).and_then(|file| file.set_len(left));
+        let given = self.files.open(&self.path, Mode::Write).and_then(|file| file.set_len(left));
         self.left = if given.is_ok() { left } else { 0 };
         given.is_ok()
     }

@@ -130,17 +130,17 @@ pub(crate) fn survey(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Res
             problems.push(format!("{}: {reason}", path.display()));
             None
         }
-        read => Some(read?),
+        read => Some(read?.revision),
     };
-    let checkpoint = match Checkpoint::read(&folder.checkpoint()) {
+    let checkpoint = match Checkpoint::read(&**folder.files(), &folder.checkpoint()) {
         Err(OpenError::Damaged { path, reason }) => {
             problems.push(format!("{}: {reason}", path.display()));
             None
         }
         read => Some(read?),
     };
-    match folder.found_format() {
-        Ok(_) => {}
+    match folder.check_format() {
+        Ok(()) => {}
         Err(OpenError::Damaged { path, reason }) => problems.push(format!("{}: {reason}", path.display())),
         Err(error) => return Err(error),
     }
@@ -158,7 +158,7 @@ pub(crate) fn survey(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Res
 impl Surveyor {
     fn run(mut self, folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Result<Survey, OpenError> {
         let log = folder.log();
-        let ids = match scan::ids(&log) {
+        let ids = match scan::ids(&**folder.files(), &log) {
             Ok(ids) => ids,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(OpenError::io(&log)(error)),
@@ -166,7 +166,7 @@ impl Surveyor {
         let mut scans = Vec::with_capacity(ids.len());
         for (done, id) in (0..).zip(&ids) {
             progress(Progress { what: "reading segments", done, of: ids.len() as u64 });
-            scans.push(Scan::read(&log, *id).map_err(OpenError::io(&log))?);
+            scans.push(Scan::read(&**folder.files(), &log, *id).map_err(OpenError::io(&log))?);
         }
         let chain = self.chain(scans);
         if chain.is_empty() {

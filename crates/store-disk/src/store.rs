@@ -17,15 +17,18 @@ use k1s_store::{
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
+#[cfg(any(test, feature = "testing"))]
+use crate::writer::Step;
 use crate::{
     backup, check,
     check::Report,
     error::{OpenError, io_error},
+    files::{self, Files},
     folder::{Content, Folder, Making, disk_bytes},
     opened::Opened,
     options::DiskOptions,
     shared::{Past, Shared},
-    writer::{Command, Write, Writer},
+    writer::{Background, Command, Write, Writer},
 };
 
 /// A range of at most so many entries is read on the caller's thread; a longer one on one that may block.
@@ -37,6 +40,7 @@ const SHORT_RANGE: usize = 64;
 /// clone is dropped, which waits for writes that are under way.
 #[derive(Clone)]
 pub struct DiskStore {
+    files: Arc<dyn Files>,
     path: Arc<PathBuf>,
     shared: Arc<Shared>,
     queue: Arc<Queue>,
@@ -54,7 +58,17 @@ impl DiskStore {
     ///
     /// This blocks for some milliseconds, longer for a large store: all keys are read, and the end of the log.
     pub fn open(env: Env, folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
-        let folder = Folder::lock(folder.as_ref())?;
+        Self::open_on(files::real(), env, folder.as_ref(), options, Background::Threads)
+    }
+
+    pub(crate) fn open_on(
+        files: Arc<dyn Files>,
+        env: Env,
+        folder: &Path,
+        options: DiskOptions,
+        background: Background,
+    ) -> Result<Self, OpenError> {
+        let folder = Folder::lock(&files, folder)?;
         let opened = match folder.content()? {
             Content::Store => Opened::open(&folder, &options)?,
             Content::Nothing => {
@@ -70,7 +84,6 @@ impl DiskStore {
             }
         };
         let watermark = folder.watermark()?;
-        folder.remove_stray_mark();
 
         let state = opened.state;
         let shared = Arc::new(Shared {
@@ -83,10 +96,19 @@ impl DiskStore {
         let (commands, queue) = mpsc::channel();
         let commands = Arc::new(commands);
         let store_path = folder.path().to_owned();
-        let writer = Writer::new(shared.clone(), folder, watermark, opened, queue, Arc::downgrade(&commands));
+        let writer = Writer::new(
+            shared.clone(),
+            background,
+            folder,
+            watermark,
+            opened,
+            queue,
+            Arc::downgrade(&commands),
+        );
         let thread =
             shared.env.spawn_thread("store-disk", || writer.run()).map_err(OpenError::io(&store_path))?;
         Ok(Self {
+            files,
             path: Arc::new(store_path),
             shared,
             queue: Arc::new(Queue {
@@ -111,12 +133,12 @@ impl DiskStore {
     /// Writes go on meanwhile. What comes out can be opened like any store.
     pub async fn backup(&self, folder: impl Into<PathBuf>) -> Result<Revision, OpenError> {
         let (shared, folder) = (self.shared.clone(), folder.into());
-        let (source, target) = (self.path.clone(), folder.clone());
+        let (files, source, target) = (self.files.clone(), self.path.clone(), folder.clone());
         let copy =
             self.shared.env.spawn_blocking("store-disk-backup", move || match shared.view.load_full() {
                 Some(view) => {
                     let (view, dead) = view.pinned();
-                    backup::backup(&view, &dead, &source, &folder, &shared.options)
+                    backup::backup(&files, &view, &dead, &source, &folder, &shared.options)
                 }
                 None => {
                     Err(OpenError::Unsuitable { folder, reason: "the store to copy is not open".to_owned() })
@@ -124,6 +146,34 @@ impl DiskStore {
             });
         copy.await
             .unwrap_or_else(|error| Err(OpenError::Unsuitable { folder: target, reason: error.to_string() }))
+    }
+
+    /// Lets the writing thread do what is left to do in the background. With `clean`, segments that are worth it are cleaned, if the store
+    /// was opened by [`SimDisk::open_stepped`](crate::testing::SimDisk::open_stepped): first copied, and by the next call replaced.
+    ///
+    /// # Errors
+    /// If the store is closed.
+    #[cfg(any(test, feature = "testing"))]
+    pub async fn step(&self, clean: bool) -> Result<()> {
+        self.send_step(if clean { Step::Clean } else { Step::Settle }).await
+    }
+
+    /// Holds the writing thread until what is returned is dropped: writes that are made meanwhile go into one batch.
+    ///
+    /// # Errors
+    /// If the store is closed.
+    #[cfg(any(test, feature = "testing"))]
+    pub async fn hold(&self) -> Result<impl Send + use<>> {
+        let (hold, released) = mpsc::channel::<()>();
+        self.send_step(Step::Hold(released)).await?;
+        Ok(hold)
+    }
+
+    #[cfg(any(test, feature = "testing"))]
+    async fn send_step(&self, step: Step) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.send(Command::Step(step, reply))?;
+        self.answer(answer).await
     }
 
     /// Where the store is.
@@ -189,7 +239,7 @@ impl Store for DiskStore {
     }
 
     async fn watch(&self, request: WatchRequest) -> Result<Watch> {
-        self.shared.read(|view| view.moment(request.after))?;
+        self.shared.read(|view| view.read_revision(request.after))?;
         self.shared.feed.watch(request, Arc::new(Past(self.shared.clone())))
     }
 
@@ -209,7 +259,8 @@ impl Store for DiskStore {
             stats.bytes = Some(view.state.totals.bytes);
             Ok(())
         })?;
-        stats.disk_bytes = Some(disk_bytes(&self.path.join("store")).map_err(|error| io_error(&error))?);
+        stats.disk_bytes =
+            Some(disk_bytes(&*self.files, &self.path.join("store")).map_err(|error| io_error(&error))?);
         stats.watches = self.shared.feed.watches() as u64;
         stats.degraded = self.shared.trouble.lock().as_ref().map(ToString::to_string);
         Ok(stats)
@@ -461,5 +512,22 @@ mod tests {
         file.write_all_at(&[byte[0] ^ 1], in_its_checksum).unwrap();
         let report = store.check().await.unwrap();
         assert!(report.problems[0].contains("a frame does not match its checksum at byte 48"), "{report:?}");
+    }
+
+    #[tokio::test]
+    async fn a_damaged_record_is_named_with_its_key_and_revision() {
+        let disk = crate::testing::SimDisk::new(1);
+        let store = disk.open(Env::system(), "/data", DiskOptions::default()).unwrap();
+        let revision = put(&store, "/pods/a").await;
+        let path = "/data/store/log/000000000001.log";
+        let mut bytes = disk.read(path).unwrap();
+        let value = memchr::memmem::rfind(&bytes, &[7; 300]).unwrap();
+        bytes[value + 100] ^= 1;
+        disk.write(path, bytes).unwrap();
+        let named = format!("record 0 of revision {revision}, key \"/pods/a\", does not match its checksum");
+        let error = store.get(b"/pods/a", None).await.unwrap_err().to_string();
+        assert!(error.contains(&named), "{error}");
+        let report = store.check().await.unwrap();
+        assert!(report.problems.contains(&named), "{report:?}");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use k1s_store::{
     Change, Event, GetResult, KeyValue, Previous, Range, RangeResult, Result, Revision, WatchRequest,
-    feed::Backfilled, moment,
+    feed::Backfilled, read_revision,
 };
 
 use crate::{
@@ -29,12 +29,12 @@ impl View {
     }
 
     /// The revision to read at, if it can be read.
-    pub(crate) fn moment(&self, at: Option<Revision>) -> Result<Revision> {
-        moment(at, self.state.oldest, self.state.revision)
+    pub(crate) fn read_revision(&self, at: Option<Revision>) -> Result<Revision> {
+        read_revision(at, self.state.oldest, self.state.revision)
     }
 
     pub(crate) fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
-        let revision = self.moment(at)?;
+        let revision = self.read_revision(at)?;
         let entry = match self.heads.find(key) {
             Some((head, log)) => self.entry_at(&log, head, revision)?,
             None => None,
@@ -49,7 +49,7 @@ impl View {
         range: &Range,
         recall: &dyn Fn(&[u8], Revision) -> Option<KeyValue>,
     ) -> Result<RangeResult> {
-        let revision = self.moment(range.revision)?;
+        let revision = self.read_revision(range.revision)?;
         let mut result = RangeResult { revision, entries: Vec::new(), more: false };
         for (key, head) in self.heads.range(range) {
             let recalled = if head.live() && head.pointer.revision <= revision {
@@ -114,7 +114,7 @@ impl View {
     pub(crate) fn backfill(&self, request: &WatchRequest) -> Result<Backfilled> {
         const RECORDS: u32 = 1024;
         const BYTES: usize = 4 << 20;
-        let after = self.moment(request.after)?;
+        let after = self.read_revision(request.after)?;
         let mut page = Backfilled { changes: Vec::new(), through: self.state.revision };
         let mut events = Vec::new();
         let (mut records, mut bytes) = (0, 0);

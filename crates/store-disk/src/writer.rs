@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use k1s_env::{Env, Instant, OutsideWork};
 use k1s_store::{Change, Error, Result, Revision, Txn};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -32,6 +33,7 @@ use crate::{
         clean::{self, Run},
     },
     opened::Opened,
+    record::Pointer,
     reserve::Reserve,
     shared::Shared,
 };
@@ -53,6 +55,12 @@ const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
 /// So many revisions are swept before that is written down. After a crash, they are swept again.
 const CHECKPOINT: u64 = 1 << 16;
 
+/// Maximum number of deleted keys that are kept in memory for the next checkpoint.
+const MAX_DELETED: usize = 8192;
+
+/// Deleted keys that are forgotten per lock acquisition; readers wait for one batch.
+const FORGOTTEN_AT_ONCE: usize = 512;
+
 /// How long to leave the history alone after compacting it has failed.
 const COMPACTION_PAUSE: Duration = Duration::from_secs(30);
 
@@ -64,7 +72,31 @@ pub(crate) enum Command {
     Cleaned(Cleaned),
     /// Somebody wants to know whether writes work again.
     Recover,
+    /// A test decides what happens when: see [`Background::Stepped`].
+    #[cfg(any(test, feature = "testing"))]
+    Step(Step, oneshot::Sender<Result<()>>),
     Close(oneshot::Sender<Result<()>>),
+}
+
+/// What a test lets the writing thread do.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) enum Step {
+    /// All sweeping that is due.
+    Settle,
+    /// The same, and the next step of cleaning segments: copying them, or putting the copy into their place.
+    Clean,
+    /// Nothing, until the other end of the channel is dropped.
+    Hold(Receiver<()>),
+}
+
+/// How segments are cleaned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Background {
+    /// By a thread.
+    Threads,
+    /// By the writing thread, at [`Command::Step`]: for tests that decide the order of everything.
+    #[cfg(any(test, feature = "testing"))]
+    Stepped,
 }
 
 pub(crate) struct Write {
@@ -79,6 +111,7 @@ pub(crate) struct Write {
 
 pub(crate) struct Writer {
     shared: Arc<Shared>,
+    background: Background,
     folder: Folder,
     watermark: Watermark,
     opened: Opened,
@@ -90,12 +123,15 @@ pub(crate) struct Writer {
     queue: Receiver<Command>,
     /// The other end of `queue`, as long as somebody has the store.
     commands: Weak<Sender<Command>>,
-    /// The thread that cleans segments, if it is at work.
+    /// The cleaning of segments, if that is under way.
     cleaning: Option<Cleaning>,
     /// Why nothing can be written, if that is so.
     failed: Option<Failure>,
     /// How many records were written since the history was swept last.
     unswept: usize,
+    /// Deleted keys that have been swept, but not in the last checkpoint. They are kept until then: a record that creates such a key
+    /// again has to point to its deletion, since after a crash the history begins where the last checkpoint says.
+    deleted: Vec<(Bytes, Pointer)>,
     /// Compaction rests until then.
     resting: Option<Instant>,
     /// Whether segments could not be cleaned: that is tried again, whatever else happens.
@@ -117,7 +153,15 @@ struct Failure {
 
 struct Cleaning {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    worker: Worker,
+}
+
+enum Worker {
+    Thread(JoinHandle<()>),
+    #[cfg(any(test, feature = "testing"))]
+    Waiting(Box<dyn FnOnce() -> Cleaned + Send>),
+    #[cfg(any(test, feature = "testing"))]
+    Done(Box<Cleaned>),
 }
 
 /// What became of some segments.
@@ -131,6 +175,7 @@ pub(crate) struct Cleaned {
 impl Writer {
     pub(crate) fn new(
         shared: Arc<Shared>,
+        background: Background,
         folder: Folder,
         watermark: Watermark,
         opened: Opened,
@@ -139,12 +184,14 @@ impl Writer {
     ) -> Self {
         let history = History::new(&shared.options, shared.env.now(), opened.state);
         let trouble = opened.trouble.as_ref().map(io_error);
-        let mut reserve = Reserve::open(&folder.reserve(), shared.options.reserve_bytes);
+        let mut reserve =
+            Reserve::open(folder.files().clone(), &folder.reserve(), shared.options.reserve_bytes);
         if let Err(error) = reserve.fill() {
             tracing::warn!(folder = %folder.path().display(), %error, "no room can be kept for a full disk");
         }
         let mut writer = Self {
             shared,
+            background,
             folder,
             watermark,
             opened,
@@ -156,6 +203,7 @@ impl Writer {
             cleaning: None,
             failed: None,
             unswept: 0,
+            deleted: Vec::new(),
             resting: None,
             unclean: false,
             short_of_room: false,
@@ -218,9 +266,19 @@ impl Writer {
         }
     }
 
+    fn turns(&self, time: Duration) -> Turns<'_> {
+        let time = match self.background {
+            Background::Threads => time,
+            // A test's clock stands still, and nothing else comes.
+            #[cfg(any(test, feature = "testing"))]
+            Background::Stepped => Duration::ZERO,
+        };
+        Turns::new(&self.shared.env, time)
+    }
+
     /// A command that comes very soon.
     fn imminent_command(&self) -> Option<Command> {
-        let mut turns = Turns::new(&self.shared.env, STAY_AWAKE);
+        let mut turns = self.turns(STAY_AWAKE);
         loop {
             match self.queue.try_recv() {
                 Ok(command) => return Some(command),
@@ -237,7 +295,7 @@ impl Writer {
         let mut writes = vec![first];
         let mut other = None;
         let patience = (self.sync_time / 4).clamp(*GATHER.start(), *GATHER.end());
-        let mut turns = Turns::new(&self.shared.env, patience);
+        let mut turns = self.turns(patience);
         while steps < BATCH_STEPS && bytes < BATCH_BYTES {
             let next = match self.queue.try_recv() {
                 Ok(command) => command,
@@ -274,6 +332,12 @@ impl Writer {
             }
             Command::Cleaned(cleaned) => self.finish_cleaning(cleaned),
             Command::Recover => drop(self.ready()),
+            #[cfg(any(test, feature = "testing"))]
+            Command::Step(step, reply) => {
+                let held = self.step(step);
+                let _ = reply.send(Ok(()));
+                let _ = held.map(|released| released.recv());
+            }
             Command::Write(write) => self.write(vec![write]),
         }
         None
@@ -473,7 +537,9 @@ impl Writer {
         let oldest = self.history.bound(&state, now).max(state.oldest);
         if self.unclean || oldest > state.oldest || self.history.unswept(&state) {
             let done = self.sweep(oldest).and_then(|()| {
-                if self.opened.state.swept.get() - self.opened.written_down.1.get() >= CHECKPOINT {
+                if self.opened.state.swept.get() - self.opened.written_down.1.get() >= CHECKPOINT
+                    || self.deleted.len() >= MAX_DELETED
+                {
                     self.checkpoint()?;
                 }
                 self.clean()
@@ -497,7 +563,8 @@ impl Writer {
         let written = std::mem::take(&mut self.unswept);
         let swept = History::sweep(&opened.log.segments(), opened.state, oldest, written)?;
         opened.state = swept.state;
-        opened.heads.sweep(&swept.dead, &swept.deleted, swept.state);
+        opened.heads.sweep(&swept.dead, swept.state);
+        self.deleted.extend(swept.deleted);
         self.shared.view.store(Some(Arc::new(opened.view())));
         self.shared.feed.compact(swept.state.oldest);
         Ok(())
@@ -515,7 +582,8 @@ impl Writer {
             opened.log.check_in_place().map_err(|error| io_error(&error))?;
             let checkpoint = Checkpoint::new(oldest, swept, &opened.log.segments());
             loop {
-                match checkpoint.write(&self.folder.checkpoint(), &self.folder.log()) {
+                match checkpoint.write(&**self.folder.files(), &self.folder.checkpoint(), &self.folder.log())
+                {
                     Ok(()) => break,
                     // It leads to room.
                     Err(error) if is_full(&error) && self.reserve.release(0) => {}
@@ -523,6 +591,9 @@ impl Writer {
                 }
             }
             opened.written_down = (oldest, swept);
+        }
+        for some in std::mem::take(&mut self.deleted).chunks(FORGOTTEN_AT_ONCE) {
+            self.opened.heads.forget(some);
         }
         Ok(())
     }
@@ -548,30 +619,74 @@ impl Writer {
         self.checkpoint()?;
         let swept = self.opened.state.swept;
         let stop = Arc::new(AtomicBool::new(false));
-        // While it works, this is one more who has the store.
-        let (token, folder, commands) = (stop.clone(), self.folder.log(), Sender::clone(&commands));
+        let (token, files, folder) = (stop.clone(), self.folder.files().clone(), self.folder.log());
         let work = move || {
-            let copy = clean::clean(&run, swept, &folder, &token);
-            let _ = commands.send(Command::Cleaned(Cleaned { run, copy, stop: token }));
+            let copy = clean::clean(&files, &run, swept, &folder, &token);
+            Cleaned { run, copy, stop: token }
         };
-        let thread =
-            self.shared.env.spawn_thread("store-disk-clean", work).map_err(|error| io_error(&error))?;
-        self.cleaning = Some(Cleaning { stop, thread });
+        let worker = match self.background {
+            Background::Threads => {
+                // While it works, this is one more who has the store.
+                let commands = Sender::clone(&commands);
+                let work = move || drop(commands.send(Command::Cleaned(work())));
+                let thread = self.shared.env.spawn_thread("store-disk-clean", work);
+                Worker::Thread(thread.map_err(|error| io_error(&error))?)
+            }
+            #[cfg(any(test, feature = "testing"))]
+            Background::Stepped => Worker::Waiting(Box::new(work)),
+        };
+        self.cleaning = Some(Cleaning { stop, worker });
         Ok(())
     }
 
     fn stop_cleaning(&mut self) {
-        if let Some(Cleaning { stop, thread }) = self.cleaning.take() {
-            stop.store(true, Ordering::Relaxed);
-            let _ = thread.join();
+        let Some(Cleaning { stop, worker }) = self.cleaning.take() else { return };
+        stop.store(true, Ordering::Relaxed);
+        match worker {
+            Worker::Thread(thread) => drop(thread.join()),
+            #[cfg(any(test, feature = "testing"))]
+            Worker::Waiting(_) => {}
+            #[cfg(any(test, feature = "testing"))]
+            Worker::Done(cleaned) => self.end_cleaning(*cleaned, false),
         }
     }
 
-    /// Puts a cleaned segment into its place.
-    fn finish_cleaning(&mut self, Cleaned { run, copy, stop }: Cleaned) {
+    #[cfg(any(test, feature = "testing"))]
+    fn step(&mut self, step: Step) -> Option<Receiver<()>> {
+        let clean = match step {
+            Step::Hold(released) => return Some(released),
+            Step::Clean => true,
+            Step::Settle => false,
+        };
+        let is_resting = |writer: &Self| {
+            writer.is_blocked() || writer.resting.is_some_and(|until| until > writer.shared.env.now())
+        };
+        self.keep_house();
+        while self.history.unswept(&self.opened.state) && !is_resting(self) {
+            self.keep_house();
+        }
+        let Cleaning { stop, worker } = self.cleaning.take_if(|_| clean)?;
+        match worker {
+            Worker::Waiting(work) => {
+                let worker = Worker::Done(Box::new(work()));
+                self.cleaning = Some(Cleaning { stop, worker });
+            }
+            Worker::Done(cleaned) => self.end_cleaning(*cleaned, true),
+            worker @ Worker::Thread(_) => self.cleaning = Some(Cleaning { stop, worker }),
+        }
+        None
+    }
+
+    fn finish_cleaning(&mut self, cleaned: Cleaned) {
+        let is_current = |cleaning: &mut Cleaning| Arc::ptr_eq(&cleaning.stop, &cleaned.stop);
         // One that was stopped has come too late.
-        if self.cleaning.take_if(|cleaning| Arc::ptr_eq(&cleaning.stop, &stop)).is_none() || self.is_blocked()
-        {
+        let in_time = self.cleaning.take_if(is_current).is_some();
+        self.end_cleaning(cleaned, in_time);
+    }
+
+    /// Puts a cleaned segment into its place, if it has come in time.
+    fn end_cleaning(&mut self, Cleaned { run, copy, .. }: Cleaned, in_time: bool) {
+        if !in_time || self.is_blocked() {
             if let (Ok(Some(copy)), None) = (&copy, &self.cleaning) {
                 copy.discard();
             }
@@ -617,13 +732,22 @@ impl Writer {
         if let (Some(_), Err(error)) = (&self.failed, self.opened.log.take_back()) {
             tracing::warn!(folder = %self.folder.path().display(), %error, "a write that failed may be on disk");
         }
-        let written_down = self.check_in_place().and_then(|()| self.checkpoint());
+        let in_place = self.check_in_place();
+        if in_place.is_ok()
+            && self.failed.is_none()
+            && !self.folder.acknowledged().is_ok_and(|acknowledged| !acknowledged.renew)
+        {
+            self.folder.renew_watermark(self.opened.state.revision);
+        }
+        let written_down = in_place.and_then(|()| self.checkpoint());
         let mut closing = Vec::new();
         while let Ok(command) = self.queue.try_recv() {
             match command {
                 Command::Write(write) => drop(write.reply.send(Err(Error::Closed))),
                 Command::Compact(_, reply) => drop(reply.send(Err(Error::Closed))),
                 Command::Cleaned(..) | Command::Recover => {}
+                #[cfg(any(test, feature = "testing"))]
+                Command::Step(_, reply) => drop(reply.send(Err(Error::Closed))),
                 Command::Close(reply) => closing.push(reply),
             }
         }

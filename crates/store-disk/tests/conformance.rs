@@ -6,14 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use k1s_env::Env;
-use k1s_store::{
-    Store,
-    conformance::{
-        Backend, Fresh, Profile, linearizability, model, run_async, watch_promises, watched::Load,
-    },
-    feed::FeedOptions,
+use k1s_store::{Store, feed::FeedOptions};
+use k1s_store_conformance::{
+    Backend, Fresh, Profile, linearizability, model, run_async, watch_promises, watched::Load,
 };
-use k1s_store_disk::{DiskOptions, DiskStore};
+use k1s_store_disk::{DiskOptions, DiskStore, testing::SimDisk};
 
 async fn fresh(options: DiskOptions) -> Fresh {
     let folder = Arc::new(tempfile::tempdir().unwrap());
@@ -58,12 +55,37 @@ impl Backend for Little {
     }
 }
 
+/// On the simulated disk, without faults.
+struct Simulated;
+
+#[async_trait]
+impl Backend for Simulated {
+    async fn fresh(&self) -> Fresh {
+        let disk = SimDisk::new(1);
+        let options =
+            DiskOptions { segment_bytes: 64 << 10, reserve_bytes: 64 << 10, ..DiskOptions::default() };
+        Fresh::reopenable(move || {
+            let disk = disk.clone();
+            async move { Arc::new(disk.open(Env::system(), "/data", options).unwrap()) as Arc<dyn Store> }
+        })
+        .await
+    }
+
+    fn profile(&self) -> Profile {
+        Profile { many_keys: 5_000, many_writes: 1_000, seeds: 2, ..Profile::default() }
+    }
+}
+
+mod suite_on_a_simulated_disk {
+    k1s_store_conformance::conformance_tests!(super::Simulated);
+}
+
 mod suite {
-    k1s_store::conformance_tests!(super::Disk);
+    k1s_store_conformance::conformance_tests!(super::Disk);
 }
 
 mod suite_with_little_memory {
-    k1s_store::conformance_tests!(super::Little);
+    k1s_store_conformance::conformance_tests!(super::Little);
 }
 
 #[test]

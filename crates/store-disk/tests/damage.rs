@@ -92,7 +92,7 @@ async fn repaired(folder: &Path, model: &Model, damage: &str) -> Option<FolderRe
     let before: Vec<_> =
         files(&folder.join("store")).into_iter().map(|path| fs::read(path).unwrap()).collect();
     let checked = match check_folder(folder, &mut |_| {}) {
-        Err(OpenError::NewerFormat { .. }) => return None,
+        Err(OpenError::UnknownFormat { .. }) => return None,
         checked => checked.unwrap_or_else(|error| panic!("{damage}: {error}")),
     };
     let done = repair_folder(folder, None, &mut |_| {}).unwrap_or_else(|error| panic!("{damage}: {error}"));
@@ -184,7 +184,7 @@ enum Fate {
 async fn fate(folder: &Path, expected: &[KeyValue], damage: &str) -> Fate {
     let store = match open(folder) {
         Ok(store) => store,
-        Err(OpenError::Damaged { .. } | OpenError::NewerFormat { .. }) => return Fate::Refused,
+        Err(OpenError::Damaged { .. } | OpenError::UnknownFormat { .. }) => return Fate::Refused,
         Err(other) => panic!("{damage}: refused for another reason: {other}"),
     };
     let report = store.check().await.unwrap();

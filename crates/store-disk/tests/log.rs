@@ -198,13 +198,29 @@ async fn what_happened_since_the_last_checkpoint_is_found_in_the_log() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn something_else_in_the_folder_of_the_log_is_in_nobodys_way() {
+async fn unknown_files_in_the_folder_of_the_log_are_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).unwrap();
     store.create("/a".into(), "1".into()).await.unwrap();
     store.close().await.unwrap();
-    fs::create_dir(dir.path().join("store/log/lost+found")).unwrap();
-    let store = open(dir.path()).unwrap();
-    assert!(store.get(b"/a", None).await.unwrap().entry.is_some());
-    store.create("/b".into(), "1".into()).await.unwrap();
+    let log = dir.path().join("store/log");
+    fs::create_dir(log.join("lost+found")).unwrap();
+    let others =
+        ["notes.txt", "2.log", "+00000000002.log", "000000000002.log.gz", "000000000002", "x.new", "0.log"];
+    for name in others {
+        fs::write(log.join(name), "not a segment").unwrap();
+    }
+    // These are of this program, and superfluous.
+    fs::write(log.join("000000000009.new"), "half a segment").unwrap();
+    for key in ["/b", "/c"] {
+        let store = open(dir.path()).unwrap();
+        assert!(store.get(b"/a", None).await.unwrap().entry.is_some());
+        store.create(key.into(), "1".into()).await.unwrap();
+        store.compact(store.revision().await.unwrap()).await.unwrap();
+        store.close().await.unwrap();
+    }
+    for name in others {
+        assert_eq!(fs::read_to_string(log.join(name)).unwrap(), "not a segment", "{name}");
+    }
+    assert!(!log.join("000000000009.new").exists());
 }

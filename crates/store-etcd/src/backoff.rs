@@ -1,4 +1,4 @@
-//! Pauses between attempts that fail.
+//! Pauses between failed attempts.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use k1s_env::Env;
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Pauses that get longer, up to a bound, and differ from one process to the next.
+/// Exponential backoff with jitter.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// Begins anew: something worked.
+    /// Starts over after a success.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }
@@ -24,7 +24,7 @@ impl Backoff {
         env.sleep(pause).await;
     }
 
-    /// The next pause, of which up to half is left to chance.
+    /// The next pause; up to half of it is jitter.
     fn next(&mut self, chance: f64) -> Duration {
         let longest = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
         self.failures = self.failures.saturating_add(1);

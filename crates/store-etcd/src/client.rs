@@ -29,10 +29,10 @@ use crate::{
     proto,
 };
 
-/// Attempts at a request that can be repeated; more if there are more endpoints.
+/// Minimum number of attempts at an idempotent request; more if there are more endpoints.
 const READ_ATTEMPTS: usize = 3;
 
-/// A pause before an endpoint is asked again.
+/// Pause before an endpoint is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Connections to the members of a cluster, one for each, made when they are needed. Cheap to clone.
@@ -44,14 +44,14 @@ pub(crate) struct Client {
 struct Inner {
     env: Env,
     members: Vec<Channel>,
-    /// The member that is asked.
+    /// The member in use.
     current: AtomicUsize,
     timeout: Duration,
     stop: CancellationToken,
 }
 
 impl Client {
-    /// A client of its own connections. When `stop` is cancelled, everything under way ends.
+    /// A client with its own connections. Cancelling `stop` ends everything under way.
     pub(crate) fn new(
         env: &Env,
         options: &EtcdOptions,
@@ -74,7 +74,7 @@ impl Client {
         })
     }
 
-    /// Sends what can be repeated without harm: a failed attempt is followed by others, while there is time.
+    /// Sends an idempotent request, and retries it while there is time.
     pub(crate) async fn read<Q, A>(&self, path: &'static str, request: &Q) -> Result<A, Failure>
     where
         Q: Message + Clone + 'static,
@@ -86,7 +86,7 @@ impl Client {
         let mut attempt = 1;
         loop {
             let left = deadline - env.now();
-            // A member that hangs must leave time for another.
+            // A member that hangs must leave time to try another.
             let share = if members.len() > 1 && attempt < attempts { left / 2 } else { left };
             match self.unary(path, request.clone(), share).await {
                 Err(failure) if failure.may_pass() && attempt < attempts && env.now() < deadline => {
@@ -101,7 +101,7 @@ impl Client {
         }
     }
 
-    /// Sends what must not be done twice: only what surely was not carried out is sent again, to each other member.
+    /// Sends a request that must not be carried out twice: it is sent to another member only if it certainly was not.
     pub(crate) async fn write<Q, A>(&self, path: &'static str, request: &Q) -> Result<A, Failure>
     where
         Q: Message + Clone + 'static,
@@ -121,7 +121,7 @@ impl Client {
         }
     }
 
-    /// Opens a watch at the first member that lets us; the first response says that it was created, or why not.
+    /// Opens a watch at the first member that accepts it; the first response says that it was created, or why not.
     pub(crate) async fn watch(&self, create: proto::WatchCreateRequest) -> Result<WatchStream, Failure> {
         let mut attempt = 1;
         loop {
@@ -136,7 +136,7 @@ impl Client {
         let (open, closed) = oneshot::channel::<()>();
         let create = proto::WatchRequest { request_union: Some(proto::WatchRequestUnion::Create(create)) };
         // The stream of requests ends when the watch is dropped, and with it the exchange. A stream that
-        // never ends would keep it open, with etcd sending what nobody reads.
+        // never ends would keep it open, with etcd sending responses that are not read.
         let requests = stream::iter([create]).chain(
             stream::once(async move {
                 let _ = closed.await;
@@ -200,14 +200,14 @@ impl Client {
         (member, Grpc::new(members[member].clone()).max_decoding_message_size(usize::MAX))
     }
 
-    /// Asks another member from now on, unless that has been decided already.
+    /// Switches to another member, unless another request has done so already.
     fn pass_over(&self, member: usize) {
         let next = (member + 1) % self.inner.members.len();
         let _ = self.inner.current.compare_exchange(member, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// An open watch of etcd's.
+/// An open upstream watch.
 pub(crate) struct WatchStream {
     responses: Streaming<proto::WatchResponse>,
     client: Client,

@@ -1,9 +1,8 @@
-//! Forgetting old history, by one of the replicas.
+//! Compaction of old history, by one of the replicas.
 //!
-//! Each replica comes by once an interval, and remembers the revision of that moment and who had last
-//! written the compaction key. If nobody has since, it writes the key and compacts to the revision it remembers:
-//! history of one to two intervals is left. If somebody has, that one does it. A replica that stops is
-//! replaced an interval later.
+//! Once per interval, each replica records the newest revision and the revision of the compaction key. If the key has not been
+//! written since its last visit, it writes the key and compacts to the revision recorded then: history of one to two intervals is
+//! left. If it has, another replica does the compaction. A replica that stops is replaced an interval later.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,12 +19,12 @@ use crate::{
     store,
 };
 
-/// What a replica remembers from one visit to the next.
+/// What a replica records at each visit.
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     /// The revision that last wrote the compaction key.
     key: Revision,
-    /// The newest revision of that moment.
+    /// The newest revision at the time.
     newest: Revision,
 }
 
@@ -59,7 +58,7 @@ async fn visit(shared: &Shared, last: Option<Visit>) -> Result<Visit> {
     };
     let known = shared.newest();
     let claim = claim(shared, last);
-    // Claiming twice does no harm: the second attempt loses against the first, and nobody compacts this time.
+    // Claiming twice does no harm: the second attempt loses against the first, and this compaction is skipped.
     let answer: TxnResponse = shared.requests.read(proto::TXN, &claim).await.map_err(Failure::of_read)?;
     let newest = shared.accept(answer.header, known)?;
     if !answer.succeeded {
@@ -74,7 +73,7 @@ async fn visit(shared: &Shared, last: Option<Visit>) -> Result<Visit> {
     Ok(Visit { key: newest, newest })
 }
 
-/// Writes the compaction key if nobody has since the last visit, and reads it otherwise.
+/// Writes the compaction key if it is unchanged since the last visit, else reads it.
 fn claim(shared: &Shared, last: Visit) -> TxnRequest {
     let key = shared.keys.compaction.clone();
     TxnRequest {
@@ -84,7 +83,7 @@ fn claim(shared: &Shared, last: Visit) -> TxnRequest {
             key: key.clone(),
             target_union: Some(TargetUnion::ModRevision(number(last.key))),
         }],
-        // The value is for people who look.
+        // For people who inspect the key; not read by k1s.
         success: vec![
             Request::Put(PutRequest { key: key.clone(), value: last.newest.to_string().into() }).into(),
         ],

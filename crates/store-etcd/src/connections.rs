@@ -6,7 +6,7 @@ use hyper::rt::Executor;
 use k1s_env::{Env, Task};
 use parking_lot::Mutex;
 
-/// Runs what the HTTP/2 library spawns, and remembers it, so that closing a store leaves nothing behind.
+/// Runs the tasks that the HTTP/2 library spawns, and keeps their handles, so that closing a store leaves none behind.
 #[derive(Clone)]
 pub(crate) struct Connections {
     env: Env,
@@ -16,7 +16,7 @@ pub(crate) struct Connections {
 #[derive(Default)]
 struct Tasks {
     running: Vec<Task<()>>,
-    /// Look for ended tasks when there are so many: each is then looked at about once.
+    /// Number of tasks at which ended ones are removed: amortized, each is visited about once.
     sweep_at: usize,
     closed: bool,
 }
@@ -42,7 +42,7 @@ impl Connections {
         self.abort();
         let running = std::mem::take(&mut self.tasks.lock().running);
         for task in running {
-            // Cancelled, which is what was asked for.
+            // Cancelled, as requested.
             let _ = task.await;
         }
     }

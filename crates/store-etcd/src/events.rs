@@ -1,4 +1,4 @@
-//! From etcd's watch responses to changes: pieces are put together, events of one revision belong together.
+//! From etcd's watch responses to changes: fragments are joined, and events grouped by revision.
 
 use k1s_store::{Change, Event, KeyValue, Previous, Revision};
 
@@ -7,35 +7,35 @@ use crate::{
     proto,
 };
 
-/// Puts together the pieces of large responses.
+/// Joins the fragments of large responses.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     events: Vec<proto::Event>,
 }
 
 impl Pieces {
-    /// The events of a response, once its last piece is there.
+    /// The events of a response, once its last fragment has arrived.
     pub(crate) fn add(&mut self, response: proto::WatchResponse) -> Option<Vec<proto::Event>> {
         self.events.extend(response.events);
         if response.fragment { None } else { Some(std::mem::take(&mut self.events)) }
     }
 }
 
-/// What one revision did.
+/// The changes of one revision.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) revision: Revision,
-    /// What it did to the users' keys; `None` if nothing.
+    /// Changes to the users' keys; `None` if there are none.
     pub(crate) change: Option<Change>,
-    /// Whether its events have the values that were there before.
+    /// Whether its events have previous values.
     ///
-    /// etcd looks these up when it sends an event, and leaves them out if they were compacted by then.
+    /// etcd looks these up when it sends an event, and leaves them out if they are compacted by then.
     pub(crate) previous: bool,
 }
 
 /// The revisions in the events of a whole response, in order. A response never has a part of a revision.
 ///
-/// What was there before is taken from `recall` if that has it in memory, by key and revision.
+/// Previous values are taken from `recall`, by key and revision, if it has them in memory.
 ///
 /// Fails with the reason if these are not the events of an etcd that keeps its promises.
 pub(crate) fn steps(
@@ -99,7 +99,7 @@ fn convert(
     }))
 }
 
-/// Whether an event has what was there before, if there was something.
+/// Whether an event has the previous value, if there was one.
 fn has_previous(event: &Event) -> bool {
     event.created || event.previous.is_some()
 }
@@ -152,7 +152,7 @@ mod tests {
                 (step.revision.get(), events, step.previous)
             })
             .collect();
-        // The update at 7 came without what it replaced.
+        // The update at 7 has no previous value.
         assert_eq!(seen, [(5, 1, true), (6, 0, true), (7, 2, false)]);
     }
 

@@ -1,30 +1,30 @@
-//! What an exchange with etcd can end with, other than an answer.
+//! How a request to etcd can fail.
 
 use std::error::Error as _;
 
 use k1s_store::Error;
 use tonic::{Code, Status};
 
-/// Why there is no answer.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// It surely was not carried out; another endpoint, or the same one later, may do it.
+    /// It certainly was not carried out; another endpoint, or the same one later, may do it.
     NotSent(String),
-    /// Nobody knows whether it was carried out; another endpoint may answer.
+    /// It is not known whether it was carried out; another endpoint may answer.
     Lost(String),
     /// It asks for a revision that is compacted.
     Compacted,
     /// It asks for a revision that is not there yet.
     FutureRevision,
-    /// etcd takes no more data.
+    /// etcd is out of space.
     Full(String),
-    /// It is larger than etcd takes.
+    /// It is larger than etcd accepts.
     TooLarge,
     /// etcd says that its data is damaged.
     Corrupt(String),
-    /// etcd says that the request is wrong.
+    /// etcd rejects the request as invalid.
     Invalid(String),
-    /// etcd does not do this for us.
+    /// etcd denies permission.
     Refused(String),
     /// The store was closed meanwhile.
     Closed,
@@ -38,7 +38,7 @@ impl Failure {
             return Self::NotSent(format!("cannot connect to etcd: {}", root_cause(status)));
         }
         if let Some(cause) = status.source() {
-            // Made on this side: the connection broke.
+            // Made by the client: the connection broke.
             return Self::Lost(format!("the connection to etcd broke: {}", root_cause(cause)));
         }
         // etcd's codes are too coarse, its messages are part of its API.
@@ -54,10 +54,10 @@ impl Failure {
             || says("too many requests")
             || says("not supported for learner")
         {
-            // Refused at the door, before anything was proposed.
+            // Rejected before anything was proposed.
             Self::NotSent(message())
         } else if says("user name is empty") || says("revision of auth store is old") {
-            // By their code, the request is wrong. It is not: etcd wants to know who asks.
+            // The code says that the request is invalid, but etcd wants authentication.
             Self::Refused(message())
         } else {
             match status.code() {
@@ -74,12 +74,12 @@ impl Failure {
         }
     }
 
-    /// Whether asking again, perhaps elsewhere, may give an answer.
+    /// Whether a retry, perhaps with another member, may succeed.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self, Self::NotSent(_) | Self::Lost(_))
     }
 
-    /// As the error of a request that changes nothing, or that can be repeated without harm.
+    /// As the error of a read, or of an idempotent request.
     pub(crate) fn of_read(self) -> Error {
         match self {
             Self::NotSent(reason) | Self::Lost(reason) | Self::Refused(reason) => Error::unavailable(reason),
@@ -87,7 +87,7 @@ impl Failure {
             Self::Corrupt(reason) => Error::corrupt(reason),
             Self::Invalid(reason) => Error::invalid(reason),
             Self::Closed => Error::Closed,
-            // Callers that name a revision, or send something large, say more.
+            // Callers that name a revision, or send something large, give a more precise error.
             Self::Compacted => Error::unavailable("etcd compacted the revision that was read"),
             Self::FutureRevision => Error::unavailable("etcd has not reached the revision that was read"),
             Self::TooLarge => Error::invalid("the request is larger than etcd takes"),
@@ -115,7 +115,7 @@ fn was_never_connected(status: &Status) -> bool {
     false
 }
 
-/// The innermost error: what wraps it ("transport error") says nothing.
+/// The innermost error: its wrappers ("transport error") carry no information.
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

@@ -1,4 +1,4 @@
-//! etcd's history, for watches that are behind the feed's ring.
+//! etcd's history, for watches that lag behind the feed's ring.
 
 use std::{
     pin::Pin,
@@ -23,12 +23,12 @@ use crate::{
     store::EtcdStore,
 };
 
-/// A page has at most so many changes, and about so many bytes.
+/// Maximum changes, and approximate maximum bytes, per page.
 const PAGE_CHANGES: usize = 4096;
 const PAGE_BYTES: usize = 4 << 20;
 
-/// A watch of the past for which nothing came for so long may have nothing to say. etcd looks after such watches
-/// every 100 ms.
+/// How long a watch of history may be silent before a fence is written: there may be no event for it. etcd serves lagging
+/// watches every 100 ms.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// The history of a store. It keeps the store open while a watch needs it.
@@ -43,7 +43,7 @@ impl History {
 }
 
 impl Drop for History {
-    /// The last watch of a closed store was the last to need the connections for history.
+    /// With the last watch of a closed store, the connections for history are no longer needed.
     fn drop(&mut self) {
         let shared = self.store.shared();
         if shared.stop.is_cancelled() && shared.feed.watches() == 0 {
@@ -59,8 +59,8 @@ impl Backfill for History {
         let shared = self.store.shared().clone();
         let request = request.clone();
         let env = shared.env.clone();
-        // In a task of its own: a watch that nobody reads must not hold a place among the readers of history,
-        // nor room on their connection.
+        // In its own task: a watch that is not read must not hold a permit for reading history, nor room on the
+        // connection.
         let reading = env.spawn("etcd-history", async move { read(&shared, &request).await });
         AbortOnDrop(reading).await.unwrap_or_else(|error| match error {
             TaskError::Cancelled { .. } => Err(Error::Closed),
@@ -71,9 +71,9 @@ impl Backfill for History {
 
 /// Why a page could not be read.
 enum Trouble {
-    /// Try again.
+    /// Retry.
     Broken(String),
-    /// There is no such page.
+    /// Permanent: there is no such page.
     Fatal(Error),
 }
 
@@ -87,7 +87,7 @@ impl From<Failure> for Trouble {
     }
 }
 
-/// A page of history; waits for etcd if that is not available.
+/// A page of history; waits for etcd if it is unavailable.
 async fn read(shared: &Shared, request: &WatchRequest) -> Result<Backfilled> {
     let page = async {
         let Ok(_reader) = shared.history_readers.acquire().await else { return Err(Error::Closed) };
@@ -97,7 +97,7 @@ async fn read(shared: &Shared, request: &WatchRequest) -> Result<Backfilled> {
             let mut page = Page::new(request, shared.feed.revision());
             match read_page(shared, request, &mut page).await {
                 Ok(()) => return Ok(page.page),
-                // What came is whole as far as it goes. To begin anew each time might never come to an end.
+                // What has arrived is complete up to there. Starting over each time might never finish.
                 Err(Trouble::Broken(_)) if page.has_begun() => return Ok(page.page),
                 Err(Trouble::Fatal(error)) => return Err(error),
                 // A closed store does not wait for etcd to come back.
@@ -116,12 +116,12 @@ async fn read(shared: &Shared, request: &WatchRequest) -> Result<Backfilled> {
     }
 }
 
-/// Reads through a watch from the request's revision on, up to where the feed is now. What is later, the feed has.
+/// Reads through a watch from the request's revision up to where the feed is now; the feed has everything later.
 async fn read_page(shared: &Shared, request: &WatchRequest, page: &mut Page<'_>) -> Result<(), Trouble> {
     let after = request.after.unwrap_or_default();
     let target = page.target;
-    // From `after` itself, which is known already: etcd is then exact about what is compacted. It would
-    // accept a watch that starts at the compacted revision, and leave out what was deleted there.
+    // From `after` itself, which is known already, so that etcd reports compaction exactly: it would accept a watch
+    // that starts at the compacted revision, and leave out the deletions there.
     let create = shared.watch_everything(after, request.previous);
     let mut stream = shared.history.watch(create).await?;
     let mut pieces = Pieces::default();
@@ -136,7 +136,7 @@ async fn read_page(shared: &Shared, request: &WatchRequest, page: &mut Page<'_>)
                 return Err(Trouble::Broken("etcd is silent about its history".into()));
             }
             Err(_) => {
-                // Perhaps nothing under the root happened up to the target. Something will now.
+                // There may be no event under the root up to the target: the fence is one.
                 if let Err(error) = shared.fence_after(&shared.history, target).await {
                     tracing::debug!(%error, "reading etcd's history cannot be hurried");
                 }
@@ -156,7 +156,7 @@ async fn read_page(shared: &Shared, request: &WatchRequest, page: &mut Page<'_>)
             });
         }
         let Some(events) = pieces.add(response) else { continue };
-        // etcd reads its history in parts, and from the second on it is not exact either.
+        // etcd reads its history in parts, and from the second on it does not report compaction exactly either.
         if page.has_begun()
             && let Err(error) = shared.range_once(glance(&shared.keys), Some(page.page.through)).await
         {
@@ -167,7 +167,7 @@ async fn read_page(shared: &Shared, request: &WatchRequest, page: &mut Page<'_>)
             match page.add(step) {
                 Added::More => {}
                 Added::Full => return Ok(()),
-                // etcd leaves out what was there before when it is compacted.
+                // etcd leaves out previous values that are compacted.
                 Added::PreviousMissing => return Err(Trouble::Fatal(shared.compacted(after).await)),
             }
         }
@@ -221,7 +221,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// A task that ends when nobody waits for it any more.
+/// A task that is aborted when it is dropped.
 struct AbortOnDrop<T>(Task<T>);
 
 impl<T> Future for AbortOnDrop<T> {

@@ -1,4 +1,4 @@
-//! Which keys of an etcd are the store's, and how they are called there.
+//! The store's key space in etcd.
 
 use bytes::{Bytes, BytesMut};
 use k1s_store::{KeyValue, Revision, prefix_end};
@@ -8,11 +8,11 @@ use crate::proto;
 /// The part of an etcd that belongs to one store.
 #[derive(Clone, Debug)]
 pub(crate) struct Keyspace {
-    /// `{root}/`: everything the store has there.
+    /// `{root}/`: all keys of the store.
     root: Bytes,
-    /// `{root}/kv/`: what its users put there.
+    /// `{root}/kv/`: the users' keys.
     data: Bytes,
-    /// Written to make an event happen.
+    /// Written to cause an event: see [`sync`](crate::sync).
     pub(crate) fence: Bytes,
     /// Written by the replica that compacts.
     pub(crate) compaction: Bytes,
@@ -28,7 +28,7 @@ impl Keyspace {
         }
     }
 
-    /// The key etcd has for a user's key.
+    /// The etcd key of a user's key.
     pub(crate) fn outer(&self, key: &[u8]) -> Bytes {
         let mut outer = BytesMut::with_capacity(self.data.len() + key.len());
         outer.extend_from_slice(&self.data);
@@ -36,13 +36,13 @@ impl Keyspace {
         outer.freeze()
     }
 
-    /// The first key behind all that begin with a user's prefix, in etcd's terms.
+    /// The etcd key that follows all keys with a user's prefix.
     pub(crate) fn outer_end(&self, prefix: &[u8]) -> Bytes {
         // There always is one: the root begins with a "/".
         prefix_end(&self.outer(prefix)).unwrap_or_default()
     }
 
-    /// All the store has, as etcd's key and range end.
+    /// All keys of the store, as etcd's key and range end.
     pub(crate) fn everything(&self) -> (Bytes, Bytes) {
         (self.root.clone(), prefix_end(&self.root).unwrap_or_default())
     }
@@ -54,20 +54,19 @@ impl Keyspace {
 
     /// An entry in the user's terms, if it is one of theirs.
     ///
-    /// It owns its memory: a slice of the response would keep all of that alive for as long as somebody
-    /// holds on to this one entry.
+    /// It owns its memory: a slice of the response would keep the whole response alive.
     pub(crate) fn entry(&self, kv: &proto::KeyValue) -> Option<KeyValue> {
         let key = self.inner(&kv.key)?;
         Some(KeyValue::detached(key, &kv.value, revision(kv.mod_revision)))
     }
 }
 
-/// A revision out of etcd's number for it, which is never negative.
+/// A revision from etcd's number, which is never negative.
 pub(crate) fn revision(number: i64) -> Revision {
     Revision::new(u64::try_from(number).unwrap_or(0))
 }
 
-/// etcd's number for a revision. One that is too large is in the future there, too.
+/// etcd's number for a revision; saturates, as a revision that large is in the future anyway.
 pub(crate) fn number(revision: Revision) -> i64 {
     i64::try_from(revision.get()).unwrap_or(i64::MAX)
 }

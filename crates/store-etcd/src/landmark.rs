@@ -1,7 +1,7 @@
-//! A place in etcd's history by which it is known again.
+//! A put by which etcd's history is recognized after a reconnect.
 //!
 //! The revision of an etcd that was replaced, or restored from a backup, may have passed the one at which this store
-//! lost sight of the old one. What it has there is something else.
+//! lost contact with the old one, with other contents.
 
 use bytes::Bytes;
 use k1s_store::Revision;
@@ -12,11 +12,11 @@ use crate::{
     proto::{self, RangeRequest, RangeResponse},
 };
 
-/// The last put that the feed has heard of, as long as that key was not deleted since.
+/// The last put that the feed has received, unless that key was deleted since.
 #[derive(Debug, Default)]
 pub(crate) struct LastPut(Mutex<Option<Landmark>>);
 
-/// A key that had a value, written by this revision, when the feed had come as far as it has.
+/// A key whose value was written by this revision, as of the feed's revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Landmark {
     key: Bytes,
@@ -28,12 +28,12 @@ impl LastPut {
         self.0.lock().clone()
     }
 
-    /// Forgets it: there may have been changes that were never heard of.
+    /// Forgets it: changes may have been missed.
     pub(crate) fn forget(&self) {
         *self.0.lock() = None;
     }
 
-    /// Goes on with what is new.
+    /// Updates it with new events.
     pub(crate) fn set(&self, events: &Landmarks) {
         match events {
             Landmarks::Put(landmark) => *self.0.lock() = landmark.clone(),
@@ -50,7 +50,7 @@ impl LastPut {
 /// What some events mean for the [`LastPut`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Landmarks {
-    /// There was a put; a landmark, if the key was not deleted behind it.
+    /// There was a put; a landmark, unless the key was deleted after it.
     Put(Option<Landmark>),
     /// There were only deletions.
     Deleted(Vec<Bytes>),
@@ -64,7 +64,7 @@ impl Landmarks {
         let (put, later) = (&events[last], &events[last + 1..]);
         let deleted = later.iter().any(|event| key(event) == key(put));
         Self::Put(put.kv.as_ref().filter(|_| !deleted).map(|kv| Landmark {
-            // A copy: the key is a part of a message that may be large.
+            // A copy: the key is a slice of a message that may be large.
             key: Bytes::copy_from_slice(&kv.key),
             revision: revision(kv.mod_revision),
         }))

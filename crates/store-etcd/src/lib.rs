@@ -1,21 +1,21 @@
 //! The store of a control plane that has several replicas: [`k1s_store::Store`] on an etcd cluster.
 //!
-//! - Everything is kept under a root (`/k1s` unless told otherwise): what users put there at `{root}/kv/`, two keys of
-//!   the store's own beside it. Other keys of that etcd are neither read nor written. A
-//!   [`Revision`](k1s_store::Revision) is etcd's revision; it has gaps where others write.
-//! - Reads are linearizable and are repeated, elsewhere if possible, when a connection breaks. Writes are never
-//!   repeated unless it is certain that they were not carried out; where it is not known,
-//!   [`Outcome::Unknown`](k1s_store::Outcome::Unknown) says so.
-//! - One watch of etcd's feeds all watches of the process. It is always read, so a watch that is not read costs
-//!   etcd nothing; it is resumed without gap or repetition when its connection breaks. What a watch
-//!   missed, it finds in etcd's history. Previous values cost etcd more than the writes: it is asked for them only while
-//!   a watch that wants them is open, and for some seconds after.
-//! - Members that fail are passed over, and when etcd is back after an outage, the store is too.
-//!   An etcd that has forgotten what it once knew (it was restored from a backup) is not trusted: every request
-//!   and watch fails with [`Error::Corrupt`](k1s_store::Error::Corrupt) until the store is opened anew.
-//! - History older than [`EtcdOptions::compaction`] is forgotten, by one of the replicas.
+//! - Everything is kept under a root (`/k1s` by default): the users' keys at `{root}/kv/`, and two keys of the store's own beside
+//!   them. Other keys of that etcd are neither read nor written. A [`Revision`](k1s_store::Revision) is etcd's revision; it
+//!   has gaps where other clients write.
+//! - Reads are linearizable and are repeated, elsewhere if possible, when a connection breaks. A write is
+//!   repeated only if it certainly was not carried out; if that is not known, it fails with
+//!   [`Outcome::Unknown`](k1s_store::Outcome::Unknown).
+//! - One upstream watch feeds all watches of the process. It is always drained, so a local watch that is not read costs
+//!   etcd nothing; it is resumed without gap or repetition when its connection breaks. A watch that lags reads
+//!   etcd's history. Previous values cost etcd more than the writes: they are requested only while a watch that asks for them
+//!   is open, and for ten seconds after.
+//! - Members that fail are passed over, and the store recovers when etcd is back after an outage.
+//!   An etcd whose revision went back (it was restored from a backup) is not trusted: every request
+//!   and watch fails with [`Error::Corrupt`](k1s_store::Error::Corrupt) until the store is opened again.
+//! - History older than [`EtcdOptions::compaction`] is compacted, by one of the replicas.
 //!
-//! etcd 3.4 or later is needed. Users and passwords of etcd's are not supported; client certificates are.
+//! etcd 3.4 or later is needed. etcd's users and passwords are not supported; client certificates are.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! Progress marks: a watch is asked for one only when the feed has everything there was when its reader asked.
+//! Progress marks: requested from a watch only once the feed has everything that was in etcd when its reader asked.
 
 use std::sync::{
     Arc, Weak,
@@ -12,21 +12,21 @@ use tokio::sync::Notify;
 
 use crate::{backoff::Backoff, previous::Wish, shared::Shared};
 
-/// The watches whose readers asked for a mark.
+/// The watches with a pending request for a mark.
 #[derive(Default)]
 pub(crate) struct Marks {
     asked: Mutex<Vec<Arc<Mark>>>,
     news: Notify,
 }
 
-/// One watch's wish for a mark.
+/// A watch's request for a mark.
 struct Mark {
     inner: Arc<dyn RequestProgress>,
-    /// Whether it is in the list: a reader that asks often is in there once.
+    /// Whether it is in the list: repeated requests are listed once.
     queued: AtomicBool,
 }
 
-/// What a reader asks.
+/// The reader's side.
 struct Asked {
     shared: Weak<Shared>,
     mark: Arc<Mark>,
@@ -42,7 +42,7 @@ impl RequestProgress for Asked {
     }
 }
 
-/// A watch of the feed's as a watch of the store's: its marks are as new as the store. `wish` is held as long.
+/// Turns a watch of the feed into a watch of the store, whose marks are as new as etcd. `wish` is held until it is dropped.
 pub(crate) fn with_marks(shared: &Arc<Shared>, watch: Watch, wish: Option<Wish>) -> Watch {
     let mark = Arc::new(Mark { inner: watch.progress_handle(), queued: AtomicBool::new(false) });
     let progress = Arc::new(Asked { shared: Arc::downgrade(shared), mark });
@@ -57,13 +57,13 @@ pub(crate) fn with_marks(shared: &Arc<Shared>, watch: Watch, wish: Option<Wish>)
     }
 }
 
-/// The task that brings the feed up to date and passes wishes on, all that there are at a time.
+/// The task that brings the feed up to date and then passes on all pending requests.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let serve = async {
         loop {
             shared.marks.news.notified().await;
             let asked = std::mem::take(&mut *shared.marks.asked.lock());
-            // Before etcd is asked for its revision: who asks from now on is in the next round.
+            // Before etcd is asked for its revision: later requests are for the next round.
             for mark in &asked {
                 mark.queued.store(false, Ordering::Release);
             }

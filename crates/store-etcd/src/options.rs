@@ -1,4 +1,4 @@
-//! How to reach an etcd, and what can be wrong with that.
+//! How to reach etcd, and why that can fail.
 
 use std::{fmt, time::Duration};
 
@@ -18,25 +18,24 @@ pub struct EtcdOptions {
     /// Members of one cluster, each `http://host:port` or `https://host:port`. One is used at a time;
     /// the next takes over when it does not answer.
     pub endpoints: Vec<String>,
-    /// What TLS needs; for `https://` endpoints.
+    /// TLS settings; for `https://` endpoints.
     pub tls: Option<TlsOptions>,
-    /// Everything is kept under `{root}/`, and nothing else is looked at. It begins with a `/` and does not
+    /// Prefix of all keys: `{root}/`. Other keys are not read or written. It begins with a `/` and does not
     /// end with one.
     pub root: String,
-    /// How long connecting to an endpoint may take.
+    /// Timeout of connecting to an endpoint.
     pub connect_timeout: Duration,
-    /// How long a request may take, all attempts together.
+    /// Timeout of a request, including retries.
     pub request_timeout: Duration,
-    /// A connection on which nothing came for so long is tested, and given up if there is no answer in half that time.
-    /// An etcd refuses clients that do this more often than every 5 seconds (its `--grpc-keepalive-min-time`).
+    /// Idle time after which a connection is pinged; it is closed if there is no answer within half that time.
+    /// etcd disconnects clients that ping more often than every 5 seconds (its `--grpc-keepalive-min-time`).
     pub keep_alive: Duration,
-    /// Entries to ask etcd for at first, when a range has more than that. Later pages are larger or smaller,
-    /// by the size of the entries.
+    /// Entries in the first page of a range. Later pages are larger or smaller, by the size of the entries.
     pub page: usize,
-    /// The ring from which open watches are served.
+    /// Size of the ring of recent changes that serves open watches.
     pub feed: FeedOptions,
-    /// Forgets history that is older than this, every so often; `None` leaves that to others. Replicas
-    /// agree by a key under the root on who does it.
+    /// Interval of compaction, and minimum age of the history that is compacted; `None` disables it. Replicas
+    /// agree on who compacts by a key under the root.
     pub compaction: Option<Duration>,
 }
 
@@ -90,12 +89,12 @@ impl Default for EtcdOptions {
     }
 }
 
-/// What TLS needs.
+/// TLS settings.
 #[derive(Clone, Default)]
 pub struct TlsOptions {
-    /// The certificates, in PEM, of the authorities that may vouch for etcd. No others are trusted.
+    /// CA certificates, in PEM, for etcd's certificate. No others are trusted.
     pub ca: Vec<u8>,
-    /// Who this client is, for an etcd that asks.
+    /// Client certificate, if etcd requires one.
     pub identity: Option<TlsIdentity>,
     /// The name etcd's certificate must have, where that is not the endpoint's host.
     pub domain: Option<String>,
@@ -104,7 +103,7 @@ pub struct TlsOptions {
 /// A client's certificate.
 #[derive(Clone)]
 pub struct TlsIdentity {
-    /// The certificate, with those that lead to its authority, in PEM.
+    /// The certificate chain, in PEM.
     pub certificate: Vec<u8>,
     /// Its private key, in PEM.
     pub key: Vec<u8>,
@@ -127,7 +126,7 @@ impl fmt::Debug for TlsIdentity {
     }
 }
 
-/// Why there is no store after [`EtcdStore::connect`](crate::EtcdStore::connect).
+/// Why [`EtcdStore::connect`](crate::EtcdStore::connect) failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {

@@ -1,8 +1,8 @@
-//! Previous values: etcd is asked for them only while somebody wants them.
+//! Previous values, which are requested from etcd only while a watch asks for them.
 //!
-//! etcd looks up what an event replaced when it sends it, one at a time, and that costs it more than the write itself.
-//! So the upstream watch goes without, until a watch is opened that asks for them. Changes that came without are read
-//! again from etcd's history by those who need more.
+//! etcd looks up the previous value of each event when it sends it, one at a time, and that costs it more than the write itself.
+//! So the upstream watch omits them until a watch is opened that asks for them. Changes that were published without are read
+//! again from etcd's history by a watch that needs them.
 
 use std::{
     sync::{
@@ -15,15 +15,14 @@ use std::{
 use k1s_env::{Env, Instant};
 use tokio::sync::{Notify, watch};
 
-/// How long a watch waits for the upstream watch to be replaced by one with previous values. Without that, it is served
-/// from history for a while, which works but takes longer.
+/// Maximum time that a new watch waits for the upstream watch to be replaced by one with previous values. After that it is served
+/// from history for a while, which is slower.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How long nobody must have wanted previous values before etcd is no longer asked for them: who reconnects finds
-/// things as they were.
+/// How long previous values are still requested after the last watch that asked for them: it may reconnect.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// What the upstream watch brings at the moment.
+/// What the upstream watch delivers now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Upstream {
     /// Nothing: it is broken.
@@ -32,16 +31,16 @@ pub(crate) enum Upstream {
     Flows { previous: bool },
 }
 
-/// Who wants previous values, and whether they come.
+/// Watches that ask for previous values, and whether the upstream watch has them.
 #[derive(Debug)]
 pub(crate) struct Wishes {
     wanted: AtomicUsize,
-    /// Tells the upstream watch that somebody wants them.
+    /// Notifies the upstream watch of a new request.
     news: Notify,
     upstream: watch::Sender<Upstream>,
 }
 
-/// A wish for previous values. It ends when dropped.
+/// A request for previous values, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Wish {
     wishes: Arc<Wishes>,
@@ -58,7 +57,7 @@ impl Default for Wishes {
 }
 
 impl Wishes {
-    /// Wants previous values from now on, and waits a little until all changes to come have them.
+    /// Requests previous values, and waits a little until all later changes have them.
     pub(crate) async fn want(self: &Arc<Self>, env: &Env) -> Wish {
         self.wanted.fetch_add(1, Ordering::AcqRel);
         let wish = Wish { wishes: self.clone() };
@@ -66,7 +65,7 @@ impl Wishes {
         let lacks = |upstream: &Upstream| *upstream == Upstream::Flows { previous: false };
         if lacks(&upstream.borrow()) {
             self.news.notify_one();
-            // Whatever comes of it: history has them, too.
+            // On a timeout, history has them, too.
             let _ = env.timeout(PATIENCE, upstream.wait_for(|upstream| !lacks(upstream))).await;
         }
         wish
@@ -76,12 +75,12 @@ impl Wishes {
         self.wanted.load(Ordering::Acquire) > 0
     }
 
-    /// Completes when there may be a new wish.
+    /// Completes when there may be a new request.
     pub(crate) async fn news(&self) {
         self.news.notified().await;
     }
 
-    /// Says what the upstream watch brings from now on.
+    /// Records what the upstream watch delivers from now on.
     pub(crate) fn upstream_is(&self, upstream: Upstream) {
         self.upstream.send_if_modified(|current| std::mem::replace(current, upstream) != upstream);
     }
@@ -96,12 +95,12 @@ impl Drop for Wish {
 /// Decides whether the upstream watch should have previous values.
 #[derive(Debug, Default)]
 pub(crate) struct Demand {
-    /// Since when nobody wants the values that come.
+    /// Since when previous values are delivered, but not requested.
     idle_since: Option<Instant>,
 }
 
 impl Demand {
-    /// Whether it should, given whether it does and whether somebody wants it to.
+    /// Whether it should, given whether it does and whether a watch asks for them.
     pub(crate) fn decide(&mut self, now: Instant, has: bool, wanted: bool) -> bool {
         if wanted || !has {
             self.idle_since = None;
@@ -126,7 +125,7 @@ mod tests {
         assert!(demand.decide(at(1), true, true));
         assert!(demand.decide(at(30), true, false), "the pause begins when it is noticed");
         assert!(demand.decide(at(39), true, false));
-        assert!(demand.decide(at(39), true, true), "somebody came back");
+        assert!(demand.decide(at(39), true, true), "they are requested again");
         assert!(demand.decide(at(45), true, false));
         assert!(demand.decide(at(54), true, false));
         assert!(!demand.decide(at(55), true, false));

@@ -153,7 +153,7 @@ pub(crate) enum CompareResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub(crate) enum CompareTarget {
-    /// How often a key was written since it was created. Unused; the protocol wants a value 0.
+    /// Number of writes to a key since it was created. Unused; the protocol wants a value 0.
     Version = 0,
     Mod = 2,
 }
@@ -226,12 +226,12 @@ pub(crate) struct WatchCreateRequest {
     pub(crate) key: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
     pub(crate) range_end: Bytes,
-    /// The first revision to hear of.
+    /// The first revision to deliver.
     #[prost(int64, tag = "3")]
     pub(crate) start_revision: i64,
     #[prost(bool, tag = "6")]
     pub(crate) prev_kv: bool,
-    /// Whether large responses may come in pieces.
+    /// Whether large responses may be sent in fragments.
     #[prost(bool, tag = "8")]
     pub(crate) fragment: bool,
 }
@@ -244,12 +244,12 @@ pub(crate) struct WatchResponse {
     pub(crate) created: bool,
     #[prost(bool, tag = "4")]
     pub(crate) canceled: bool,
-    /// Not 0 if the watch ended because it asked for what is compacted.
+    /// Not 0 if the watch ended because its start revision is compacted.
     #[prost(int64, tag = "5")]
     pub(crate) compact_revision: i64,
     #[prost(string, tag = "6")]
     pub(crate) cancel_reason: String,
-    /// Whether more of this response follows.
+    /// Whether more fragments of this response follow.
     #[prost(bool, tag = "7")]
     pub(crate) fragment: bool,
     #[prost(message, repeated, tag = "11")]
@@ -263,7 +263,7 @@ pub(crate) struct StatusRequest {}
 pub(crate) struct StatusResponse {
     #[prost(int64, tag = "3")]
     pub(crate) db_size: i64,
-    /// Alarms, in words.
+    /// Alarms, as text.
     #[prost(string, repeated, tag = "8")]
     pub(crate) errors: Vec<String>,
 }

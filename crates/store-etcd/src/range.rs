@@ -1,28 +1,28 @@
-//! Ranges, which are read in pages of one moment.
+//! Ranges, which are read in pages at one revision.
 
 use bytes::{BufMut, BytesMut};
 use k1s_store::{Error, KeyValue, Range, RangeResult, Result, Revision};
 
 use crate::{proto::RangeRequest, shared::Shared};
 
-/// Bytes that a page should have: large enough that the trip is worth it, small enough to be held twice.
+/// Target size of a page in bytes: large enough for the round trip to matter little, small enough to be in memory twice.
 const PAGE_BYTES: usize = 4 << 20;
 
-/// Pages grow to at most so many times the first. etcd counts all keys of the range for every page,
+/// Maximum size of a page, as a multiple of the first. etcd counts all keys of the range for every page,
 /// so a few large pages are better than many small ones.
 const PAGE_GROWTH: usize = 10;
 
-/// Attempts at a range of the newest state whose moment is compacted before its last page is read.
+/// Maximum attempts at an unpinned range whose revision is compacted before its last page is read.
 const ATTEMPTS: usize = 5;
 
 impl Shared {
-    /// All entries of `range` up to its limit, however many there are, of one moment.
+    /// All entries of `range` up to its limit, at one revision.
     pub(crate) async fn range(&self, range: &Range) -> Result<RangeResult> {
         self.check_moment(range.revision)?;
         let mut attempt = 1;
         loop {
             match self.range_pages(range).await {
-                // Who asks for the newest state did not ask for that moment.
+                // The caller asked for the newest state, not for that revision.
                 Err(Error::Compacted { .. }) if range.revision.is_none() && attempt < ATTEMPTS => {
                     attempt += 1
                 }
@@ -34,7 +34,7 @@ impl Shared {
     async fn range_pages(&self, range: &Range) -> Result<RangeResult> {
         let range_end = self.keys.outer_end(&range.prefix);
         let mut key = self.keys.outer(range.first_key());
-        // The first page decides on the moment of all.
+        // The first page decides the revision of all.
         let mut moment = range.revision;
         let mut page = self.options.page;
         let mut entries: Vec<KeyValue> = Vec::new();
@@ -50,7 +50,7 @@ impl Shared {
             let revision = *moment.get_or_insert(newest);
             entries.reserve(response.kvs.len());
             entries.extend(response.kvs.iter().filter_map(|kv| {
-                // Long ranges are read to be kept: what is in the feed's ring is not kept twice.
+                // Long ranges are read to be kept: entries that are in the feed's ring share its memory.
                 let recalled =
                     self.feed.recall(self.keys.inner(&kv.key)?, crate::keys::revision(kv.mod_revision));
                 recalled.or_else(|| self.keys.entry(kv))

@@ -1,4 +1,4 @@
-//! What a store, its watches and its tasks share, and the requests all of them make.
+//! State shared by a store, its watches and its tasks, and the requests that all of them make.
 
 use std::sync::{
     Arc, OnceLock,
@@ -24,38 +24,38 @@ use crate::{
     sync::Fences,
 };
 
-/// How many watches may read etcd's history at a time: each makes etcd read all of it.
+/// Maximum number of concurrent watches of etcd's history: each makes etcd read all of it.
 const HISTORY_READERS: usize = 4;
 
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) options: EtcdOptions,
     pub(crate) keys: Keyspace,
-    /// Each has connections of its own, so that none can hold up another.
+    /// Each has its own connections, so that none can block another.
     pub(crate) requests: Client,
     pub(crate) upstream: Client,
     pub(crate) history: Client,
     pub(crate) history_readers: Semaphore,
     pub(crate) connections: Connections,
-    /// Watches may read history a little longer than the store is open.
+    /// For history, which watches may read for a while after the store is closed.
     pub(crate) history_connections: Connections,
     pub(crate) stop_history: CancellationToken,
     /// Fed by the upstream watch alone.
     pub(crate) feed: Feed,
-    /// Held by who feeds it, and by who ends that.
+    /// Held while the feed is fed, and to end that.
     pub(crate) feeding: Mutex<()>,
     /// The revision up to which the feed has everything.
     pub(crate) seen: watch::Sender<Revision>,
-    /// By what etcd is known again where the feed ends.
+    /// By which etcd is recognized at the feed's revision.
     pub(crate) last_put: LastPut,
     pub(crate) fences: Fences,
     pub(crate) marks: Marks,
     pub(crate) wishes: Arc<Wishes>,
     pub(crate) stop: CancellationToken,
     closed: AtomicBool,
-    /// Why this store can never work again.
+    /// Why this store failed permanently.
     fault: OnceLock<Error>,
-    /// The cluster that was there at first.
+    /// The cluster that the store was opened on.
     cluster: u64,
     /// The newest revision that etcd is known to have reached.
     newest: AtomicU64,
@@ -110,7 +110,7 @@ impl Shared {
         })
     }
 
-    /// Fails if the store was closed or can never work again.
+    /// Fails if the store was closed or has failed permanently.
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::Closed);
@@ -122,17 +122,17 @@ impl Shared {
         self.fault.get().map_or(Ok(()), |fault| Err(fault.clone()))
     }
 
-    /// Lets [`check_open`](Self::check_open) fail from now on.
+    /// Makes [`check_open`](Self::check_open) fail from now on.
     pub(crate) fn mark_closed(&self) {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Gives up for good: requests fail with this from now on, and watches end with it.
+    /// Fails permanently: requests fail with this from now on, and watches end with it.
     pub(crate) fn fail(&self, fault: Error) -> Error {
         tracing::error!(%fault, "the store on etcd cannot go on");
         let _feeding = self.feeding.lock();
         let fault = self.fault.get_or_init(|| fault).clone();
-        // Sends every watch to the history, which says the same.
+        // Sends every watch to the history, which fails with the same error.
         self.feed.restart(self.feed.revision().next());
         self.seen.send_modify(|_| ());
         fault
@@ -158,8 +158,8 @@ impl Shared {
 
     /// The revision of an answer that etcd gave after `known` was known to be reached.
     ///
-    /// An etcd that does not remember that, or another cluster altogether, is not the one this store was opened on:
-    /// its revisions mean something else, and nothing of it can be delivered.
+    /// An etcd that has not reached it, or another cluster, is not the one this store was opened on: its revisions mean something
+    /// else, and nothing of it can be delivered.
     pub(crate) fn accept(&self, header: Option<ResponseHeader>, known: Revision) -> Result<Revision> {
         let Some(header) = header else { return Err(Error::unavailable("etcd's answer has no header")) };
         self.check_cluster(header)?;
@@ -171,7 +171,7 @@ impl Shared {
         Ok(reached)
     }
 
-    /// Fails, for good, if this is from another cluster.
+    /// Fails permanently if this is from another cluster.
     pub(crate) fn check_cluster(&self, header: ResponseHeader) -> Result<()> {
         if header.cluster_id == self.cluster {
             return Ok(());
@@ -217,18 +217,18 @@ impl Shared {
         Error::Compacted { requested, oldest: self.feed.oldest().max(oldest) }
     }
 
-    /// The error for a revision of which etcd says that it is not there yet, after `known` was known to be reached.
+    /// The error for a revision that etcd has not reached, after `known` was known to be reached.
     pub(crate) async fn future(&self, requested: Revision, known: Revision) -> Result<Error> {
         if requested <= known {
             return Err(self.fail(went_back(known, None)));
         }
         let (newest, _) = Box::pin(self.range_once(glance(&self.keys), None)).await?;
-        // It may have been written meanwhile. When it was asked for, it was not.
+        // It may have been reached meanwhile; it had not been when it was requested.
         let current = newest.min(Revision::new(requested.get() - 1));
         Ok(Error::FutureRevision { requested, current })
     }
 
-    /// Remembers that the history before `oldest` is gone.
+    /// Records that the history before `oldest` is compacted.
     pub(crate) fn forget_before(&self, oldest: Revision) {
         if oldest > self.feed.oldest() {
             self.feed.compact(oldest);
@@ -243,7 +243,7 @@ impl Shared {
         oldest_between(&self.requests, &self.keys, gone, there.get()).await
     }
 
-    /// The oldest revision etcd has; also learns of what others compacted.
+    /// The oldest revision etcd has; also records compactions by other clients.
     pub(crate) async fn oldest(&self) -> Result<Revision> {
         let known = self.feed.oldest();
         if !is_readable(&self.requests, &self.keys, known.get()).await? {
@@ -254,7 +254,7 @@ impl Shared {
     }
 }
 
-/// What etcd knows less than `known`, it has forgotten.
+/// The error for an etcd that is behind `known`.
 pub(crate) fn went_back(known: Revision, now: Option<Revision>) -> Error {
     let now = now.map_or_else(|| "is before it now".into(), |now| format!("is at revision {now} now"));
     Error::corrupt(format!(
@@ -263,7 +263,7 @@ pub(crate) fn went_back(known: Revision, now: Option<Revision>) -> Error {
     ))
 }
 
-/// What etcd had at `known`, it has no longer.
+/// The error for an etcd that no longer has what it had at `known`.
 pub(crate) fn is_another(known: Revision) -> Error {
     Error::corrupt(format!(
         "etcd does not have what it had at revision {known}: it was restored from a backup or replaced; \
@@ -271,12 +271,12 @@ pub(crate) fn is_another(known: Revision) -> Error {
     ))
 }
 
-/// The cheapest request that reads: of a revision, or whether one can be read.
+/// The cheapest read: of the newest revision, or whether a revision can be read.
 pub(crate) fn glance(keys: &Keyspace) -> RangeRequest {
     RangeRequest { key: keys.fence.clone(), count_only: true, ..RangeRequest::default() }
 }
 
-/// The newest revision, whose etcd that is, and the oldest revision.
+/// The newest revision, the cluster, and the oldest revision.
 async fn first_look(client: &Client, keys: &Keyspace) -> Result<(ResponseHeader, Revision)> {
     let response: RangeResponse = client.read(proto::RANGE, &glance(keys)).await.map_err(Failure::of_read)?;
     let header = response.header.ok_or_else(|| Error::unavailable("etcd's answer has no header"))?;
@@ -290,8 +290,8 @@ async fn first_look(client: &Client, keys: &Keyspace) -> Result<(ResponseHeader,
     Ok((header, oldest))
 }
 
-/// The oldest revision after `gone` that can be read, where `there` can. etcd tells nobody who reads what that is,
-/// so it is found by halving: some twenty small requests, and only when something compacted was asked for.
+/// The oldest revision after `gone` that can be read, where `there` can. etcd does not report it to readers,
+/// so it is found by bisection: some twenty small requests, and only when a compacted revision was requested.
 async fn oldest_between(client: &Client, keys: &Keyspace, gone: u64, there: u64) -> Result<Revision> {
     let (mut gone, mut there) = (gone, there.max(gone + 1));
     while there - gone > 1 {

@@ -1,4 +1,4 @@
-//! One watch of etcd's that can feed the store: everything under the root behind a revision, once, in order.
+//! An upstream watch that can feed the store: everything under the root after a revision, once, in order.
 
 use k1s_store::{Error, Result, Revision};
 
@@ -16,9 +16,9 @@ use crate::{
 pub(crate) enum End {
     /// It can be resumed where it was.
     Broken(String),
-    /// What comes next is gone, or cannot be trusted: go on from now.
+    /// What comes next is compacted, or cannot be trusted: continue from the newest revision.
     LostTrack(String),
-    /// There is no going on.
+    /// The store is closed or has failed permanently.
     Over,
 }
 
@@ -45,18 +45,18 @@ impl Shared {
     }
 }
 
-/// A watch that begins right behind a revision.
+/// A watch that begins right after a revision.
 pub(crate) struct Source {
     stream: WatchStream,
     pieces: Pieces,
     start: Revision,
     /// What etcd had at `start`.
     landmark: Option<Landmark>,
-    /// What it brings up to here is known already.
+    /// Events up to here have been received from another watch.
     known: Revision,
     /// Whether it is known that nothing after `start` was compacted before the first events were sent.
     trusted: bool,
-    /// Everything up to here has come and is confirmed.
+    /// Everything up to here was received and is confirmed.
     through: Revision,
     /// The events that are not confirmed yet.
     came: Came,
@@ -64,18 +64,18 @@ pub(crate) struct Source {
     pub(crate) previous: bool,
 }
 
-/// What is to be known of some events.
+/// What is known of some events.
 #[derive(Clone, Copy, Default)]
 struct Came {
     through: Revision,
-    /// Whether etcd may have read them from its history: it sends what happens now revision by revision.
+    /// Whether etcd may have read them from its history: it sends new events revision by revision.
     old: bool,
-    /// Whether etcd was further than this when it sent them.
+    /// Whether etcd was at a later revision when it sent them.
     behind: bool,
 }
 
 impl Came {
-    /// These came behind `before`; `newest` is where etcd was.
+    /// They follow `before`; `newest` is etcd's revision.
     fn new(events: &[Event], newest: i64, before: Self) -> Self {
         let at = |event: Option<&Event>| {
             event.and_then(|event| Some(event.kv.as_ref()?.mod_revision)).unwrap_or(0)
@@ -87,7 +87,7 @@ impl Came {
 }
 
 impl Source {
-    /// Opens a watch right behind `start`, and waits until it is there.
+    /// Opens a watch right after `start`, and waits until it is created.
     pub(crate) async fn open(shared: &Shared, start: Revision, previous: bool) -> Result<Self, End> {
         let landmark = shared.last_put.get();
         let mut stream = shared.upstream.watch(shared.watch_everything(start.next(), previous)).await?;
@@ -96,7 +96,7 @@ impl Source {
             Ok(created) => created?,
             Err(_) => return Err(End::Broken(format!("etcd did not create the watch within {timeout:?}"))),
         };
-        // Requests have connections of their own, and may be with another member.
+        // Requests have their own connections, and may go to another member.
         if created.header.is_some_and(|header| shared.check_cluster(header).is_err()) {
             return Err(End::Over);
         }
@@ -111,8 +111,7 @@ impl Source {
         Ok(Self { stream, pieces, start, landmark, known: start, trusted, through: start, came, previous })
     }
 
-    /// Whether this is the etcd that was where the watch begins, and everything after that is still there. The revision
-    /// that etcd has reached.
+    /// Checks that this etcd has the history at which the watch begins, and everything after it. Returns etcd's revision.
     pub(crate) async fn check(&mut self, shared: &Shared) -> Result<Revision, End> {
         let request = self.landmark.as_ref().map_or_else(|| glance(&shared.keys), Landmark::request);
         let (newest, response) = match shared.range_once(request, Some(self.start)).await {
@@ -123,22 +122,22 @@ impl Source {
             shared.fail(is_another(landmark.revision()));
             return Err(End::Over);
         }
-        // The watch was there before anything it is about.
+        // The watch was created before any of its events.
         self.trusted |= newest <= self.start;
         Ok(newest)
     }
 
-    /// Whether what comes is sure to be complete, and comes as soon as it happens.
+    /// Whether its events are certain to be complete, and arrive as soon as they happen.
     pub(crate) fn is_trusted(&self) -> bool {
         self.trusted
     }
 
-    /// Says that everything up to `known` came from another watch.
+    /// Records that everything up to `known` was received from another watch.
     pub(crate) fn take_over(&mut self, known: Revision) {
         self.known = self.known.max(known);
     }
 
-    /// Whether what happened at `revision` came from another watch.
+    /// Whether `revision` was received from another watch.
     pub(crate) fn is_known(&self, revision: Revision) -> bool {
         revision <= self.known
     }
@@ -166,10 +165,10 @@ impl Source {
         }
     }
 
-    /// Makes sure that nothing is missing from what came.
+    /// Makes sure that nothing is missing from the received events.
     ///
     /// Events may be old ones, which etcd reads from its history, a thousand revisions at a time. If that was compacted to
-    /// the very revision at which it goes on reading, it delivers that without its deletions, and without a word.
+    /// the very revision at which it goes on reading, it delivers that without its deletions, and without an error.
     pub(crate) async fn confirm(&mut self, shared: &Shared) -> Result<(), End> {
         if !self.trusted {
             self.check(shared).await?;
@@ -183,12 +182,12 @@ impl Source {
     }
 }
 
-/// What it means for a watch that a revision cannot be read.
+/// How a watch ends if a revision cannot be read.
 fn ended_by(shared: &Shared, error: Error) -> End {
     match error {
         Error::Compacted { oldest, .. } => compacted(shared, oldest),
         Error::Closed => End::Over,
-        // Not for good if it is etcd that says so: it may be mended.
+        // Not permanent if etcd reports it: it may be repaired.
         Error::Corrupt { .. } if shared.check_fault().is_err() => End::Over,
         error => End::Broken(error.to_string()),
     }

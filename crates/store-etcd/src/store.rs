@@ -1,4 +1,4 @@
-//! The store: the trait on top of the parts.
+//! The store: the trait, on top of the other modules.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -22,10 +22,10 @@ use crate::{
     upstream,
 };
 
-/// How long a store that is closed, or compacted, waits for its own watches to hear of its own writes.
+/// Maximum time that closing or compacting waits for the process's own watches to receive its own writes.
 const COURTESY: Duration = Duration::from_secs(1);
 
-/// Attempts at a transaction whose preconditions hold whenever they are looked at.
+/// Maximum attempts at a transaction that fails although its preconditions hold when they are read afterwards.
 const TXN_ATTEMPTS: usize = 5;
 
 /// A [`Store`] on etcd. Cheap to clone; clones are the same store.
@@ -38,19 +38,19 @@ pub struct EtcdStore {
     handle: Arc<Handle>,
 }
 
-/// What users of the store hold. Its tasks hold only what is shared, so they can end with it.
+/// Held by users of the store. Its tasks hold only the shared part, so they end with it.
 struct Handle {
     shared: Arc<Shared>,
     tasks: Mutex<Vec<Task<()>>>,
 }
 
 impl EtcdStore {
-    /// Opens the store that an etcd has under the root of the options.
+    /// Opens the store under the root of the options.
     ///
-    /// Several processes may do so at a time, and see each other's writes.
+    /// Several processes may have it open at a time, and see each other's writes.
     ///
     /// # Errors
-    /// [`ConnectError`] if the options make no sense, or if no endpoint answers in time.
+    /// [`ConnectError`] if the options are invalid, or if no endpoint answers in time.
     pub async fn connect(env: Env, options: EtcdOptions) -> Result<Self, ConnectError> {
         let shared = Arc::new(Shared::connect(env.clone(), options).await?);
         let source = match upstream::first(&shared).await {
@@ -144,13 +144,13 @@ impl Store for EtcdStore {
     async fn watch(&self, mut request: WatchRequest) -> Result<Watch> {
         let shared = self.shared();
         shared.check_open()?;
-        // First: what comes after it has the values that are wished for.
+        // First: later changes have previous values if they are requested.
         let wish = match request.previous {
             true => Some(shared.wishes.want(&shared.env).await),
             false => None,
         };
         match request.after {
-            // Later than now, whoever wrote before now.
+            // Not older than any write before this call, by any client.
             None => request.after = Some(shared.sync().await?),
             Some(after) => {
                 if after > shared.newest() {
@@ -211,13 +211,13 @@ impl Store for EtcdStore {
     async fn close(&self) -> Result<()> {
         let shared = self.shared();
         shared.mark_closed();
-        // What was acknowledged is on its way to the watches, which are promised everything.
+        // Watches are promised every acknowledged write; some may still be under way.
         let _ = shared.env.timeout(COURTESY, shared.wait_seen(shared.acknowledged())).await;
         shared.feed.close();
         shared.stop.cancel();
         let mut tasks = self.handle.tasks.lock().await;
         while let Some(task) = tasks.last_mut() {
-            // However it ended, it has.
+            // However it ended.
             let _ = task.await;
             tasks.pop();
         }
@@ -230,7 +230,7 @@ impl Store for EtcdStore {
     }
 }
 
-/// Carries out one write without a precondition.
+/// Sends one write without a precondition.
 async fn write_plain(shared: &Shared, plain: Plain) -> Result<Revision> {
     let known = shared.newest();
     let (header, has_written) = match plain {
@@ -252,13 +252,13 @@ async fn write_plain(shared: &Shared, plain: Plain) -> Result<Revision> {
     Ok(revision)
 }
 
-/// Lets etcd forget what is before `revision`.
+/// Compacts etcd to `revision`.
 pub(crate) async fn compact(shared: &Shared, revision: Revision) -> Result<()> {
     if revision <= shared.feed.oldest() {
         return Ok(());
     }
-    // etcd looks up what an event replaced when it sends it, and finds nothing if that is compacted: let what this
-    // process wrote come through first.
+    // etcd looks up previous values when it sends an event, and finds none that are compacted: wait for the events of this
+    // process's writes first.
     let own = revision.min(shared.acknowledged());
     let _ = shared.env.timeout(COURTESY, shared.wait_seen(own)).await;
     let known = shared.newest();

@@ -1,9 +1,9 @@
 //! Making sure that the feed has everything up to a revision.
 //!
-//! The upstream watch hears only of the store's own keys. When others share the etcd, its revision moves on
-//! without an event, and silence does not tell "nothing happened" from "it has not come yet". etcd's progress
-//! notifications would, but those of widespread versions (before 3.4.31 and 3.5.13) can run ahead of events.
-//! So a *fence* is written, a key of the store's own: everything before it has come when it has.
+//! The upstream watch delivers only the store's own keys. When other clients write to the etcd, its revision moves on
+//! without an event, and silence does not distinguish "nothing happened" from "not delivered yet". etcd's progress
+//! notifications would, but in widespread versions (before 3.4.31 and 3.5.13) they can overtake events.
+//! So a *fence* is written, a key of the store's own: once its event has arrived, so has everything before it.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use tokio::sync::Mutex;
 
 use crate::{client::Client, failure::Failure, proto, shared::Shared};
 
-/// How long to wait for an event before a fence is written. Usually it is on its way.
+/// How long to wait for an event before a fence is written. Usually it is under way.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The revision of the last fence of this process. Locked while one is written: who waits for the lock
-/// is served by that fence or writes the next.
+/// The revision of the last fence of this process. Locked while one is written: a task that waits for the
+/// lock uses that fence or writes the next.
 #[derive(Debug, Default)]
 pub(crate) struct Fences {
     last: Mutex<Revision>,
@@ -40,7 +40,7 @@ impl Shared {
         }
         let timeout = self.options.request_timeout;
         let through_a_fence = async {
-            // An event that is sure to come is as good as a fence. Otherwise one at the target or later will do.
+            // An event that is certain to arrive is as good as a fence. Otherwise a fence at the target or later will do.
             if self.acknowledged() < target {
                 self.fence_after(&self.requests, Revision::new(target.get().saturating_sub(1))).await?;
             }

@@ -1,4 +1,4 @@
-//! Transactions in etcd's terms, and what its answers mean.
+//! Translates transactions to etcd's requests, and its responses to results.
 
 use k1s_store::{Action, Error, Op, Precondition, Txn};
 use prost::Message;
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// What etcd takes in one request unless its `--max-request-bytes` says otherwise.
+/// Default of etcd's `--max-request-bytes`: the maximum size of a request.
 const MAX_REQUEST_BYTES: usize = 3 << 19;
 
 /// A transaction that is one write without a precondition.
@@ -37,7 +37,7 @@ pub(crate) fn plain(keys: &Keyspace, txn: &Txn) -> Option<Plain> {
 
 /// The request that carries out `txn`, or reads the keys it has preconditions on if one of these does not hold.
 ///
-/// Keys that are long and many would make that too large; it does not read then.
+/// If the keys are too long and many for one request, it does not read them.
 pub(crate) fn request(keys: &Keyspace, txn: &Txn) -> TxnRequest {
     let mut request = TxnRequest::default();
     for op in txn.ops() {
@@ -53,8 +53,7 @@ pub(crate) fn request(keys: &Keyspace, txn: &Txn) -> TxnRequest {
         request.success.push(match &op.action {
             Action::Put(value) => Request::Put(PutRequest { key, value: value.clone() }).into(),
             Action::Delete => Request::DeleteRange(DeleteRangeRequest { key }).into(),
-            // A read of nothing: without any, etcd would judge the preconditions on what this member
-            // happens to know.
+            // A read of nothing: without any, etcd would compare with this member's state, which may be old.
             Action::Check => {
                 Request::Range(RangeRequest { key, count_only: true, ..RangeRequest::default() }).into()
             }
@@ -67,7 +66,7 @@ pub(crate) fn request(keys: &Keyspace, txn: &Txn) -> TxnRequest {
     request
 }
 
-/// The request that reads the keys that `txn` has preconditions on, at one moment.
+/// The request that reads the keys that `txn` has preconditions on, at one revision.
 pub(crate) fn read_request(keys: &Keyspace, txn: &Txn) -> TxnRequest {
     TxnRequest { success: reads(keys, txn), ..TxnRequest::default() }
 }
@@ -81,20 +80,20 @@ fn conditional(txn: &Txn) -> impl Iterator<Item = &Op> {
     txn.ops().iter().filter(|op| op.precondition != Precondition::Any)
 }
 
-/// How the revision of a key compares if the precondition holds; `None` if nothing is asked. To etcd, a key
+/// The comparison that holds if the precondition does; `None` for no precondition. To etcd, a key
 /// that has no value is at revision 0.
 fn comparison(precondition: Precondition) -> Option<(CompareResult, i64)> {
     match precondition {
         Precondition::Any => None,
         Precondition::Absent => Some((CompareResult::Equal, 0)),
         Precondition::Exists => Some((CompareResult::Greater, 0)),
-        // No revision wrote at 0, which must not pass for "absent".
+        // No write has revision 0, which must not be taken for "absent".
         Precondition::Revision(revision) if revision.get() == 0 => Some((CompareResult::Equal, -1)),
         Precondition::Revision(revision) => Some((CompareResult::Equal, number(revision))),
     }
 }
 
-/// Whether an answer says that something was written.
+/// Whether a response says that something was written.
 pub(crate) fn has_written(answer: &TxnResponse) -> bool {
     answer.succeeded
         && answer.responses.iter().any(|op| match &op.response {
@@ -104,7 +103,7 @@ pub(crate) fn has_written(answer: &TxnResponse) -> bool {
         })
 }
 
-/// Which precondition does not hold, by what was read of the keys that have one; `None` if all do.
+/// The first precondition that does not hold for the keys as read; `None` if all do.
 pub(crate) fn conflict(keys: &Keyspace, txn: &Txn, reads: &[ResponseOp]) -> Option<Error> {
     conditional(txn).zip(reads).find_map(|(op, read)| {
         let Some(Response::Range(read)) = &read.response else { return None };
@@ -124,7 +123,7 @@ pub(crate) fn write_error(failure: Failure, request: &impl Message) -> Error {
 
 /// The error for a request of that size, which etcd finds too large.
 fn too_large(size: usize) -> Error {
-    // The limit is etcd's secret; that of its defaults is a good guess, unless this request disproves it.
+    // etcd does not report its limit. The default is assumed, unless this request is smaller.
     let limit = MAX_REQUEST_BYTES.min(size.saturating_sub(1));
     Error::TooLarge { what: "the transaction", size, limit, unit: "bytes" }
 }

@@ -16,12 +16,11 @@ use crate::{
     source::{End, Source},
 };
 
-/// A watch that is behind and for which nothing came for so long may have nothing to say. etcd looks after such watches
+/// How long a lagging watch may be silent before a fence is written: there may be no event for it. etcd serves lagging watches
 /// every 100 ms.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// The first watch. A store waits for it before it is used: etcd takes its time with a watch that comes after the
-/// changes it asks for.
+/// The first watch. A store waits for it before it is used: etcd is slow to serve a watch that starts in the past.
 pub(crate) async fn first(shared: &Shared) -> Result<Source> {
     Source::open(shared, shared.feed.revision(), false).await.map_err(|end| match end {
         End::Broken(reason) | End::LostTrack(reason) => Error::unavailable(reason),
@@ -29,7 +28,7 @@ pub(crate) async fn first(shared: &Shared) -> Result<Source> {
     })
 }
 
-/// The task that keeps the feed fed, at first from `source`.
+/// The task that feeds the feed, at first from `source`.
 pub(crate) async fn run(shared: Arc<Shared>, source: Source) {
     let feed = async {
         let mut source = Some(source);
@@ -57,7 +56,7 @@ pub(crate) async fn run(shared: Arc<Shared>, source: Source) {
     }
 }
 
-/// Feeds the feed from where it is, until something is in the way.
+/// Feeds the feed from its revision on, until the watch ends.
 async fn follow(shared: &Shared, source: Option<Source>, backoff: &mut Backoff) -> End {
     match feed_from_here(shared, source, backoff).await {
         Ok(never) => match never {},
@@ -113,14 +112,14 @@ async fn feed_from_here(
 /// A watch that can take the place of the one that feeds the store.
 struct Successor {
     source: Source,
-    /// Its first events, if it was behind.
+    /// Its first events, if it lagged.
     events: Vec<Event>,
 }
 
 /// Opens a watch that can take the place of the one that feeds the store, however long that takes.
 ///
-/// It begins where the feed is when it is opened, and the other one goes on until it has caught up with that. Both bring
-/// everything from there on, so nothing is missed, and what comes twice is known by its revision.
+/// It begins at the feed's revision, and the current watch goes on until it has caught up. Both deliver everything from there
+/// on, so nothing is missed, and duplicates are known by their revision.
 async fn succeed(shared: &Shared, previous: bool) -> Result<Successor, End> {
     let mut backoff = Backoff::default();
     loop {
@@ -143,7 +142,7 @@ async fn catch_up(shared: &Shared, previous: bool) -> Result<Successor, End> {
     let events = match shared.env.timeout(PATIENCE, source.next(shared)).await {
         Ok(events) => events?,
         Err(_) => {
-            // Perhaps nothing happened under the root since it began. Something will now.
+            // There may be no event under the root since it began: the fence is one.
             let fence = shared.fence_after(&shared.requests, newest).await;
             fence.map_err(|error| End::Broken(error.to_string()))?;
             let timeout = shared.options.request_timeout;
@@ -173,13 +172,13 @@ fn publish(shared: &Shared, source: &Source, events: Vec<Event>) -> Result<(), E
     shared
         .feed
         .publish_all(steps.into_iter().filter_map(|step| Some((Arc::new(step.change?), step.previous))));
-    // The last revision may have been none of the users' business.
+    // The last revision may have been a write to another key.
     shared.feed.advance(last);
     shared.seen.send_replace(last);
     Ok(())
 }
 
-/// Goes on from now. Watches find what they missed in etcd's history, or learn that it is gone.
+/// Continues from the newest revision. Watches read what they missed from etcd's history, or fail if it is compacted.
 async fn start_over(shared: &Shared) -> Result<Revision> {
     let newest = shared.revision().await?;
     let _feeding = shared.feeding.lock();

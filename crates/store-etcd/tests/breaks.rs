@@ -9,7 +9,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use common::*;
 use k1s_env::{Env, Task};
-use k1s_store::conformance::{Backend, Fresh, linearizability, run_async};
+use k1s_store_conformance::{Backend, Fresh, linearizability, run_async};
 use k1s_store_etcd::{EtcdOptions, testing::EtcdServer};
 
 /// Stores behind a network that breaks.

@@ -6,11 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use k1s_env::{Env, Task};
-use k1s_store::{
-    Store,
-    conformance::{Backend, Fresh, Profile},
-    feed::FeedOptions,
-};
+use k1s_store::{Store, feed::FeedOptions};
+use k1s_store_conformance::{Backend, Fresh, Profile};
 use k1s_store_etcd::{
     EtcdOptions, EtcdStore,
     testing::{EtcdServer, RawClient},
@@ -81,14 +78,14 @@ macro_rules! on_etcd {
 mod alone {
     use super::*;
 
-    k1s_store::conformance_tests!(on_etcd!(Etcd::default()));
+    k1s_store_conformance::conformance_tests!(on_etcd!(Etcd::default()));
 }
 
 /// Revisions jump, and fences are needed.
 mod in_a_crowd {
     use super::*;
 
-    k1s_store::conformance_tests!(on_etcd!(Etcd { crowded: true, ..Etcd::default() }));
+    k1s_store_conformance::conformance_tests!(on_etcd!(Etcd { crowded: true, ..Etcd::default() }));
 }
 
 /// Watches find almost nothing in the ring, and live on etcd's history; ranges take many pages.
@@ -99,5 +96,5 @@ mod with_little_memory {
         EtcdOptions { feed: FeedOptions { changes: 4, bytes: 1 << 10 }, page: 3, ..options }
     }
 
-    k1s_store::conformance_tests!(on_etcd!(Etcd { change: Some(little), ..Etcd::default() }));
+    k1s_store_conformance::conformance_tests!(on_etcd!(Etcd { change: Some(little), ..Etcd::default() }));
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, and what the caller can do about it.
+//! Errors, and what the caller can do about them.
 
 use bytes::Bytes;
 
@@ -11,14 +11,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A precondition of a transaction did not hold; nothing was written. Read again and decide anew.
+    /// A precondition of a transaction did not hold; nothing was written. Read again, and retry.
     #[error(transparent)]
     Conflict(Box<Conflict>),
 
-    /// The history that was asked for is gone. List again, and watch from there.
+    /// The requested history is compacted. List again, and watch from there.
     #[error("revision {requested} has been compacted; the oldest revision that is left is {oldest}")]
     Compacted {
-        /// What was asked for.
+        /// The requested revision.
         requested: Revision,
         /// The oldest revision that can still be read, and watched from.
         oldest: Revision,
@@ -27,7 +27,7 @@ pub enum Error {
     /// The store has not reached that revision yet.
     #[error("revision {requested} is in the future; the newest revision is {current}")]
     FutureRevision {
-        /// What was asked for.
+        /// The requested revision.
         requested: Revision,
         /// The newest revision.
         current: Revision,
@@ -37,45 +37,45 @@ pub enum Error {
     #[error("the store is closed")]
     Closed,
 
-    /// There is no room to write. Nothing was written, reads go on, and writes work again when there is room.
+    /// There is no space. Nothing was written, reads work, and so do writes when there is space again.
     #[error("the store is full: {reason}")]
     Full {
-        /// What is full, in words.
+        /// What is full.
         reason: String,
     },
 
-    /// What is stored is damaged. Retrying will not help; a backup will.
+    /// Stored data is damaged. Retrying does not help; restore a backup.
     #[error("the store is damaged: {reason}")]
     Corrupt {
         /// What is wrong and where.
         reason: String,
     },
 
-    /// The store cannot be reached or cannot work at the moment; try again.
+    /// The store cannot be reached or cannot work now; retry.
     ///
-    /// For a write with [`Outcome::Unknown`] it is not known whether it happened: look before writing again.
+    /// A write with [`Outcome::Unknown`] may have happened: read before retrying.
     #[error("the store is unavailable: {reason}{}", .outcome.note())]
     Unavailable {
-        /// What is the matter.
+        /// Why.
         reason: String,
-        /// Whether a write may have happened all the same.
+        /// Whether a write may have happened nevertheless.
         outcome: Outcome,
     },
 
-    /// A key, a value or a transaction is larger than the store takes.
+    /// A key, a value or a transaction exceeds a limit.
     #[error("{what} has {size} {unit}, more than the {limit} this store takes")]
     TooLarge {
         /// What is too large.
         what: &'static str,
-        /// How large it is.
+        /// Its size.
         size: usize,
-        /// How large it may be.
+        /// The limit.
         limit: usize,
-        /// What is counted: bytes, operations.
+        /// The unit of both: bytes, operations.
         unit: &'static str,
     },
 
-    /// The request makes no sense; the caller has a bug.
+    /// The request is invalid: a bug in the caller.
     #[error("invalid request: {reason}")]
     Invalid {
         /// What is wrong with it.
@@ -83,7 +83,7 @@ pub enum Error {
     },
 }
 
-/// Whether a write that failed may have happened all the same.
+/// Whether a failed write may have happened nevertheless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It did not happen.
@@ -102,27 +102,27 @@ impl Outcome {
 }
 
 impl Error {
-    /// A failed precondition on `key`, where `current` is what is there now.
+    /// A failed precondition on `key`, where `current` is its current entry.
     pub fn conflict(key: Bytes, expected: Precondition, current: Option<KeyValue>) -> Self {
         Self::Conflict(Box::new(Conflict { key, expected, current }))
     }
 
-    /// The store cannot work at the moment, and nothing was written.
+    /// The store cannot work now, and nothing was written.
     pub fn unavailable(reason: impl Into<String>) -> Self {
         Self::Unavailable { reason: reason.into(), outcome: Outcome::NotApplied }
     }
 
-    /// The store cannot work at the moment, and it is not known whether the write happened.
+    /// The store cannot work now, and it is not known whether the write happened.
     pub fn outcome_unknown(reason: impl Into<String>) -> Self {
         Self::Unavailable { reason: reason.into(), outcome: Outcome::Unknown }
     }
 
-    /// What is stored is damaged.
+    /// Stored data is damaged.
     pub fn corrupt(reason: impl Into<String>) -> Self {
         Self::Corrupt { reason: reason.into() }
     }
 
-    /// The request makes no sense.
+    /// The request is invalid.
     pub fn invalid(reason: impl Into<String>) -> Self {
         Self::Invalid { reason: reason.into() }
     }
@@ -135,7 +135,7 @@ pub struct Conflict {
     pub key: Bytes,
     /// What the transaction expected of it.
     pub expected: Precondition,
-    /// What is there now.
+    /// Its current entry.
     pub current: Option<KeyValue>,
 }
 

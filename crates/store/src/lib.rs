@@ -1,10 +1,9 @@
-//! A store of bytes under keys, with revisions: what everything in k1s stands on.
+//! A revisioned, watchable byte store: the storage layer of k1s.
 //!
 //! - [`Store`] is the trait: reads at a revision, transactions with preconditions, watches, compaction.
 //! - [`MemoryStore`] keeps everything in memory. `k1s-store-disk` and `k1s-store-etcd` are the other backends.
-//! - [`feed`] is the fan-out of changes to watches, for those who write a backend.
-//! - `conformance` is the suite that every backend passes, a third party's too
-//!   (feature `conformance`).
+//! - [`feed`] is the fan-out of changes to watches, for backends.
+//! - The crate `k1s-store-conformance` is the suite that every backend passes, a third party's too.
 //!
 //! The store knows nothing of objects: it never looks into a value, and a key is only compared and
 //! matched by prefix. Many tenants share one store by prefixing their keys.
@@ -27,8 +26,6 @@
 //! # }
 //! ```
 
-#[cfg(any(test, feature = "conformance"))]
-pub mod conformance;
 mod error;
 pub mod feed;
 pub mod limits;
@@ -42,5 +39,5 @@ pub use error::{Conflict, Error, Outcome, Result};
 pub use memory::{MemoryOptions, MemoryStore};
 pub use store::Store;
 pub use txn::{Action, Op, Precondition, Txn};
-pub use types::{GetResult, KeyValue, Range, RangeResult, Revision, Stats, moment, prefix_end};
+pub use types::{GetResult, KeyValue, Range, RangeResult, Revision, Stats, prefix_end, read_revision};
 pub use watch::{Change, Event, EventKind, Previous, RequestProgress, Watch, WatchItem, WatchRequest};

@@ -9,12 +9,12 @@ use crate::{GetResult, Precondition, Range, RangeResult, Result, Revision, Stats
 ///
 /// - A write is acknowledged when it is as durable as the backend makes it, and visible to reads and
 ///   watches only then. What is acknowledged is visible to every read that begins later.
-/// - A read shows one moment, whole. A read at a revision shows that moment, however much was written since.
+/// - A read sees one revision, whole; by default the newest. Later writes do not affect a read at a revision.
 /// - A [`Watch`] keeps the promises listed there, and never slows a writer.
-/// - Keys are ordered as bytes. What happens under one prefix costs the readers and watchers of another nothing.
-/// - History is kept to a bound of the backend's options, and at least from [`Stats::oldest`] on.
+/// - Keys are ordered as bytes. Changes under one prefix cost readers and watchers of another nothing.
+/// - History is bounded by the backend's options; it is available from [`Stats::oldest`] on.
 ///
-/// `k1s_store::conformance` has a check for each of these.
+/// `k1s_store_conformance` has a check for each of these.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// The newest revision: that of the last acknowledged write, or later.
@@ -28,37 +28,37 @@ pub trait Store: Send + Sync + 'static {
 
     /// Carries out a transaction and returns its revision.
     ///
-    /// One that turns out to change nothing (it only deletes what is not there) takes no revision
+    /// A transaction that changes nothing (it only deletes absent keys) takes no revision
     /// and returns the newest one.
     async fn txn(&self, txn: Txn) -> Result<Revision>;
 
     /// Watches a prefix.
     async fn watch(&self, request: WatchRequest) -> Result<Watch>;
 
-    /// Forgets the history before `revision`: afterwards, `revision` is the oldest that can be read
-    /// and watched from. Compacting to where the store is compacted already changes nothing.
+    /// Compacts the history before `revision`: afterwards, `revision` is the oldest that can be read
+    /// and watched from. Compacting to an older revision changes nothing.
     async fn compact(&self, revision: Revision) -> Result<()>;
 
-    /// What the store says about itself.
+    /// Statistics of the store.
     async fn stats(&self) -> Result<Stats>;
 
-    /// Whether the store answers and takes writes, as far as can be told without writing; the error says why not. It is cheap: a
-    /// readiness check asks for it every few seconds.
+    /// Whether the store answers and accepts writes, as far as is known without writing; the error says why not. Cheap: readiness
+    /// checks call it every few seconds.
     async fn health(&self) -> Result<()> {
         self.revision().await.map(|_| ())
     }
 
-    /// Closes the store: what is acknowledged is safe, watches end, and later calls fail with
-    /// [`Error::Closed`](crate::Error::Closed). Closing twice is fine.
+    /// Closes the store: acknowledged writes are durable, watches end, and later calls fail with
+    /// [`Error::Closed`](crate::Error::Closed). Closing twice is allowed.
     async fn close(&self) -> Result<()>;
 
-    /// Whether other processes may use the same data at the same time. What only one of them may do is then a matter of an
-    /// election.
+    /// Whether other processes may use the same data at the same time. Work that only one of
+    /// them may do then needs leader election.
     fn is_shared(&self) -> bool {
         false
     }
 
-    /// Gives `key` its first value.
+    /// Creates `key`; it must not exist.
     async fn create(&self, key: Bytes, value: Bytes) -> Result<Revision> {
         self.txn(Txn::new().put(key, value, Precondition::Absent)).await
     }

@@ -7,10 +7,10 @@ use smallvec::SmallVec;
 
 use crate::{Error, Result, Revision, limits};
 
-/// What must be true of a key for a transaction to go through.
+/// A condition on a key, without which a transaction fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
-    /// Nothing is asked.
+    /// Always holds.
     Any,
     /// The key has no value.
     Absent,
@@ -32,31 +32,31 @@ impl Precondition {
     }
 }
 
-/// What a transaction does to one key.
+/// What a step does to its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Gives the key this value.
+    /// Sets the key to this value.
     Put(Bytes),
-    /// Takes the key's value away. A key without one is left as it is.
+    /// Deletes the key. A key without a value is left as it is.
     Delete,
-    /// Changes nothing: only the precondition counts.
+    /// Changes nothing; only checks the precondition.
     Check,
 }
 
 /// One step of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// The key it is about.
+    /// The key.
     pub key: Bytes,
-    /// What must be true of the key.
+    /// The condition on the key.
     pub precondition: Precondition,
-    /// What happens to the key.
+    /// The change to the key.
     pub action: Action,
 }
 
-/// Writes that happen all at one revision, or not at all.
+/// Writes that are applied together at one revision, or not at all.
 ///
-/// All preconditions are judged on the state before the transaction; a key may be named once.
+/// All preconditions are checked against the state before the transaction; a key may occur once.
 ///
 /// ```
 /// # use k1s_store::{Precondition, Revision, Txn};
@@ -71,30 +71,30 @@ pub struct Txn {
 }
 
 impl Txn {
-    /// A transaction that does nothing yet.
+    /// An empty transaction.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Gives `key` a value; it must have none.
+    /// Creates `key`; it must not exist.
     #[must_use]
     pub fn create(self, key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
         self.put(key, value, Precondition::Absent)
     }
 
-    /// Gives `key` a value, if `precondition` holds.
+    /// Sets the value of `key`, if `precondition` holds.
     #[must_use]
     pub fn put(self, key: impl Into<Bytes>, value: impl Into<Bytes>, precondition: Precondition) -> Self {
         self.op(Op { key: key.into(), precondition, action: Action::Put(value.into()) })
     }
 
-    /// Takes the value of `key` away, if `precondition` holds.
+    /// Deletes `key`, if `precondition` holds.
     #[must_use]
     pub fn delete(self, key: impl Into<Bytes>, precondition: Precondition) -> Self {
         self.op(Op { key: key.into(), precondition, action: Action::Delete })
     }
 
-    /// Lets the transaction through only if `precondition` holds for `key`.
+    /// Fails the transaction unless `precondition` holds for `key`.
     #[must_use]
     pub fn check(self, key: impl Into<Bytes>, precondition: Precondition) -> Self {
         self.op(Op { key: key.into(), precondition, action: Action::Check })
@@ -122,7 +122,7 @@ impl Txn {
         self.ops.iter().map(|op| op.key.len() + op.action.value_len()).sum()
     }
 
-    /// Refuses what no backend takes: no steps, a key named twice, and what is over the [`limits`].
+    /// Fails if no backend would accept it: no steps, a duplicate key, or more than the [`limits`].
     pub fn validate(&self) -> Result<()> {
         let too_large = |what, size, limit, unit| {
             if size > limit { Err(Error::TooLarge { what, size, limit, unit }) } else { Ok(()) }
@@ -139,7 +139,7 @@ impl Txn {
             too_large("the value", op.action.value_len(), limits::MAX_VALUE_BYTES, "bytes")?;
         }
         if self.ops.len() > 1 {
-            // Most have a few steps: comparing them is quicker than hashing.
+            // Most have a few steps: comparing them is faster than hashing.
             let twice = if self.ops.len() <= 4 {
                 let ops = &self.ops;
                 ops.iter()

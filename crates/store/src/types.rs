@@ -1,4 +1,4 @@
-//! The nouns of the store: revisions, entries, ranges, statistics.
+//! Revisions, entries, ranges, statistics.
 
 use std::fmt;
 
@@ -6,11 +6,11 @@ use bytes::{Bytes, BytesMut};
 
 use crate::{Error, Result};
 
-/// A moment in the life of a store.
+/// A version of the whole store.
 ///
 /// Each transaction that changes something takes the next revision, for all keys of the store
 /// together. Revisions only grow, survive a restart and are never reused for another change
-/// that was acknowledged. They may have gaps (an etcd shared with others).
+/// that was acknowledged. They may have gaps (in an etcd with other clients).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(u64);
 
@@ -39,9 +39,9 @@ impl Revision {
     }
 }
 
-/// The moment that a read asks for: `at`, or `newest` if it asks for none. Fails if a store that has everything from
-/// `oldest` to `newest` cannot show it.
-pub fn moment(at: Option<Revision>, oldest: Revision, newest: Revision) -> Result<Revision> {
+/// The revision to read at: `at`, or `newest` if that is `None`. Fails if it is not within `oldest` and `newest`, the revisions
+/// that a store can read.
+pub fn read_revision(at: Option<Revision>, oldest: Revision, newest: Revision) -> Result<Revision> {
     match at {
         None => Ok(newest),
         Some(requested) if requested > newest => Err(Error::FutureRevision { requested, current: newest }),
@@ -74,10 +74,10 @@ pub struct KeyValue {
 }
 
 impl KeyValue {
-    /// An entry in a piece of memory of its own, which holds nothing else.
+    /// An entry in its own allocation.
     ///
-    /// What a store reads lies in blocks, pages and messages. Readers keep entries for long, and a part of a block
-    /// would keep all of it.
+    /// Stores read blocks, pages and messages. Readers may keep entries for long, and a slice of a block would keep all of it
+    /// alive.
     pub fn detached(key: &[u8], value: &[u8], revision: Revision) -> Self {
         let mut both = BytesMut::with_capacity(key.len() + value.len());
         both.extend_from_slice(key);
@@ -98,7 +98,7 @@ impl fmt::Debug for KeyValue {
     }
 }
 
-/// Prints the beginning of a value: values can be megabytes, and debug output is for people.
+/// Prints the beginning of a value, which may be megabytes.
 pub(crate) struct Excerpt<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Debug for Excerpt<'_> {
@@ -116,7 +116,7 @@ impl fmt::Debug for Excerpt<'_> {
 /// ```
 /// # use k1s_store::{Range, Revision};
 /// let first_page = Range::prefix("/pods/").limit(500);
-/// // The next page, at the moment of the first one.
+/// // The next page, at the revision of the first one.
 /// let next_page = Range::prefix("/pods/").limit(500).start("/pods/default/web-7").at(Revision::new(812));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,7 +125,7 @@ pub struct Range {
     pub prefix: Bytes,
     /// Only keys that are not before this one.
     pub start: Option<Bytes>,
-    /// At most so many entries; 0 for no limit.
+    /// Maximum number of entries; 0 for no limit.
     pub limit: usize,
     /// The state at this revision; `None` for the newest.
     pub revision: Option<Revision>,
@@ -184,16 +184,16 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Bytes> {
 /// The answer to [`Store::get`](crate::Store::get).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GetResult {
-    /// The moment this was read at.
+    /// The revision of the read.
     pub revision: Revision,
-    /// The entry, if the key had a value at that moment.
+    /// The entry, if the key had a value at that revision.
     pub entry: Option<KeyValue>,
 }
 
 /// The answer to [`Store::range`](crate::Store::range).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeResult {
-    /// The moment this was read at: ask for it again to get the next page of the same state.
+    /// The revision of the read: read the next page at it.
     pub revision: Revision,
     /// The entries, in the order of their keys.
     pub entries: Vec<KeyValue>,
@@ -201,7 +201,7 @@ pub struct RangeResult {
     pub more: bool,
 }
 
-/// What a store says about itself.
+/// Statistics of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -217,7 +217,7 @@ pub struct Stats {
     pub disk_bytes: Option<u64>,
     /// Watches that are open in this process.
     pub watches: u64,
-    /// Why writes are refused at the moment, if they are (disk full, say).
+    /// Why writes fail now, if they do (a full disk, say).
     pub degraded: Option<String>,
 }
 

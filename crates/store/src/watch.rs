@@ -26,7 +26,7 @@ pub struct WatchRequest {
     pub prefix: Bytes,
     /// Only changes later than this revision; `None` for later than now.
     pub after: Option<Revision>,
-    /// Whether events carry the value that was there before.
+    /// Whether events carry the previous value.
     pub previous: bool,
 }
 
@@ -43,7 +43,7 @@ impl WatchRequest {
         self
     }
 
-    /// Asks for the value that was there before.
+    /// Requests previous values.
     #[must_use]
     pub fn previous(mut self, wanted: bool) -> Self {
         self.previous = wanted;
@@ -51,7 +51,7 @@ impl WatchRequest {
     }
 }
 
-/// What happened to one key.
+/// A change to one key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Event {
     /// The key.
@@ -60,12 +60,11 @@ pub struct Event {
     pub value: Option<Bytes>,
     /// Whether the key had no value before.
     pub created: bool,
-    /// What was there before, if there was something. Always there if the watch asked for it, and
-    /// otherwise where it costs nothing.
+    /// The previous value, if there was one. Set if the watch requested it, and otherwise where it costs nothing.
     pub previous: Option<Previous>,
 }
 
-/// What an [`Event`] replaced.
+/// The value that an [`Event`] replaced.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Previous {
     /// The value.
@@ -74,19 +73,19 @@ pub struct Previous {
     pub revision: Revision,
 }
 
-/// In one word, what happened to a key.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// It has a value and had none.
+    /// The key was created.
     Created,
-    /// It has another value.
+    /// Its value was replaced.
     Updated,
-    /// It has no value any more.
+    /// It was deleted.
     Deleted,
 }
 
 impl Event {
-    /// In one word, what happened.
+    /// Its kind.
     pub fn kind(&self) -> EventKind {
         match (&self.value, self.created) {
             (None, _) => EventKind::Deleted,
@@ -116,7 +115,7 @@ impl fmt::Debug for Previous {
     }
 }
 
-/// Everything one transaction did, as far as a watch can see it: never less, never split.
+/// Everything that one transaction changed under a watched prefix: always complete, never split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     revision: Revision,
@@ -134,7 +133,7 @@ impl Change {
         self.revision
     }
 
-    /// What happened, each key once.
+    /// Its events, one per key.
     pub fn events(&self) -> &[Event] {
         &self.events
     }
@@ -151,7 +150,7 @@ impl Change {
             .sum()
     }
 
-    /// The part of it under `prefix`, or `None` if there is none. Shares the change when all of it is there.
+    /// The part of it under `prefix`, or `None` if there is none. Shares the change if all of it is under `prefix`.
     pub fn under(self: &Arc<Self>, prefix: &[u8]) -> Option<Arc<Self>> {
         let inside = |event: &&Event| event.key.starts_with(prefix);
         match self.events.iter().filter(inside).count() {
@@ -162,7 +161,7 @@ impl Change {
     }
 }
 
-/// What a watch yields.
+/// An item of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchItem {
     /// A transaction changed keys under the prefix.
@@ -186,13 +185,13 @@ impl WatchItem {
 /// - **Ordered, unique**: revisions only grow, and each comes once.
 /// - **Reliable**: no change under the prefix is left out between two that are yielded.
 /// - **Atomic**: all events of one revision come as one [`Change`].
-/// - **Resumable**: a new watch after the revision of any item goes on right behind it, as long as
+/// - **Resumable**: a new watch after the revision of any item continues right after it, as long as
 ///   that revision is not compacted.
-/// - **Bounded**: a watch that is not read costs a position, not a queue. One that falls behind the
-///   history that is kept ends with [`Error::Compacted`](crate::Error::Compacted).
+/// - **Bounded**: a watch that is not read costs a position, not a queue. One that lags behind the
+///   retained history ends with [`Error::Compacted`](crate::Error::Compacted).
 ///
 /// It ends with `None` after the store was closed and everything was yielded; an error is the last item. A
-/// watch that is so far behind that it would have to read the history of a closed store ends with
+/// watch that lags so far that it would have to read the history of a closed store ends with
 /// [`Error::Closed`](crate::Error::Closed).
 #[must_use = "a watch yields nothing unless it is read"]
 pub struct Watch {
@@ -200,14 +199,14 @@ pub struct Watch {
     progress: Arc<dyn RequestProgress>,
 }
 
-/// Makes a watch say how far it is; what stands behind [`Watch::request_progress`].
+/// The implementation of [`Watch::request_progress`].
 pub trait RequestProgress: Send + Sync + 'static {
-    /// Lets the watch yield a [`WatchItem::Progress`] at or after the newest revision of this moment.
+    /// Makes the watch yield a [`WatchItem::Progress`] at or after the revision that is the newest now.
     fn request_progress(&self);
 }
 
 impl Watch {
-    /// A watch made of its two halves.
+    /// A watch of its two halves.
     pub fn new(
         items: impl Stream<Item = Result<WatchItem>> + Send + 'static,
         progress: Arc<dyn RequestProgress>,
@@ -220,7 +219,7 @@ impl Watch {
         std::future::poll_fn(|context| self.items.as_mut().poll_next(context)).await
     }
 
-    /// Asks for a [`WatchItem::Progress`] that is not older than the store's newest revision at the
+    /// Requests a [`WatchItem::Progress`] that is not older than the store's newest revision at the
     /// time of the call. Several requests may be answered by one mark.
     pub fn request_progress(&self) {
         self.progress.request_progress();

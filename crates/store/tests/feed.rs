@@ -14,9 +14,9 @@ use async_trait::async_trait;
 use k1s_env::Env;
 use k1s_store::{
     Change, Error, Event, Previous, Result, Revision, Watch, WatchItem, WatchRequest,
-    conformance::run_async,
     feed::{Backfill, Backfilled, Feed, FeedOptions},
 };
+use k1s_store_conformance::run_async;
 
 /// A backend's history: all changes it has, and how often it was asked.
 #[derive(Default)]

@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use k1s_env::Env;
-use k1s_store::{
-    MemoryOptions, MemoryStore,
-    conformance::{
-        Act, At, Backend, Fresh, If, Profile, Step, StepOp, linearizability, model, replay, run_async,
-        watch_promises, watched::Load,
-    },
-    feed::FeedOptions,
+use k1s_store::{MemoryOptions, MemoryStore, feed::FeedOptions};
+use k1s_store_conformance::{
+    Act, At, Backend, Fresh, If, Profile, Step, StepOp, linearizability, model, replay, run_async,
+    watch_promises, watched::Load,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -47,11 +44,11 @@ impl Backend for SmallRing {
 }
 
 mod suite {
-    k1s_store::conformance_tests!(super::Memory);
+    k1s_store_conformance::conformance_tests!(super::Memory);
 }
 
 mod suite_with_a_small_ring {
-    k1s_store::conformance_tests!(super::SmallRing);
+    k1s_store_conformance::conformance_tests!(super::SmallRing);
 }
 
 #[test]

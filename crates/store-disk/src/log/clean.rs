@@ -4,7 +4,6 @@
 //! writing thread, on files that do not change; the copy then takes their place at once.
 
 use std::{
-    fs,
     ops::RangeInclusive,
     path::Path,
     sync::{
@@ -15,12 +14,10 @@ use std::{
 
 use k1s_store::{Result, Revision};
 
-use super::{
-    Bits, Frame, Header, MOST_BYTES, SEGMENT_HEADER, Segments, new_path_of,
-    segment::{Segment, write_all_at},
-};
+use super::{Bits, Frame, Header, MOST_BYTES, SEGMENT_HEADER, Segments, new_path_of, segment::Segment};
 use crate::{
     error::io_error,
+    files::Files,
     record::{Pointer, Record},
 };
 
@@ -103,17 +100,23 @@ impl Size {
 ///
 /// What is dead is known from the checkpoint, and from nothing else when it is left out: that must be on disk, and say the
 /// same as `run` does. `swept` is how far it goes.
-pub(crate) fn clean(run: &Run, swept: Revision, folder: &Path, stop: &AtomicBool) -> Result<Option<Segment>> {
+pub(crate) fn clean(
+    files: &Arc<dyn Files>,
+    run: &Run,
+    swept: Revision,
+    folder: &Path,
+    stop: &AtomicBool,
+) -> Result<Option<Segment>> {
     let (Some(first), Some(last)) = (run.segments.first(), run.segments.last()) else { return Ok(None) };
     let header = Header { id: last.id(), from: first.header.from, begin: first.begin(), cleaned: swept };
     let path = new_path_of(folder, last.id());
-    let copied = Segment::create(&path, header).map_err(|error| io_error(&error)).and_then(|copy| {
+    let copied = Segment::create(files, &path, header).map_err(|error| io_error(&error)).and_then(|copy| {
         let complete = copy_live(run, &copy, stop)?;
         Ok(complete.then_some(copy))
     });
     if !matches!(copied, Ok(Some(_))) {
         // It would go the next time the store is opened, too, but may take up the room that is needed until then.
-        let _ = fs::remove_file(&path);
+        let _ = files.remove_file(&path);
     }
     copied
 }
@@ -167,7 +170,8 @@ pub(crate) fn died_since(run: &Run) -> Bits {
 
 fn write(copy: &Segment, frame: &mut Frame) -> Result<()> {
     if !frame.is_empty() {
-        write_all_at(&copy.file, frame.finish(0), u64::from(copy.end())).map_err(|error| io_error(&error))?;
+        let at = u64::from(copy.end());
+        copy.file.write_all_at(frame.finish(0), at).map_err(|error| io_error(&error))?;
         copy.extend(frame);
         frame.clear();
     }
@@ -177,13 +181,13 @@ fn write(copy: &Segment, frame: &mut Frame) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{log::Log, record::Totals};
+    use crate::{files, log::Log, record::Totals};
 
     #[test]
     fn a_segment_that_nothing_is_left_of_is_not_cleaned_again_and_again() {
         for segment_bytes in [0, 100, 1024, 64 << 10] {
             let folder = tempfile::tempdir().unwrap();
-            let mut log = Log::create(&folder.path().join("log"), segment_bytes).unwrap();
+            let mut log = Log::create(&files::real(), &folder.path().join("log"), segment_bytes).unwrap();
             // The first one is empty, and full all the same, as it is when all that was in it has been left out.
             log.roll().unwrap();
             assert!(choose(&log.segments(), segment_bytes).is_none(), "{segment_bytes}");
@@ -194,7 +198,7 @@ mod tests {
     fn what_is_copied_together_fits_into_one_segment_however_large_the_live_ones_are() {
         const SEGMENT: u64 = 64 << 10;
         let folder = tempfile::tempdir().unwrap();
-        let mut log = Log::create(&folder.path().join("log"), SEGMENT).unwrap();
+        let mut log = Log::create(&files::real(), &folder.path().join("log"), SEGMENT).unwrap();
         let mut frame = Frame::default();
         let mut dead = Vec::new();
         for revision in 2..20_000 {
@@ -220,11 +224,11 @@ mod tests {
         }
         let run = choose(&segments, SEGMENT).unwrap();
         let stop = AtomicBool::new(false);
-        let copy = clean(&run, Revision::new(19_999), folder.path(), &stop).unwrap().unwrap();
+        let copy = clean(&files::real(), &run, Revision::new(19_999), folder.path(), &stop).unwrap().unwrap();
         assert!(copy.records() > 0 && u64::from(copy.end()) < 2 * SEGMENT, "{} bytes", copy.end());
         stop.store(true, Ordering::Relaxed);
-        fs::remove_file(&copy.path).unwrap();
-        assert!(clean(&run, Revision::new(19_999), folder.path(), &stop).unwrap().is_none());
+        std::fs::remove_file(&copy.path).unwrap();
+        assert!(clean(&files::real(), &run, Revision::new(19_999), folder.path(), &stop).unwrap().is_none());
         assert!(!copy.path.exists(), "what was not finished takes up no room");
     }
 }

@@ -12,7 +12,8 @@ pub(crate) mod scan;
 mod segment;
 
 use std::{
-    fs, io,
+    ffi::OsStr,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -22,15 +23,15 @@ use k1s_store::{Result, Revision};
 
 use crate::{
     error::OpenError,
-    folder::sync,
+    files::{DirAccess, Files},
     lock::Access,
     record::{Pointer, Record},
 };
 pub(crate) use directory::Bits;
 pub(crate) use format::Frame;
 use format::{Header, SEGMENT_HEADER};
+pub(crate) use segment::Segment;
 use segment::Torn;
-pub(crate) use segment::{Expect, Segment};
 
 /// A sync takes less time if nothing but contents has changed: neither the length of the file nor where it is on disk. So
 /// a small frame that reaches new ground is written with so many zeros behind it.
@@ -101,6 +102,7 @@ impl Segments {
 /// The end of the log that is written to.
 #[derive(Debug)]
 pub(crate) struct Log {
+    files: Arc<dyn Files>,
     folder: PathBuf,
     segments: Segments,
     /// A segment of this size is full.
@@ -113,14 +115,19 @@ pub(crate) struct Log {
 
 impl Log {
     /// Makes an empty log in a folder that does not exist.
-    pub(crate) fn create(folder: &Path, segment_bytes: u64) -> Result<Self, OpenError> {
+    pub(crate) fn create(
+        files: &Arc<dyn Files>,
+        folder: &Path,
+        segment_bytes: u64,
+    ) -> Result<Self, OpenError> {
         let make = || {
-            fs::create_dir(folder)?;
+            files.create_dir(folder, DirAccess::Default)?;
             let header = Header { id: 1, from: 1, begin: Revision::FIRST, cleaned: Revision::FIRST };
-            place(folder, Segment::create(&new_path_of(folder, 1), header)?)
+            place(&**files, folder, Segment::create(files, &new_path_of(folder, 1), header)?)
         };
         let first = make().map_err(OpenError::io(folder))?;
         Ok(Self {
+            files: files.clone(),
             folder: folder.to_owned(),
             segments: Segments([Arc::new(first)].into()),
             segment_bytes: segment_bytes.min(MOST_BYTES),
@@ -130,27 +137,19 @@ impl Log {
     }
 
     /// Opens a log, in which everything up to `acknowledged` must be whole, or all of it if that is not known. Changes nothing:
-    /// that is for [`prepare`](Self::prepare) when it is clear that the store is sound. All segments but the last are what is
-    /// `expected`; a directory that is damaged is made again from the frames, if those are whole.
+    /// that is for [`prepare`](Self::prepare) when it is clear that the store is sound. A directory that is damaged is made again
+    /// from the frames, if those are whole.
     pub(crate) fn open(
+        files: &Arc<dyn Files>,
         folder: &Path,
         segment_bytes: u64,
         acknowledged: Option<Revision>,
-        expected: Expect,
         access: Access,
     ) -> Result<Self, OpenError> {
-        let mut ids = Vec::new();
-        let entries = fs::read_dir(folder).map_err(|error| match error.kind() {
+        let ids = scan::ids(&**files, folder).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => OpenError::damaged(folder, "the folder is missing"),
             _ => OpenError::io(folder)(error),
         })?;
-        for entry in entries {
-            let path = entry.map_err(OpenError::io(folder))?.path();
-            let id =
-                path.file_name().and_then(|name| name.to_str()?.strip_suffix(".log")?.parse::<u64>().ok());
-            ids.extend(id);
-        }
-        ids.sort_unstable();
         let mut segments = Vec::<Arc<Segment>>::with_capacity(ids.len());
         let mut torn = None;
         // From the last to the first: one that was cleaned together with those before it says so.
@@ -162,12 +161,9 @@ impl Log {
                 Some(wanted) if *id < wanted => return Err(missing(folder, wanted)),
                 _ => {}
             }
-            let expect = match expected {
-                Expect::Directory if wanted.is_none() => Expect::Frames,
-                expected => expected,
-            };
-            let (segment, mut torn_there) = Segment::open(&path, expect, access)?;
-            if let (Expect::Directory, false, Some(next)) = (expect, segment.is_sealed(), segments.last()) {
+            let (segment, mut torn_there) = Segment::open(files, &path, access)?;
+            // The last one may still be growing; the others end with a directory.
+            if let (false, Some(next)) = (segment.is_sealed(), segments.last()) {
                 if !segment.has_all_frames(torn_there.take().as_ref(), next.begin()) {
                     return Err(OpenError::damaged(
                         &path,
@@ -191,6 +187,7 @@ impl Log {
         segments.reverse();
         // Not known how far it was written to: as if there were no room.
         let log = Self {
+            files: files.clone(),
             folder: folder.to_owned(),
             segments: Segments(segments.into()),
             segment_bytes: segment_bytes.min(MOST_BYTES),
@@ -230,6 +227,16 @@ impl Log {
         self.last().map_or(Ok(()), |last| last.check_in_place())
     }
 
+    /// Makes the names of all segments durable, and what was never acknowledged: that is written again, since a sync that failed may have
+    /// left it in the system's memory only, where another sync does not find it.
+    pub(crate) fn make_durable(&self, acknowledged: Option<Revision>) -> io::Result<()> {
+        self.files.sync_dir(&self.folder)?;
+        if let Some(last) = self.last() {
+            last.write_again(acknowledged.unwrap_or(Revision::FIRST))?;
+        }
+        self.sync()
+    }
+
     /// Cuts off what was torn, after a crash or a failure, and removes files that others have replaced.
     pub(crate) fn prepare(&mut self) -> io::Result<()> {
         if !self.failed {
@@ -261,10 +268,13 @@ impl Log {
     }
 
     fn remove_leftovers(&self) -> io::Result<()> {
-        for entry in fs::read_dir(&self.folder)? {
-            let path = entry?.path();
-            if !self.segments.iter().any(|segment| segment.path == path)
-                && let Err(error) = fs::remove_file(&path)
+        for name in self.files.list(&self.folder)? {
+            let path = self.folder.join(&name);
+            // Nothing but what this program has written is removed.
+            let is_ours = id_of(&name, "log").or(id_of(&name, "new")).is_some();
+            if is_ours
+                && !self.segments.iter().any(|segment| segment.path == path)
+                && let Err(error) = self.files.remove_file(&path)
             {
                 // It takes up room, and is in nobody's way.
                 tracing::warn!(path = %path.display(), %error, "a file that is not needed any more stays");
@@ -310,7 +320,7 @@ impl Log {
         } else {
             0
         };
-        segment::write_all_at(&last.file, frame.finish(room), begin)?;
+        last.file.write_all_at(frame.finish(room), begin)?;
         if durable {
             last.file.sync_data()?;
             // What is on disk, but in a file that nobody will look for, is not durable.
@@ -331,7 +341,7 @@ impl Log {
     /// Puts a segment that was [cleaned](clean) in the place of those that it was made of. After an error, nothing has changed.
     pub(crate) fn replace(&mut self, run: &[Arc<Segment>], cleaned: Segment) -> io::Result<()> {
         let path = path_of(&self.folder, cleaned.id());
-        fs::rename(&cleaned.path, &path).inspect_err(|_| cleaned.discard())?;
+        self.files.rename(&cleaned.path, &path).inspect_err(|_| cleaned.discard())?;
         let cleaned = Arc::new(cleaned.at(path));
         let replaced = |segment: &Arc<Segment>| cleaned.stands_for(segment);
         let before = self.segments.iter().take_while(|segment| !replaced(segment));
@@ -341,13 +351,13 @@ impl Log {
             .skip_while(|segment| !replaced(segment))
             .filter(|segment| !replaced(segment));
         self.segments = Segments(before.cloned().chain([cleaned.clone()]).chain(after.cloned()).collect());
-        if let Err(error) = sync(&self.folder) {
+        if let Err(error) = self.files.sync_dir(&self.folder) {
             // Files that are not needed go when the log is opened, too.
             tracing::warn!(path = %cleaned.path.display(), %error, "a new name may not be on disk yet");
             return Ok(());
         }
         for segment in run.iter().filter(|segment| segment.path != cleaned.path) {
-            if let Err(error) = fs::remove_file(&segment.path) {
+            if let Err(error) = self.files.remove_file(&segment.path) {
                 tracing::warn!(path = %segment.path.display(), %error, "a file that is not needed any more stays");
             }
         }
@@ -373,7 +383,8 @@ impl Log {
         let id = last.id() + 1;
         let begin = self.segments.last().map_or(Revision::FIRST, |last| last.revision.next());
         let header = Header { id, from: id, begin, cleaned: Revision::FIRST };
-        let next = place(&self.folder, Segment::create(&new_path_of(&self.folder, id), header)?)?;
+        let new = Segment::create(&self.files, &new_path_of(&self.folder, id), header)?;
+        let next = place(&*self.files, &self.folder, new)?;
         self.segments = Segments(self.segments.iter().cloned().chain([Arc::new(next)]).collect());
         self.written = SEGMENT_HEADER as u64;
         Ok(())
@@ -381,15 +392,15 @@ impl Log {
 }
 
 /// Whether any file of a log has more than its beginning in it: something that a store which was never finished does not have.
-pub(crate) fn holds_records(folder: &Path) -> io::Result<bool> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
+pub(crate) fn holds_records(files: &dyn Files, folder: &Path) -> io::Result<bool> {
+    let names = match files.list(folder) {
+        Ok(names) => names,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    for entry in entries {
-        let metadata = entry?.metadata()?;
-        if metadata.is_file() && metadata.len() > SEGMENT_HEADER as u64 {
+    for name in names {
+        let metadata = files.metadata(&folder.join(name))?;
+        if !metadata.is_dir && metadata.len > SEGMENT_HEADER as u64 {
             return Ok(true);
         }
     }
@@ -397,10 +408,10 @@ pub(crate) fn holds_records(folder: &Path) -> io::Result<bool> {
 }
 
 /// Gives a new segment its name: from then on it counts.
-fn place(folder: &Path, segment: Segment) -> io::Result<Segment> {
+fn place(files: &dyn Files, folder: &Path, segment: Segment) -> io::Result<Segment> {
     let path = path_of(folder, segment.id());
-    fs::rename(&segment.path, &path)?;
-    sync(folder)?;
+    files.rename(&segment.path, &path)?;
+    files.sync_dir(folder)?;
     Ok(segment.at(path))
 }
 
@@ -415,4 +426,11 @@ fn new_path_of(folder: &Path, id: u64) -> PathBuf {
 
 fn path_of(folder: &Path, id: u64) -> PathBuf {
     folder.join(format!("{id:012}.log"))
+}
+
+/// The number of a segment by the name of its file, if it is the name of one.
+fn id_of(name: &OsStr, ending: &str) -> Option<u64> {
+    let id = name.to_str()?.strip_suffix(ending)?.strip_suffix('.')?.parse().ok()?;
+    // They are numbered from 1, and other ways to write the number are not ours.
+    (id > 0 && *name == *format!("{id:012}.{ending}")).then_some(id)
 }

@@ -5,8 +5,7 @@
 //! it also ends where something else begins: bytes in a value are not taken for a record.
 
 use std::{
-    fs,
-    io::{self, Read as _},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -16,10 +15,12 @@ use k1s_store::Revision;
 use super::{
     MOST_BYTES, directory,
     format::{self, FRAME, FRAME_HEADER, Found, Header, RECORD, RECORD_HEADER, SEGMENT_HEADER, short},
-    path_of,
-    segment::read_exact_at,
+    id_of, path_of,
 };
-use crate::record::{Head, Outline, Pointer, Record, Totals, entry_size};
+use crate::{
+    files::{Files, Mode},
+    record::{Head, Outline, Pointer, Record, Totals, entry_size},
+};
 
 /// Keys are shorter.
 const LONGEST_KEY: usize = 64 << 10;
@@ -83,14 +84,8 @@ pub(crate) struct Unread {
 }
 
 /// The numbers of the segments in a folder, in order.
-pub(crate) fn ids(folder: &Path) -> io::Result<Vec<u64>> {
-    let mut ids = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let id = name.to_str().and_then(|name| name.strip_suffix(".log")?.parse::<u64>().ok());
-        // They are numbered from 1.
-        ids.extend(id.filter(|id| *id > 0));
-    }
+pub(crate) fn ids(files: &dyn Files, folder: &Path) -> io::Result<Vec<u64>> {
+    let mut ids: Vec<_> = files.list(folder)?.iter().filter_map(|name| id_of(name, "log")).collect();
     ids.sort_unstable();
     Ok(ids)
 }
@@ -99,16 +94,16 @@ pub(crate) fn ids(folder: &Path) -> io::Result<Vec<u64>> {
 const SECTOR: usize = 4096;
 
 /// All bytes of a file. What the disk cannot read is zeros.
-pub(crate) fn read_all(path: &Path) -> io::Result<Bytes> {
-    let mut file = fs::File::open(path)?;
+pub(crate) fn read_all(files: &dyn Files, path: &Path) -> io::Result<Bytes> {
+    let file = files.open(path, Mode::Read)?;
     // No segment is longer: what is behind that is no part of it, and would not fit into memory.
-    let len = file.metadata()?.len().min(MOST_BYTES + (64 << 20));
+    let len = file.metadata()?.len.min(MOST_BYTES + (64 << 20));
     let mut bytes = vec![0; len as usize];
-    if file.read_exact(&mut bytes).is_ok() {
+    if file.read_exact_at(&mut bytes, 0).is_ok() {
         return Ok(bytes.into());
     }
     for (number, part) in (0..).zip(bytes.chunks_mut(SECTOR)) {
-        if read_exact_at(&file, part, number * SECTOR as u64).is_err() {
+        if file.read_exact_at(part, number * SECTOR as u64).is_err() {
             part.fill(0);
         }
     }
@@ -117,9 +112,9 @@ pub(crate) fn read_all(path: &Path) -> io::Result<Bytes> {
 
 impl Scan {
     /// Reads a segment.
-    pub(crate) fn read(folder: &Path, id: u64) -> io::Result<Self> {
+    pub(crate) fn read(files: &dyn Files, folder: &Path, id: u64) -> io::Result<Self> {
         let path = path_of(folder, id);
-        let bytes = read_all(&path)?;
+        let bytes = read_all(files, &path)?;
         let header = bytes.first_chunk::<SEGMENT_HEADER>().and_then(Header::decode);
         let header = header.filter(|header| header.id == id && (1..=id).contains(&header.from));
         let mut scan = Self {

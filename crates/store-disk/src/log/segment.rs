@@ -1,9 +1,9 @@
 //! One file of the log.
 
 use std::{
-    fs::{File, OpenOptions},
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use bytes::Bytes;
@@ -12,10 +12,11 @@ use parking_lot::RwLock;
 
 use super::{
     directory::{self, Bits, Directory, Listed, TRAILER},
-    format::{self, Found, Frame, Header, SEGMENT_HEADER},
+    format::{self, FRAME_HEADER, Found, Frame, Header, SEGMENT_HEADER},
 };
 use crate::{
     error::{OpenError, io_error},
+    files::{File, Files, Mode},
     lock::{Access, FileId},
     record::{Outline, Pointer, Record},
 };
@@ -26,23 +27,13 @@ const CHUNK: u32 = 256 << 10;
 /// A file of the log. What is in it does not change; the last one grows.
 #[derive(Debug)]
 pub(crate) struct Segment {
+    files: Arc<dyn Files>,
     pub(super) path: PathBuf,
-    pub(super) file: File,
+    pub(super) file: Box<dyn File>,
     pub(super) header: Header,
     /// `None` where the file system has no lasting numbers for files.
     file_id: Option<FileId>,
     directory: RwLock<Directory>,
-}
-
-/// How much of a segment is known without reading its records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Expect {
-    /// It has a directory.
-    Directory,
-    /// It may still be growing.
-    Frames,
-    /// Its frames end with something that an older format had there.
-    OlderFormat,
 }
 
 /// What is behind the last whole frame, if it is not nothing.
@@ -58,84 +49,78 @@ pub(super) struct Torn {
 
 impl Segment {
     /// Makes an empty segment.
-    pub(super) fn create(path: &Path, header: Header) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).truncate(true).read(true).write(true).open(path)?;
-        write_all_at(&file, &header.encode(), 0)?;
+    pub(super) fn create(files: &Arc<dyn Files>, path: &Path, header: Header) -> io::Result<Self> {
+        let file = files.open(path, Mode::Truncate)?;
+        file.write_all_at(&header.encode(), 0)?;
         file.sync_all()?;
-        Ok(Self::of(path, file, header, Directory::new()))
+        Ok(Self::of(files, path, file, header, Directory::new()))
     }
 
-    fn of(path: &Path, file: File, header: Header, directory: Directory) -> Self {
-        let file_id = FileId::known(&file, path);
-        Self { path: path.to_owned(), file, header, file_id, directory: RwLock::new(directory) }
+    fn of(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        file: Box<dyn File>,
+        header: Header,
+        directory: Directory,
+    ) -> Self {
+        let file_id = FileId::known(&**files, &*file, path);
+        let directory = RwLock::new(directory);
+        Self { files: files.clone(), path: path.to_owned(), file, header, file_id, directory }
     }
 
     /// Opens a segment. One without a whole directory may end with something else than a frame, which comes along. Nothing is
     /// changed: see [`cut`](Self::cut).
     pub(super) fn open(
+        files: &Arc<dyn Files>,
         path: &Path,
-        expect: Expect,
         access: Access,
     ) -> Result<(Self, Option<Torn>), OpenError> {
-        let writes = access == Access::Write;
-        let file = OpenOptions::new().read(true).write(writes).open(path).map_err(OpenError::io(path))?;
-        let len = file.metadata().map_err(OpenError::io(path))?.len();
+        let mode = if access == Access::Write { Mode::Write } else { Mode::Read };
+        let file = files.open(path, mode).map_err(OpenError::io(path))?;
+        let len = file.metadata().map_err(OpenError::io(path))?.len;
         let mut header = [0; SEGMENT_HEADER];
-        let header = match read_exact_at(&file, &mut header, 0) {
+        let header = match file.read_exact_at(&mut header, 0) {
             Ok(()) => Header::decode(&header),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
             Err(error) => return Err(OpenError::io(path)(error)),
         };
         let header = header.ok_or_else(|| OpenError::damaged(path, "it does not begin as a segment does"))?;
-        let whole = match expect {
-            Expect::OlderFormat => None,
-            Expect::Directory | Expect::Frames => {
-                Self::read_directory(&file, len).map_err(OpenError::io(path))?
-            }
-        };
+        let whole = Self::read_directory(&*file, len).map_err(OpenError::io(path))?;
         let (directory, torn) = match whole.as_deref().and_then(Directory::decode) {
             Some(directory) => (directory, None),
-            None => Self::scan(path, &file, len, expect)?,
+            None => Self::scan(path, &*file, len)?,
         };
-        Ok((Self::of(path, file, header, directory), torn))
+        Ok((Self::of(files, path, file, header, directory), torn))
     }
 
     /// The directory at the end of a file, if there is one.
-    fn read_directory(file: &File, len: u64) -> io::Result<Option<Vec<u8>>> {
+    fn read_directory(file: &dyn File, len: u64) -> io::Result<Option<Vec<u8>>> {
         let mut trailer = [0; TRAILER];
         let Some(at) = len.checked_sub(TRAILER as u64) else { return Ok(None) };
-        read_exact_at(file, &mut trailer, at)?;
+        file.read_exact_at(&mut trailer, at)?;
         let Some((directory_len, end)) = Directory::by_trailer(&trailer) else { return Ok(None) };
         if u64::from(end) + directory_len as u64 != len {
             return Ok(None);
         }
         let mut bytes = vec![0; directory_len];
-        read_exact_at(file, &mut bytes, u64::from(end))?;
+        file.read_exact_at(&mut bytes, u64::from(end))?;
         Ok(Some(bytes))
     }
 
     /// Reads all frames, up to what is none.
-    fn scan(
-        path: &Path,
-        file: &File,
-        len: u64,
-        expect: Expect,
-    ) -> Result<(Directory, Option<Torn>), OpenError> {
+    fn scan(path: &Path, file: &dyn File, len: u64) -> Result<(Directory, Option<Torn>), OpenError> {
         // Places are numbers of 32 bits. More than that could not be read into memory either.
         let len = u32::try_from(len).map_err(|_| {
             OpenError::damaged(path, format!("it has {len} bytes, more than a segment can have"))
         })?;
         let mut bytes = vec![0; len as usize];
-        read_exact_at(file, &mut bytes, 0).map_err(OpenError::io(path))?;
+        file.read_exact_at(&mut bytes, 0).map_err(OpenError::io(path))?;
         let mut directory = Directory::new();
         loop {
             let begin = directory.end as usize;
             let rest = bytes.get(begin..).unwrap_or_default();
             match format::find_frame(rest) {
                 Found::Nothing => return Ok((directory, None)),
-                Found::Damage(_) if expect == Expect::OlderFormat && !format::frame_follows(rest) => {
-                    return Ok((directory, None));
-                }
                 Found::Frame { len, body, revision } => {
                     let body_at = begin + len - body.len();
                     let mut sensible = !body.is_empty();
@@ -171,6 +156,21 @@ impl Segment {
         }
     }
 
+    /// Writes the frames behind `revision` again, as they are.
+    pub(super) fn write_again(&self, revision: Revision) -> io::Result<()> {
+        let (begin, end) = {
+            let directory = self.directory.read();
+            let first = directory.begin(directory.seek(Pointer::new(revision.next(), 0)));
+            (first.saturating_sub(FRAME_HEADER as u32).max(SEGMENT_HEADER as u32), directory.end)
+        };
+        if begin + (FRAME_HEADER as u32) < end {
+            let mut bytes = vec![0; (end - begin) as usize];
+            self.file.read_exact_at(&mut bytes, u64::from(begin))?;
+            self.file.write_all_at(&bytes, u64::from(begin))?;
+        }
+        Ok(())
+    }
+
     /// Completes it: nothing is added any more.
     pub(super) fn seal(&self) -> io::Result<()> {
         let (bytes, end) = {
@@ -179,7 +179,7 @@ impl Segment {
         };
         let Some(bytes) = bytes else { return Ok(()) };
         self.file.set_len(end)?;
-        write_all_at(&self.file, &bytes, end)?;
+        self.file.write_all_at(&bytes, end)?;
         self.file.sync_all()?;
         self.directory.write().complete();
         Ok(())
@@ -198,7 +198,7 @@ impl Segment {
 
     /// Removes the file of a segment that is not part of the log.
     pub(crate) fn discard(&self) {
-        let _ = std::fs::remove_file(&self.path);
+        let _ = self.files.remove_file(&self.path);
     }
 
     /// Lets readers find the records of a frame that was written to the end.
@@ -248,7 +248,7 @@ impl Segment {
 
     /// Fails if another file, or none, has its place.
     pub(super) fn check_in_place(&self) -> io::Result<()> {
-        self.file_id.map_or(Ok(()), |id| id.check(&self.path))
+        self.file_id.map_or(Ok(()), |id| id.check(&*self.files, &self.path))
     }
 
     /// Whether this one was made of `other`.
@@ -305,8 +305,8 @@ impl Segment {
         let listed = match growing {
             Some(entries) => directory::each(&entries, |listed, _| each(listed)),
             None => {
-                let len = self.file.metadata().map_err(|error| io_error(&error))?.len();
-                let whole = Self::read_directory(&self.file, len).map_err(|error| io_error(&error))?;
+                let len = self.file.metadata().map_err(|error| io_error(&error))?.len;
+                let whole = Self::read_directory(&*self.file, len).map_err(|error| io_error(&error))?;
                 let entries = whole.as_deref().and_then(directory::entries_of);
                 entries.and_then(|entries| directory::each(entries, |listed, _| each(listed)))
             }
@@ -394,7 +394,7 @@ impl Segment {
 
     fn read(&self, begin: u32, end: u32) -> Result<Vec<u8>> {
         let mut bytes = vec![0; (end - begin) as usize];
-        read_exact_at(&self.file, &mut bytes, u64::from(begin)).map_err(|error| match error.kind() {
+        self.file.read_exact_at(&mut bytes, u64::from(begin)).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Error::corrupt(format!("{} is cut off", self.path.display())),
             _ => io_error(&error),
         })?;
@@ -404,40 +404,4 @@ impl Segment {
     fn misplaced(&self, begin: u32, at: usize) -> Error {
         Error::corrupt(format!("{} has no record at byte {}", self.path.display(), begin as usize + at))
     }
-}
-
-#[cfg(unix)]
-pub(super) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
-}
-
-#[cfg(unix)]
-pub(super) fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
-}
-
-#[cfg(windows)]
-pub(super) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let written = std::os::windows::fs::FileExt::seek_write(file, bytes, offset)?;
-        if written == 0 {
-            return Err(io::ErrorKind::WriteZero.into());
-        }
-        bytes = &bytes[written..];
-        offset += written as u64;
-    }
-    Ok(())
-}
-
-#[cfg(windows)]
-pub(super) fn read_exact_at(file: &File, mut bytes: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let read = std::os::windows::fs::FileExt::seek_read(file, bytes, offset)?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        bytes = &mut bytes[read..];
-        offset += read as u64;
-    }
-    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Another client of the same etcd, which knows nothing of roots.
+//! Another client of the same etcd, which is not limited to a root.
 
 use bytes::Bytes;
 use k1s_env::Env;
@@ -14,14 +14,14 @@ use crate::{
     proto::{self, ResponseHeader},
 };
 
-/// Does to an etcd what others do: writes any key, compacts.
+/// Does what other clients of an etcd do: writes any key, compacts.
 #[derive(Clone, Debug)]
 pub struct RawClient {
     client: Client,
 }
 
 impl RawClient {
-    /// A client of the endpoints of `options`; the root does not matter. Connects when it is first used.
+    /// A client of the endpoints of `options`; the root is ignored. Connects when it is first used.
     ///
     /// # Errors
     /// If these are not endpoints.

@@ -1,4 +1,4 @@
-//! One etcd server in a directory of its own.
+//! An etcd server with its own directory.
 
 use std::{
     fs::{self, File},
@@ -17,13 +17,13 @@ use tempfile::TempDir;
 use super::RawClient;
 use crate::{ConnectError, EtcdOptions, TlsOptions};
 
-/// How long a server may take to answer.
+/// Maximum time until a server answers.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// Between two questions whether a server answers.
+/// Interval of polling whether a server answers.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Other ports to try when some were taken.
+/// Maximum attempts to find free ports.
 const PORT_ATTEMPTS: u32 = 10;
 
 /// Ports below those that the system hands out to clients. From one of these, a client could be connected to
@@ -39,7 +39,7 @@ pub struct ServerOptions {
     pub tls: Option<TlsOptions>,
 }
 
-/// Why there is no server.
+/// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -67,7 +67,7 @@ pub enum StartError {
     #[error(transparent)]
     Client(#[from] ConnectError),
 
-    /// The system does not let us.
+    /// The operating system failed.
     #[error("etcd cannot be started: {0}")]
     Io(#[from] io::Error),
 }
@@ -97,8 +97,8 @@ impl EtcdServer {
         if std::env::var_os("K1S_REQUIRE_ETCD").is_some_and(|value| value == "1") {
             return Err(StartError::NotInstalled);
         }
-        // Once, and not by `eprintln!`, which is hidden for a test that passes: who runs tests must see that some
-        // of them did not run.
+        // Once, and not by `eprintln!`, which is hidden for a test that passes: it must be visible that some tests were
+        // skipped.
         static TOLD: Once = Once::new();
         TOLD.call_once(|| {
             let text = b"SKIPPED: there is no etcd on the PATH, so what runs on etcd was not run\n";
@@ -136,7 +136,7 @@ impl EtcdServer {
             };
             match server.restart().await {
                 Ok(()) => return Ok(Some(server)),
-                // Somebody was faster with one of its ports.
+                // Another process has taken one of its ports.
                 Err(StartError::Ended { log, .. })
                     if attempt < PORT_ATTEMPTS && log.contains("address already in use") =>
                 {
@@ -176,7 +176,7 @@ impl EtcdServer {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Kills it, without a chance to tidy up.
+    /// Kills it (SIGKILL).
     ///
     /// # Errors
     /// The system's.
@@ -184,7 +184,7 @@ impl EtcdServer {
         self.end_by(Signal::KILL)
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Terminates it (SIGTERM), and waits until it has ended.
     ///
     /// # Errors
     /// The system's.
@@ -192,14 +192,14 @@ impl EtcdServer {
         self.end_by(Signal::TERM)
     }
 
-    /// Stops it in the middle of what it does: its connections stay, and nothing answers.
+    /// Pauses it (SIGSTOP): its connections stay open, and nothing answers.
     ///
     /// # Errors
     /// The system's.
     pub fn pause(&self) -> io::Result<()> {
         self.signal(Signal::STOP)?;
         if let Some(pid) = self.pid() {
-            // The signal takes a moment to reach all of its threads.
+            // The signal takes a while to reach all of its threads.
             waitpid(Some(pid), WaitOptions::UNTRACED)?;
         }
         Ok(())
@@ -240,7 +240,7 @@ impl EtcdServer {
         Ok(())
     }
 
-    /// Starts it again on the same ports, without what it had.
+    /// Starts it again on the same ports, without its data.
     ///
     /// # Errors
     /// [`StartError`] if it does not come up.
@@ -268,7 +268,7 @@ impl EtcdServer {
             .arg(format!("--listen-peer-urls={peer_url}"))
             .arg(format!("--initial-advertise-peer-urls={peer_url}"))
             .arg(format!("--initial-cluster=test={peer_url}"))
-            // Alone it needs no one's vote, but it waits this long before it makes itself the leader.
+            // A single member needs no votes, but waits for the election timeout before it becomes the leader.
             .args(["--heartbeat-interval=10", "--election-timeout=100"])
             .args(["--logger=zap", "--log-outputs=stderr"])
             .args(&self.options.args)
@@ -314,12 +314,12 @@ impl EtcdServer {
 
 impl Drop for EtcdServer {
     fn drop(&mut self) {
-        // There is nobody left to tell.
+        // Errors cannot be reported from a destructor.
         let _ = self.kill();
     }
 }
 
-/// A port on which nobody listens at the moment.
+/// A port on which nothing listens now.
 fn free_port(env: &Env) -> io::Result<u16> {
     let mut last = None;
     for _ in 0..100 {

@@ -16,18 +16,18 @@ use super::{
 };
 use crate::{Error, RequestProgress, Result, Revision, Watch, WatchItem, WatchRequest};
 
-/// How many changes a cursor takes at a time: enough to make a lock worth its while, few enough
-/// that a watch nobody reads holds on to little.
+/// Maximum changes that a cursor takes at a time: enough to amortize the lock, few enough that a watch that is not
+/// read holds little.
 const CHUNK: usize = 64;
 
-/// How many changes of the ring a cursor looks at while it holds the feed's lock.
+/// Maximum changes of the ring that a cursor visits per acquisition of the feed's lock.
 const RING_SCAN: usize = 512;
 
 pub(super) struct Cursor {
     feed: Feed,
     topic: Arc<Topic>,
     history: Arc<dyn Backfill>,
-    /// What is watched. Its `after` is set and moves: all up to it has been taken.
+    /// The request. Its `after` is set, and advances: everything up to it has been taken.
     request: WatchRequest,
     place: Place,
     /// Taken, not yet yielded.
@@ -73,7 +73,7 @@ impl Cursor {
             request.after = Some(after);
             feed.shared.watches.fetch_add(1, Ordering::Relaxed);
             let topic = state.topics.join(&request.prefix, request.previous);
-            // Who begins now has nothing to catch up with, however long it is not read.
+            // A watch from now has nothing to catch up with, however long it is not read.
             let place = if after == state.revision { Place::Topic(topic.end()) } else { Place::Ring };
             (topic, place)
         };
@@ -131,7 +131,7 @@ impl Cursor {
     async fn read_history(&mut self) -> Result<()> {
         let page = self.history.backfill(&self.request).await?;
         if page.through <= self.after() {
-            // The ring has later changes, or the cursor would not be here.
+            // The ring has later changes, or the cursor would read elsewhere.
             return Err(Error::corrupt(format!(
                 "the history ends at revision {}, before the changes that were published",
                 page.through
@@ -163,8 +163,8 @@ impl Cursor {
             self.request.after = Some(published.change.revision());
         }
         if state.ring.len() - begin <= RING_SCAN {
-            // Nothing is published while the feed is locked: the topic's end is this very moment.
-            // History may have been ahead of the feed: then the topic is yet to get what it had.
+            // Nothing is published while the feed is locked: the topic's end is the feed's revision.
+            // History may be newer than the feed: then the topic has yet to receive those changes.
             self.request.after = self.request.after.max(Some(state.revision));
             self.place = Place::Topic(self.topic.end());
         }
@@ -174,14 +174,14 @@ impl Cursor {
         let topic = self.topic.clone();
         let news = topic.news();
         tokio::pin!(news);
-        // From here on nothing is missed: what comes after the look below wakes this up.
+        // Registered before the check below, so that no later change is missed.
         news.as_mut().enable();
 
-        // In this order: what is published when a mark is asked for is published here, and what is
-        // published here, the topic has.
+        // In this order: everything published when a mark is requested is included in the revision read here, and the topic
+        // has everything up to that.
         let mark_wanted = self.progress.wanted.swap(false, Ordering::AcqRel);
         let published = if mark_wanted {
-            // Not without the lock: what can be read already may be just about to be published.
+            // With the lock: changes that are readable already may be about to be published.
             self.feed.shared.state.lock().revision
         } else {
             self.feed.revision()
@@ -209,7 +209,7 @@ impl Cursor {
             }
         };
         if mark_wanted {
-            // Later, when everything before it is yielded.
+            // Later, after everything before it.
             self.progress.wanted.store(true, Ordering::Release);
         }
         for (taken, published) in (1..).zip(&changes) {
@@ -225,7 +225,7 @@ impl Cursor {
         }
     }
 
-    /// Whether a change has everything this watch asks for.
+    /// Whether a change has previous values, if this watch requests them.
     fn usable(&self, published: &Published) -> bool {
         published.previous || !self.request.previous
     }
@@ -237,7 +237,7 @@ impl Drop for Cursor {
         shared.state.lock().topics.leave(&self.topic, self.request.previous);
         shared.watches.fetch_sub(1, Ordering::AcqRel);
         if self.feed.is_closed() {
-            // The dispatchers may be waiting for the last watch to go.
+            // The dispatchers may be waiting for the last watch to end.
             shared.tell_dispatchers();
         }
     }

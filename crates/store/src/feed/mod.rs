@@ -9,13 +9,12 @@
 //!   history, in pages    of all keys      one watched prefix
 //! ```
 //!
-//! - A **topic** exists while somebody watches its prefix. Publishing looks up the topics of a key by
-//!   prefix, so a change costs nothing to those who watch something else, and a thousand watches of
-//!   one prefix share one copy.
+//! - A **topic** exists while its prefix is watched. Publishing looks up the topics of a key by
+//!   prefix, so a change costs watches of other prefixes nothing, and a thousand watches of one prefix share one copy.
 //! - A cursor is a position. Nothing is queued for it, so it cannot block or slow a writer; when the
 //!   topic has moved on without it, it goes back to the ring or to the backend's history, and when
 //!   that is compacted it ends with [`Error::Compacted`].
-//! - Watches are woken by a task of the feed's own, one in each runtime: publishing costs the same with one watch or with
+//! - Watches are woken by a task of the feed, one per tokio runtime: publishing costs the same with one watch or with
 //!   a thousand.
 
 mod cursor;
@@ -42,13 +41,12 @@ use tokio::{
 use crate::{Change, Error, KeyValue, Result, Revision, Watch, WatchRequest};
 use topics::{Topic, Topics};
 
-/// How much the ring of a [`Feed`] holds. It is what a watch can fall behind without going back to
-/// the backend's history.
+/// Size of the ring of a [`Feed`]: how far a watch can lag without reading the backend's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedOptions {
-    /// At most so many changes.
+    /// Maximum number of changes.
     pub changes: usize,
-    /// At most so many bytes of keys and values, except that the newest change is always kept.
+    /// Maximum bytes of keys and values, except that the newest change is always kept.
     pub bytes: usize,
 }
 
@@ -58,13 +56,13 @@ impl Default for FeedOptions {
     }
 }
 
-/// A backend's own history, where watches find what is no longer in the ring.
+/// A backend's history, for watches that lag behind the ring.
 #[async_trait]
 pub trait Backfill: Send + Sync + 'static {
     /// The changes after `request.after` (which is set), oldest first. The backend decides how many at a time,
     /// but each call makes progress unless there is nothing newer.
     ///
-    /// Fails with [`Error::Compacted`] when changes after that revision are gone.
+    /// Fails with [`Error::Compacted`] when changes after that revision are compacted.
     async fn backfill(&self, request: &WatchRequest) -> Result<Backfilled>;
 }
 
@@ -73,7 +71,7 @@ pub trait Backfill: Send + Sync + 'static {
 pub struct Backfilled {
     /// The changes under the prefix.
     pub changes: Vec<Arc<Change>>,
-    /// The revision up to which these are all there are.
+    /// The revision up to which these are complete.
     pub through: Revision,
 }
 
@@ -87,9 +85,9 @@ struct Shared {
     env: Env,
     options: FeedOptions,
     state: Mutex<State>,
-    /// The newest revision that was published; what `state` says, readable without its lock.
+    /// The newest published revision, as in `state`, readable without its lock.
     revision: AtomicU64,
-    /// Those who wake watches; without any, publishing does so itself.
+    /// Tasks that wake watches; without any, publishing does so itself.
     dispatchers: RwLock<SmallVec<[Dispatching; 1]>>,
     closed: AtomicBool,
     watches: AtomicUsize,
@@ -100,11 +98,11 @@ struct State {
     ring_bytes: usize,
     /// Every change after this revision is in the ring.
     floor: Revision,
-    /// Nothing at or before this revision can be watched from any more, except from it itself.
+    /// The oldest revision that can be watched from.
     oldest: Revision,
     revision: Revision,
     topics: Topics,
-    /// Topics with changes their watches have not been woken for.
+    /// Topics whose watches have yet to be woken.
     dirty: Vec<Arc<Topic>>,
     closed: bool,
 }
@@ -113,7 +111,7 @@ struct State {
 #[derive(Clone)]
 struct Published {
     change: Arc<Change>,
-    /// Whether events carry what was there before, where there was something.
+    /// Whether events carry previous values, where there are any.
     previous: bool,
 }
 
@@ -157,15 +155,13 @@ impl Feed {
         self.shared.watches.load(Ordering::Relaxed)
     }
 
-    /// Whether a watch of `key` asks for what was there before. A backend that has to read it
-    /// first can save that when nobody does.
+    /// Whether a watch of `key` requests previous values. If none does, a backend need not read them.
     pub fn wants_previous(&self, key: &[u8]) -> bool {
         let state = self.shared.state.lock();
         state.topics.matching(key).any(|topic| topic.wants_previous())
     }
 
-    /// What `revision` wrote to `key`, if the ring has it: who keeps it for long shares the ring's memory, instead of
-    /// having a copy of its own beside it.
+    /// The entry that `revision` wrote to `key`, if the ring has it: a reader that keeps it shares the ring's memory.
     pub fn recall(&self, key: &[u8], revision: Revision) -> Option<KeyValue> {
         let state = self.shared.state.lock();
         if revision <= state.floor {
@@ -178,24 +174,24 @@ impl Feed {
         Some(KeyValue { key: event.key.clone(), value: event.value.clone()?, revision })
     }
 
-    /// Makes a change known. Changes must come in the order of their revisions.
+    /// Publishes a change. Changes must be published in the order of their revisions.
     ///
-    /// `previous` says whether its events carry what was there before; watches that ask for it get
-    /// such a change from the backend's history otherwise.
+    /// `previous` says whether its events carry previous values; if not, watches that request them read the change from the
+    /// backend's history.
     pub fn publish(&self, change: Arc<Change>, previous: bool) {
         self.publish_all(std::iter::once((change, previous)));
     }
 
-    /// Makes several changes known at once.
+    /// Publishes several changes at once.
     pub fn publish_all(&self, changes: impl IntoIterator<Item = (Arc<Change>, bool)>) {
         self.publish_with(changes, || ());
     }
 
-    /// Makes several changes known at once, and readable in the same step: `reveal` is what lets reads see them.
+    /// Publishes several changes at once, and makes them readable in the same step by calling `reveal`.
     ///
-    /// A change must be readable before it is yielded. But who reads a revision may watch from it and ask
-    /// for marks at once, so the feed must not be behind what can be read either: every call to the feed
-    /// that comes after such a read waits for this one. `reveal` must be short and must not call the feed.
+    /// A change must be readable before it is yielded. But a client that reads a revision may watch from it and request
+    /// marks at once, so the feed must not lag behind what can be read either: every call to the feed
+    /// after such a read waits for this one. `reveal` must be short and must not call the feed.
     pub fn publish_with(
         &self,
         changes: impl IntoIterator<Item = (Arc<Change>, bool)>,
@@ -215,7 +211,7 @@ impl Feed {
         }
     }
 
-    /// Says that the store has reached `revision` without a change under any key that could be watched.
+    /// Records that the store has reached `revision` without a change to any key that can be watched.
     pub fn advance(&self, revision: Revision) {
         let mut state = self.shared.state.lock();
         if revision > state.revision {
@@ -224,7 +220,7 @@ impl Feed {
         }
     }
 
-    /// Says that the history before `oldest` is gone.
+    /// Records that the history before `oldest` is compacted.
     pub fn compact(&self, oldest: Revision) {
         let mut state = self.shared.state.lock();
         state.oldest = state.oldest.max(oldest);
@@ -233,8 +229,8 @@ impl Feed {
         }
     }
 
-    /// Forgets the ring and goes on at `revision`: what a backend does that lost track of the changes.
-    /// Watches find what they missed in the backend's history, or end with [`Error::Compacted`].
+    /// Clears the ring and continues at `revision`, for a backend that has missed changes.
+    /// Watches read what they missed from the backend's history, or end with [`Error::Compacted`].
     pub fn restart(&self, revision: Revision) {
         let mut state = self.shared.state.lock();
         while !state.ring.is_empty() {
@@ -266,7 +262,7 @@ impl Feed {
         self.shared.closed.load(Ordering::Acquire)
     }
 
-    /// Opens a watch that finds what is not in the ring in `history`.
+    /// Opens a watch that reads changes that are not in the ring from `history`.
     pub fn watch(&self, request: WatchRequest, history: Arc<dyn Backfill>) -> Result<Watch> {
         let cursor = cursor::Cursor::open(self.clone(), request, history)?;
         self.start_dispatcher();
@@ -275,7 +271,7 @@ impl Feed {
 
     /// The task that wakes watches. It ends with the feed, or when the feed is closed and has no watches.
     ///
-    /// Each runtime in which watches are opened has one: another may stand still while this one waits.
+    /// Each tokio runtime in which watches are opened has one: another runtime may not be running.
     fn start_dispatcher(&self) {
         let runtime = Handle::current().id();
         let is_ours = |dispatching: &Dispatching| dispatching.runtime == runtime;
@@ -291,7 +287,7 @@ impl Feed {
             dispatchers.push(Dispatching { runtime, tell: dispatch.clone() });
         }
         let dispatcher = Dispatcher { shared: Arc::downgrade(&self.shared), dispatch: dispatch.clone() };
-        // The task stops when this handle's runtime does; the feed may outlive that.
+        // The task ends with this runtime, which the feed may outlive.
         drop(self.shared.env.spawn("store-feed", async move {
             while dispatcher.wake_watches() {
                 dispatch.notified().await;
@@ -303,18 +299,18 @@ impl Feed {
 /// A task that wakes watches.
 struct Dispatching {
     runtime: Id,
-    /// Tells it that there are topics to wake.
+    /// Signals that there are topics to wake.
     tell: Arc<Notify>,
 }
 
-/// What the dispatching task holds: nothing that keeps the feed alive.
+/// State of the dispatching task; it does not keep the feed alive.
 struct Dispatcher {
     shared: Weak<Shared>,
     dispatch: Arc<Notify>,
 }
 
 impl Dispatcher {
-    /// Wakes the watches of topics that have something new; false when there is nothing to wait for any more.
+    /// Wakes the watches of topics that have something new; false if the task should end.
     fn wake_watches(&self) -> bool {
         let Some(shared) = self.shared.upgrade() else { return false };
         shared.wake_dirty_topics();
@@ -340,11 +336,11 @@ impl Shared {
         }
     }
 
-    /// Whether there is one.
+    /// Whether there is a dispatching task.
     fn tell_dispatchers(&self) -> bool {
         let tell = |dispatching: &Dispatching| dispatching.tell.clone();
         let dispatchers: SmallVec<[_; 1]> = self.dispatchers.read().iter().map(tell).collect();
-        // Without the lock: what a waker does is its own affair.
+        // Without the lock: a waker may do anything.
         dispatchers.iter().for_each(|tell| tell.notify_one());
         !dispatchers.is_empty()
     }
@@ -398,7 +394,7 @@ impl State {
         self.dirty = self.topics.all().inspect(|topic| topic.mark_dirty()).cloned().collect();
     }
 
-    /// Whether everything after `after` can be had, from the ring or from history.
+    /// Whether everything after `after` is available, in the ring or in history.
     fn check_start(&self, after: Revision) -> Result<()> {
         if after < self.oldest {
             return Err(Error::Compacted { requested: after, oldest: self.oldest });

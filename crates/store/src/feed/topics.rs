@@ -1,4 +1,4 @@
-//! The prefixes that are watched, and the recent changes under each.
+//! Watched prefixes, and the recent changes under each.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -34,7 +34,7 @@ impl Topics {
         topic.clone()
     }
 
-    /// One watch less; a topic without watches is dropped.
+    /// Removes one watch; a topic without watches is dropped.
     pub(super) fn leave(&mut self, topic: &Topic, previous: bool) {
         if previous {
             topic.previous_wanted.fetch_sub(1, Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl Topics {
         })
     }
 
-    /// The topics that see something of `change`, each once.
+    /// The topics of all keys of `change`, each once.
     pub(super) fn touched_by(&self, change: &Change) -> SmallVec<[Arc<Topic>; 4]> {
         let mut touched = SmallVec::<[Arc<Topic>; 4]>::new();
         if self.by_prefix.is_empty() {
@@ -96,7 +96,7 @@ impl Topics {
     }
 }
 
-/// The recent changes under one prefix, for all that watch it.
+/// The recent changes under one prefix, shared by all watches of it.
 pub(super) struct Topic {
     prefix: Bytes,
     state: Mutex<TopicState>,
@@ -110,13 +110,13 @@ struct TopicState {
     ring: VecDeque<Published>,
     /// The position of the first change in the ring; a topic counts its changes from 0.
     first: u64,
-    /// Whether this topic waits for the dispatcher.
+    /// Whether this topic is queued for the dispatcher.
     dirty: bool,
 }
 
-/// What a topic has for a cursor.
+/// The result of reading a topic.
 pub(super) enum Read {
-    /// So many changes, at most as many as asked for; none if there is nothing new.
+    /// This many changes, up to the limit; 0 if there is nothing new.
     Changes(SmallVec<[Published; 8]>),
     /// The change at that position is no longer there.
     Missed,
@@ -141,7 +141,7 @@ impl Topic {
         self.previous_wanted.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds a change; true if the dispatcher has to be told of this topic.
+    /// Adds a change; true if the topic has to be queued for the dispatcher.
     pub(super) fn push(&self, published: Published) -> bool {
         let mut state = self.state.lock();
         state.ring.push_back(published);
@@ -157,7 +157,7 @@ impl Topic {
         }
     }
 
-    /// Makes every cursor look elsewhere: there may have been changes that never came here.
+    /// Sends every cursor to the ring or history: changes may have been missed here.
     pub(super) fn lose_track(&self) {
         let mut state = self.state.lock();
         state.first += state.ring.len() as u64 + 1;
@@ -173,12 +173,12 @@ impl Topic {
         self.news.notify_waiters();
     }
 
-    /// Completes when something is new after this call.
+    /// Completes when there is a change after this call.
     pub(super) fn news(&self) -> Notified<'_> {
         self.news.notified()
     }
 
-    /// The position behind the newest change.
+    /// The position after the newest change.
     pub(super) fn end(&self) -> u64 {
         let state = self.state.lock();
         state.first + state.ring.len() as u64

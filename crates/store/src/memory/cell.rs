@@ -1,4 +1,4 @@
-//! One key with its value, and with the values it had at moments that somebody still reads.
+//! One key with its value, and the older values that pinned snapshots need.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::{KeyValue, Previous, Revision};
 /// A key from its creation to its deletion. (A key that is created again gets another cell: snapshots from before the
 /// deletion have the old one.)
 ///
-/// Writers change it in place; who reads a past moment finds what the key had then, as long as its
-/// [`Moments`](super::snapshots::Moments) know of that moment.
+/// Writers change it in place; a reader of a snapshot finds the value at its revision, as long as that is pinned in
+/// [`Pins`](super::snapshots::Pins).
 pub(super) struct Cell {
     key: Bytes,
     newest: Mutex<Newest>,
@@ -20,7 +20,7 @@ pub(super) struct Cell {
 struct Newest {
     value: Bytes,
     revision: Revision,
-    /// What was kept of older values, newest first.
+    /// Older values that are kept, newest first.
     kept: Option<Box<Kept>>,
 }
 
@@ -28,12 +28,12 @@ struct Newest {
 struct Kept {
     value: Bytes,
     revision: Revision,
-    /// The revision that replaced it: moments from `revision` to right before this one see it.
+    /// The revision that replaced it: snapshots from `revision` to right before this one see it.
     until: Revision,
     older: Option<Box<Kept>>,
 }
 
-/// Values that nobody needs any more. They are freed when this is dropped: not under a lock, if possible.
+/// Values that no snapshot needs. They are freed when this is dropped: outside of locks, if possible.
 #[derive(Default)]
 pub(super) struct Released(Option<Box<Kept>>);
 
@@ -58,26 +58,26 @@ impl Cell {
         KeyValue { key: self.key.clone(), value: newest.value.clone(), revision: newest.revision }
     }
 
-    /// What the key had at `moment`. `None` if it was created later, or if nobody asked in time to keep it.
-    pub(super) fn entry_at(&self, moment: Revision) -> Option<KeyValue> {
+    /// The entry at revision `at`. `None` if the key was created later, or the value was not kept.
+    pub(super) fn entry_at(&self, at: Revision) -> Option<KeyValue> {
         let newest = self.newest.lock();
-        let (value, revision) = if newest.revision <= moment {
+        let (value, revision) = if newest.revision <= at {
             (newest.value.clone(), newest.revision)
         } else {
             let mut kept = newest.kept.as_deref();
-            while let Some(later) = kept.filter(|kept| kept.revision > moment) {
+            while let Some(later) = kept.filter(|kept| kept.revision > at) {
                 kept = later.older.as_deref();
             }
-            let kept = kept.filter(|kept| moment < kept.until)?;
+            let kept = kept.filter(|kept| at < kept.until)?;
             (kept.value.clone(), kept.revision)
         };
         drop(newest);
         Some(KeyValue { key: self.key.clone(), value, revision })
     }
 
-    /// Takes a new value that `revision` wrote, and returns what it replaces.
+    /// Sets a new value, written by `revision`, and returns the previous one.
     ///
-    /// That is for a key that is deleted, too: no snapshot of that revision or a later one has this cell.
+    /// Also used for deletion: no snapshot of that revision or a later one has this cell.
     pub(super) fn replace(&self, value: Bytes, revision: Revision) -> Previous {
         let mut newest = self.newest.lock();
         let value = std::mem::replace(&mut newest.value, value);
@@ -85,23 +85,23 @@ impl Cell {
         Previous { value, revision: written }
     }
 
-    /// Like [`replace`](Self::replace), and keeps what it replaces if one of `moments`, which are in order and before
-    /// `revision`, needs it. Says whether it did.
+    /// Like [`replace`](Self::replace), and keeps the previous value if one of `pins`, which are in order and before
+    /// `revision`, needs it. Returns whether it was kept.
     pub(super) fn replace_and_keep(
         &self,
         value: Bytes,
         revision: Revision,
-        moments: &[Revision],
+        pins: &[Revision],
     ) -> (Previous, bool, Released) {
         let mut newest = self.newest.lock();
         let value = std::mem::replace(&mut newest.value, value);
         let written = std::mem::replace(&mut newest.revision, revision);
-        // Only as many values are kept as there are moments, however often the key is written.
+        // At most one value per pinned revision is kept, however often the key is written.
         let released = newest.release(|kept| {
-            let next = moments.partition_point(|moment| *moment < kept.revision);
-            moments.get(next).is_none_or(|moment| *moment >= kept.until)
+            let next = pins.partition_point(|at| *at < kept.revision);
+            pins.get(next).is_none_or(|at| *at >= kept.until)
         });
-        let needed = moments.last().is_some_and(|moment| *moment >= written);
+        let needed = pins.last().is_some_and(|at| *at >= written);
         if needed {
             let older = newest.kept.take();
             let kept = Kept { value: value.clone(), revision: written, until: revision, older };
@@ -110,7 +110,7 @@ impl Cell {
         (Previous { value, revision: written }, needed, released)
     }
 
-    /// Gives up what only moments before `oldest` can see.
+    /// Releases values that only snapshots before `oldest` can see.
     pub(super) fn release_before(&self, oldest: Revision) -> Released {
         self.newest.lock().release(|kept| kept.until <= oldest)
     }
@@ -142,8 +142,8 @@ impl Newest {
     }
 }
 
-/// The key in a piece of memory of its own, beside its reference count: who looks a key up or lists it touches no more of
-/// the memory than it has to, and a part of somebody's large buffer does not keep all of it.
+/// The key in its own allocation, beside its reference count: lookups and lists touch little memory, and a slice of a caller's
+/// large buffer does not keep all of it alive.
 fn compact(key: &[u8]) -> Bytes {
     fn sized<const SIZE: usize>(key: &[u8]) -> Bytes {
         let mut bytes = [0; SIZE];

@@ -12,20 +12,19 @@ use bytes::Bytes;
 use hashbrown::{HashTable, hash_table::Entry};
 use imbl::OrdSet;
 
-use super::{cell::Cell, snapshots::Moments};
+use super::{cell::Cell, snapshots::Pins};
 use crate::{Previous, Range, Revision};
 
-/// The table by hash is in so many parts. A table that grows moves all it has at once: of a part, that is soon done.
+/// Number of parts of the hash table. A table that grows moves all entries at once, which is short for a part.
 const PARTS: usize = 256;
 
-/// A part of the table that has room for no more than this does not shrink.
+/// Minimum capacity of a part of the table: it does not shrink below this.
 const MIN_CAPACITY: usize = 64;
 
 /// All keys that have a value.
 ///
-/// Reads and writes of single keys go by a hash, and touch the same few places in memory however many keys there are. The
-/// order of the keys is a persistent set beside it, which changes only when a key is created or deleted; a snapshot of it
-/// takes no time.
+/// Single keys are read and written by hash, which touches the same few places in memory however many keys there are. The
+/// order of the keys is in a persistent set, which changes only when a key is created or deleted, and has O(1) snapshots.
 pub(super) struct Entries {
     hasher: Hasher,
     parts: Box<[HashTable<Arc<Cell>>]>,
@@ -33,16 +32,16 @@ pub(super) struct Entries {
     bytes: u64,
 }
 
-/// The cells of one moment, in the order of their keys.
+/// The cells of a snapshot, in the order of their keys.
 #[derive(Clone, Default)]
 pub(super) struct Ordered(OrdSet<Slot>);
 
-/// A cell, ordered by its key. A write that creates or deletes a key and meets a snapshot copies the nodes on its way
-/// through the set: one pointer for each cell in them is as little to copy as can be.
+/// A cell, ordered by its key. A write that creates or deletes a key while there is a snapshot copies nodes of the
+/// set: one pointer per cell keeps that small.
 #[derive(Clone)]
 struct Slot(Arc<Cell>);
 
-/// Hashes keys, for one store. Seeded: who chooses keys does not know which of them meet in the table.
+/// Hashes keys, for one store. Seeded, so that a client cannot choose keys that collide.
 #[derive(Clone, Default)]
 pub(super) struct Hasher(RandomState);
 
@@ -58,7 +57,7 @@ impl Hasher {
 
 impl Hash {
     fn part(self) -> usize {
-        // Bits in the middle: the tables themselves look at both ends.
+        // Bits in the middle: the tables themselves use both ends.
         (self.0 >> 40) as usize % PARTS
     }
 }
@@ -83,12 +82,12 @@ impl Entries {
         self.bytes
     }
 
-    /// All cells in order. They show this moment for as long as it is pinned, see [`Moments`].
+    /// All cells in order. They have this revision's values for as long as it is pinned, see [`Pins`].
     pub(super) fn ordered(&self) -> Ordered {
         self.ordered.clone()
     }
 
-    /// For how many keys the table has room.
+    /// Capacity of the table.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.parts.iter().map(HashTable::capacity).sum()
@@ -98,21 +97,21 @@ impl Entries {
         self.parts[hash.part()].find(hash.0, |cell| cell.key() == key)
     }
 
-    /// Gives `key` a value. Returns what it had, and the key as it is here: who keeps that for long shares its memory.
+    /// Sets the value of `key`. Returns the previous one, and the stored key, whose memory callers share.
     pub(super) fn put(
         &mut self,
         key: &[u8],
         hash: Hash,
         value: Bytes,
         revision: Revision,
-        moments: &Moments,
+        pins: &Pins,
     ) -> (Bytes, Option<Previous>) {
         self.bytes += value.len() as u64;
         let Self { hasher, parts, ordered, .. } = self;
         let rehash = |cell: &Arc<Cell>| hasher.hash(cell.key()).0;
         match parts[hash.part()].entry(hash.0, |cell| cell.key() == key, rehash) {
             Entry::Occupied(found) => {
-                let previous = moments.replace(found.get(), value, revision);
+                let previous = pins.replace(found.get(), value, revision);
                 self.bytes -= previous.value.len() as u64;
                 (found.get().key().clone(), Some(previous))
             }
@@ -127,13 +126,13 @@ impl Entries {
         }
     }
 
-    /// Takes the value of `key` away, if it has one. Returns that, and the key as in [`put`](Self::put).
+    /// Deletes `key`, if it has a value. Returns that, and the key as in [`put`](Self::put).
     pub(super) fn delete(
         &mut self,
         key: &[u8],
         hash: Hash,
         revision: Revision,
-        moments: &Moments,
+        pins: &Pins,
     ) -> Option<(Bytes, Previous)> {
         let Self { hasher, parts, ordered, .. } = self;
         let part = &mut parts[hash.part()];
@@ -142,15 +141,15 @@ impl Entries {
             part.shrink_to(part.len() * 2, |cell| hasher.hash(cell.key()).0);
         }
         ordered.0.remove(key);
-        // The set may go on using the cell as a signpost: not with its value.
-        let previous = moments.replace(&cell, Bytes::new(), revision);
+        // Key only: the set may keep the cell as an inner node, so its value is released.
+        let previous = pins.replace(&cell, Bytes::new(), revision);
         self.bytes -= (key.len() + previous.value.len()) as u64;
         Some((cell.key().clone(), previous))
     }
 }
 
 impl Ordered {
-    /// The cells of the keys in `range`, whatever its limit.
+    /// The cells of the keys in `range`, ignoring its limit.
     pub(super) fn within<'a>(&'a self, range: &'a Range) -> impl Iterator<Item = &'a Arc<Cell>> {
         let first = range.first_key();
         self.0

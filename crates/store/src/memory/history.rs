@@ -9,17 +9,17 @@ use smallvec::SmallVec;
 use super::MemoryOptions;
 use crate::{Change, Event, KeyValue, Previous, Range, Revision};
 
-/// The changes behind a revision, oldest first. A clone takes no time.
+/// The changes after a revision, oldest first. Cloning is O(1).
 #[derive(Clone)]
 pub(super) struct History {
-    /// Without gaps: the first one made the revision after `oldest`.
+    /// Without gaps: the first one is the revision after `oldest`.
     changes: Vector<Arc<Change>>,
     oldest: Revision,
-    /// Bytes of keys and values that only the history holds on to.
+    /// Bytes of keys and values that only the history keeps alive.
     bytes: usize,
 }
 
-/// Changes that are no longer in the history. There may be many; they are freed where nobody waits for it.
+/// Changes that are no longer in the history. There may be many; they are freed outside of locks.
 pub(super) type Forgotten = SmallVec<[Arc<Change>; 1]>;
 
 impl History {
@@ -27,19 +27,19 @@ impl History {
         Self { changes: Vector::new(), oldest, bytes: 0 }
     }
 
-    /// The history begins behind this revision.
+    /// The history begins after this revision.
     pub(super) fn oldest(&self) -> Revision {
         self.oldest
     }
 
-    /// Adds the change that made the next revision.
+    /// Adds the change of the next revision.
     pub(super) fn push(&mut self, change: Arc<Change>) {
         debug_assert_eq!(change.revision().get(), self.oldest.get() + self.changes.len() as u64 + 1);
         self.bytes += change.superseded_bytes();
         self.changes.push_back(change);
     }
 
-    /// Keeps to the bounds.
+    /// Enforces the bounds.
     pub(super) fn forget(&mut self, options: &MemoryOptions) -> Forgotten {
         let mut forgotten = Forgotten::new();
         while self.changes.len() > options.history_revisions || self.bytes > options.history_bytes {
@@ -48,7 +48,7 @@ impl History {
         forgotten
     }
 
-    /// Forgets what happened up to `revision`.
+    /// Compacts to `revision`.
     pub(super) fn forget_through(&mut self, revision: Revision) -> Forgotten {
         let mut forgotten = Forgotten::new();
         while self.oldest < revision {
@@ -71,13 +71,13 @@ impl History {
         self.changes.iter().skip(known.min(self.changes.len()))
     }
 
-    /// What `key` had at `revision`, if it changed since.
+    /// The value of `key` at `revision`, if it changed since.
     pub(super) fn replaced_since(&self, key: &[u8], revision: Revision) -> Option<Option<KeyValue>> {
         let mut events = self.after(revision).flat_map(|change| change.events());
         events.find(|event| event.key == key).map(Event::replaced)
     }
 
-    /// What the keys of `range` that changed since `revision` had then.
+    /// The values at `revision` of the keys of `range` that changed since.
     pub(super) fn all_replaced_since(
         &self,
         range: &Range,
@@ -95,7 +95,7 @@ impl History {
 }
 
 impl Change {
-    /// What the history costs beyond the state: keys and values that the change replaced.
+    /// Bytes that the history keeps alive: keys and values that the change replaced.
     fn superseded_bytes(&self) -> usize {
         self.events()
             .iter()
@@ -105,7 +105,7 @@ impl Change {
 }
 
 impl Event {
-    /// What was there before.
+    /// The previous values.
     fn replaced(&self) -> Option<KeyValue> {
         let Previous { value, revision } = self.previous.clone()?;
         Some(KeyValue { key: self.key.clone(), value, revision })

@@ -18,23 +18,23 @@ use self::{
     cell::Cell,
     entries::{Entries, Hash, Hasher, Ordered},
     history::History,
-    snapshots::{Moments, Pinned},
+    snapshots::{Pinned, Pins},
 };
 use crate::{
     Action, Change, Error, Event, GetResult, KeyValue, Op, Precondition, Range, RangeResult, Result,
     Revision, Stats, Store, Txn, Watch, WatchRequest,
     feed::{Backfill, Backfilled, Feed, FeedOptions},
-    moment,
+    read_revision,
 };
 
-/// How much a [`MemoryStore`] remembers.
+/// Bounds of a [`MemoryStore`]'s history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryOptions {
-    /// History of at most so many revisions, for reads and watches of the past.
+    /// Maximum revisions of history, for reads and watches of the past.
     pub history_revisions: usize,
-    /// History of at most so many bytes of keys and values that were replaced or deleted.
+    /// Maximum bytes of keys and values that were replaced or deleted.
     pub history_bytes: usize,
-    /// The ring from which open watches are served.
+    /// Size of the ring of recent changes that serves open watches.
     pub feed: FeedOptions,
 }
 
@@ -47,7 +47,7 @@ impl Default for MemoryOptions {
 /// A [`Store`] in memory: nothing survives the process.
 ///
 /// Reading or updating a key touches the same few places in memory, with ten thousand keys or with millions. A list works on
-/// a snapshot, which takes no time to make, and holds nobody up while it does. Cheap to clone; clones are the same store.
+/// an O(1) snapshot, and blocks no writer. Cheap to clone; clones are the same store.
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -55,23 +55,23 @@ pub struct MemoryStore {
 
 struct Shared {
     options: MemoryOptions,
-    /// The one of the entries: a key is hashed before anything is locked.
+    /// The hasher of the entries: keys are hashed before anything is locked.
     hasher: Hasher,
     /// Locked for no longer than it takes to find or change an entry, or to make a snapshot.
     newest: RwLock<Newest>,
-    /// Which moments are being read. Locked after `newest`; a moment is pinned under a read lock of that.
-    moments: Moments,
+    /// Revisions that are being read. Locked after `newest`; a revision is pinned under a read lock of that.
+    pins: Pins,
     feed: Feed,
 }
 
-/// The store as it is, with the changes that led there.
+/// The current state, with the changes that led to it.
 struct Newest {
     revision: Revision,
     entries: Entries,
     history: History,
 }
 
-/// The store at one moment. As long as there is one, writers keep what it sees.
+/// A snapshot. While it exists, writers keep the values that it sees.
 struct Snapshot<'a> {
     cells: Ordered,
     revision: Revision,
@@ -92,14 +92,14 @@ impl MemoryStore {
                 options,
                 hasher,
                 newest: RwLock::new(newest),
-                moments: Moments::default(),
+                pins: Pins::default(),
                 feed: Feed::new(env, options.feed, Revision::FIRST, Revision::FIRST),
             }),
         }
     }
 
-    /// Fails if the store is closed. Nothing here ever waits, so a task that does nothing but use the
-    /// store gives others a turn now and then.
+    /// Fails if the store is closed. Nothing here ever waits, so this consumes coop budget: a task that only uses the store
+    /// still yields.
     async fn open(&self) -> Result<()> {
         tokio::task::coop::consume_budget().await;
         self.shared.check_open()
@@ -123,24 +123,24 @@ impl Store for MemoryStore {
         self.open().await?;
         let hash = self.shared.hasher.hash(key);
         let newest = self.shared.newest.read();
-        let revision = newest.moment(at)?;
+        let revision = newest.read_revision(at)?;
         let entry = newest.entries.get(key, hash).map(|cell| cell.entry());
         if revision == newest.revision {
             return Ok(GetResult { revision, entry });
         }
         let history = newest.history.clone();
         drop(newest);
-        // What the first change since replaced, or what is there now.
+        // The value that the first change since replaced, or the current one.
         Ok(GetResult { revision, entry: history.replaced_since(key, revision).unwrap_or(entry) })
     }
 
     async fn range(&self, range: Range) -> Result<RangeResult> {
         self.open().await?;
         let newest = self.shared.newest.read();
-        let revision = newest.moment(range.revision)?;
+        let revision = newest.read_revision(range.revision)?;
         let snapshot = self.shared.snapshot(&newest);
         let mut entries = if revision == newest.revision {
-            // Without the history: who holds on to that frees what writers forget of it meanwhile.
+            // Without the history: a reader that holds it would have to free what writers drop from it meanwhile.
             drop(newest);
             snapshot.entries(&range)
         } else {
@@ -163,7 +163,7 @@ impl Store for MemoryStore {
     async fn watch(&self, request: WatchRequest) -> Result<Watch> {
         self.open().await?;
         if let Some(after) = request.after {
-            self.shared.newest.read().moment(Some(after))?;
+            self.shared.newest.read().read_revision(Some(after))?;
         }
         self.shared.feed.watch(request, Arc::new(self.clone()))
     }
@@ -195,7 +195,7 @@ impl Store for MemoryStore {
     }
 
     async fn close(&self) -> Result<()> {
-        // No write is half done then.
+        // With the lock, no write is half done.
         let _newest = self.shared.newest.write();
         self.shared.feed.close();
         Ok(())
@@ -205,11 +205,11 @@ impl Store for MemoryStore {
 #[async_trait]
 impl Backfill for MemoryStore {
     async fn backfill(&self, request: &WatchRequest) -> Result<Backfilled> {
-        // A watch that is no longer read holds on to a page for as long as it is open.
+        // A watch that is not read holds a page for as long as it is open.
         const PAGE: usize = 1024;
         const PAGE_BYTES: usize = 4 << 20;
         let newest = self.shared.newest.read();
-        let after = newest.moment(request.after)?;
+        let after = newest.read_revision(request.after)?;
         let mut page = Backfilled { changes: Vec::new(), through: newest.revision };
         let history = newest.history.clone();
         drop(newest);
@@ -233,22 +233,22 @@ impl Shared {
         if self.feed.is_closed() { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// The store as it is now, for as long as it takes.
+    /// A snapshot of the newest revision.
     fn snapshot(&self, newest: &Newest) -> Snapshot<'_> {
         let revision = newest.revision;
-        Snapshot { cells: newest.entries.ordered(), revision, _pinned: self.moments.pin(revision) }
+        Snapshot { cells: newest.entries.ordered(), revision, _pinned: self.pins.pin(revision) }
     }
 
-    /// Does what `txn` says, and tells of it.
+    /// Applies `txn`, and publishes it.
     fn write(&self, txn: Txn) -> Result<Revision> {
         let hashes = txn.ops().iter().map(|op| self.hasher.hash(&op.key)).collect::<SmallVec<[_; 1]>>();
         let mut newest = self.newest.write();
-        // Who waited for the lock may have waited for the close.
+        // The store may have been closed while this waited for the lock.
         self.check_open()?;
-        let Some(change) = newest.apply(txn, &hashes, &self.moments)? else { return Ok(newest.revision) };
+        let Some(change) = newest.apply(txn, &hashes, &self.pins)? else { return Ok(newest.revision) };
         let forgotten = newest.history.forget(&self.options);
         let revision = newest.revision;
-        // In one step: who hears of a change can read it, and who reads it can watch from it.
+        // In one step: a change that is yielded can be read, and a revision that is read can be watched from.
         self.feed.publish_with([(change, true)], || drop(newest));
         drop(forgotten);
         Ok(revision)
@@ -257,12 +257,12 @@ impl Shared {
 
 impl Newest {
     /// The revision to read at, if it can be read.
-    fn moment(&self, at: Option<Revision>) -> Result<Revision> {
-        moment(at, self.history.oldest(), self.revision)
+    fn read_revision(&self, at: Option<Revision>) -> Result<Revision> {
+        read_revision(at, self.history.oldest(), self.revision)
     }
 
-    /// Does what `txn` says, all of it or nothing; `None` if that changes nothing.
-    fn apply(&mut self, txn: Txn, hashes: &[Hash], moments: &Moments) -> Result<Option<Arc<Change>>> {
+    /// Applies `txn`, all of it or nothing; `None` if it changes nothing.
+    fn apply(&mut self, txn: Txn, hashes: &[Hash], pins: &Pins) -> Result<Option<Arc<Change>>> {
         for (op, hash) in txn.ops().iter().zip(hashes) {
             if op.precondition == Precondition::Any {
                 continue;
@@ -279,10 +279,10 @@ impl Newest {
             let (key, previous, value) = match action {
                 Action::Check => continue,
                 Action::Put(value) => {
-                    let (key, previous) = self.entries.put(&key, hash, value.clone(), revision, moments);
+                    let (key, previous) = self.entries.put(&key, hash, value.clone(), revision, pins);
                     (key, previous, Some(value))
                 }
-                Action::Delete => match self.entries.delete(&key, hash, revision, moments) {
+                Action::Delete => match self.entries.delete(&key, hash, revision, pins) {
                     None => continue,
                     Some((key, previous)) => (key, Some(previous), None),
                 },
@@ -305,8 +305,8 @@ impl Snapshot<'_> {
         let mut cells = self.cells.within(range).take(at_most(range));
         let mut entries = Vec::new();
         loop {
-            // Finding cells is a matter of looks, and the processor has many of them under way at a time. Reading one begins
-            // with a lock, which waits for all that went before.
+            // Finding cells is loads, of which the processor has many in flight. Reading one begins with a lock, which waits for
+            // all loads before it.
             let found: SmallVec<[_; 32]> = cells.by_ref().take(32).collect();
             if found.is_empty() {
                 return entries;
@@ -317,12 +317,12 @@ impl Snapshot<'_> {
 
     fn read(&self, cell: &Cell) -> Option<KeyValue> {
         let entry = cell.entry_at(self.revision);
-        debug_assert!(entry.is_some(), "a cell keeps what a pinned moment sees");
+        debug_assert!(entry.is_some(), "a cell keeps what a pinned snapshot sees");
         entry
     }
 
-    /// The entries of `range` at an earlier `revision`, one more than its limit if there are more. `history` leads from
-    /// there to this moment.
+    /// The entries of `range` at an earlier `revision`, one more than its limit if there are more. `history` has
+    /// the changes since.
     fn entries_at(&self, range: &Range, revision: Revision, history: &History) -> Vec<KeyValue> {
         let wanted = at_most(range);
         let mut then = history.all_replaced_since(range, revision).into_iter().peekable();
@@ -344,7 +344,7 @@ impl Snapshot<'_> {
     }
 }
 
-/// One entry more than the limit of a range tells that there are more.
+/// One entry more than the limit of a range says that there are more.
 fn at_most(range: &Range) -> usize {
     range.max_entries().saturating_add(1)
 }

@@ -1,4 +1,4 @@
-//! Which moments are being read, so that writers keep what those need.
+//! Revisions that are being read, so that writers keep the values they need.
 
 use std::{
     collections::VecDeque,
@@ -15,13 +15,13 @@ use smallvec::SmallVec;
 use super::cell::{Cell, Released};
 use crate::{Previous, Revision};
 
-/// The moments that are being read.
+/// The revisions that are being read.
 ///
-/// A reader [pins](Self::pin) the newest moment while no write can happen, and then reads cells without any lock of the
-/// store. A writer that replaces a value which a pinned moment sees leaves it in the cell. When a moment is released, its
-/// reader takes out of the cells what nobody needs any more: a writer's work does not depend on who reads.
+/// A reader [pins](Self::pin) the newest revision while no write can happen, and then reads cells without any lock of the
+/// store. A writer that replaces a value which a pinned revision sees leaves it in the cell. When a revision is unpinned, its
+/// reader removes the values that are no longer needed: a writer's work does not depend on the number of readers.
 #[derive(Default)]
-pub(super) struct Moments {
+pub(super) struct Pins {
     /// How many are pinned. Changes from 0 only while no write can happen.
     pinned: AtomicUsize,
     state: Mutex<State>,
@@ -30,41 +30,41 @@ pub(super) struct Moments {
 #[derive(Default)]
 struct State {
     /// In order, each once, and how many readers each has.
-    moments: SmallVec<[Revision; 8]>,
+    pins: SmallVec<[Revision; 8]>,
     readers: SmallVec<[usize; 8]>,
     /// The cells that keep an older value, in the order of the revisions that replaced it.
     keeping: VecDeque<(Revision, Arc<Cell>)>,
 }
 
-/// A moment that can be read from the cells until this is dropped.
+/// A revision that can be read from the cells until this is dropped.
 pub(super) struct Pinned<'a> {
-    moments: &'a Moments,
+    pins: &'a Pins,
     revision: Revision,
 }
 
-impl Moments {
-    /// Keeps what is there at `revision`. It must be the newest one, and no write may happen during the call.
+impl Pins {
+    /// Keeps the values at `revision`. It must be the newest one, and no write may happen during the call.
     pub(super) fn pin(&self, revision: Revision) -> Pinned<'_> {
         let mut state = self.state.lock();
-        let State { moments, readers, .. } = &mut *state;
-        match (moments.last(), readers.last_mut()) {
+        let State { pins, readers, .. } = &mut *state;
+        match (pins.last(), readers.last_mut()) {
             (Some(last), Some(readers)) if *last == revision => *readers += 1,
             _ => {
-                moments.push(revision);
+                pins.push(revision);
                 readers.push(1);
             }
         }
-        self.pinned.store(moments.len(), Ordering::Release);
-        Pinned { moments: self, revision }
+        self.pinned.store(pins.len(), Ordering::Release);
+        Pinned { pins: self, revision }
     }
 
-    /// Gives `cell` a new value, as [`Cell::replace`] does, and keeps the old one if somebody reads a moment that sees it.
+    /// Gives `cell` a new value, as [`Cell::replace`] does, and keeps the old one if a pinned revision sees it.
     pub(super) fn replace(&self, cell: &Arc<Cell>, value: Bytes, revision: Revision) -> Previous {
         if self.pinned.load(Ordering::Acquire) == 0 {
             return cell.replace(value, revision);
         }
         let mut state = self.state.lock();
-        let (previous, kept, released) = cell.replace_and_keep(value, revision, &state.moments);
+        let (previous, kept, released) = cell.replace_and_keep(value, revision, &state.pins);
         if kept {
             state.keeping.push_back((revision, cell.clone()));
         }
@@ -73,7 +73,7 @@ impl Moments {
         previous
     }
 
-    /// How many values are kept for readers, at most.
+    /// Upper bound of the number of values that are kept for readers.
     #[cfg(test)]
     pub(super) fn keeping(&self) -> usize {
         self.state.lock().keeping.len()
@@ -82,17 +82,17 @@ impl Moments {
 
 impl State {
     fn unpin(&mut self, revision: Revision) {
-        let Ok(place) = self.moments.binary_search(&revision) else { return };
+        let Ok(place) = self.pins.binary_search(&revision) else { return };
         self.readers[place] -= 1;
         if self.readers[place] == 0 {
-            self.moments.remove(place);
+            self.pins.remove(place);
             self.readers.remove(place);
         }
     }
 
-    /// Some of the cells that keep what no moment needs.
+    /// Some of the cells that keep values which no pinned revision needs.
     fn needless(&mut self) -> SmallVec<[(Revision, Arc<Cell>); 32]> {
-        let oldest = self.moments.first().copied();
+        let oldest = self.pins.first().copied();
         let needless = |(until, _): &&(Revision, Arc<Cell>)| oldest.is_none_or(|oldest| *until <= oldest);
         let count = self.keeping.iter().take(32).take_while(needless).count();
         let some = self.keeping.drain(..count).collect();
@@ -106,13 +106,13 @@ impl State {
 
 impl Drop for Pinned<'_> {
     fn drop(&mut self) {
-        let mut state = self.moments.state.lock();
+        let mut state = self.pins.state.lock();
         state.unpin(self.revision);
-        self.moments.pinned.store(state.moments.len(), Ordering::Release);
+        self.pins.pinned.store(state.pins.len(), Ordering::Release);
         drop(state);
         loop {
             // A few at a time: a writer may be waiting for this lock.
-            let cells = self.moments.state.lock().needless();
+            let cells = self.pins.state.lock().needless();
             if cells.is_empty() {
                 return;
             }

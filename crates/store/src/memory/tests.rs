@@ -30,14 +30,14 @@ impl MemoryStore {
         self.shared.snapshot(&self.shared.newest.read())
     }
 
-    /// How many older values the cells of the newest moment keep.
+    /// How many older values the newest cells keep.
     fn kept(&self) -> usize {
         let cells = self.shared.newest.read().entries.ordered();
         cells.within(&Range::default()).map(|cell| cell.kept()).sum()
     }
 
     fn assert_nothing_is_kept(&self) {
-        assert_eq!((self.kept(), self.shared.moments.keeping()), (0, 0));
+        assert_eq!((self.kept(), self.shared.pins.keeping()), (0, 0));
     }
 }
 
@@ -95,8 +95,8 @@ fn only_what_a_snapshot_sees_is_kept_however_much_is_written() {
     for _ in 0..50 {
         store.write("/a", "1");
     }
-    assert_eq!(store.kept(), 1, "for one moment, one value");
-    let same_moment = [store.snapshot(), store.snapshot()];
+    assert_eq!(store.kept(), 1, "for one snapshot, one value");
+    let same_revision = [store.snapshot(), store.snapshot()];
     for _ in 0..50 {
         store.write("/a", "2");
     }
@@ -110,9 +110,9 @@ fn only_what_a_snapshot_sees_is_kept_however_much_is_written() {
     store.write("/a", "4");
     assert_eq!(store.kept(), 3, "for the first, the second, and the last one");
     assert_eq!(first.all(), entries(&[("/a", "0")]));
-    assert_eq!(same_moment[1].all(), entries(&[("/a", "1")]));
+    assert_eq!(same_revision[1].all(), entries(&[("/a", "1")]));
     assert_eq!(reader.all(), entries(&[("/a", "3")]));
-    drop((first, same_moment, reader));
+    drop((first, same_revision, reader));
     store.assert_nothing_is_kept();
 }
 
@@ -202,7 +202,7 @@ fn snapshots_agree_with_copies_whatever_is_written_and_whichever_end_first() {
 }
 
 #[test]
-fn lists_beside_writers_on_other_threads_are_one_moment() {
+fn lists_beside_writers_on_other_threads_see_one_revision() {
     let store = store();
     let keys: Vec<String> = (0..300).map(|key| format!("/{key:03}")).collect();
     let write = |value: u64| {

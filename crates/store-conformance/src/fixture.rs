@@ -1,0 +1,68 @@
+//! The store a case works on.
+
+use std::{any::Any, fmt, future::Future, pin::Pin, sync::Arc};
+
+use k1s_store::Store;
+
+type Open = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send>> + Send + Sync>;
+
+/// An empty store for one case, and the way to open it again if there is one.
+pub struct Fresh {
+    // In this order: a store goes before what it stands on.
+    store: Option<Arc<dyn Store>>,
+    open: Option<Open>,
+    kept: Vec<Box<dyn Any + Send + Sync>>,
+}
+
+impl Fresh {
+    /// A store that is gone once it is closed.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store: Some(store), open: None, kept: Vec::new() }
+    }
+
+    /// A store that can be closed and opened again. `open` opens the same data each time; it is called at once
+    /// for the first time, and later only after the store was closed and every handle to it was dropped.
+    pub async fn reopenable<O, F>(open: O) -> Self
+    where
+        O: Fn() -> F + Send + Sync + 'static,
+        F: Future<Output = Arc<dyn Store>> + Send + 'static,
+    {
+        let store = open().await;
+        Self { store: Some(store), open: Some(Box::new(move || Box::pin(open()))), kept: Vec::new() }
+    }
+
+    /// Keeps `what` until the case is over: a directory, a server, a lock.
+    #[must_use]
+    pub fn keep(mut self, what: impl Any + Send + Sync) -> Self {
+        self.kept.push(Box::new(what));
+        self
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        self.store.as_ref().expect("the store is only missing while it is being reopened")
+    }
+
+    /// Whether [`reopen`](Self::reopen) can be called.
+    pub fn can_reopen(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Closes the store and opens it again.
+    ///
+    /// # Panics
+    /// If the store cannot be closed, or not be reopened at all.
+    pub async fn reopen(&mut self) {
+        let open = self.open.as_ref().expect("the backend said how to reopen a store");
+        let store = self.store.take().expect("the store is open");
+        store.close().await.expect("a store can be closed");
+        drop(store);
+        self.store = Some(open().await);
+    }
+}
+
+impl fmt::Debug for Fresh {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fresh").field("can_reopen", &self.can_reopen()).finish_non_exhaustive()
+    }
+}
