@@ -9,10 +9,13 @@ use k1s_store::{MemoryOptions, Store};
 use k1s_store_disk::DiskOptions;
 use k1s_store_etcd::EtcdOptions;
 
-use crate::{ControlPlaneOptions, Election};
+use crate::{
+    Election,
+    control_plane::{ControlPlane, ControlPlaneOptions},
+};
 
 use super::{
-    ControlPlane, Door, Endpoint, Parts, Runtime, StartError,
+    Door, Endpoint, Parts, Runtime, StartError,
     endpoint::{Bound, EndpointOptions, Ready, Transport, advertised},
     identity::Keep,
     store::StoreChoice,
@@ -84,9 +87,16 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Keeps everything in this store. It is closed when the runtime stops.
+    /// Keeps everything in this store, and closes it when the runtime stops.
     pub fn store(mut self, store: Arc<dyn Store>) -> RuntimeBuilder {
-        self.store = StoreChoice::Given(store);
+        self.store = StoreChoice::Given { store, shared: false };
+        self
+    }
+
+    /// Keeps everything in this store, which other runtimes of this process may use too, and does not close it. Only one of
+    /// them should run controllers: see [`Election::Always`], [`ControllersOptions::none`].
+    pub fn shared_store(mut self, store: Arc<dyn Store>) -> RuntimeBuilder {
+        self.store = StoreChoice::Given { store, shared: true };
         self
     }
 
@@ -200,13 +210,14 @@ impl RuntimeBuilder {
         if let Some(tenant) = tenant {
             options.default_tenant = tenant;
         }
+        let closes_store = store.is_owned();
         let store = store.open(&tasks).await?;
-        let started = Started { env, tasks, store: Arc::clone(&store), bound, keep, patience };
+        let started = Started { env, tasks, store: Arc::clone(&store), closes_store, bound, keep, patience };
         match started.serve(ControlPlaneOptions { server: options, controllers, election }).await {
             Ok(runtime) => Ok(runtime),
             Err(error) => {
-                if let Err(error) = store.close().await {
-                    tracing::warn!(%error, "the store could not be closed after a start that failed");
+                if closes_store && let Err(error) = store.close().await {
+                    tracing::warn!(%error, "the store could not be closed after a failed start");
                 }
                 Err(error)
             }
@@ -220,6 +231,7 @@ struct Started {
     /// The same, for what belongs to the runtime.
     tasks: Env,
     store: Arc<dyn Store>,
+    closes_store: bool,
     bound: Option<Bound>,
     keep: Keep,
     patience: Duration,
@@ -227,7 +239,7 @@ struct Started {
 
 impl Started {
     async fn serve(self, mut options: ControlPlaneOptions) -> Result<Runtime, StartError> {
-        let Started { env, tasks, store, bound, keep, patience } = self;
+        let Started { env, tasks, store, closes_store, bound, keep, patience } = self;
         let ready = match bound {
             Some(bound) => Some(bound.identify(&tasks, &*store, keep).await?),
             None => None,
@@ -241,7 +253,7 @@ impl Started {
             }
         }
         let tenant = options.server.default_tenant.clone();
-        let plane = ControlPlane::start_with(&tasks, Arc::clone(&store), options).await?;
+        let plane = ControlPlane::start(&tasks, Arc::clone(&store), options).await?;
         let server = plane.server().clone();
         let inside = match server.tenant(&tenant).await {
             Ok(inside) => inside.as_user(User::admin()),
@@ -253,7 +265,8 @@ impl Started {
         let work = WorkTracker::new(env.clone());
         let requests = work.component("requests");
         let client = kube::Client::new(Door::new(inside, requests.clone()), "default");
-        let companion = plane.companion(&tenant);
+        let controllers = Arc::clone(plane.controllers());
+        let companion = controllers.companion(&tenant);
         let (mut endpoint, mut serving, mut renewing) = (None, None, None);
         if let Some(ready) = ready {
             endpoint = Some(ready.endpoint);
@@ -262,7 +275,20 @@ impl Started {
                 tasks.spawn("certificate renewal", renewal.run(tasks.clone(), files, slot))
             });
         }
-        let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, renewing, store, tasks }));
-        Ok(Runtime { env, work, requests, server, client, companion, endpoint, tenant, patience, parts })
+        let parts =
+            tokio::sync::Mutex::new(Some(Parts { plane, serving, renewing, store, closes_store, tasks }));
+        Ok(Runtime {
+            env,
+            work,
+            requests,
+            server,
+            client,
+            controllers,
+            companion,
+            endpoint,
+            tenant,
+            patience,
+            parts,
+        })
     }
 }

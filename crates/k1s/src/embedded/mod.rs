@@ -10,6 +10,7 @@ mod store;
 
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
+use k1s_controllers::TenantControllers;
 use k1s_env::{Component, Env, Task, WorkTracker};
 use k1s_runtime::{Client, Connect, client::ClientOptions, manager::Companion};
 use k1s_server::{ApiServer, Status, User};
@@ -25,7 +26,7 @@ pub use self::{
 };
 use self::{door::Door, endpoint::Endpoint};
 use crate::{
-    ControlPlane,
+    control_plane::ControlPlane,
     manifests::{self, Applied, ApplyError},
 };
 
@@ -58,6 +59,7 @@ pub struct Runtime {
     requests: Component,
     server: ApiServer,
     client: kube::Client,
+    controllers: Arc<TenantControllers>,
     companion: watch::Receiver<Companion>,
     endpoint: Option<Endpoint>,
     tenant: String,
@@ -73,6 +75,8 @@ struct Parts {
     /// Renews the certificate.
     renewing: Option<Task<()>>,
     store: Arc<dyn Store>,
+    /// Whether the store is closed when the runtime stops.
+    closes_store: bool,
     /// Counts the tasks of all of them.
     tasks: Env,
 }
@@ -152,6 +156,19 @@ impl Runtime {
         &self.server
     }
 
+    /// The tenants whose controllers run: those with work for garbage collection, namespace deletion and so on.
+    #[must_use]
+    pub fn tenants_with_controllers(&self) -> Vec<String> {
+        self.controllers.running()
+    }
+
+    /// The control plane's controllers of a tenant, as they start and stop: for the [`Connect`] of a program with a client of its
+    /// own. A manager that knows them counts their work when it waits until it is idle.
+    #[must_use]
+    pub fn companion(&self, tenant: &str) -> watch::Receiver<Companion> {
+        self.controllers.companion(tenant)
+    }
+
     /// Creates every object of a YAML or JSON text, or makes those that are there as it says; see [`manifests::apply`].
     ///
     /// # Errors
@@ -181,7 +198,9 @@ impl Runtime {
     /// not be closed.
     pub async fn stop(&self) -> Result<(), StopError> {
         let mut parts = self.parts.lock().await;
-        let Some(Parts { plane, serving, renewing, store, tasks }) = parts.take() else { return Ok(()) };
+        let Some(Parts { plane, serving, renewing, store, closes_store, tasks }) = parts.take() else {
+            return Ok(());
+        };
         if let Some(renewing) = renewing {
             renewing.abort();
         }
@@ -193,7 +212,7 @@ impl Runtime {
             Some(serving) => serving.await,
             None => Ok(Ok(())),
         };
-        let closed = store.close().await;
+        let closed = if closes_store { store.close().await } else { Ok(()) };
         drop((plane, store));
         let ended = self.env.timeout(self.patience, tasks.tasks_ended()).await;
         closed?;
@@ -207,7 +226,10 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        let Some(Parts { plane, serving, renewing, store, .. }) = self.parts.get_mut().take() else { return };
+        let Some(Parts { plane, serving, renewing, store, closes_store, .. }) = self.parts.get_mut().take()
+        else {
+            return;
+        };
         if let Some(renewing) = renewing {
             renewing.abort();
         }
@@ -215,7 +237,7 @@ impl Drop for Runtime {
         self.requests.stop_accepting();
         self.server.shutdown();
         // Outside of a tokio runtime nobody could wait; the store is closed when the last request lets go of it.
-        if tokio::runtime::Handle::try_current().is_ok() {
+        if closes_store && tokio::runtime::Handle::try_current().is_ok() {
             drop(self.env.spawn("closing the store", async move {
                 if let Some(serving) = serving {
                     let _ = serving.await;
