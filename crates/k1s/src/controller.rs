@@ -18,7 +18,10 @@
 #[doc(no_inline)]
 pub use k1s_runtime::{
     cache, client,
-    controller::{BuildError, Builder, ControllerDefaults, ControllerError, ControllerStats, WatchId},
+    controller::{
+        AfterFor, BeforeFor, BuildError, Builder, ControllerDefaults, ControllerError, ControllerStats,
+        WatchId,
+    },
     endpoint, event, handler, key, kind, leader, manager, metrics, predicate, queue, reconcile, recorder,
     source, util, webhook,
 };
