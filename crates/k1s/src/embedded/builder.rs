@@ -18,6 +18,7 @@ use super::{
     Door, Endpoint, Parts, Runtime, StartError,
     endpoint::{Bound, EndpointOptions, Ready, Transport, advertised},
     identity::Keep,
+    shared::SharedStore,
     store::StoreChoice,
 };
 
@@ -89,14 +90,14 @@ impl RuntimeBuilder {
 
     /// Keeps everything in this store, and closes it when the runtime stops.
     pub fn store(mut self, store: Arc<dyn Store>) -> RuntimeBuilder {
-        self.store = StoreChoice::Given { store, shared: false };
+        self.store = StoreChoice::Given(store);
         self
     }
 
     /// Keeps everything in this store, which other runtimes of this process may use too, and does not close it. Only one of
     /// them should run controllers: see [`Election::Always`], [`ControllersOptions::none`].
     pub fn shared_store(mut self, store: Arc<dyn Store>) -> RuntimeBuilder {
-        self.store = StoreChoice::Given { store, shared: true };
+        self.store = StoreChoice::Given(Arc::new(SharedStore::new(store)));
         self
     }
 
@@ -210,13 +211,12 @@ impl RuntimeBuilder {
         if let Some(tenant) = tenant {
             options.default_tenant = tenant;
         }
-        let closes_store = store.is_owned();
         let store = store.open(&tasks).await?;
-        let started = Started { env, tasks, store: Arc::clone(&store), closes_store, bound, keep, patience };
+        let started = Started { env, tasks, store: Arc::clone(&store), bound, keep, patience };
         match started.serve(ControlPlaneOptions { server: options, controllers, election }).await {
             Ok(runtime) => Ok(runtime),
             Err(error) => {
-                if closes_store && let Err(error) = store.close().await {
+                if let Err(error) = store.close().await {
                     tracing::warn!(%error, "the store could not be closed after a failed start");
                 }
                 Err(error)
@@ -231,7 +231,6 @@ struct Started {
     /// The same, for what belongs to the runtime.
     tasks: Env,
     store: Arc<dyn Store>,
-    closes_store: bool,
     bound: Option<Bound>,
     keep: Keep,
     patience: Duration,
@@ -239,7 +238,7 @@ struct Started {
 
 impl Started {
     async fn serve(self, mut options: ControlPlaneOptions) -> Result<Runtime, StartError> {
-        let Started { env, tasks, store, closes_store, bound, keep, patience } = self;
+        let Started { env, tasks, store, bound, keep, patience } = self;
         let ready = match bound {
             Some(bound) => Some(bound.identify(&tasks, &*store, keep).await?),
             None => None,
@@ -275,8 +274,7 @@ impl Started {
                 tasks.spawn("certificate renewal", renewal.run(tasks.clone(), files, slot))
             });
         }
-        let parts =
-            tokio::sync::Mutex::new(Some(Parts { plane, serving, renewing, store, closes_store, tasks }));
+        let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, renewing, store, tasks }));
         Ok(Runtime {
             env,
             work,

@@ -6,6 +6,7 @@ mod endpoint;
 mod error;
 mod identity;
 mod pki;
+mod shared;
 mod store;
 
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
@@ -75,8 +76,6 @@ struct Parts {
     /// Renews the certificate.
     renewing: Option<Task<()>>,
     store: Arc<dyn Store>,
-    /// Whether the store is closed when the runtime stops.
-    closes_store: bool,
     /// Counts the tasks of all of them.
     tasks: Env,
 }
@@ -198,9 +197,7 @@ impl Runtime {
     /// not be closed.
     pub async fn stop(&self) -> Result<(), StopError> {
         let mut parts = self.parts.lock().await;
-        let Some(Parts { plane, serving, renewing, store, closes_store, tasks }) = parts.take() else {
-            return Ok(());
-        };
+        let Some(Parts { plane, serving, renewing, store, tasks }) = parts.take() else { return Ok(()) };
         if let Some(renewing) = renewing {
             renewing.abort();
         }
@@ -212,7 +209,7 @@ impl Runtime {
             Some(serving) => serving.await,
             None => Ok(Ok(())),
         };
-        let closed = if closes_store { store.close().await } else { Ok(()) };
+        let closed = store.close().await;
         drop((plane, store));
         let ended = self.env.timeout(self.patience, tasks.tasks_ended()).await;
         closed?;
@@ -226,10 +223,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        let Some(Parts { plane, serving, renewing, store, closes_store, .. }) = self.parts.get_mut().take()
-        else {
-            return;
-        };
+        let Some(Parts { plane, serving, renewing, store, .. }) = self.parts.get_mut().take() else { return };
         if let Some(renewing) = renewing {
             renewing.abort();
         }
@@ -237,7 +231,7 @@ impl Drop for Runtime {
         self.requests.stop_accepting();
         self.server.shutdown();
         // Outside of a tokio runtime nobody could wait; the store is closed when the last request lets go of it.
-        if closes_store && tokio::runtime::Handle::try_current().is_ok() {
+        if tokio::runtime::Handle::try_current().is_ok() {
             drop(self.env.spawn("closing the store", async move {
                 if let Some(serving) = serving {
                     let _ = serving.await;

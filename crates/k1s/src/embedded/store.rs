@@ -14,11 +14,7 @@ pub(super) enum StoreChoice {
     Memory(MemoryOptions),
     Disk(PathBuf, DiskOptions),
     Etcd(EtcdOptions),
-    /// `shared`: others use it too, so it is not closed with the runtime.
-    Given {
-        store: Arc<dyn Store>,
-        shared: bool,
-    },
+    Given(Arc<dyn Store>),
 }
 
 impl StoreChoice {
@@ -27,13 +23,8 @@ impl StoreChoice {
         match self {
             StoreChoice::Memory(_) => Keep::Nowhere,
             StoreChoice::Disk(folder, _) => Keep::Folder(folder.join("pki")),
-            StoreChoice::Etcd(_) | StoreChoice::Given { .. } => Keep::Store,
+            StoreChoice::Etcd(_) | StoreChoice::Given(_) => Keep::Store,
         }
-    }
-
-    /// Whether the runtime closes it when it stops.
-    pub(super) fn is_owned(&self) -> bool {
-        !matches!(self, StoreChoice::Given { shared: true, .. })
     }
 
     pub(super) async fn open(self, env: &Env) -> Result<Arc<dyn Store>, StartError> {
@@ -52,7 +43,7 @@ impl StoreChoice {
                 let connected = EtcdStore::connect(env.clone(), options).await;
                 Ok(Arc::new(connected.map_err(|error| StartError::Etcd { endpoints, error })?))
             }
-            StoreChoice::Given { store, .. } => Ok(store),
+            StoreChoice::Given(store) => Ok(store),
         }
     }
 }
@@ -63,7 +54,7 @@ impl fmt::Debug for StoreChoice {
             StoreChoice::Memory(_) => f.write_str("memory"),
             StoreChoice::Disk(folder, _) => write!(f, "disk {}", folder.display()),
             StoreChoice::Etcd(options) => write!(f, "etcd {}", options.endpoints.join(", ")),
-            StoreChoice::Given { .. } => f.write_str("given"),
+            StoreChoice::Given(_) => f.write_str("given"),
         }
     }
 }
