@@ -9,10 +9,9 @@ use std::{
 
 use clap::Args;
 use k1s::{
-    Election, Runtime, RuntimeBuilder, StartError, StopError,
-    controllers::ControllersOptions,
+    ControllersOptions, Election, Runtime, RuntimeBuilder, StartError, StopError,
+    controller::leader::LeaderElectionOptions,
     env::Env,
-    runtime::leader::LeaderElectionOptions,
     server::{ServerOptions, TlsFiles, Tokens},
     write_kubeconfig,
 };

@@ -11,7 +11,7 @@ use std::{
 use clap::Subcommand;
 use k1s::{
     env::Env,
-    store_disk::{FolderReport, OpenError, Progress, Repaired, check_folder, repair_folder},
+    store::disk::{FolderReport, OpenError, Progress, Repaired, check_folder, repair_folder},
 };
 
 /// Nothing is damaged.

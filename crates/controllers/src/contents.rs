@@ -213,7 +213,7 @@ pub(crate) fn again_if_moved(outcome: Result<Action, BoxError>) -> Result<Action
     match outcome {
         Err(error) if error.is::<Moved>() => {
             tracing::debug!(%error, "looking again");
-            Ok(Action::requeue())
+            Ok(Action::requeue_with_backoff())
         }
         other => other,
     }

@@ -138,7 +138,7 @@ impl Reconciler<Key> for Expiry {
             Ok(_) => Ok(Action::done()),
             Err(error) if error.is_not_found() => Ok(Action::done()),
             // Renewed at the last moment.
-            Err(error) if error.is_conflict() => Ok(Action::requeue()),
+            Err(error) if error.is_conflict() => Ok(Action::requeue_with_backoff()),
             Err(error) => Err(error),
         }
     }

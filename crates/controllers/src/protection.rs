@@ -152,7 +152,7 @@ impl Reconciler<Key> for Protection {
             Ok(_) => Ok(Action::done()),
             Err(error) if is_missing(&error, key.name()) => Ok(Action::done()),
             // Somebody else has changed it.
-            Err(error) if error.is_conflict() => Ok(Action::requeue()),
+            Err(error) if error.is_conflict() => Ok(Action::requeue_with_backoff()),
             Err(error) => Err(error.into()),
         }
     }

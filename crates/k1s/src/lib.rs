@@ -1,33 +1,32 @@
 //! k1s: a Kubernetes-compatible control plane and a controller runtime, small enough to live inside a program.
 //!
-//! - [`Runtime`] is a control plane: a store, the API server and what belongs to it, started and stopped as one.
-//! - [`runtime`] has what controllers are written with: Manager, Controller, Client, cache, queue. It works on a [`Runtime`]
-//!   and on any other cluster.
-//! - [`manifests`] brings objects and custom resource definitions to a server.
+//! - [`Runtime`] is a control plane: a store, the API server and its controllers, started and stopped as one.
+//! - [`Manager`], [`Controller`], [`Reconciler`] and [`Client`] are for writing controllers, on a [`Runtime`] or on any other
+//!   cluster. The everyday types are here at the root; [`controller`] has the rest of the library.
+//! - [`manifests`] applies objects and custom resource definitions to a server.
 //!
 //! This crate puts the others together and has no behaviour of its own beyond that. The program `k1s` is `k1s-cli`.
 //!
 //! ```
 //! use k1s::{
-//!     Runtime,
-//!     k8s_openapi::api::core::v1::ConfigMap,
-//!     runtime::{Action, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, kind},
+//!     Action, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, Runtime, controller::client, kind,
 //! };
+//! use k1s::k8s_openapi::api::core::v1::ConfigMap;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), k1s::runtime::BoxError> {
+//! # async fn main() -> Result<(), k1s::BoxError> {
 //! let runtime = Runtime::builder().memory().start().await?;
 //! runtime.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: hello}}").await?;
 //!
 //! let manager = Manager::new(&runtime, ManagerOptions::local())?;
 //! let client = manager.client();
-//! Controller::managed_by(&manager).for_(kind::<ConfigMap>()).complete(move |key: Request, _: Context| {
+//! Controller::managed_by(&manager).for_(kind::<ConfigMap>()).complete(move |request: Request, _: Context| {
 //!     let client = client.clone();
 //!     async move {
-//!         if let Some(object) = client.get_opt::<ConfigMap>(&key).await? {
-//!             println!("{key} is at version {:?}", object.metadata.resource_version);
+//!         if let Some(object) = client.get_opt::<ConfigMap>(&request).await? {
+//!             println!("{request} is at resource version {:?}", object.metadata.resource_version);
 //!         }
-//!         Ok::<_, k1s::runtime::client::Error>(Action::done())
+//!         Ok::<_, client::Error>(Action::done())
 //!     }
 //! })?;
 //! let report = manager.run_until_idle(IdleOptions::default()).await?;
@@ -37,16 +36,50 @@
 //! # }
 //! ```
 
-pub use k1s_controllers as controllers;
-pub use k1s_env as env;
-pub use k1s_runtime as runtime;
-pub use k1s_server as server;
-pub use k1s_store as store;
-pub use k1s_store_disk as store_disk;
-pub use k1s_store_etcd as store_etcd;
+mod control_plane;
+pub mod controller;
+mod election;
+mod embedded;
+pub mod manifests;
 
-// What the API of this crate is made of, in the versions that fit. A program that uses these needs no others of its own;
-// docs/controllers.md shows how a kind is derived then.
+// The control plane.
+pub use election::Election;
+pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError, write_kubeconfig};
+pub use k1s_controllers::ControllersOptions;
+
+// Everyday types of the controller library; `controller` has the others.
+#[doc(no_inline)]
+pub use k1s_runtime::{
+    Action, BoxError, Client, Connect, Context, Controller, ControllerOptions, Handler, IdleOptions, Manager,
+    ManagerError, ManagerOptions, Object, ObjectKey, Reconciler, Request, TerminalError, kind::kind,
+    shutdown_on_signals,
+};
+
+/// Time, tasks, ids and randomness: [`Env::system`](env::Env::system), or [`Env::simulated`](env::Env::simulated) in tests.
+pub mod env {
+    pub use k1s_env::*;
+}
+
+/// The API server as a tower Service, its options, users and TLS files.
+pub mod server {
+    pub use k1s_server::*;
+}
+
+/// The revisioned byte store: the trait, the memory store, and the backends on disk and on etcd.
+pub mod store {
+    /// The durable store in a folder.
+    pub mod disk {
+        pub use k1s_store_disk::*;
+    }
+    /// The store on etcd.
+    pub mod etcd {
+        pub use k1s_store_etcd::*;
+    }
+    pub use k1s_store::*;
+}
+
+// The libraries that this crate's API is made of, in the versions that fit. A program that uses these needs no others of its
+// own; docs/controllers.md shows how a kind is derived then.
 pub use async_trait::async_trait;
 pub use bytes;
 pub use k8s_openapi;
@@ -59,15 +92,6 @@ pub use serde;
 pub use serde_json;
 pub use tokio;
 pub use tokio_util::sync::CancellationToken;
-
-mod control_plane;
-mod election;
-mod embedded;
-pub mod manifests;
-
-pub use control_plane::{ControlPlane, ControlPlaneError, ControlPlaneOptions};
-pub use election::Election;
-pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError, write_kubeconfig};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/controllers.md")]

@@ -10,8 +10,8 @@ use std::{
 
 use futures_util::StreamExt as _;
 use k1s::{
-    ControlPlane, ControlPlaneOptions, Election, Runtime,
-    controllers::ControllersOptions,
+    Connect, ControllersOptions, Election, IdleOptions, Manager, ManagerOptions, Runtime,
+    controller::{leader::LeaderElectionOptions, manager::Companion},
     env::Env,
     k8s_openapi::{
         api::{
@@ -24,18 +24,18 @@ use k1s::{
         self, Api,
         api::{DeleteParams, ListParams, Patch, PatchParams, WatchEvent, WatchParams},
     },
-    runtime::{
-        Connect, IdleOptions, Manager, ManagerOptions, leader::LeaderElectionOptions, manager::Companion,
-    },
     server::{ApiServer, CONTROLLERS_LEASE, ServerOptions, User},
-    store::{MemoryStore, Store},
-    store_etcd::{EtcdStore, testing::EtcdServer},
+    store::{
+        MemoryStore, Store,
+        etcd::{EtcdStore, testing::EtcdServer},
+    },
 };
 
-async fn plane(env: &Env, store: &Arc<MemoryStore>, controllers: ControllersOptions) -> ControlPlane {
+async fn plane(env: &Env, store: &Arc<MemoryStore>, controllers: ControllersOptions) -> Runtime {
     let mut options = ServerOptions::default();
     options.root_ca = "the authority".to_owned();
-    ControlPlane::start(env, Arc::clone(store) as Arc<dyn Store>, options, controllers).await.unwrap()
+    let builder = Runtime::builder().env(env.clone()).shared_store(Arc::clone(store) as Arc<dyn Store>);
+    builder.server_options(options).controllers(controllers).start().await.unwrap()
 }
 
 async fn client(server: &ApiServer, tenant: &str) -> kube::Client {
@@ -126,7 +126,7 @@ async fn controllers_run_in_the_tenants_that_need_them_until_they_are_gone() {
     let namespaces = Api::<Namespace>::all(a.clone());
     namespaces.delete("n", &DeleteParams::default()).await.unwrap();
     eventually(&namespaces, "n", false).await;
-    plane.stop().await;
+    plane.stop().await.unwrap();
     assert_eq!(plane.tenants_with_controllers(), [""; 0]);
     let left: Vec<String> = env.tasks().iter().map(|task| task.name.to_string()).collect();
     assert!(left.iter().all(|name| !name.contains("controller")), "{left:?}");
@@ -140,12 +140,12 @@ async fn what_is_left_in_a_store_is_done_after_the_next_start() {
     family(&before).await;
     delete_owner(&before).await;
     assert_eq!(first.tenants_with_controllers(), [""; 0]);
-    first.stop().await;
+    first.stop().await.unwrap();
     let second = plane(&env, &store, ControllersOptions::default()).await;
     assert_eq!(second.tenants_with_controllers(), ["default"]);
     let client = client(second.server(), "default").await;
     collected(&client).await;
-    second.stop().await;
+    second.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -163,8 +163,8 @@ async fn what_is_left_in_tenants_that_nobody_asks_for_is_found_at_the_start() {
     eventually(&accounts, "default", true).await;
     assert_eq!(second.tenants_with_controllers(), ["left", "no-account"]);
     assert_eq!(second.server().tenants(), ["default", "left", "no-account"], "others are not opened");
-    second.stop().await;
-    first.stop().await;
+    second.stop().await.unwrap();
+    first.stop().await.unwrap();
 }
 
 /// An owner that is gone and its dependent, and a namespace on its way out.
@@ -192,9 +192,9 @@ fn times(lease: u64, retry: u64) -> LeaderElectionOptions {
     }
 }
 
-async fn candidate(env: &Env, store: &Arc<dyn Store>, times: LeaderElectionOptions) -> ControlPlane {
-    let options = ControlPlaneOptions { election: Election::Always(times), ..ControlPlaneOptions::default() };
-    ControlPlane::start_with(env, Arc::clone(store), options).await.unwrap()
+async fn candidate(env: &Env, store: &Arc<dyn Store>, times: LeaderElectionOptions) -> Runtime {
+    let builder = Runtime::builder().env(env.clone()).shared_store(Arc::clone(store));
+    builder.election(Election::Always(times)).start().await.unwrap()
 }
 
 /// Somebody who does not tidy up: to others it looks as if it had been killed.
@@ -226,8 +226,8 @@ async fn of_several_over_one_store_one_does_the_work_and_another_takes_over_when
     finished(&a).await;
     collected(&c).await;
     assert_eq!(second.tenants_with_controllers(), ["a", "c"], "in b nothing is left to do");
-    second.stop().await;
-    writer.stop().await;
+    second.stop().await.unwrap();
+    writer.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -242,15 +242,15 @@ async fn who_is_stopped_hands_over_at_once() {
     half_deleted(&client).await;
     finished(&client).await;
     let second = candidate(&env, &store, hours()).await;
-    first.stop().await;
+    first.stop().await.unwrap();
     half_deleted(&client).await;
     finished(&client).await;
     assert_eq!(second.tenants_with_controllers(), ["default"]);
-    second.stop().await;
+    second.stop().await.unwrap();
     let (namespace, name) = CONTROLLERS_LEASE;
     let lease = Api::<Lease>::namespaced(client, namespace).get(name).await.unwrap();
     assert_eq!(lease.spec.unwrap().holder_identity.as_deref(), Some(""), "it was given back");
-    writer.stop().await;
+    writer.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -261,7 +261,7 @@ async fn a_lease_of_the_controllers_is_no_work_for_them() {
     let (namespace, name) = CONTROLLERS_LEASE;
     eventually(&Api::<Lease>::namespaced(client.clone(), namespace), name, true).await;
     assert_eq!(plane.tenants_with_controllers(), [""; 0]);
-    plane.stop().await;
+    plane.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -279,7 +279,7 @@ async fn who_does_not_lead_does_not_wait_for_the_controllers_of_who_does() {
     assert!(report.control_plane.is_empty(), "{report}");
     delete_owner(&runtime.client()).await;
     collected(&runtime.client()).await;
-    leader.stop().await;
+    leader.stop().await.unwrap();
     // From here on it leads, and its controllers count.
     half_deleted(&runtime.client()).await;
     let manager = Manager::new(&runtime, ManagerOptions::local()).unwrap();
@@ -318,9 +318,8 @@ async fn on_etcd_leaders_are_killed_in_turns_and_everything_is_deleted_once() {
     let Some(etcd) = EtcdServer::start(&env).await.unwrap() else { return };
     let connect =
         async || Arc::new(EtcdStore::connect(env.clone(), etcd.options()).await.unwrap()) as Arc<dyn Store>;
-    let writer =
-        ControlPlane::start(&env, connect().await, ServerOptions::default(), ControllersOptions::none());
-    let writer = writer.await.unwrap();
+    let writer = Runtime::builder().env(env.clone()).store(connect().await);
+    let writer = writer.controllers(ControllersOptions::none()).start().await.unwrap();
     let client = client(writer.server(), "t").await;
     let secrets = Api::<Secret>::all(client.clone());
     let from = secrets.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
@@ -351,9 +350,9 @@ async fn on_etcd_leaders_are_killed_in_turns_and_everything_is_deleted_once() {
     assert!(told.values().all(|count| *count == 1), "{told:?}");
     assert_eq!(told.keys().cloned().collect::<BTreeSet<_>>(), wanted);
     for plane in planes {
-        plane.stop().await;
+        plane.stop().await.unwrap();
     }
-    writer.stop().await;
+    writer.stop().await.unwrap();
 }
 
 /// An owner in the default namespace, and the uids of its dependents.

@@ -3,19 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use k1s::{
-    Runtime,
-    controllers::ControllersOptions,
+    Action, Context, Controller, ControllersOptions, IdleOptions, Manager, ManagerOptions, Request, Runtime,
+    controller::{
+        client::{self, DeleteOptions, PropagationPolicy},
+        manager::IdleReport,
+    },
     env::{Env, VirtualClock},
     k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret},
+    kind,
     kube::{
         Api, ResourceExt as _,
         api::{DeleteParams, PostParams},
-    },
-    runtime::{
-        Action, Context, Controller, IdleOptions, Manager, ManagerOptions, Request,
-        client::{DeleteOptions, PropagationPolicy},
-        kind,
-        manager::IdleReport,
     },
 };
 use serde_json::json;
@@ -80,7 +78,7 @@ fn deletes(runtime: &Runtime, prefix: &'static str, policy: PropagationPolicy) -
                     let options = DeleteOptions { propagation_policy: Some(policy), ..Default::default() };
                     client.delete_with::<ConfigMap>(&key, options).await?;
                 }
-                Ok::<_, k1s::runtime::client::Error>(Action::done())
+                Ok::<_, client::Error>(Action::done())
             }
         })
         .unwrap();
@@ -160,7 +158,7 @@ async fn a_namespace_that_a_program_deletes_is_gone_when_it_ends() {
                 if key.name() == "blue" && client.get_opt::<Namespace>(&key).await?.is_some() {
                     client.delete::<Namespace>(&key).await?;
                 }
-                Ok::<_, k1s::runtime::client::Error>(Action::done())
+                Ok::<_, client::Error>(Action::done())
             }
         })
         .unwrap();
@@ -223,7 +221,7 @@ async fn an_hour_of_requeues(runtime: Runtime, clock: VirtualClock) {
                 client.create::<ConfigMap>(&serde_json::from_value(seen).unwrap()).await?;
                 // Past the runtime's own client, too.
                 Api::<Secret>::default_namespaced(plain).get(key.name()).await.unwrap();
-                Ok::<_, k1s::runtime::client::Error>(Action::requeue_after(Duration::from_secs(60)))
+                Ok::<_, client::Error>(Action::requeue_after(Duration::from_secs(60)))
             }
         })
         .unwrap();

@@ -17,8 +17,7 @@ use k1s::{
         self, Api, Config,
         config::{KubeConfigOptions, Kubeconfig},
     },
-    store::MemoryStore,
-    store_etcd::testing::EtcdServer,
+    store::{MemoryStore, etcd::testing::EtcdServer},
 };
 
 const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);

@@ -11,7 +11,9 @@ use std::{
 };
 
 use k1s::{
-    Runtime, RuntimeBuilder, StartError, StopError,
+    Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, Runtime,
+    RuntimeBuilder, StartError, StopError,
+    controller::client::ClientOptions,
     env::Env,
     k8s_openapi::{
         api::{
@@ -20,16 +22,13 @@ use k1s::{
         },
         apimachinery::pkg::util::intstr::IntOrString,
     },
+    kind,
     kube::{
         self, Api, Config, CustomResource,
         api::PostParams,
         config::{KubeConfigOptions, Kubeconfig},
     },
-    runtime::{
-        Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Request,
-        client::ClientOptions, kind,
-    },
-    store_etcd::testing::EtcdServer,
+    store::etcd::testing::EtcdServer,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -220,7 +219,7 @@ async fn a_port_that_is_in_use_says_so_and_leaves_nothing_open() {
 
 #[tokio::test]
 async fn an_etcd_that_is_not_there_is_named() {
-    let mut options = k1s::store_etcd::EtcdOptions::new(["http://127.0.0.1:1"]);
+    let mut options = k1s::store::etcd::EtcdOptions::new(["http://127.0.0.1:1"]);
     options.connect_timeout = Duration::from_millis(200);
     options.request_timeout = Duration::from_millis(200);
     let error = Runtime::builder().etcd_with(options).start().await.unwrap_err();

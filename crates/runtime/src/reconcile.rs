@@ -125,7 +125,16 @@ where
     }
 }
 
-/// What is to happen after a reconcile that went well.
+/// What happens after a successful reconcile.
+///
+/// There is no `Action::requeue`: kube-rs' takes a `Duration`, and Go's `Requeue: true` means the rate limiter's backoff. Each of
+/// the two has a name of its own here.
+///
+/// | here | kube-rs | Go |
+/// |---|---|---|
+/// | [`done`](Self::done) | `Action::await_change()` | `ctrl.Result{}` |
+/// | [`requeue_after`](Self::requeue_after) | `Action::requeue(duration)` | `ctrl.Result{RequeueAfter: duration}` |
+/// | [`requeue_with_backoff`](Self::requeue_with_backoff) | – | `ctrl.Result{Requeue: true}` (deprecated) |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct Action {
@@ -141,22 +150,23 @@ pub(crate) enum Requeue {
 }
 
 impl Action {
-    /// Nothing, until an event says otherwise.
+    /// Nothing until the next event. Resets the backoff.
     pub fn done() -> Action {
         Action { requeue: Requeue::No, priority: None }
     }
 
-    /// Once more, after a pause that grows each time, as after an error.
-    pub fn requeue() -> Action {
+    /// Runs again after the controller's [rate limiter](crate::queue::RateLimiter) says so, as after an error, but without
+    /// counting or logging one: by default 5 ms, doubled each time.
+    pub fn requeue_with_backoff() -> Action {
         Action { requeue: Requeue::RateLimited, priority: None }
     }
 
-    /// Once more, after a time.
+    /// Runs again after a fixed time. Resets the backoff.
     pub fn requeue_after(after: Duration) -> Action {
         Action { requeue: Requeue::After(after), priority: None }
     }
 
-    /// With a priority other than the one it had this time.
+    /// Queues the next run with another priority than this one had.
     pub fn with_priority(mut self, priority: i32) -> Action {
         self.priority = Some(priority);
         self

@@ -5,7 +5,10 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use k1s::runtime::{ObjectKey, util::OwnerError, util::set_controller_reference};
+use k1s::{
+    ObjectKey,
+    controller::util::{OwnerError, set_controller_reference},
+};
 use k8s_openapi::{
     api::{
         apps::v1::{Deployment, DeploymentStrategy},

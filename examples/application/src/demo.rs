@@ -11,13 +11,11 @@ use std::{
 
 use clap::Args;
 use k1s::{
+    Action, BoxError, Client, Context, Controller, Manager, ManagerOptions, ObjectKey, Reconciler, Request,
     Runtime, RuntimeBuilder, StartError,
+    controller::{BuildError, client},
     env::Env,
-    runtime::{
-        Action, BoxError, Client, Context, Controller, Manager, ManagerOptions, ObjectKey, Reconciler,
-        Request, client, controller::BuildError, kind, shutdown_on_signals,
-    },
-    write_kubeconfig,
+    kind, shutdown_on_signals, write_kubeconfig,
 };
 use parking_lot::Mutex;
 

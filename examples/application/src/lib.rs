@@ -18,7 +18,11 @@ pub mod status;
 
 use std::time::Duration;
 
-use k1s::runtime::{Controller, ControllerOptions, Manager, controller::BuildError, kind, predicate};
+use k1s::{
+    Controller, ControllerOptions, Manager,
+    controller::{BuildError, predicate},
+    kind,
+};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, Service},

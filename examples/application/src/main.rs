@@ -5,13 +5,10 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use application::{Application, Options, demo};
 use clap::{Parser, Subcommand};
 use k1s::{
-    Runtime,
+    BoxError, Client, Manager, ManagerOptions, Runtime,
+    controller::{client::ClientOptions, leader::LeaderElectionOptions},
     env::Env,
-    manifests,
-    runtime::{
-        BoxError, Manager, ManagerOptions, client::Client, client::ClientOptions,
-        leader::LeaderElectionOptions, shutdown_on_signals,
-    },
+    manifests, shutdown_on_signals,
 };
 use kube::{
     Config, CustomResourceExt as _,

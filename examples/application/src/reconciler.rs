@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use k1s::runtime::{
+use k1s::{
     Action, Client, Context, Manager, Object, ObjectKey, Reconciler, Request,
-    client::{self, DeleteOptions, Patch},
-    recorder::{EventRecorder, EventType},
-    util::{
-        OperationResult, OwnerError, add_finalizer, contains_finalizer, controller_of, create_or_update,
-        ignore_not_found, remove_finalizer,
+    controller::{
+        client::{self, DeleteOptions, Patch},
+        recorder::{EventRecorder, EventType},
+        util::{
+            OperationResult, OwnerError, add_finalizer, contains_finalizer, controller_of, create_or_update,
+            ignore_not_found, remove_finalizer,
+        },
     },
 };
 use k8s_openapi::api::{

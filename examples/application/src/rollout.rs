@@ -5,9 +5,15 @@
 
 use std::time::Duration;
 
-use k1s::runtime::{
-    Action, Client, Context, Controller, Manager, Reconciler, Request, client, client::Patch,
-    controller::BuildError, kind, predicate, util::ignore_not_found,
+use k1s::{
+    Action, Client, Context, Controller, Manager, Reconciler, Request,
+    controller::{
+        BuildError,
+        client::{self, Patch},
+        predicate,
+        util::ignore_not_found,
+    },
+    kind,
 };
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentCondition, DeploymentStatus};
 use sha2::{Digest as _, Sha256};

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use k1s::runtime::util::{NewCondition, set_status_condition};
+use k1s::controller::util::{NewCondition, set_status_condition};
 use k8s_openapi::api::apps::v1::Deployment;
 
 use crate::{Application, ApplicationStatus, Phase};
@@ -76,7 +76,7 @@ fn finish(
 
 #[cfg(test)]
 mod tests {
-    use k1s::runtime::util::{find_status_condition, is_status_condition_true};
+    use k1s::controller::util::{find_status_condition, is_status_condition_true};
     use serde_json::json;
 
     use super::*;

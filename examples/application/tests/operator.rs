@@ -9,14 +9,13 @@ use application::{
     reconciler::FINALIZER,
 };
 use k1s::{
-    Runtime, RuntimeBuilder,
-    controllers::ControllersOptions,
-    env::{Env, Task, VirtualClock},
-    runtime::{
-        IdleOptions, Manager, ManagerError, ManagerOptions, ObjectKey,
-        client::{Client, ClientOptions, ListOptions, Patch},
+    Client, ControllersOptions, IdleOptions, Manager, ManagerError, ManagerOptions, ObjectKey, Runtime,
+    RuntimeBuilder,
+    controller::{
+        client::{ClientOptions, ListOptions, Patch},
         util::{controller_of, find_status_condition, is_status_condition_true},
     },
+    env::{Env, Task, VirtualClock},
 };
 use k8s_openapi::{
     api::{

@@ -13,12 +13,10 @@
 use std::{fs, process::ExitCode, time::Duration};
 
 use k1s::{
+    Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Reconciler, Request,
     Runtime,
-    runtime::{
-        Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Reconciler,
-        Request, kind,
-        util::{create_or_update, set_controller_reference},
-    },
+    controller::util::{create_or_update, set_controller_reference},
+    kind,
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::{CustomResource, ResourceExt as _, api::ObjectMeta};

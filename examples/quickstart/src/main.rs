@@ -2,10 +2,10 @@
 
 #![expect(clippy::print_stdout, reason = "a program speaks to its user")]
 
-use k1s::Runtime;
-use k1s::runtime::util::{create_or_update, set_controller_reference};
-use k1s::runtime::{
-    Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, kind,
+use k1s::controller::util::{create_or_update, set_controller_reference};
+use k1s::{
+    Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, Runtime,
+    kind,
 };
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, CustomResource, api::ObjectMeta};

@@ -8,13 +8,10 @@
 #![expect(clippy::print_stdout, reason = "a program speaks to its user")]
 
 use k1s::{
-    Runtime,
-    runtime::{
-        BoxError, Manager, ManagerOptions,
-        webhook::{
-            Endpoint, Webhook, WebhookConfiguration, WebhookOptions,
-            certs::{DevCertificate, DevCertificateOptions},
-        },
+    BoxError, Manager, ManagerOptions, Runtime,
+    controller::webhook::{
+        Endpoint, Webhook, WebhookConfiguration, WebhookOptions,
+        certs::{DevCertificate, DevCertificateOptions},
     },
 };
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;

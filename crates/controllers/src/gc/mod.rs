@@ -91,7 +91,7 @@ impl Reconciler<Uid> for Collector {
             // That happens: what is known of kinds was forgotten, and is asked for anew.
             Err(error @ CollectError::Moved(_)) => {
                 tracing::debug!(%error, %uid, "looking again");
-                Ok(Action::requeue())
+                Ok(Action::requeue_with_backoff())
             }
             other => other,
         }

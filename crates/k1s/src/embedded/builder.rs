@@ -9,12 +9,16 @@ use k1s_store::{MemoryOptions, Store};
 use k1s_store_disk::DiskOptions;
 use k1s_store_etcd::EtcdOptions;
 
-use crate::{ControlPlaneOptions, Election};
+use crate::{
+    Election,
+    control_plane::{ControlPlane, ControlPlaneOptions},
+};
 
 use super::{
-    ControlPlane, Door, Endpoint, Parts, Runtime, StartError,
+    Door, Endpoint, Parts, Runtime, StartError,
     endpoint::{Bound, EndpointOptions, Ready, Transport, advertised},
     identity::Keep,
+    shared::SharedStore,
     store::StoreChoice,
 };
 
@@ -84,9 +88,16 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Keeps everything in this store. It is closed when the runtime stops.
+    /// Keeps everything in this store, and closes it when the runtime stops.
     pub fn store(mut self, store: Arc<dyn Store>) -> RuntimeBuilder {
         self.store = StoreChoice::Given(store);
+        self
+    }
+
+    /// Keeps everything in this store, which other runtimes of this process may use too, and does not close it. Only one of
+    /// them should run controllers: see [`Election::Always`], [`ControllersOptions::none`].
+    pub fn shared_store(mut self, store: Arc<dyn Store>) -> RuntimeBuilder {
+        self.store = StoreChoice::Given(Arc::new(SharedStore::new(store)));
         self
     }
 
@@ -206,7 +217,7 @@ impl RuntimeBuilder {
             Ok(runtime) => Ok(runtime),
             Err(error) => {
                 if let Err(error) = store.close().await {
-                    tracing::warn!(%error, "the store could not be closed after a start that failed");
+                    tracing::warn!(%error, "the store could not be closed after a failed start");
                 }
                 Err(error)
             }
@@ -241,7 +252,7 @@ impl Started {
             }
         }
         let tenant = options.server.default_tenant.clone();
-        let plane = ControlPlane::start_with(&tasks, Arc::clone(&store), options).await?;
+        let plane = ControlPlane::start(&tasks, Arc::clone(&store), options).await?;
         let server = plane.server().clone();
         let inside = match server.tenant(&tenant).await {
             Ok(inside) => inside.as_user(User::admin()),
@@ -253,7 +264,8 @@ impl Started {
         let work = WorkTracker::new(env.clone());
         let requests = work.component("requests");
         let client = kube::Client::new(Door::new(inside, requests.clone()), "default");
-        let companion = plane.companion(&tenant);
+        let controllers = Arc::clone(plane.controllers());
+        let companion = controllers.companion(&tenant);
         let (mut endpoint, mut serving, mut renewing) = (None, None, None);
         if let Some(ready) = ready {
             endpoint = Some(ready.endpoint);
@@ -263,6 +275,18 @@ impl Started {
             });
         }
         let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, renewing, store, tasks }));
-        Ok(Runtime { env, work, requests, server, client, companion, endpoint, tenant, patience, parts })
+        Ok(Runtime {
+            env,
+            work,
+            requests,
+            server,
+            client,
+            controllers,
+            companion,
+            endpoint,
+            tenant,
+            patience,
+            parts,
+        })
     }
 }

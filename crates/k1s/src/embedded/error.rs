@@ -12,7 +12,7 @@ use k1s_server::Status;
 use k1s_store_disk::OpenError;
 use k1s_store_etcd::ConnectError;
 
-use crate::ControlPlaneError;
+use crate::control_plane::ControlPlaneError;
 
 /// Why a [`Runtime`](crate::Runtime) does not start.
 #[derive(Debug, thiserror::Error)]

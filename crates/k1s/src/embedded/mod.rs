@@ -6,10 +6,12 @@ mod endpoint;
 mod error;
 mod identity;
 mod pki;
+mod shared;
 mod store;
 
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
+use k1s_controllers::TenantControllers;
 use k1s_env::{Component, Env, Task, WorkTracker};
 use k1s_runtime::{Client, Connect, client::ClientOptions, manager::Companion};
 use k1s_server::{ApiServer, Status, User};
@@ -25,7 +27,7 @@ pub use self::{
 };
 use self::{door::Door, endpoint::Endpoint};
 use crate::{
-    ControlPlane,
+    control_plane::ControlPlane,
     manifests::{self, Applied, ApplyError},
 };
 
@@ -58,6 +60,7 @@ pub struct Runtime {
     requests: Component,
     server: ApiServer,
     client: kube::Client,
+    controllers: Arc<TenantControllers>,
     companion: watch::Receiver<Companion>,
     endpoint: Option<Endpoint>,
     tenant: String,
@@ -150,6 +153,19 @@ impl Runtime {
     #[must_use]
     pub fn server(&self) -> &ApiServer {
         &self.server
+    }
+
+    /// The tenants whose controllers run: those with work for garbage collection, namespace deletion and so on.
+    #[must_use]
+    pub fn tenants_with_controllers(&self) -> Vec<String> {
+        self.controllers.running()
+    }
+
+    /// The control plane's controllers of a tenant, as they start and stop: for the [`Connect`] of a program with a client of its
+    /// own. A manager that knows them counts their work when it waits until it is idle.
+    #[must_use]
+    pub fn companion(&self, tenant: &str) -> watch::Receiver<Companion> {
+        self.controllers.companion(tenant)
     }
 
     /// Creates every object of a YAML or JSON text, or makes those that are there as it says; see [`manifests::apply`].

@@ -32,42 +32,107 @@ use crate::{
 /// # Ok(())
 /// # }
 /// ```
+///
+/// The second type parameter tells whether [`for_`](Self::for_) was called: [`BeforeFor`] or [`AfterFor`]. A controller is for at
+/// most one kind, and `owns` needs to know the owner, so neither of these compiles:
+///
+/// ```compile_fail,E0277
+/// # use k1s_runtime::{Controller, Manager, kind};
+/// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+/// # fn example(manager: &Manager) {
+/// let builder = Controller::managed_by(manager).owns(kind::<ConfigMap>());
+/// # }
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use k1s_runtime::{Controller, Manager, kind};
+/// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+/// # fn example(manager: &Manager) {
+/// let builder = Controller::managed_by(manager).for_(kind::<Deployment>()).for_(kind::<ConfigMap>());
+/// # }
+/// ```
+///
+/// A controller without `for_` has a [name](Self::named) and only [`watches`](Self::watches).
 #[must_use = "nothing happens before complete or build"]
-pub struct Builder<R: Key> {
+pub struct Builder<R: Key, P = BeforeFor> {
     manager: Manager,
     name: Option<String>,
-    /// The kind that the controller is for: its name, and how owners of it are found.
-    primary: Vec<Primary>,
-    sources: Vec<Pending<R>>,
+    primary: P,
+    sources: Vec<Box<dyn Source<R>>>,
     filters: Vec<MetaPredicate>,
     options: ControllerOptions<R>,
 }
 
-struct Primary {
-    name: String,
+/// The state of a [`Builder`] before [`for_`](Builder::for_).
+#[derive(Debug, Clone, Copy)]
+pub struct BeforeFor;
+
+/// The state of a [`Builder`] after [`for_`](Builder::for_): it knows the kind that owners are of.
+#[derive(Debug, Clone)]
+pub struct AfterFor {
     owner: OwnerKind,
 }
 
-/// A source, or one that can be made when the primary kind is known.
-type Pending<R> = Box<dyn FnOnce(Option<&OwnerKind>) -> Result<Box<dyn Source<R>>, BuildError> + Send>;
+/// The states in which [`Builder::for_`] can be called: [`BeforeFor`].
+#[diagnostic::on_unimplemented(
+    message = "a controller is for exactly one kind, and `for_` was called before",
+    label = "a second `for_`",
+    note = "use `owns` for objects that the controller creates, and `watches` for other kinds"
+)]
+pub trait MayCallFor: sealed::State {}
+
+/// The states in which [`Builder::owns`] can be called: [`AfterFor`].
+#[diagnostic::on_unimplemented(
+    message = "`owns` needs to know the kind of the owner: call `for_` before it",
+    label = "`owns` before `for_`",
+    note = "a controller without `for_` uses `watches` with a `Handler`"
+)]
+pub trait MayCallOwns: sealed::State + sealed::Owner {}
+
+impl MayCallFor for BeforeFor {}
+impl MayCallOwns for AfterFor {}
+
+mod sealed {
+    use super::{AfterFor, BeforeFor};
+
+    pub trait State {
+        fn primary(&self) -> Option<&AfterFor>;
+    }
+
+    pub trait Owner {
+        fn primary_kind(&self) -> &AfterFor;
+    }
+
+    impl State for BeforeFor {
+        fn primary(&self) -> Option<&AfterFor> {
+            None
+        }
+    }
+
+    impl State for AfterFor {
+        fn primary(&self) -> Option<&AfterFor> {
+            Some(self)
+        }
+    }
+
+    impl Owner for AfterFor {
+        fn primary_kind(&self) -> &AfterFor {
+            self
+        }
+    }
+}
 
 /// Why a controller cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// More than one `for_`.
-    #[error("a controller is for exactly one kind, and for_ was called for {0}")]
-    ForTwice(String),
-    /// `owns` without `for_`.
-    #[error("owns({0}) needs to know the owner: call for_, too")]
-    OwnsWithoutFor(String),
     /// No source at all.
     #[error("the controller watches nothing: call for_, watches or watches_raw_source")]
     NothingToWatch,
     /// No `for_`, and no name.
     #[error("a controller without for_ needs a name: call named")]
     NoName,
-    /// The manager has such a controller.
+    /// The manager has another controller of the same name.
     #[error(
         "this manager has a controller named {0:?} already; names are used in metrics and logs: call named"
     )]
@@ -75,44 +140,46 @@ pub enum BuildError {
 }
 
 impl<R: Key> Builder<R> {
-    /// Begins to describe a controller whose requests are of any type.
+    /// Begins to describe a controller with requests of any type.
     pub fn new(manager: &Manager) -> Builder<R> {
         Builder {
             manager: manager.clone(),
             name: None,
-            primary: Vec::new(),
+            primary: BeforeFor,
             sources: Vec::new(),
             filters: Vec::new(),
             options: ControllerOptions::default(),
         }
     }
+}
 
-    /// The controller's name. By default that of the kind it is for, in lower case.
-    pub fn named(mut self, name: impl Into<String>) -> Builder<R> {
+impl<R: Key, P: sealed::State> Builder<R, P> {
+    /// The controller's name, as in metrics and logs. By default that of the kind it is for, in lower case.
+    pub fn named(mut self, name: impl Into<String>) -> Builder<R, P> {
         self.name = Some(name.into());
         self
     }
 
-    /// How it works.
-    pub fn with_options(mut self, options: ControllerOptions<R>) -> Builder<R> {
+    /// Concurrency, timeouts, rate limits, leader election.
+    pub fn with_options(mut self, options: ControllerOptions<R>) -> Builder<R, P> {
         self.options = options;
         self
     }
 
-    /// Only events that this accepts, from all kinds that are watched.
-    pub fn with_event_filter(mut self, filter: MetaPredicate) -> Builder<R> {
+    /// Drops events that the filter refuses, of every kind that is watched.
+    pub fn with_event_filter(mut self, filter: MetaPredicate) -> Builder<R, P> {
         self.filters.push(filter);
         self
     }
 
-    /// Watches a kind; the handler says which requests its events queue.
-    pub fn watches<K: Object>(self, watch: impl Into<Watch<K>>, handler: Handler<K, R>) -> Builder<R> {
+    /// Watches a kind. The handler maps its events to requests.
+    pub fn watches<K: Object>(self, watch: impl Into<Watch<K>>, handler: Handler<K, R>) -> Builder<R, P> {
         self.watches_raw_source(source::kind(watch, handler))
     }
 
-    /// Takes requests from any source.
-    pub fn watches_raw_source(mut self, source: impl Source<R>) -> Builder<R> {
-        self.sources.push(Box::new(move |_| Ok(Box::new(source))));
+    /// Takes requests from any other source.
+    pub fn watches_raw_source(mut self, source: impl Source<R>) -> Builder<R, P> {
+        self.sources.push(Box::new(source));
         self
     }
 
@@ -122,7 +189,7 @@ impl<R: Key> Builder<R> {
     /// If something is missing, or the name is taken.
     pub fn complete(
         self,
-        // The compiler shows the next line to those whose closure is no reconciler.
+        // The compiler shows the next line with the error for a closure that is no reconciler.
         reconciler: impl Reconciler<R>, // It runs many times. Captures a client? `reconcile::with_state`, or clone it in each call.
     ) -> Result<(), BuildError> {
         self.build(reconciler).map(drop)
@@ -137,22 +204,15 @@ impl<R: Key> Builder<R> {
         reconciler: impl Reconciler<R>, // It runs many times. Captures a client? `reconcile::with_state`, or clone it in each call.
     ) -> Result<Controller<R>, BuildError> {
         let Builder { manager, name, primary, sources, filters, options } = self;
-        if let [_, second, ..] = &*primary {
-            return Err(BuildError::ForTwice(second.name.clone()));
-        }
-        let owner = primary.first().map(|primary| primary.owner.clone());
         if sources.is_empty() {
             return Err(BuildError::NothingToWatch);
         }
-        let name = match (name, &owner) {
+        let primary = primary.primary().map(|primary| &primary.owner);
+        let name = match (name, primary) {
             (Some(name), _) => name,
             (None, Some(owner)) => owner.kind().to_lowercase(),
             (None, None) => return Err(BuildError::NoName),
         };
-        let sources = sources
-            .into_iter()
-            .map(|pending| pending(owner.as_ref()))
-            .collect::<Result<Vec<Box<dyn Source<R>>>, BuildError>>()?;
         let name: Arc<str> = name.into();
         let env = manager.env();
         let queue = Queue::new(
@@ -164,7 +224,7 @@ impl<R: Key> Builder<R> {
                 fairness: options.fairness,
             },
         );
-        let kind = owner.as_ref().map(OwnerKind::group_kind);
+        let kind = primary.map(OwnerKind::group_kind);
         let options = Settings::of(&options, manager.controller_defaults(), kind.as_ref());
         let metrics = manager.controller_metrics().controller(&name, options.max_concurrent_reconciles.get());
         let (reconciles, events) = super::components(manager.work(), &name);
@@ -191,7 +251,7 @@ impl<R: Key> Builder<R> {
             name: Arc::clone(&name),
         });
         for source in sources {
-            // Not started: it cannot fail.
+            // A controller that is not running starts no source, so this cannot fail.
             let _ = inner.add_source(source);
         }
         if !manager.add_controller(Arc::clone(&inner) as Arc<dyn super::AnyController>) {
@@ -201,27 +261,31 @@ impl<R: Key> Builder<R> {
     }
 }
 
-impl<R: Key + From<ObjectKey>> Builder<R> {
-    /// The kind that the controller is for: events of its objects queue them. Exactly one.
-    pub fn for_<K: Object>(mut self, watch: impl Into<Watch<K>>) -> Builder<R> {
+impl<R: Key + From<ObjectKey>, P: sealed::State> Builder<R, P> {
+    /// The kind that the controller is for: events of its objects queue their own keys. At most once, and before
+    /// [`owns`](Self::owns).
+    pub fn for_<K: Object>(self, watch: impl Into<Watch<K>>) -> Builder<R, AfterFor>
+    where
+        P: MayCallFor,
+    {
         let watch = watch.into();
-        self.primary.push(Primary { name: watch.kind.to_string(), owner: OwnerKind::of(&watch.kind) });
-        self.watches(watch, Handler::for_object())
+        let Builder { manager, name, primary: _, sources, filters, options } = self;
+        let primary = AfterFor { owner: OwnerKind::of(&watch.kind) };
+        Builder { manager, name, primary, sources, filters, options }.watches(watch, Handler::for_object())
     }
 
-    /// A kind whose objects the controller creates: events of them queue the owner that they refer to.
-    pub fn owns<K: Object>(mut self, watch: impl Into<Watch<K>>) -> Builder<R> {
+    /// A kind whose objects the controller creates: events of them queue their owner, by its owner reference.
+    pub fn owns<K: Object>(self, watch: impl Into<Watch<K>>) -> Builder<R, P>
+    where
+        P: MayCallOwns,
+    {
         let watch = watch.into();
-        self.sources.push(Box::new(move |owner| {
-            let owner = owner.ok_or_else(|| BuildError::OwnsWithoutFor(watch.kind.to_string()))?;
-            let handler = Handler::owner_of(owner.clone(), watch.every_owner);
-            Ok(Box::new(source::kind(watch, handler)))
-        }));
-        self
+        let handler = Handler::owner_of(self.primary.primary_kind().owner.clone(), watch.every_owner);
+        self.watches(watch, handler)
     }
 }
 
-impl<R: Key> fmt::Debug for Builder<R> {
+impl<R: Key, P> fmt::Debug for Builder<R, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder").field("name", &self.name).finish_non_exhaustive()
     }

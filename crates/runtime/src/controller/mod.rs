@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
-    builder::{BuildError, Builder},
+    builder::{AfterFor, BeforeFor, BuildError, Builder, MayCallFor, MayCallOwns},
     options::{ControllerDefaults, ControllerOptions},
 };
 use self::{metrics::OfController, options::Settings};

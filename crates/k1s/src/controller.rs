@@ -1,0 +1,27 @@
+//! The controller library (`k1s-runtime`), one module per noun of Go's controller-runtime.
+//!
+//! The types that every controller needs are at the root of this crate: [`Manager`](crate::Manager),
+//! [`Controller`](crate::Controller), [`Reconciler`](crate::Reconciler), [`Client`](crate::Client), …
+//!
+//! | | |
+//! |---|---|
+//! | [`client`] | reads from the cache, writes to the server; errors, patches, watches |
+//! | [`util`] | owners, finalizers, conditions, create-or-update, retry on conflict |
+//! | [`source`], [`handler`], [`predicate`], [`event`] | where events come from, which requests they queue, which of them count |
+//! | [`reconcile`], [`queue`] | what a reconciler is given and returns; priorities, delays, rate limits |
+//! | [`cache`] | shared informers |
+//! | [`manager`], [`leader`] | starting and stopping in order; leader election |
+//! | [`recorder`] | Kubernetes Events |
+//! | [`webhook`] | admission and conversion webhooks of your own kinds |
+//! | [`endpoint`], [`metrics`] | health, readiness, metrics, pprof |
+
+#[doc(no_inline)]
+pub use k1s_runtime::{
+    cache, client,
+    controller::{
+        AfterFor, BeforeFor, BuildError, Builder, ControllerDefaults, ControllerError, ControllerStats,
+        WatchId,
+    },
+    endpoint, event, handler, key, kind, leader, manager, metrics, predicate, queue, reconcile, recorder,
+    source, util, webhook,
+};
