@@ -7,7 +7,7 @@
 //! - [`gvk`]: the names of kinds and resources.
 //! - [`meta`]: validation of `metadata`.
 //! - [`names`], [`ip`]: the formats of names, keys, values and addresses.
-//! - [`quantity`]: `resource.Quantity`.
+//! - [`quantity`]: quantities as `resource.Quantity` has them.
 //! - [`selector`]: label and field selectors.
 //! - [`patch`]: JSON Patch, JSON Merge Patch and strategic merge patch.
 //! - [`status`]: `metav1.Status`, the response to a failed request.

@@ -215,7 +215,7 @@ pub(crate) fn other(cx: &Cx, code: u16, value: &Value) -> Result<Response<Body>,
     Ok(bytes(code, media.content_type(), body))
 }
 
-/// A Table or PartialObjectMetadata in an encoding.
+/// A Table or `PartialObjectMetadata` in an encoding.
 fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
     match media {
         Media::Json => Ok(json_line(value)),
@@ -235,7 +235,7 @@ fn encode_meta(value: &Value, media: Media) -> Result<Vec<u8>, Status> {
     }
 }
 
-/// An object as PartialObjectMetadata.
+/// An object as `PartialObjectMetadata`.
 pub(crate) fn partial(accepted: Accepted, value: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata", "apiVersion": accepted.form_version,

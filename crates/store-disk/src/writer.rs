@@ -69,7 +69,7 @@ pub(crate) enum Command {
     Write(Write),
     Compact(Revision, oneshot::Sender<Result<()>>),
     /// Segments of the log have been cleaned.
-    Cleaned(Cleaned),
+    Cleaned(Box<Cleaned>),
     /// Somebody wants to know whether writes work again.
     Recover,
     /// A test decides what happens when: see [`Background::Stepped`].
@@ -330,7 +330,7 @@ impl Writer {
                 let done = self.compact(revision);
                 let _ = reply.send(done);
             }
-            Command::Cleaned(cleaned) => self.finish_cleaning(cleaned),
+            Command::Cleaned(cleaned) => self.finish_cleaning(*cleaned),
             Command::Recover => drop(self.ready()),
             #[cfg(any(test, feature = "testing"))]
             Command::Step(step, reply) => {
@@ -628,7 +628,7 @@ impl Writer {
             Background::Threads => {
                 // While it works, this is one more who has the store.
                 let commands = Sender::clone(&commands);
-                let work = move || drop(commands.send(Command::Cleaned(work())));
+                let work = move || drop(commands.send(Command::Cleaned(Box::new(work()))));
                 let thread = self.shared.env.spawn_thread("store-disk-clean", work);
                 Worker::Thread(thread.map_err(|error| io_error(&error))?)
             }

@@ -1,4 +1,4 @@
-//! LimitRanger: defaults and bounds by the limit ranges of a namespace.
+//! `LimitRanger`: defaults and bounds by the limit ranges of a namespace.
 
 use k1s_kinds::admission::limit_ranger as limiter;
 use k1s_object::Status;

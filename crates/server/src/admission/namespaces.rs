@@ -1,4 +1,4 @@
-//! NamespaceLifecycle: nothing is created in a namespace that does not exist or is terminating.
+//! `NamespaceLifecycle`: nothing is created in a namespace that does not exist or is terminating.
 
 use bytes::Bytes;
 use k1s_kinds::admission::pod_security::LABEL_PREFIX;

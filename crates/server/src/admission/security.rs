@@ -1,4 +1,4 @@
-//! PodSecurity: the standards that a namespace requires by its labels.
+//! `PodSecurity`: the standards that a namespace requires by its labels.
 
 use std::collections::BTreeMap;
 

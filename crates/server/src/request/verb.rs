@@ -30,7 +30,7 @@ pub(crate) enum Verb<'a> {
     Options,
     /// To act as another user.
     Impersonate,
-    /// A verb that only authorizers know: `impersonate:user-info`, or any text in a SubjectAccessReview.
+    /// A verb that only authorizers know: `impersonate:user-info`, or any text in a `SubjectAccessReview`.
     Other(&'a str),
 }
 

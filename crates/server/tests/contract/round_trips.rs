@@ -37,8 +37,8 @@ fn pod(name: &str) -> Value {
         "spec": {"containers": [{"name": "c", "image": "i:1"}]}})
 }
 
-fn quota(hard: Value) -> Value {
-    json!({"metadata": {"name": "q"}, "spec": {"hard": hard}})
+fn quota(config_maps: u32) -> Value {
+    json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/configmaps": config_maps.to_string()}}})
 }
 
 async fn used(client: &Client, namespace: &str) -> Value {
@@ -122,7 +122,7 @@ async fn a_quota_of_another_server_is_charged_from_its_first_moment() {
     let maps = of("a", "configmaps");
     one.post(&maps, config_map("m0")).await;
     // What every namespace has counts, too.
-    other.post(&of("a", "resourcequotas"), quota(json!({"count/configmaps": "4"}))).await;
+    other.post(&of("a", "resourcequotas"), quota(4)).await;
     assert_eq!(used(&one, "a").await, json!({"count/configmaps": "2"}));
     let (code, _) = other.call("POST", &format!("{maps}?dryRun=All"), config_map("m1")).await;
     assert_eq!(code, 201);
@@ -165,7 +165,7 @@ async fn a_quota_that_comes_among_many_creates_counts_all_of_them() {
     let limit = async {
         for round in 0..5 {
             Env::system().sleep(Duration::from_millis(2)).await;
-            other.post(&of("a", "resourcequotas"), quota(json!({"count/configmaps": "1000"}))).await;
+            other.post(&of("a", "resourcequotas"), quota(1000)).await;
             if round < 4 {
                 other.call("DELETE", &of("a", "resourcequotas/q"), Value::Null).await;
             }
@@ -185,7 +185,7 @@ async fn quotas_of_an_older_version_are_marked_when_their_tenant_is_opened() {
     let spy = Spy::new();
     let [one] = servers(&spy).await;
     namespace(&one, "a").await;
-    one.post(&of("a", "resourcequotas"), quota(json!({"count/configmaps": "1"}))).await;
+    one.post(&of("a", "resourcequotas"), quota(1)).await;
     let mark = spy.get(b"/default/k1s/quotas/a", None).await.unwrap().entry.unwrap();
     spy.delete(mark.key, mark.revision).await.unwrap();
     let [other] = servers(&spy).await;

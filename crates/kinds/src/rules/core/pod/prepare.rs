@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{defaults, qos, security::APP_ARMOR};
 use crate::rules::helpers::json::{Object, child, each, existing, object, restore, text, unset, zero};
 
-/// Create: sets the phase and the QoS class, and applies admission defaults.
+/// Create: sets the phase and the quality-of-service class, and applies admission defaults.
 pub(crate) fn create(value: &mut Value) {
     defaults::admission_defaults(value);
     let pod = object(value);
