@@ -117,7 +117,9 @@ fn repair(folder: &Path, output: Option<&Path>) -> Result<(u8, String), OpenErro
             );
             Ok((CLEAN, text))
         }
-        Repaired::Sound(report) => Ok((CLEAN, sound(folder, &report) + "There is nothing to repair, and nothing was changed.\n")),
+        Repaired::Sound(report) => {
+            Ok((CLEAN, sound(folder, &report) + "There is nothing to repair, and nothing was changed.\n"))
+        }
         _ => Ok((CLEAN, String::new())),
     }
 }

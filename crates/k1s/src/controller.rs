@@ -12,9 +12,12 @@
 //! | [`cache`] | shared informers |
 //! | [`manager`], [`leader`] | starting and stopping in order; leader election |
 //! | [`recorder`] | Kubernetes Events |
-//! | [`webhook`] | admission and conversion webhooks of your own kinds |
+//! | `webhook` | admission and conversion webhooks of your own kinds |
 //! | [`endpoint`], [`metrics`] | health, readiness, metrics, pprof |
 
+#[cfg(feature = "webhook")]
+#[doc(no_inline)]
+pub use k1s_runtime::webhook;
 #[doc(no_inline)]
 pub use k1s_runtime::{
     cache, client,
@@ -23,5 +26,5 @@ pub use k1s_runtime::{
         WatchId,
     },
     endpoint, event, handler, key, kind, leader, manager, metrics, predicate, queue, reconcile, recorder,
-    source, util, webhook,
+    source, util,
 };

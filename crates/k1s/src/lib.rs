@@ -7,6 +7,19 @@
 //!
 //! This crate puts the others together and has no behaviour of its own beyond that. The program `k1s` is `k1s-cli`.
 //!
+//! | feature | default | what it adds |
+//! |---|---|---|
+//! | `disk` | yes | the store in a folder: `RuntimeBuilder::disk` |
+//! | `etcd` | | the store on etcd: `RuntimeBuilder::etcd` |
+//! | `server-tls` | yes | a [`Runtime`] that listens, over HTTPS or HTTP, for kubectl and other clients: `RuntimeBuilder::listen` |
+//! | `client-tls` | yes | `kube::Client` for clusters over HTTPS; metrics over HTTPS |
+//! | `webhook` | yes | admission and conversion webhooks: `controller::webhook` |
+//! | `derive` | yes | `#[derive(CustomResource)]` as `k1s::CustomResource` |
+//! | `latest` | yes | Kubernetes' types in their newest version; without it, choose one in your own `k8s-openapi` |
+//! | `pprof` | | CPU profiles of a manager |
+//!
+//! With `default-features = false` a program has the memory store and clients in process, and builds neither TLS nor gRPC.
+//!
 //! ```
 //! use k1s::{
 //!     Action, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, Runtime, controller::client, kind,
@@ -44,7 +57,9 @@ pub mod manifests;
 
 // The control plane.
 pub use election::Election;
-pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError, write_kubeconfig};
+#[cfg(feature = "server-tls")]
+pub use embedded::write_kubeconfig;
+pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError};
 pub use k1s_controllers::ControllersOptions;
 
 // Everyday types of the controller library; `controller` has the others.
@@ -68,10 +83,12 @@ pub mod server {
 /// The revisioned byte store: the trait, the memory store, and the backends on disk and on etcd.
 pub mod store {
     /// The durable store in a folder.
+    #[cfg(feature = "disk")]
     pub mod disk {
         pub use k1s_store_disk::*;
     }
     /// The store on etcd.
+    #[cfg(feature = "etcd")]
     pub mod etcd {
         pub use k1s_store_etcd::*;
     }

@@ -41,7 +41,7 @@
 //! | [`Client`] | reads from the cache, writes to the server; [`util`] has helpers for owners, finalizers, conditions, conflicts |
 //! | [`leader`] | of several replicas, one works |
 //! | [`recorder`] | events for people |
-//! | [`webhook`] | admission and conversion for your own kinds |
+//! | `webhook` | admission and conversion for your own kinds |
 //! | [`endpoint`], [`metrics`] | health, readiness, metrics, and what Go calls pprof |
 //!
 //! # What it may not do
@@ -70,7 +70,10 @@ pub mod queue;
 pub mod reconcile;
 pub mod recorder;
 pub mod source;
+#[cfg(feature = "tls")]
+pub mod tls;
 pub mod util;
+#[cfg(feature = "webhook")]
 pub mod webhook;
 
 pub use cache::{Cache, CacheOptions, InformerOptions};

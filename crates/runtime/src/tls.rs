@@ -253,6 +253,7 @@ impl fmt::Debug for CertWatcher {
 }
 
 #[cfg(test)]
+#[cfg(feature = "webhook")]
 mod tests {
     use super::*;
     use crate::webhook::certs::{DevCertificate, DevCertificateOptions};

@@ -309,7 +309,7 @@ async fn an_endpoint_can_speak_tls() {
     let env = Env::system();
     let options = k1s_runtime::webhook::certs::DevCertificateOptions::new(dir.path(), ["localhost"]);
     let authority = k1s_runtime::webhook::certs::DevCertificate::open(&env, options).unwrap();
-    let files = k1s_runtime::webhook::tls::CertFiles {
+    let files = k1s_runtime::tls::CertFiles {
         certificate: dir.path().join("tls.crt"),
         key: dir.path().join("tls.key"),
         client_ca: None,

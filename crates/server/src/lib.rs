@@ -57,6 +57,7 @@ mod options;
 mod paging;
 mod parts;
 mod pipeline;
+#[cfg(feature = "tls")]
 mod pki;
 mod pretty;
 mod probe;
@@ -86,6 +87,9 @@ pub use identity::{Tokens, User};
 pub use k1s_object::Status;
 pub use limits::{ConnectionOptions, LimitOptions};
 pub use options::{CONTROLLERS_LEASE, ServerOptions, TenantEvent, TenantHook};
+#[cfg(feature = "tls")]
 pub use pki::{Authority, PkiError, TlsFiles, certificate};
-pub use serve::{Listener, ServedCertificate, serve};
+#[cfg(feature = "tls")]
+pub use serve::ServedCertificate;
+pub use serve::{Listener, serve};
 pub use server::ApiServer;

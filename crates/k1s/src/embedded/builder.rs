@@ -1,12 +1,16 @@
 //! Describes a runtime: which store, which tenant, whether it listens.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+#[cfg(feature = "disk")]
+use std::path::PathBuf;
+use std::{sync::Arc, time::Duration};
 
 use k1s_controllers::ControllersOptions;
 use k1s_env::{Env, WorkTracker};
-use k1s_server::{ServerOptions, TlsFiles, User, serve};
+use k1s_server::{ServerOptions, User};
 use k1s_store::{MemoryOptions, Store};
+#[cfg(feature = "disk")]
 use k1s_store_disk::DiskOptions;
+#[cfg(feature = "etcd")]
 use k1s_store_etcd::EtcdOptions;
 
 use crate::{
@@ -14,13 +18,9 @@ use crate::{
     control_plane::{ControlPlane, ControlPlaneOptions},
 };
 
-use super::{
-    Door, Endpoint, Parts, Runtime, StartError,
-    endpoint::{Bound, EndpointOptions, Ready, Transport, advertised},
-    identity::Keep,
-    shared::SharedStore,
-    store::StoreChoice,
-};
+#[cfg(feature = "server-tls")]
+use super::listen::{Bound, ListenOptions};
+use super::{Door, Parts, Runtime, StartError, shared::SharedStore, store::StoreChoice};
 
 /// Describes a [`Runtime`]. Begun by [`Runtime::builder`], ended by [`start`](Self::start).
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub struct RuntimeBuilder {
     store: StoreChoice,
     tenant: Option<String>,
     env: Option<Env>,
-    endpoint: EndpointOptions,
-    cert_dir: Option<PathBuf>,
+    #[cfg(feature = "server-tls")]
+    pub(super) listen: ListenOptions,
     server: ServerOptions,
     controllers: ControllersOptions,
     election: Election,
@@ -43,8 +43,8 @@ impl Default for RuntimeBuilder {
             store: StoreChoice::Memory(MemoryOptions::default()),
             tenant: None,
             env: None,
-            endpoint: EndpointOptions::default(),
-            cert_dir: None,
+            #[cfg(feature = "server-tls")]
+            listen: ListenOptions::default(),
             server: ServerOptions::default(),
             controllers: ControllersOptions::default(),
             election: Election::default(),
@@ -66,23 +66,27 @@ impl RuntimeBuilder {
     }
 
     /// Keeps everything in a folder, which is made if it is not there. One runtime at a time can have it. One that
-    /// [listens](Self::listen) keeps its certificates and the administrator's token there, too, in `pki`.
+    /// listens keeps its certificates and the administrator's token there, too, in `pki`.
+    #[cfg(feature = "disk")]
     pub fn disk(self, folder: impl Into<PathBuf>) -> RuntimeBuilder {
         self.disk_with(folder, DiskOptions::default())
     }
 
     /// Keeps everything in a folder, with options.
+    #[cfg(feature = "disk")]
     pub fn disk_with(mut self, folder: impl Into<PathBuf>, options: DiskOptions) -> RuntimeBuilder {
         self.store = StoreChoice::Disk(folder.into(), options);
         self
     }
 
     /// Keeps everything in etcd, at these addresses: `["http://127.0.0.1:2379"]`. Several runtimes can share it.
+    #[cfg(feature = "etcd")]
     pub fn etcd(self, endpoints: impl IntoIterator<Item = impl Into<String>>) -> RuntimeBuilder {
         self.etcd_with(EtcdOptions::new(endpoints))
     }
 
     /// Keeps everything in etcd, with options: TLS, a root other than `/k1s`.
+    #[cfg(feature = "etcd")]
     pub fn etcd_with(mut self, options: EtcdOptions) -> RuntimeBuilder {
         self.store = StoreChoice::Etcd(options);
         self
@@ -111,52 +115,6 @@ impl RuntimeBuilder {
     /// refused, since it is outside of the simulation.
     pub fn env(mut self, env: Env) -> RuntimeBuilder {
         self.env = Some(env);
-        self
-    }
-
-    /// Serves HTTPS at this address, too; port 0 is any that is free. The certificate is made for it, unless
-    /// [`tls`](Self::tls) says otherwise.
-    ///
-    /// The authority that signs it, and the administrator's token, are kept with everything else: a kubeconfig works after a
-    /// restart, and with every runtime over the same etcd. In memory they are made anew at each start. The certificate itself
-    /// is renewed before it expires.
-    ///
-    /// Whoever reaches the address and has the token may do everything: choose loopback, if there is no reason not to.
-    pub fn listen(mut self, address: impl Into<SocketAddr>) -> RuntimeBuilder {
-        self.endpoint.address = Some(address.into());
-        self
-    }
-
-    /// The certificate that is served, its key, and its authority.
-    pub fn tls(mut self, files: TlsFiles) -> RuntimeBuilder {
-        self.endpoint.transport = Transport::Https(files);
-        self
-    }
-
-    /// More names and addresses that the generated certificate is for.
-    pub fn tls_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> RuntimeBuilder {
-        self.endpoint.names.extend(names.into_iter().map(Into::into));
-        self
-    }
-
-    /// Keeps the generated certificates and the administrator's token in this folder, whatever the store: `ca.crt`, `ca.key`,
-    /// `apiserver.crt`, `apiserver.key` and `admin.token`. What is there is used; what is not is made. Runtimes that share an
-    /// authority may have copies of `ca.crt` and `ca.key`. `apiserver.crt` and `apiserver.key` by another authority are used, and
-    /// never replaced.
-    pub fn cert_dir(mut self, folder: impl Into<PathBuf>) -> RuntimeBuilder {
-        self.cert_dir = Some(folder.into());
-        self
-    }
-
-    /// Serves plain HTTP instead of HTTPS.
-    pub fn plain_http(mut self) -> RuntimeBuilder {
-        self.endpoint.transport = Transport::Http;
-        self
-    }
-
-    /// The administrator's bearer token. If it is not said, the one that was kept, or a random one.
-    pub fn token(mut self, token: impl Into<String>) -> RuntimeBuilder {
-        self.endpoint.token = Some(token.into());
         self
     }
 
@@ -195,8 +153,8 @@ impl RuntimeBuilder {
             store,
             tenant,
             env,
-            endpoint,
-            cert_dir,
+            #[cfg(feature = "server-tls")]
+            listen,
             server,
             controllers,
             election,
@@ -205,14 +163,21 @@ impl RuntimeBuilder {
         let env = env.unwrap_or_else(Env::system);
         let tasks = env.scope();
         // First what fails most often, and leaves nothing behind.
-        let bound = endpoint.bind().await?;
-        let keep = cert_dir.map_or_else(|| store.keep(), Keep::Folder);
+        #[cfg(feature = "server-tls")]
+        let bound = listen.bind(&store).await?;
         let mut options = server;
         if let Some(tenant) = tenant {
             options.default_tenant = tenant;
         }
         let store = store.open(&tasks).await?;
-        let started = Started { env, tasks, store: Arc::clone(&store), bound, keep, patience };
+        let started = Started {
+            env,
+            tasks,
+            store: Arc::clone(&store),
+            #[cfg(feature = "server-tls")]
+            bound,
+            patience,
+        };
         match started.serve(ControlPlaneOptions { server: options, controllers, election }).await {
             Ok(runtime) => Ok(runtime),
             Err(error) => {
@@ -231,26 +196,23 @@ struct Started {
     /// The same, for what belongs to the runtime.
     tasks: Env,
     store: Arc<dyn Store>,
+    #[cfg(feature = "server-tls")]
     bound: Option<Bound>,
-    keep: Keep,
     patience: Duration,
 }
 
 impl Started {
-    async fn serve(self, mut options: ControlPlaneOptions) -> Result<Runtime, StartError> {
-        let Started { env, tasks, store, bound, keep, patience } = self;
-        let ready = match bound {
-            Some(bound) => Some(bound.identify(&tasks, &*store, keep).await?),
+    async fn serve(
+        self,
+        #[cfg_attr(not(feature = "server-tls"), expect(unused_mut, reason = "only a listener changes them"))]
+        mut options: ControlPlaneOptions,
+    ) -> Result<Runtime, StartError> {
+        let Started { env, tasks, store, patience, .. } = self;
+        #[cfg(feature = "server-tls")]
+        let ready = match self.bound {
+            Some(bound) => Some(bound.identify(&tasks, &*store, &mut options.server).await?),
             None => None,
         };
-        if let Some(Ready { endpoint: Endpoint { address, token, authority, .. }, .. }) = &ready {
-            let server = &mut options.server;
-            server.advertise_address.get_or_insert_with(|| advertised(*address));
-            server.tokens.insert(token.clone(), User::admin());
-            if server.root_ca.is_empty() {
-                server.root_ca = authority.clone().unwrap_or_default();
-            }
-        }
         let tenant = options.server.default_tenant.clone();
         let plane = ControlPlane::start(&tasks, Arc::clone(&store), options).await?;
         let server = plane.server().clone();
@@ -266,14 +228,11 @@ impl Started {
         let client = kube::Client::new(Door::new(inside, requests.clone()), "default");
         let controllers = Arc::clone(plane.controllers());
         let companion = controllers.companion(&tenant);
-        let (mut endpoint, mut serving, mut renewing) = (None, None, None);
-        if let Some(ready) = ready {
-            endpoint = Some(ready.endpoint);
-            serving = Some(tasks.spawn("listener", serve(server.clone(), ready.listener)));
-            renewing = ready.renewal.map(|(renewal, files, slot)| {
-                tasks.spawn("certificate renewal", renewal.run(tasks.clone(), files, slot))
-            });
-        }
+        #[cfg(feature = "server-tls")]
+        let (endpoint, serving, renewing) =
+            ready.map_or((None, None, None), |ready| ready.serve(&tasks, &server));
+        #[cfg(not(feature = "server-tls"))]
+        let (serving, renewing) = (None, None);
         let parts = tokio::sync::Mutex::new(Some(Parts { plane, serving, renewing, store, tasks }));
         Ok(Runtime {
             env,
@@ -283,6 +242,7 @@ impl Started {
             client,
             controllers,
             companion,
+            #[cfg(feature = "server-tls")]
             endpoint,
             tenant,
             patience,

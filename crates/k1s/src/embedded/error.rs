@@ -1,15 +1,15 @@
 //! Why a runtime does not start, or did not stop as it should.
 
-use std::{
-    io,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+#[cfg(feature = "disk")]
+use std::path::Path;
+use std::{io, net::SocketAddr, path::PathBuf};
 
 use k1s_env::{StillRunning, TaskError};
 use k1s_runtime::leader::InvalidOptions;
 use k1s_server::Status;
+#[cfg(feature = "disk")]
 use k1s_store_disk::OpenError;
+#[cfg(feature = "etcd")]
 use k1s_store_etcd::ConnectError;
 
 use crate::control_plane::ControlPlaneError;
@@ -27,6 +27,7 @@ pub enum StartError {
         holder: String,
     },
     /// The store in the folder is damaged. Nothing was changed.
+    #[cfg(feature = "disk")]
     #[error(
         "{error}; nothing was changed: `k1s store check {place}` tells what is damaged and what would be lost, `k1s store repair {place}` \
          makes a good store of the rest and keeps the damaged one",
@@ -39,9 +40,11 @@ pub enum StartError {
         error: OpenError,
     },
     /// The folder cannot be used: of a newer version, not accessible, read-only.
+    #[cfg(feature = "disk")]
     #[error(transparent)]
     Disk(OpenError),
     /// etcd does not answer, or not as it should.
+    #[cfg(feature = "etcd")]
     #[error("etcd at {endpoints} cannot be used: {error}")]
     Etcd {
         /// Where it was looked for.
@@ -106,6 +109,7 @@ impl From<ControlPlaneError> for StartError {
 }
 
 impl StartError {
+    #[cfg(feature = "disk")]
     pub(super) fn disk(folder: &Path, error: OpenError) -> StartError {
         match error {
             OpenError::Locked { folder, holder } => StartError::FolderInUse { folder, holder },
@@ -114,6 +118,7 @@ impl StartError {
         }
     }
 
+    #[cfg(feature = "server-tls")]
     pub(super) fn listen(address: SocketAddr, error: io::Error) -> StartError {
         match error.kind() {
             io::ErrorKind::AddrInUse => StartError::PortInUse { address },

@@ -2,14 +2,13 @@
 
 mod builder;
 mod door;
-mod endpoint;
 mod error;
-mod identity;
-mod pki;
+#[cfg(feature = "server-tls")]
+mod listen;
 mod shared;
 mod store;
 
-use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use k1s_controllers::TenantControllers;
 use k1s_env::{Component, Env, Task, WorkTracker};
@@ -19,13 +18,14 @@ use k1s_store::Store;
 use kube::CustomResourceExt;
 use tokio::sync::watch;
 
+use self::door::Door;
 pub(crate) use self::door::unavailable;
+#[cfg(feature = "server-tls")]
+pub use self::listen::write_kubeconfig;
 pub use self::{
     builder::RuntimeBuilder,
-    endpoint::write_kubeconfig,
     error::{StartError, StopError},
 };
-use self::{door::Door, endpoint::Endpoint};
 use crate::{
     control_plane::ControlPlane,
     manifests::{self, Applied, ApplyError},
@@ -34,7 +34,7 @@ use crate::{
 /// A control plane in this process.
 ///
 /// It has a store (memory, a folder, etcd), the API server over it, and a client that reaches the server without a socket.
-/// With [`listen`](RuntimeBuilder::listen) kubectl and everybody else can use it, too. Two of them in one process share
+/// With `RuntimeBuilder::listen` (the feature `server-tls`) kubectl and everybody else can use it, too. Two of them in one process share
 /// nothing.
 ///
 /// ```
@@ -62,7 +62,8 @@ pub struct Runtime {
     client: kube::Client,
     controllers: Arc<TenantControllers>,
     companion: watch::Receiver<Companion>,
-    endpoint: Option<Endpoint>,
+    #[cfg(feature = "server-tls")]
+    endpoint: Option<listen::Endpoint>,
     tenant: String,
     patience: Duration,
     /// What has to be ended; `None` when it was.
@@ -105,36 +106,6 @@ impl Runtime {
     #[must_use]
     pub fn tenant(&self) -> &str {
         &self.tenant
-    }
-
-    /// A kubeconfig of an administrator, as YAML; `None` if it does not listen.
-    #[must_use]
-    pub fn kubeconfig(&self) -> Option<&str> {
-        self.endpoint.as_ref().map(|endpoint| &*endpoint.kubeconfig)
-    }
-
-    /// Where it listens, if it does.
-    #[must_use]
-    pub fn address(&self) -> Option<SocketAddr> {
-        self.endpoint.as_ref().map(|endpoint| endpoint.address)
-    }
-
-    /// The address as clients on this machine write it: `https://127.0.0.1:6443`.
-    #[must_use]
-    pub fn url(&self) -> Option<&str> {
-        self.endpoint.as_ref().map(|endpoint| &*endpoint.url)
-    }
-
-    /// The administrator's bearer token, if it listens.
-    #[must_use]
-    pub fn token(&self) -> Option<&str> {
-        self.endpoint.as_ref().map(|endpoint| &*endpoint.token)
-    }
-
-    /// The certificate authority that clients should trust, as PEM, if it serves HTTPS.
-    #[must_use]
-    pub fn certificate_authority(&self) -> Option<&str> {
-        self.endpoint.as_ref().and_then(|endpoint| endpoint.authority.as_deref())
     }
 
     /// Time, tasks and randomness.
@@ -265,9 +236,10 @@ impl Connect for &Runtime {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime")
-            .field("tenant", &self.tenant)
-            .field("address", &self.address())
-            .finish_non_exhaustive()
+        let mut fields = f.debug_struct("Runtime");
+        fields.field("tenant", &self.tenant);
+        #[cfg(feature = "server-tls")]
+        fields.field("address", &self.address());
+        fields.finish_non_exhaustive()
     }
 }

@@ -1,35 +1,48 @@
 //! Where a runtime keeps everything.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+#[cfg(feature = "disk")]
+use std::path::PathBuf;
+use std::{fmt, sync::Arc};
 
 use k1s_env::Env;
 use k1s_store::{MemoryOptions, MemoryStore, Store};
+#[cfg(feature = "disk")]
 use k1s_store_disk::{DiskOptions, DiskStore};
+#[cfg(feature = "etcd")]
 use k1s_store_etcd::{EtcdOptions, EtcdStore};
 
-use super::{StartError, identity::Keep};
+use super::StartError;
+#[cfg(feature = "server-tls")]
+use super::listen::Keep;
 
 /// Which store, and how it is set up.
 pub(super) enum StoreChoice {
     Memory(MemoryOptions),
+    #[cfg(feature = "disk")]
     Disk(PathBuf, DiskOptions),
+    #[cfg(feature = "etcd")]
     Etcd(EtcdOptions),
     Given(Arc<dyn Store>),
 }
 
 impl StoreChoice {
     /// Where a runtime over it keeps what its clients know it by, if nothing else is said.
+    #[cfg(feature = "server-tls")]
     pub(super) fn keep(&self) -> Keep {
         match self {
             StoreChoice::Memory(_) => Keep::Nowhere,
+            #[cfg(feature = "disk")]
             StoreChoice::Disk(folder, _) => Keep::Folder(folder.join("pki")),
-            StoreChoice::Etcd(_) | StoreChoice::Given(_) => Keep::Store,
+            #[cfg(feature = "etcd")]
+            StoreChoice::Etcd(_) => Keep::Store,
+            StoreChoice::Given(_) => Keep::Store,
         }
     }
 
     pub(super) async fn open(self, env: &Env) -> Result<Arc<dyn Store>, StartError> {
         match self {
             StoreChoice::Memory(options) => Ok(Arc::new(MemoryStore::new(env.clone(), options))),
+            #[cfg(feature = "disk")]
             StoreChoice::Disk(folder, options) => {
                 let owner = env.clone();
                 let open = move || {
@@ -37,7 +50,9 @@ impl StoreChoice {
                 };
                 Ok(Arc::new(env.spawn_blocking("opening the store", open).await??))
             }
+            #[cfg(feature = "etcd")]
             StoreChoice::Etcd(_) if env.is_simulated() => Err(StartError::Simulated { what: "etcd" }),
+            #[cfg(feature = "etcd")]
             StoreChoice::Etcd(options) => {
                 let endpoints = options.endpoints.join(", ");
                 let connected = EtcdStore::connect(env.clone(), options).await;
@@ -52,7 +67,9 @@ impl fmt::Debug for StoreChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreChoice::Memory(_) => f.write_str("memory"),
+            #[cfg(feature = "disk")]
             StoreChoice::Disk(folder, _) => write!(f, "disk {}", folder.display()),
+            #[cfg(feature = "etcd")]
             StoreChoice::Etcd(options) => write!(f, "etcd {}", options.endpoints.join(", ")),
             StoreChoice::Given(_) => f.write_str("given"),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, KeyPair};
 use rustls::{ServerConfig, pki_types::PrivateKeyDer};
 
-use crate::webhook::tls::{CertFiles, CertWatcher, CertificateError};
+use crate::tls::{CertFiles, CertWatcher, CertificateError};
 
 /// Certificates: of files, or made for the occasion.
 #[derive(Debug, Clone)]

@@ -23,6 +23,7 @@
 
 mod access;
 mod address;
+#[cfg(feature = "tls")]
 mod certificates;
 mod checks;
 mod exposition;
@@ -31,7 +32,13 @@ mod server;
 
 pub use access::{AccessReview, AccessReviewOptions};
 pub use address::InvalidAddress;
+#[cfg(feature = "tls")]
 pub use certificates::Certificates;
 pub use checks::Checks;
 pub use routes::Routes;
 pub use server::{BindError, Endpoint};
+
+/// Without the feature `tls` there are none.
+#[cfg(not(feature = "tls"))]
+#[derive(Debug, Clone)]
+pub(crate) enum Certificates {}

@@ -12,6 +12,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, lookup_host},
 };
+#[cfg(feature = "tls")]
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -64,6 +65,7 @@ pub enum BindError {
 }
 
 /// A handshake has to be done by then.
+#[cfg(feature = "tls")]
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The head of a request has to be there by then.
 const HEAD: Duration = Duration::from_secs(32);
@@ -103,6 +105,7 @@ impl Endpoint {
     }
 
     /// Speaks TLS, and nothing else.
+    #[cfg(feature = "tls")]
     #[must_use]
     pub fn with_tls(mut self, certificates: Certificates) -> Endpoint {
         self.certificates = Some(certificates);
@@ -131,15 +134,21 @@ impl Endpoint {
                 Ok((stream, _)) => {
                     let (http, routes) = (http.clone(), routes.clone());
                     let (over, watcher) = (over.clone(), graceful.watcher());
-                    let (env_of_it, certificates) = (env.clone(), self.certificates.clone());
+                    let certificates = self.certificates.clone();
+                    #[cfg(feature = "tls")]
+                    let timer = env.clone();
                     let connection = async move {
                         let _ = stream.set_nodelay(true);
                         let serve = async {
                             let Some(certificates) = certificates else {
                                 return connection(&http, routes, stream, watcher).await;
                             };
+                            #[cfg(not(feature = "tls"))]
+                            match certificates {}
+                            #[cfg(feature = "tls")]
                             let handshake = TlsAcceptor::from(certificates.current()).accept(stream);
-                            match env_of_it.timeout(HANDSHAKE, handshake).await {
+                            #[cfg(feature = "tls")]
+                            match timer.timeout(HANDSHAKE, handshake).await {
                                 Ok(Ok(stream)) => connection(&http, routes, stream, watcher).await,
                                 Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
                                 Err(_) => tracing::debug!("no TLS handshake in time"),

@@ -32,6 +32,8 @@ pub use self::{
     runnable::{FnRunnable, Runnable, runnable},
     signals::{Signals, shutdown_on_signals},
 };
+#[cfg(feature = "webhook")]
+use crate::webhook::{WebhookOptions, WebhookServer};
 use crate::{
     BoxError, Kind, Metrics, Object,
     cache::Cache,
@@ -41,7 +43,6 @@ use crate::{
     leader::{InvalidOptions, LeaderMetrics},
     queue::QueueMetrics,
     recorder::{EventBroadcaster, EventRecorder},
-    webhook::{WebhookOptions, WebhookServer},
 };
 
 /// What a manager can be made for: a `kube::Client`, or a runtime that has one.
@@ -164,6 +165,7 @@ struct Inner {
     controller_metrics: ControllerMetrics,
     leader_metrics: LeaderMetrics,
     events: EventBroadcaster,
+    #[cfg(feature = "webhook")]
     webhooks: WebhookServer,
     healthz: Checks,
     readyz: Checks,
@@ -222,6 +224,7 @@ impl Manager {
         let cache = Cache::assemble(&env, kube.clone(), cache_options, &metrics, telemetry, mapper);
         let client = client.with_cache(cache.clone()).read_past_cache(options.uncached.iter().cloned());
         let events = EventBroadcaster::start(kube.clone(), env.clone(), &work, options.events.clone());
+        #[cfg(feature = "webhook")]
         let webhooks = WebhookServer::new(
             &env,
             WebhookOptions {
@@ -245,6 +248,7 @@ impl Manager {
                 cache,
                 work,
                 events,
+                #[cfg(feature = "webhook")]
                 webhooks,
                 healthz: Checks::default(),
                 readyz: Checks::default(),
@@ -348,6 +352,7 @@ impl Manager {
     }
 
     /// The webhook server.
+    #[cfg(feature = "webhook")]
     #[must_use]
     pub fn webhook_server(&self) -> &WebhookServer {
         &self.inner.webhooks

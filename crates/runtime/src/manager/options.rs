@@ -5,16 +5,12 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use k1s_env::{Env, WorkTracker};
 
 use crate::{
-    GroupKind, Metrics,
+    BoxError, GroupKind, Metrics,
     cache::CacheOptions,
     controller::ControllerDefaults,
     endpoint::{AccessReviewOptions, Certificates},
     leader::LeaderElectionOptions,
     recorder::EventOptions,
-    webhook::{
-        WebhookOptions,
-        tls::{CertFiles, CertificateError},
-    },
 };
 
 /// The options of a manager. The defaults are those of Go's controller-runtime.
@@ -44,7 +40,8 @@ pub struct ManagerOptions {
     /// What controllers do that do not say otherwise. Go's `config.Controller`.
     pub controller: ControllerDefaults,
     /// The webhook server; started if a webhook is registered. Port 9443 by default.
-    pub webhook: WebhookOptions,
+    #[cfg(feature = "webhook")]
+    pub webhook: crate::webhook::WebhookOptions,
     /// For how long a shutdown waits for what is in flight: 30 s by default. Zero is not at all, `None` is for ever.
     pub graceful_shutdown_timeout: Option<Duration>,
     /// How events for people are recorded.
@@ -70,7 +67,8 @@ impl Default for ManagerOptions {
             uncached: Vec::new(),
             log_warnings: true,
             controller: ControllerDefaults::default(),
-            webhook: WebhookOptions::default(),
+            #[cfg(feature = "webhook")]
+            webhook: crate::webhook::WebhookOptions::default(),
             graceful_shutdown_timeout: Some(Duration::from_secs(30)),
             events: EventOptions::default(),
             metrics: Metrics::new(),
@@ -95,7 +93,7 @@ impl ManagerOptions {
 /// How metrics are served.
 #[derive(Debug, Clone)]
 pub struct MetricsServing {
-    /// Over TLS. Off by default.
+    /// Over TLS, which needs the feature `tls`. Off by default.
     pub secure: bool,
     /// Where certificate and key are; they are read again when they change. Without it, a self-signed certificate is made
     /// at each start.
@@ -132,7 +130,14 @@ impl MetricsServing {
         }
     }
 
-    pub(super) fn certificates(&self) -> Result<Option<Certificates>, CertificateError> {
+    #[cfg(not(feature = "tls"))]
+    pub(super) fn certificates(&self) -> Result<Option<Certificates>, BoxError> {
+        if self.secure { Err("TLS needs the feature `tls` of k1s-runtime".into()) } else { Ok(None) }
+    }
+
+    #[cfg(feature = "tls")]
+    pub(super) fn certificates(&self) -> Result<Option<Certificates>, BoxError> {
+        use crate::tls::CertFiles;
         if !self.secure {
             return Ok(None);
         }
@@ -144,6 +149,6 @@ impl MetricsServing {
                 client_ca: None,
             }),
         };
-        certificates.map(Some)
+        Ok(Some(certificates?))
     }
 }

@@ -98,8 +98,7 @@ impl Manager {
             routes = routes.protected(AccessReview::new(&inner.env, inner.kube.clone(), review.clone()));
         }
         let certificates = serving.certificates();
-        let certificates =
-            certificates.map_err(|error| ManagerError::Server { what: "metrics", error: error.into() })?;
+        let certificates = certificates.map_err(|error| ManagerError::Server { what: "metrics", error })?;
         let address = self.launch_endpoint(running, metrics, "metrics", routes, certificates).await?;
         inner.addresses.lock().metrics = address;
         let (weak, stop) = (Arc::downgrade(inner), running.stop_servers.clone());
@@ -113,24 +112,33 @@ impl Manager {
             tracing::warn!("{}/profile will not answer: {why}", debug::ROOT);
         }
         inner.addresses.lock().pprof = address;
-        if !inner.webhooks.paths().is_empty() {
-            let (webhooks, stop) = (inner.webhooks.clone(), running.stop_webhooks.clone());
-            let mut task =
-                inner.env.spawn("webhooks", async move { webhooks.run(stop).await.map_err(BoxError::from) });
-            tokio::select! {
-                biased;
-                address = inner.webhooks.bound() => inner.addresses.lock().webhook = Some(address),
-                ended = &mut task => {
-                    let error: BoxError = match ended {
-                        Ok(Err(error)) => error,
-                        Ok(Ok(())) => "it ended at once".into(),
-                        Err(error) => error.into(),
-                    };
-                    return Err(ManagerError::Server { what: "webhooks", error });
-                }
-            }
-            running.servers.push(("webhooks", task));
+        #[cfg(feature = "webhook")]
+        self.launch_webhooks(running).await?;
+        Ok(())
+    }
+
+    #[cfg(feature = "webhook")]
+    async fn launch_webhooks(&self, running: &mut Running) -> Result<(), ManagerError> {
+        let inner = &self.inner;
+        if inner.webhooks.paths().is_empty() {
+            return Ok(());
         }
+        let (webhooks, stop) = (inner.webhooks.clone(), running.stop_webhooks.clone());
+        let mut task =
+            inner.env.spawn("webhooks", async move { webhooks.run(stop).await.map_err(BoxError::from) });
+        tokio::select! {
+            biased;
+            address = inner.webhooks.bound() => inner.addresses.lock().webhook = Some(address),
+            ended = &mut task => {
+                let error: BoxError = match ended {
+                    Ok(Err(error)) => error,
+                    Ok(Ok(())) => "it ended at once".into(),
+                    Err(error) => error.into(),
+                };
+                return Err(ManagerError::Server { what: "webhooks", error });
+            }
+        }
+        running.servers.push(("webhooks", task));
         Ok(())
     }
 
@@ -144,13 +152,17 @@ impl Manager {
     ) -> Result<Option<SocketAddr>, ManagerError> {
         let env = self.env().clone();
         let bound = Endpoint::bind(address, what).await;
-        let Some(mut endpoint) = bound.map_err(|error| ManagerError::Server { what, error: error.into() })?
+        let Some(endpoint) = bound.map_err(|error| ManagerError::Server { what, error: error.into() })?
         else {
             return Ok(None);
         };
-        if let Some(certificates) = certificates {
-            endpoint = endpoint.with_tls(certificates);
-        }
+        let endpoint = match certificates {
+            #[cfg(feature = "tls")]
+            Some(certificates) => endpoint.with_tls(certificates),
+            #[cfg(not(feature = "tls"))]
+            Some(none) => match none {},
+            None => endpoint,
+        };
         let address = endpoint.address();
         let serve = endpoint.serve(env.clone(), routes, running.stop_servers.clone());
         let task = env.spawn(what, async move {

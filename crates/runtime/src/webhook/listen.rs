@@ -26,13 +26,11 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    WebhookServer,
-    server::State,
+use super::{WebhookServer, server::State, wire::TooLarge};
+use crate::{
+    BoxError,
     tls::{CertFiles, CertWatcher, CertificateError},
-    wire::TooLarge,
 };
-use crate::BoxError;
 
 /// A handshake has to be done by then.
 const HANDSHAKE: Duration = Duration::from_secs(10);

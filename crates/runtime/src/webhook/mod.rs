@@ -49,7 +49,6 @@ mod listen;
 mod metrics;
 pub mod paths;
 mod server;
-pub mod tls;
 mod wire;
 
 pub use builder::Webhook;

@@ -3,6 +3,8 @@
 mod answer;
 mod connections;
 mod guarded;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::{
     future::{Future as _, poll_fn},
@@ -14,24 +16,24 @@ use std::{
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
 use k1s_env::{Env, Instant, Sleep};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, pem::PemObject};
 use tokio::net::TcpListener;
-use tokio_rustls::TlsAcceptor;
 
-use crate::{ApiServer, TlsFiles, limits::ConnectionOptions};
+use crate::{ApiServer, limits::ConnectionOptions};
 use answer::{Attended, Streams};
 use connections::{Connections, Told};
 use guarded::Guarded;
+#[cfg(feature = "tls")]
+pub use tls::ServedCertificate;
 
 /// Where a server listens.
 pub struct Listener {
     socket: TcpListener,
+    #[cfg(feature = "tls")]
     tls: Option<ServedCertificate>,
 }
 
@@ -41,83 +43,15 @@ impl std::fmt::Debug for Listener {
     }
 }
 
-/// The certificate that a listener shows: another one can take its place while the server serves.
-#[derive(Clone)]
-pub struct ServedCertificate(Arc<ArcSwap<rustls::ServerConfig>>);
-
-impl ServedCertificate {
-    fn new(files: &TlsFiles) -> io::Result<ServedCertificate> {
-        Ok(ServedCertificate(Arc::new(ArcSwap::from_pointee(tls_config(files)?))))
-    }
-
-    /// Shows this one from the next connection on. Connections that are open are left alone.
-    ///
-    /// # Errors
-    /// If it cannot be used; then the other one stays.
-    pub fn replace(&self, files: &TlsFiles) -> io::Result<()> {
-        self.0.store(Arc::new(tls_config(files)?));
-        Ok(())
-    }
-
-    fn acceptor(&self) -> TlsAcceptor {
-        TlsAcceptor::from(self.0.load_full())
-    }
-}
-
-impl std::fmt::Debug for ServedCertificate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ServedCertificate")
-    }
-}
-
-fn tls_config(files: &TlsFiles) -> io::Result<rustls::ServerConfig> {
-    let wrong = |what: &str, error: &dyn std::fmt::Display| {
-        io::Error::new(io::ErrorKind::InvalidInput, format!("the {what} cannot be used: {error}"))
-    };
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(files.certificate.as_bytes())
-        .collect::<Result<_, _>>()
-        .map_err(|error| wrong("certificate", &error))?;
-    if chain.is_empty() {
-        return Err(wrong("certificate", &"there is none in the file"));
-    }
-    let key = PrivateKeyDer::from_pem_slice(files.key.as_bytes())
-        .or_else(|_| PrivatePkcs8KeyDer::from_pem_slice(files.key.as_bytes()).map(PrivateKeyDer::from))
-        .map_err(|error| wrong("key", &error))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| wrong("TLS set-up", &error))?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .map_err(|error| wrong("certificate", &error))?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(config)
-}
-
 impl Listener {
     /// Plain HTTP.
     pub async fn http(address: SocketAddr) -> io::Result<Listener> {
-        Ok(Listener { socket: TcpListener::bind(address).await?, tls: None })
-    }
-
-    /// HTTPS.
-    pub async fn https(address: SocketAddr, files: &TlsFiles) -> io::Result<Listener> {
-        let tls = Some(ServedCertificate::new(files)?);
-        Ok(Listener { socket: TcpListener::bind(address).await?, tls })
-    }
-
-    /// The same address, with HTTPS: for those who have to hold the address before they know their certificate.
-    ///
-    /// # Errors
-    /// If the certificate or the key cannot be used.
-    pub fn with_tls(self, files: &TlsFiles) -> io::Result<Listener> {
-        Ok(Listener { tls: Some(ServedCertificate::new(files)?), ..self })
-    }
-
-    /// The certificate that is shown, to be replaced before it expires; `None` for plain HTTP.
-    #[must_use]
-    pub fn served_certificate(&self) -> Option<ServedCertificate> {
-        self.tls.clone()
+        let socket = TcpListener::bind(address).await?;
+        Ok(Listener {
+            socket,
+            #[cfg(feature = "tls")]
+            tls: None,
+        })
     }
 
     /// The address it listens at.
@@ -173,21 +107,18 @@ pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
         };
         let _ = stream.set_nodelay(true);
         let stream = Guarded::new(&env, stream, entry.connection.clone(), options.write_timeout);
-        let tls = listener.tls.as_ref().map(ServedCertificate::acceptor);
+        #[cfg(feature = "tls")]
+        let acceptor = listener.tls.as_ref().map(ServedCertificate::acceptor);
         let attended = Attended { server: server.clone(), connection: entry.connection.clone() };
         let (http, task_env) = (http.clone(), env.clone());
         let task = env.spawn("connection", async move {
             let _entry = entry;
-            let Some(tls) = tls else { return converse(&task_env, attended, &http, stream).await };
-            // The time for the first request includes the handshake.
-            let shaken = tokio::select! {
-                shaken = tls.accept(stream) => shaken,
-                () = attended.connection.is_told() => return,
-            };
-            match shaken {
-                Ok(stream) => converse(&task_env, attended, &http, stream).await,
-                Err(error) => tracing::debug!(%error, "no TLS handshake"),
+            #[cfg(feature = "tls")]
+            if let Some(acceptor) = acceptor {
+                let Some(stream) = tls::accept(acceptor, stream, &attended.connection).await else { return };
+                return converse(&task_env, attended, &http, stream).await;
             }
+            converse(&task_env, attended, &http, stream).await;
         });
         drop(task);
     }

@@ -1,28 +1,30 @@
-//! The door to the network: certificate, listener, and the kubeconfig that leads to it.
+//! The listener, and the kubeconfig that leads to it.
 
 use std::{
     fs, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use k1s_env::Env;
-use k1s_server::{Listener, ServedCertificate, TlsFiles};
+use k1s_env::{Env, Task};
+use k1s_server::{ApiServer, Listener, ServedCertificate, ServerOptions, TlsFiles, User, serve};
 use k1s_store::Store;
 
 use super::{
-    StartError,
+    super::{StartError, store::StoreChoice},
     identity::{Identity, Keep, Renewal},
 };
 
-/// How it is listened.
+/// Where to listen, and with which certificate.
 #[derive(Debug, Clone, Default)]
-pub(super) struct EndpointOptions {
+pub(in super::super) struct ListenOptions {
     pub(super) address: Option<SocketAddr>,
     pub(super) transport: Transport,
     /// More names for a generated certificate.
     pub(super) names: Vec<String>,
     pub(super) token: Option<String>,
+    /// Where certificates and token are kept, instead of with the store.
+    pub(super) cert_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -35,7 +37,7 @@ pub(super) enum Transport {
 }
 
 /// A listener that is bound, and how clients come to it.
-pub(super) struct Endpoint {
+pub(in super::super) struct Endpoint {
     pub(super) address: SocketAddr,
     pub(super) url: String,
     pub(super) token: String,
@@ -44,26 +46,28 @@ pub(super) struct Endpoint {
 }
 
 /// An address that is taken, before it is known what is served there: that may have to wait for the store.
-pub(super) struct Bound {
+pub(in super::super) struct Bound {
     listener: Listener,
     address: SocketAddr,
     wanted: SocketAddr,
     transport: Transport,
     names: Vec<String>,
     token: Option<String>,
+    keep: Keep,
 }
 
 /// A listener that is ready, and what keeps its certificate from expiring.
-pub(super) struct Ready {
-    pub(super) endpoint: Endpoint,
-    pub(super) listener: Listener,
-    pub(super) renewal: Option<(Renewal, TlsFiles, ServedCertificate)>,
+pub(in super::super) struct Ready {
+    endpoint: Endpoint,
+    listener: Listener,
+    renewal: Option<(Renewal, TlsFiles, ServedCertificate)>,
 }
 
-impl EndpointOptions {
+impl ListenOptions {
     /// Takes the address. Nothing is answered yet.
-    pub(super) async fn bind(self) -> Result<Option<Bound>, StartError> {
-        let EndpointOptions { address, transport, names, token } = self;
+    pub(in super::super) async fn bind(self, store: &StoreChoice) -> Result<Option<Bound>, StartError> {
+        let ListenOptions { address, transport, names, token, cert_dir } = self;
+        let keep = cert_dir.map_or_else(|| store.keep(), Keep::Folder);
         let Some(wanted) = address else { return Ok(None) };
         let bound = match &transport {
             Transport::Https(files) => Listener::https(wanted, files).await,
@@ -71,19 +75,19 @@ impl EndpointOptions {
         };
         let listener = bound.map_err(|error| StartError::listen(wanted, error))?;
         let address = listener.address().map_err(|error| StartError::listen(wanted, error))?;
-        Ok(Some(Bound { listener, address, wanted, transport, names, token }))
+        Ok(Some(Bound { listener, address, wanted, transport, names, token, keep }))
     }
 }
 
 impl Bound {
-    /// Finds certificate and token, or makes them.
-    pub(super) async fn identify(
+    /// Finds certificate and token, or makes them, and tells the server of them.
+    pub(in super::super) async fn identify(
         self,
         env: &Env,
         store: &dyn Store,
-        keep: Keep,
+        server: &mut ServerOptions,
     ) -> Result<Ready, StartError> {
-        let Bound { mut listener, address, wanted, transport, names, token } = self;
+        let Bound { mut listener, address, wanted, transport, names, token, keep } = self;
         let names = matches!(transport, Transport::Generated).then(|| all_names(wanted.ip(), names));
         let Identity { token, tls } = keep.identity(env, store, names, token).await?;
         let mut renewal = None;
@@ -100,7 +104,27 @@ impl Bound {
         let scheme = if authority.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}", reachable(address));
         let kubeconfig = kubeconfig(&url, authority.as_deref(), &token);
+        server.advertise_address.get_or_insert_with(|| advertised(address));
+        server.tokens.insert(token.clone(), User::admin());
+        if server.root_ca.is_empty() {
+            server.root_ca = authority.clone().unwrap_or_default();
+        }
         Ok(Ready { endpoint: Endpoint { address, url, token, authority, kubeconfig }, listener, renewal })
+    }
+}
+
+/// The listener's task and that which renews its certificate.
+type Serving = (Option<Endpoint>, Option<Task<io::Result<()>>>, Option<Task<()>>);
+
+impl Ready {
+    /// Answers requests.
+    pub(in super::super) fn serve(self, env: &Env, server: &ApiServer) -> Serving {
+        let Ready { endpoint, listener, renewal } = self;
+        let serving = env.spawn("listener", serve(server.clone(), listener));
+        let renewing = renewal.map(|(renewal, files, slot)| {
+            env.spawn("certificate renewal", renewal.run(env.clone(), files, slot))
+        });
+        (Some(endpoint), Some(serving), renewing)
     }
 }
 
@@ -128,7 +152,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 
 /// An address that others can use, as far as it can be found out: for one of all interfaces, that of the interface which
 /// leads to other networks.
-pub(super) fn advertised(address: SocketAddr) -> SocketAddr {
+fn advertised(address: SocketAddr) -> SocketAddr {
     let outside = |any: SocketAddr, there: SocketAddr| {
         // Nothing is sent: a datagram's socket that is connected knows where it would send from.
         let socket = std::net::UdpSocket::bind(any)?;

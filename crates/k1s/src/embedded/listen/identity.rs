@@ -8,7 +8,7 @@ use k1s_store::Store;
 use serde_json::{Value, json};
 
 use super::{
-    StartError,
+    super::StartError,
     pki::{PkiFolder, RENEW_BEFORE},
 };
 
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_secs(12 * 3600);
 
 /// Where authority and token are kept.
 #[derive(Debug, Clone)]
-pub(super) enum Keep {
+pub(in super::super) enum Keep {
     /// They end with the runtime, as everything does.
     Nowhere,
     /// In files.

@@ -13,7 +13,7 @@ use std::{
 
 use k1s_server::{Authority, PkiError, TlsFiles};
 
-use super::StartError;
+use super::super::StartError;
 
 const CA_CERTIFICATE: &str = "ca.crt";
 const CA_KEY: &str = "ca.key";
