@@ -1,4 +1,4 @@
-//! The door to the network: certificate, listener, and the kubeconfig that leads to it.
+//! The network endpoint: certificate, listener, and kubeconfig.
 
 use std::{
     fs, io,
@@ -15,26 +15,26 @@ use super::{
     identity::{Identity, Keep, Renewal},
 };
 
-/// How it is listened.
+/// Options of the listener.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EndpointOptions {
     pub(super) address: Option<SocketAddr>,
     pub(super) transport: Transport,
-    /// More names for a generated certificate.
+    /// Additional names for a generated certificate.
     pub(super) names: Vec<String>,
     pub(super) token: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(super) enum Transport {
-    /// HTTPS with a certificate made for it.
+    /// HTTPS with a generated certificate.
     #[default]
     Generated,
     Https(TlsFiles),
     Http,
 }
 
-/// A listener that is bound, and how clients come to it.
+/// A bound listener, and how clients connect to it.
 pub(super) struct Endpoint {
     pub(super) address: SocketAddr,
     pub(super) url: String,
@@ -43,7 +43,7 @@ pub(super) struct Endpoint {
     pub(super) kubeconfig: String,
 }
 
-/// An address that is taken, before it is known what is served there: that may have to wait for the store.
+/// A bound address, before the certificate is known: that may have to wait for the store.
 pub(super) struct Bound {
     listener: Listener,
     address: SocketAddr,
@@ -53,7 +53,7 @@ pub(super) struct Bound {
     token: Option<String>,
 }
 
-/// A listener that is ready, and what keeps its certificate from expiring.
+/// A listener that is ready, and the task that renews its certificate.
 pub(super) struct Ready {
     pub(super) endpoint: Endpoint,
     pub(super) listener: Listener,
@@ -61,7 +61,7 @@ pub(super) struct Ready {
 }
 
 impl EndpointOptions {
-    /// Takes the address. Nothing is answered yet.
+    /// Binds the address. Nothing is served yet.
     pub(super) async fn bind(self) -> Result<Option<Bound>, StartError> {
         let EndpointOptions { address, transport, names, token } = self;
         let Some(wanted) = address else { return Ok(None) };
@@ -76,7 +76,7 @@ impl EndpointOptions {
 }
 
 impl Bound {
-    /// Finds certificate and token, or makes them.
+    /// Loads certificate and token, or creates them.
     pub(super) async fn identify(
         self,
         env: &Env,
@@ -104,7 +104,7 @@ impl Bound {
     }
 }
 
-/// What a generated certificate is for.
+/// The names in a generated certificate.
 fn all_names(ip: IpAddr, more: Vec<String>) -> Vec<String> {
     let mut names: Vec<String> =
         ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"]
@@ -117,7 +117,7 @@ fn all_names(ip: IpAddr, more: Vec<String>) -> Vec<String> {
     names
 }
 
-/// An address that a client on this machine can use.
+/// An address that clients on this machine can connect to.
 fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
@@ -126,11 +126,11 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// An address that others can use, as far as it can be found out: for one of all interfaces, that of the interface which
-/// leads to other networks.
+/// An address that other machines can connect to, if it can be determined: for the unspecified address, that
+/// of the interface with the default route.
 pub(super) fn advertised(address: SocketAddr) -> SocketAddr {
     let outside = |any: SocketAddr, there: SocketAddr| {
-        // Nothing is sent: a datagram's socket that is connected knows where it would send from.
+        // Nothing is sent: connecting a UDP socket determines its source address.
         let socket = std::net::UdpSocket::bind(any)?;
         socket.connect(there)?;
         socket.local_addr()
@@ -164,7 +164,7 @@ fn in_base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// Writes a kubeconfig to a file that only its owner can read: who has its token may do everything.
+/// Writes a kubeconfig to a file that only its owner can read: its token grants full access.
 ///
 /// # Errors
 /// Those of the file system.
@@ -180,7 +180,7 @@ pub fn write_kubeconfig(path: &Path, kubeconfig: &str) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // One that was there may be open to everybody. A pipe or a terminal is as it is.
+        // An existing file may be readable by others. A pipe or a terminal is not changed.
         if file.metadata()?.is_file() {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_all_interfaces_is_reached_at_loopback() {
+    fn the_unspecified_address_is_reached_at_loopback() {
         let at = |text: &str| reachable(text.parse().unwrap()).to_string();
         assert_eq!(at("0.0.0.0:6443"), "127.0.0.1:6443");
         assert_eq!(at("[::]:6443"), "[::1]:6443");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_all_interfaces_is_advertised_as_one_that_can_be_reached() {
+    fn the_unspecified_address_is_advertised_as_a_reachable_one() {
         let at = |text: &str| advertised(text.parse().unwrap());
         assert_eq!(at("10.1.2.3:6443").to_string(), "10.1.2.3:6443");
         for all in ["0.0.0.0:6443", "[::]:6443"] {
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_kubeconfig_is_for_its_owner_alone_also_in_the_place_of_one_that_was_not() {
+    fn a_kubeconfig_is_readable_by_its_owner_only_even_if_the_file_existed() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("kubeconfig");
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kubeconfig_says_where_whom_to_trust_and_who_one_is() {
+    fn a_kubeconfig_has_the_server_the_authority_and_the_token() {
         let text = kubeconfig("https://127.0.0.1:1", Some("PEM"), "secret");
         let config = kube::config::Kubeconfig::from_yaml(&text).unwrap();
         assert_eq!(config.current_context.as_deref(), Some("k1s"));

@@ -1,4 +1,4 @@
-//! Where a runtime keeps everything.
+//! The choice of a runtime's store.
 
 use std::{fmt, path::PathBuf, sync::Arc};
 
@@ -9,7 +9,7 @@ use k1s_store_etcd::{EtcdOptions, EtcdStore};
 
 use super::{StartError, identity::Keep};
 
-/// Which store, and how it is set up.
+/// A store, with its options.
 pub(super) enum StoreChoice {
     Memory(MemoryOptions),
     Disk(PathBuf, DiskOptions),
@@ -18,7 +18,7 @@ pub(super) enum StoreChoice {
 }
 
 impl StoreChoice {
-    /// Where a runtime over it keeps what its clients know it by, if nothing else is said.
+    /// Where a runtime on this store keeps its identity by default.
     pub(super) fn keep(&self) -> Keep {
         match self {
             StoreChoice::Memory(_) => Keep::Nowhere,
