@@ -1,4 +1,4 @@
-"""Checks and how they are run: a check is a function whose name is a sentence."""
+"""Defines and runs checks: a check is a function whose name is a sentence."""
 
 import os
 import time
@@ -8,13 +8,13 @@ CHECKS = []
 
 
 def check(function):
-    """Marks a function as a check; they run in the order in which they are written."""
+    """Marks a function as a check; checks run in the order of their definition."""
     CHECKS.append(function)
     return function
 
 
 class Failed(AssertionError):
-    """What was expected is not what is there."""
+    """An expectation was not met."""
 
 
 def expect(condition, message):
@@ -31,7 +31,7 @@ def expect_equal(actual, expected):
 
 
 def eventually(condition, what, seconds=30):
-    """Asks until the answer is true, and returns it."""
+    """Polls until the condition is true, and returns its value."""
     end = time.monotonic() + seconds
     while True:
         answer = condition()
@@ -44,7 +44,7 @@ def eventually(condition, what, seconds=30):
 def run_checks(suite, argument):
     """Runs every check with `argument(name of the check)`, one line each, and returns the program's exit code.
 
-    With INTEROP_ONLY set, only those whose sentence contains it."""
+    With INTEROP_ONLY set, runs only those whose sentence contains it."""
     failed = 0
     only = os.environ.get("INTEROP_ONLY", "")
     for function in CHECKS:
@@ -54,7 +54,7 @@ def run_checks(suite, argument):
         start = time.monotonic()
         problem = attempt(function, argument, function.__name__)
         if problem:
-            # Other people's programs have races of their own: a check that fails is shown, and tried once more.
+            # Third-party programs have races of their own: a failed check is shown, and retried once.
             print(f"AGAIN {suite}: {sentence}\n{indented(problem)}", flush=True)
             problem = attempt(function, argument, "again_" + function.__name__)
         if problem:
@@ -66,7 +66,7 @@ def run_checks(suite, argument):
 
 
 def attempt(function, argument, name):
-    """Runs a check; returns what is wrong, or nothing."""
+    """Runs a check; returns the error, or None."""
     try:
         function(argument(name))
         return ""

@@ -31,7 +31,7 @@ func newClient(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	return client
 }
 
-// increment counts in an annotation, and is a conflict when another was faster.
+// increment counts in an annotation, and fails with a conflict after a concurrent write.
 func increment(ctx context.Context, client typedcorev1.ConfigMapInterface) error {
 	made, err := client.Get(ctx, "count", metav1.GetOptions{})
 	if err != nil {

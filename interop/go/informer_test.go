@@ -20,10 +20,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// tellingOf sends a line for each notification of an informer, but for what every namespace gets by itself.
-func tellingOf(t *testing.T, informer cache.SharedIndexInformer) <-chan string {
+// notificationsOf sends a line for each notification of an informer, except for the default objects of a namespace.
+func notificationsOf(t *testing.T, informer cache.SharedIndexInformer) <-chan string {
 	t.Helper()
-	told := make(chan string, 1000)
+	notified := make(chan string, 1000)
 	name := func(object any) string {
 		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 		if err != nil {
@@ -34,7 +34,7 @@ func tellingOf(t *testing.T, informer cache.SharedIndexInformer) <-chan string {
 	}
 	tell := func(what string, object any) {
 		if name := name(object); name != "kube-root-ca.crt" {
-			told <- what + " " + name
+			notified <- what + " " + name
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -43,12 +43,12 @@ func tellingOf(t *testing.T, informer cache.SharedIndexInformer) <-chan string {
 		DeleteFunc: func(object any) { tell("delete", object) },
 	})
 	must(t, err)
-	return told
+	return notified
 }
 
 func synced(t *testing.T, informer cache.SharedIndexInformer) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	expect(t, "the cache is synced", cache.WaitForCacheSync(ctx.Done(), informer.HasSynced), true)
 }
@@ -88,21 +88,21 @@ func TestASharedInformerSyncsAndSeesEveryChange(t *testing.T) {
 		must(t, err)
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(name))
 		informer := factory.Core().V1().ConfigMaps()
-		told := tellingOf(t, informer.Informer())
+		notified := notificationsOf(t, informer.Informer())
 		factory.Start(ctx.Done())
 		synced(t, informer.Informer())
 		_, err = informer.Lister().ConfigMaps(name).Get("before")
 		must(t, err)
-		expect(t, "told", next(t, "what was there", told), "add before")
+		expect(t, "notified", next(t, "the existing object", notified), "add before")
 		made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}}, metav1.CreateOptions{})
 		must(t, err)
-		expect(t, "told", next(t, "an addition", told), "add after")
+		expect(t, "notified", next(t, "an addition", notified), "add after")
 		made.Data = map[string]string{"a": "b"}
 		_, err = maps.Update(ctx, made, metav1.UpdateOptions{})
 		must(t, err)
-		expect(t, "told", next(t, "an update", told), "update after")
+		expect(t, "notified", next(t, "an update", notified), "update after")
 		must(t, maps.Delete(ctx, "after", metav1.DeleteOptions{}))
-		expect(t, "told", next(t, "a deletion", told), "delete after")
+		expect(t, "notified", next(t, "a deletion", notified), "delete after")
 	})
 }
 
@@ -111,22 +111,22 @@ func TestADynamicInformerSyncsAndSeesEveryChange(t *testing.T) {
 	ctx, client, name := t.Context(), untyped(t), namespace(t)
 	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, name, nil)
 	informer := factory.ForResource(widgets).Informer()
-	told := tellingOf(t, informer)
+	notified := notificationsOf(t, informer)
 	factory.Start(ctx.Done())
 	synced(t, informer)
 	made, err := client.Resource(widgets).Namespace(name).Create(ctx, widget("gear", 3), metav1.CreateOptions{})
 	must(t, err)
-	expect(t, "told", next(t, "an addition", told), "add gear")
+	expect(t, "notified", next(t, "an addition", notified), "add gear")
 	must(t, unstructured.SetNestedField(made.Object, int64(4), "spec", "size"))
 	made, err = client.Resource(widgets).Namespace(name).Update(ctx, made, metav1.UpdateOptions{})
 	must(t, err)
 	expect(t, "the generation", made.GetGeneration(), 2)
-	expect(t, "told", next(t, "an update", told), "update gear")
+	expect(t, "notified", next(t, "an update", notified), "update gear")
 	_, err = client.Resource(widgets).Namespace(name).Patch(ctx, "gear", types.MergePatchType, []byte(`{"status":{"phase":"Turning"}}`), metav1.PatchOptions{}, "status")
 	must(t, err)
-	expect(t, "told", next(t, "a status", told), "update gear")
+	expect(t, "notified", next(t, "a status", notified), "update gear")
 	must(t, client.Resource(widgets).Namespace(name).Delete(ctx, "gear", metav1.DeleteOptions{}))
-	expect(t, "told", next(t, "a deletion", told), "delete gear")
+	expect(t, "notified", next(t, "a deletion", notified), "delete gear")
 }
 
 func TestAnInformerOfManyObjectsHoldsThemAll(t *testing.T) {

@@ -1,4 +1,4 @@
-// What programs do with client-go. The tests need KUBECONFIG to name a control plane.
+// Common uses of client-go. The tests need KUBECONFIG to name a control plane.
 package interop
 
 import (
@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// patience is how long a test waits for what must happen soon.
-const patience = 30 * time.Second
+// timeout is how long a test waits for a condition.
+const timeout = 30 * time.Second
 
 var (
 	widgets     = schema.GroupVersionResource{Group: "go.interop.k1s.dev", Version: "v1", Resource: "widgets"}
@@ -51,7 +51,7 @@ spec:
           status: {type: object, properties: {phase: {type: string}}}
 `
 
-// Every wire format that client-go can be told to use for built-in kinds.
+// Every wire format that client-go supports for built-in kinds.
 var formats = map[string]string{
 	"JSON":     runtime.ContentTypeJSON,
 	"protobuf": runtime.ContentTypeProtobuf,
@@ -83,7 +83,7 @@ func untyped(t *testing.T) *dynamic.DynamicClient {
 	return client
 }
 
-// namespace makes one for the test.
+// namespace creates a namespace for the test.
 func namespace(t *testing.T) string {
 	t.Helper()
 	made, err := typed(t, runtime.ContentTypeJSON).CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -93,7 +93,7 @@ func namespace(t *testing.T) string {
 	return made.Name
 }
 
-// serveWidgets makes the custom resource of these tests, and waits until it is served.
+// serveWidgets creates the custom resource of these tests, and waits until it is served.
 func serveWidgets(t *testing.T) {
 	t.Helper()
 	crd := &unstructured.Unstructured{}
@@ -135,15 +135,15 @@ func expect[T comparable](t *testing.T, what string, actual, expected T) {
 
 func soon(t *testing.T, what string, condition func(context.Context) bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
 		return condition(ctx), nil
 	})
 	if err != nil {
-		t.Fatalf("not within %v: %s", patience, what)
+		t.Fatalf("not within %v: %s", timeout, what)
 	}
 }
 
-// next takes what is sent within the time that tests are patient.
+// next receives a value within the timeout.
 func next[T any](t *testing.T, what string, from <-chan T) T {
 	t.Helper()
 	select {
@@ -152,8 +152,8 @@ func next[T any](t *testing.T, what string, from <-chan T) T {
 			t.Fatalf("closed before %s", what)
 		}
 		return value
-	case <-time.After(patience):
-		t.Fatalf("not within %v: %s", patience, what)
+	case <-time.After(timeout):
+		t.Fatalf("not within %v: %s", timeout, what)
 		panic("unreachable")
 	}
 }

@@ -1,4 +1,4 @@
-"""Runs a kubectl in a namespace of its own, and keeps the documents that several checks use."""
+"""Runs kubectl in a separate namespace, and holds the manifests that several checks use."""
 
 import json
 import os
@@ -12,7 +12,7 @@ PATIENCE = 60
 
 
 class Kubectl:
-    """A kubectl, and the namespace in which a check works."""
+    """A kubectl, and the namespace of a check."""
 
     def __init__(self, binary, namespace, home):
         self.binary = binary
@@ -31,7 +31,7 @@ class Kubectl:
         )
 
     def ended(self, *arguments, stdin=None, environment=None):
-        """Exit code, stdout and stderr."""
+        """Returns exit code, stdout and stderr."""
         process = self.start(*arguments, stdin=stdin, environment=environment)
         try:
             out, error = process.communicate(stdin, timeout=PATIENCE)
@@ -42,13 +42,13 @@ class Kubectl:
         return process.returncode, out, error
 
     def __call__(self, *arguments, stdin=None, environment=None):
-        """What kubectl prints; it must succeed."""
+        """Returns what kubectl prints; it must succeed."""
         code, out, error = self.ended(*arguments, stdin=stdin, environment=environment)
         expect(code == 0, f"kubectl {' '.join(arguments)}: exit code {code}\n{out}\n{error}")
         return out
 
     def fails(self, *arguments, stdin=None, code=1):
-        """What kubectl says on stderr; it must fail."""
+        """Returns what kubectl prints to stderr; it must fail."""
         actual, out, error = self.ended(*arguments, stdin=stdin)
         expect(actual == code, f"kubectl {' '.join(arguments)}: exit code {actual}, not {code}\n{out}\n{error}")
         return error
@@ -63,7 +63,7 @@ class Kubectl:
         return json.loads(self(*arguments, "-o", "json"))
 
     def path(self, kind, name, path):
-        """One field of an object, by its JSONPath."""
+        """Returns one field of an object, by its JSONPath."""
         return self("get", kind, name, "-o", f"jsonpath={{{path}}}")
 
     def is_gone(self, kind, name):
@@ -78,7 +78,7 @@ class Kubectl:
 
 
 class Watching:
-    """A kubectl that keeps printing, and what it has printed."""
+    """A long-running kubectl, and its output so far."""
 
     def __init__(self, kubectl, *arguments):
         self.file = tempfile.NamedTemporaryFile("r", dir=kubectl.environment["HOME"])
@@ -200,6 +200,6 @@ metadata:
 
 
 def widgets_are_served(kubectl):
-    """The custom resource of these checks exists."""
+    """Ensures that the custom resource of these checks is served."""
     kubectl.apply(CRD)
     kubectl("wait", "--for=condition=Established", "crd/widgets.interop.k1s.dev", "--timeout=30s")

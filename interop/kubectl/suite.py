@@ -1,4 +1,4 @@
-"""What people do with kubectl. Usage: suite.py KUBECTL NAME, with KUBECONFIG set."""
+"""Common uses of kubectl. Usage: suite.py KUBECTL NAME, with KUBECONFIG set."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def api_resources_lists_built_in_and_custom_kinds(k):
 
 
 @check
-def whoami_tells_who_asks(k):
+def whoami_shows_the_user(k):
     if k.minor < 28:
         expect_in("selfsubjectreviews", k.fails("auth", "whoami"))
         return
@@ -69,7 +69,7 @@ def can_i_answers(k):
 
 
 @check
-def top_says_that_there_are_no_metrics(k):
+def top_reports_that_there_are_no_metrics(k):
     expect_in("Metrics API not available", k.fails("top", "pods"))
 
 
@@ -90,7 +90,7 @@ def a_configmap_is_shown_in_every_format(k):
 
 
 @check
-def what_exists_or_is_missing_is_said_in_known_words(k):
+def existing_and_missing_objects_are_reported_in_the_usual_words(k):
     k("create", "configmap", "one")
     expect_equal(k.fails("create", "configmap", "one").strip(), 'error: failed to create configmap: configmaps "one" already exists')
     expect_equal(k.fails("get", "cm", "two").strip(), 'Error from server (NotFound): configmaps "two" not found')
@@ -115,7 +115,7 @@ def lists_are_selected_sorted_and_chunked(k):
 
 
 @check
-def get_watch_sees_changes_and_the_end(k):
+def get_watch_sees_changes_and_the_deletion(k):
     k("create", "configmap", "seen")
     with Watching(k, "get", "cm", "seen", "-w", "-o", "jsonpath={.data.step} ") as watching:
         eventually(lambda: " " in watching.text(), "the first line")
@@ -150,7 +150,7 @@ def a_dry_run_on_the_server_changes_nothing(k):
 
 
 @check
-def generators_create_what_they_say(k):
+def generators_create_their_objects(k):
     unique = k.namespace
     made = [
         ("job", ["job", "once", "--image=busybox", "--", "true"], "job.batch/once created"),
@@ -232,7 +232,7 @@ def apply_merges_containers_by_name(k):
 
 
 @check
-def apply_of_a_custom_resource_removes_what_was_taken_out(k):
+def apply_of_a_custom_resource_removes_deleted_fields(k):
     widgets_are_served(k)
     expect_in("widget.interop.k1s.dev/gear created", k.apply(WIDGET))
     expect_in("widget.interop.k1s.dev/gear unchanged", k.apply(WIDGET))
@@ -242,7 +242,7 @@ def apply_of_a_custom_resource_removes_what_was_taken_out(k):
 
 
 @check
-def apply_of_a_bad_custom_resource_says_what_is_wrong(k):
+def apply_of_an_invalid_custom_resource_reports_the_error(k):
     widgets_are_served(k)
     said = k.fails("apply", "-f", "-", stdin=WIDGET.replace("small", "huge"))
     expect_in('The Widget "gear" is invalid: spec.size: Unsupported value: "huge": supported values: "small", "large"', said)
@@ -315,7 +315,7 @@ def labels_and_annotations_are_set_kept_and_removed(k):
 
 
 @check
-def edit_sends_what_the_editor_left(k):
+def edit_sends_the_edited_text(k):
     k("create", "configmap", "one", "--from-literal=a=before")
     expect_in("configmap/one edited", k("edit", "cm", "one", environment=k.editing_with("s/before/after/")))
     expect_equal(k.path("cm", "one", ".data.a"), "after")
@@ -328,7 +328,7 @@ def edit_sends_what_the_editor_left(k):
 
 
 @check
-def replace_puts_a_new_object_in_its_place(k):
+def replace_replaces_an_object(k):
     k("create", "configmap", "one", "--from-literal=a=b")
     document = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one}\ndata: {c: d}\n"
     uid = k.path("cm", "one", ".metadata.uid")
@@ -370,7 +370,7 @@ def set_changes_a_deployments_template(k):
 
 
 def described(k, *what):
-    """The description, with one blank between words: how wide its columns are differs between versions."""
+    """Returns the description, with columns collapsed to one blank: their width differs between versions."""
     return "\n".join(" ".join(line.split()) for line in k("describe", *what).splitlines())
 
 
@@ -444,14 +444,14 @@ def a_deployment_with_a_replica_set(k):
 
 
 @check
-def delete_in_the_background_takes_what_is_owned(k):
+def delete_in_the_background_deletes_owned_objects(k):
     a_deployment_with_a_replica_set(k)
     expect_in('deployment.apps "web" deleted', k("delete", "deployment", "web", "--timeout=30s"))
     k.is_gone("replicaset", "web-1")
 
 
 @check
-def delete_in_the_foreground_takes_what_is_owned_first(k):
+def delete_in_the_foreground_deletes_owned_objects_first(k):
     a_deployment_with_a_replica_set(k)
     k("patch", "replicaset", "web-1", "--type=merge", "-p", '{"metadata":{"finalizers":["interop.k1s.dev/hold"]}}')
     k("delete", "deployment", "web", "--cascade=foreground", "--wait=false")
@@ -463,14 +463,14 @@ def delete_in_the_foreground_takes_what_is_owned_first(k):
 
 
 @check
-def delete_as_orphan_leaves_what_was_owned(k):
+def delete_as_orphan_keeps_owned_objects(k):
     a_deployment_with_a_replica_set(k)
     k("delete", "deployment", "web", "--cascade=orphan", "--timeout=30s")
     expect_equal(k.path("replicaset", "web-1", ".metadata.ownerReferences"), "")
 
 
 @check
-def delete_takes_selectors_and_all(k):
+def delete_supports_selectors_and_all(k):
     for name in ["a", "b", "c"]:
         k("create", "secret", "generic", name)
     k("label", "secret", "a", "b", "drop=yes")
@@ -489,19 +489,19 @@ def deleted_pods_are_gone_at_once_when_forced(k):
 
 
 @check
-def a_finalizer_holds_an_object_until_it_is_taken_away(k):
+def a_finalizer_keeps_an_object_until_it_is_removed(k):
     k.create('apiVersion: v1\nkind: ConfigMap\nmetadata: {name: held, finalizers: ["interop.k1s.dev/hold"]}\n')
     k("delete", "cm", "held", "--wait=false")
     expect(k.path("cm", "held", ".metadata.deletionTimestamp"), "no deletionTimestamp")
     expect_in("timed out waiting for the condition", k.fails("wait", "--for=delete", "cm/held", "--timeout=1s"))
-    # A wait that runs meanwhile may find it gone already, and then says nothing: only its end can be told.
+    # A concurrent wait may find it gone already, and then prints nothing: only its exit can be checked.
     k("patch", "cm", "held", "--type=json", "-p", '[{"op":"remove","path":"/metadata/finalizers"}]')
     k("wait", "--for=delete", "cm/held", "--timeout=30s")
     expect_in("not found", k.fails("get", "cm", "held"))
 
 
 @check
-def a_deleted_namespace_takes_its_objects_with_it(k):
+def a_deleted_namespace_deletes_its_objects(k):
     other = f"{k.namespace}-other"
     k("create", "namespace", other)
     k("create", "configmap", "inside", "-n", other)
@@ -511,7 +511,7 @@ def a_deleted_namespace_takes_its_objects_with_it(k):
 
 
 @check
-def a_deleted_definition_takes_its_kind_with_it(k):
+def a_deleted_definition_removes_its_kind(k):
     group = "gone.k1s.dev"
     k.apply(CRD.replace("interop.k1s.dev", group))
     k("wait", "--for=condition=Established", f"crd/widgets.{group}", "--timeout=30s")
@@ -530,7 +530,7 @@ COMPLETE = {
 }
 
 
-# The first revision of a Deployment, as its controller would keep it.
+# The first revision of a Deployment, as its controller would store it.
 REPLICA_SET = """
 apiVersion: apps/v1
 kind: ReplicaSet
@@ -645,7 +645,7 @@ source: {{component: interop}}
 
 
 @check
-def a_token_for_a_service_account_is_made(k):
+def a_token_for_a_service_account_is_created(k):
     k("create", "serviceaccount", "robot")
     token = k("create", "token", "robot").strip()
     expect_equal(token.count("."), 2)
@@ -655,7 +655,7 @@ def a_token_for_a_service_account_is_made(k):
 
 
 def with_token(k, token):
-    """A kubeconfig like the one in use, for another user."""
+    """Returns a copy of the kubeconfig, for another user."""
     path = os.path.join(k.environment["HOME"], f"{k.namespace}.kubeconfig")
     config = json.loads(k("config", "view", "--raw", "-o", "json"))
     config["users"][0]["user"] = {"token": token}
@@ -672,14 +672,14 @@ def main():
 
         run = f"{int(time.time()):x}"
 
-        def in_a_namespace_of_its_own(check_name):
+        def in_separate_namespace(check_name):
             namespace = f"{name}-{run}-{check_name.replace('_', '-')}"[:50].rstrip("-")
             first("create", "namespace", namespace)
             kubectl = Kubectl(binary, namespace, home)
             kubectl.minor = minor
             return kubectl
 
-        return run_checks(f"kubectl {name}", in_a_namespace_of_its_own)
+        return run_checks(f"kubectl {name}", in_separate_namespace)
 
 
 sys.exit(main())

@@ -38,7 +38,7 @@ const (
 
 var modes = map[string]int32{"noop": noop, "read": read, "status": status}
 
-// operator counts its reconciles, and tells when there were as many as expected.
+// operator counts its reconciles, and signals when the expected number is reached.
 type operator struct {
 	client  client.Client
 	mode    atomic.Int32
@@ -83,11 +83,12 @@ func (o *operator) wait() (time.Time, error) {
 	case at := <-o.reached:
 		return at, nil
 	case <-time.After(patience):
-		return time.Time{}, fmt.Errorf("it stands still after %d reconciles", o.count.Load())
+		return time.Time{}, fmt.Errorf("no progress after %d reconciles", o.count.Load())
 	}
 }
 
-// bench does what k1s-bench says, line by line; crates/bench/src/runtime/operator.rs tells what the lines mean.
+// bench executes the commands of k1s-bench, line by line; crates/bench/src/runtime/operator.rs describes
+// them.
 func bench(workers, objects int) error {
 	config, err := config()
 	if err != nil {
@@ -105,7 +106,7 @@ func bench(workers, objects int) error {
 	operator := &operator{client: manager.GetClient(), reached: make(chan time.Time, 1), timed: make(chan time.Time, 1)}
 	operator.expect(int64(objects) + 1)
 	err = ctrl.NewControllerManagedBy(manager).
-		// Otherwise each write of a status would be a reason for another one.
+		// Otherwise each status update would trigger another reconcile.
 		For(&Widget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Channel(events, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -118,7 +119,7 @@ func bench(workers, objects int) error {
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()
 	if !manager.GetCache().WaitForCacheSync(ctx) {
-		return fmt.Errorf("the cache does not sync")
+		return fmt.Errorf("the cache did not sync")
 	}
 	informer, err := manager.GetCache().GetInformer(ctx, &Widget{})
 	if err != nil {
@@ -187,7 +188,7 @@ func bench(workers, objects int) error {
 			sort.Float64s(delays)
 			say(map[string]float64{"p50": delays[len(delays)/2], "p99": delays[len(delays)*99/100]})
 		default:
-			return fmt.Errorf("%q cannot be done", lines.Text())
+			return fmt.Errorf("unknown command %q", lines.Text())
 		}
 	}
 	stop()

@@ -51,7 +51,7 @@ spec:
 `
 )
 
-// widgets keeps a ConfigMap for each widget, says in the status which size it has seen, and cleans up.
+// widgets keeps a ConfigMap for each widget, reports the observed size in the status, and cleans up.
 type widgets struct {
 	client.Client
 	reader    client.Reader
@@ -90,7 +90,7 @@ func (w *widgets) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	if widget.Status != nil && widget.Status.Observed == widget.Spec.Size {
 		return ctrl.Result{}, nil
 	}
-	// The first try has a state that is too old.
+	// The first attempt uses a stale version.
 	stale := widget.ResourceVersion
 	if err := w.Patch(ctx, &widget, client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{"seen":"%d"}}}`, widget.Spec.Size))); err != nil {
 		return ctrl.Result{}, err
@@ -112,7 +112,7 @@ func (w *widgets) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	})
 }
 
-// checks are run one after the other; each line of the report is one.
+// checks run one after the other; each prints one line.
 type checks struct {
 	client client.Client
 	failed bool
@@ -172,7 +172,7 @@ func check() error {
 	}
 	reconciler := &widgets{Client: manager.GetClient(), reader: manager.GetAPIReader(), recorder: manager.GetEventRecorder("operator-go")}
 	checks := &checks{client: live}
-	// The kind has to be served before the manager starts, or it ends.
+	// The kind must be served before the manager starts, or the manager exits.
 	checks.that("a custom resource is served", func(ctx context.Context) (bool, error) {
 		return true, live.List(ctx, &WidgetList{}, client.InNamespace(home.Name))
 	})
@@ -187,16 +187,16 @@ func check() error {
 	select {
 	case err = <-ended:
 	case <-time.After(30 * time.Second):
-		err = errors.New("it does not end")
+		err = errors.New("the manager does not stop")
 	}
-	checks.that("the manager ends well", func(context.Context) (bool, error) { return true, err })
-	checks.that("its lease is given back", func(ctx context.Context) (bool, error) {
+	checks.that("the manager stops cleanly", func(context.Context) (bool, error) { return true, err })
+	checks.that("its lease is released", func(ctx context.Context) (bool, error) {
 		var held coordinationv1.Lease
 		err := live.Get(ctx, client.ObjectKey{Namespace: home.Name, Name: lease}, &held)
 		return ptr.Deref(held.Spec.HolderIdentity, "") == "", err
 	})
 	if checks.failed {
-		return errors.New("not every check holds")
+		return errors.New("some checks failed")
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func run(checks *checks, reconciler *widgets, elected <-chan struct{}, home stri
 		fail(err)
 	}
 	var first corev1.ConfigMap
-	checks.that("a reconcile makes an object that it owns", func(ctx context.Context) (bool, error) {
+	checks.that("a reconcile creates an owned object", func(ctx context.Context) (bool, error) {
 		err := live.Get(ctx, reportKey, &first)
 		return metav1.IsControlledBy(&first, widget) && first.Data["size"] == "3", err
 	})
@@ -232,7 +232,7 @@ func run(checks *checks, reconciler *widgets, elected <-chan struct{}, home stri
 		}
 	}
 	checks.that("a status is updated", observed(3))
-	checks.that("a conflict is told, and the second try succeeds", func(context.Context) (bool, error) {
+	checks.that("a conflict is reported, and the second attempt succeeds", func(context.Context) (bool, error) {
 		return reconciler.conflicts.Load() > 0, nil
 	})
 	checks.that("an event is recorded", func(ctx context.Context) (bool, error) {
@@ -249,7 +249,7 @@ func run(checks *checks, reconciler *widgets, elected <-chan struct{}, home stri
 	if err := live.Patch(context.Background(), widget, patch); err != nil {
 		fail(err)
 	}
-	checks.that("a change is followed", func(ctx context.Context) (bool, error) {
+	checks.that("a change is reconciled", func(ctx context.Context) (bool, error) {
 		var report corev1.ConfigMap
 		if err := live.Get(ctx, reportKey, &report); err != nil || report.Data["size"] != "5" {
 			return false, err
@@ -259,7 +259,7 @@ func run(checks *checks, reconciler *widgets, elected <-chan struct{}, home stri
 	if err := live.Delete(context.Background(), &first); err != nil {
 		fail(err)
 	}
-	checks.that("an owned object that was deleted is made again", func(ctx context.Context) (bool, error) {
+	checks.that("a deleted owned object is created again", func(ctx context.Context) (bool, error) {
 		var report corev1.ConfigMap
 		err := live.Get(ctx, reportKey, &report)
 		return report.UID != first.UID, err
@@ -267,7 +267,7 @@ func run(checks *checks, reconciler *widgets, elected <-chan struct{}, home stri
 	if err := live.Delete(context.Background(), widget); err != nil {
 		fail(err)
 	}
-	checks.that("a finalizer is run before the end", func(ctx context.Context) (bool, error) {
+	checks.that("a finalizer runs before the deletion", func(ctx context.Context) (bool, error) {
 		err := live.Get(ctx, key, &Widget{})
 		if !apierrors.IsNotFound(err) {
 			return false, err

@@ -1,5 +1,5 @@
-// An operator with Go's controller-runtime, as it comes: `check` shows that it works against a control plane, and
-// `bench`, `cache` and `queue` are measured by k1s-bench. KUBECONFIG names the control plane.
+// An operator with Go's unmodified controller-runtime: `check` tests it against a control plane, and `bench`,
+// `cache` and `queue` are measured by k1s-bench. KUBECONFIG names the control plane.
 package main
 
 import (
@@ -19,12 +19,12 @@ func main() {
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	if len(os.Args) < 2 {
-		fail(fmt.Errorf("say check, bench, cache or queue"))
+		fail(fmt.Errorf("usage: check, bench, cache or queue"))
 	}
 	flags := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
-	workers := flags.Int("workers", 1, "reconciles at the same time")
-	objects := flags.Int("objects", 1000, "how many objects there are")
-	kind := flags.String("kind", "deployment", "what is cached: deployment or configmap")
+	workers := flags.Int("workers", 1, "maximum concurrent reconciles")
+	objects := flags.Int("objects", 1000, "number of objects")
+	kind := flags.String("kind", "deployment", "the kind to cache: deployment or configmap")
 	_ = flags.Parse(os.Args[2:])
 	var err error
 	switch os.Args[1] {
@@ -37,14 +37,14 @@ func main() {
 	case "queue":
 		measureQueue(*objects)
 	default:
-		err = fmt.Errorf("%s: say check, bench, cache or queue", os.Args[1])
+		err = fmt.Errorf("unknown command %s: use check, bench, cache or queue", os.Args[1])
 	}
 	if err != nil {
 		fail(err)
 	}
 }
 
-// config is that of KUBECONFIG, without a limit on requests.
+// config loads KUBECONFIG, without a client-side rate limit.
 func config() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {

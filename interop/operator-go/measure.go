@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// measureCache says how long a cache takes to be complete, and what it takes of memory, after a collection.
+// measureCache prints how long a cache takes to sync, and its memory after a garbage collection.
 func measureCache(kind string, objects int) error {
 	var object client.Object = &appsv1.Deployment{}
 	if kind == "configmap" {
@@ -53,7 +53,7 @@ func measureCache(kind string, objects int) error {
 	return nil
 }
 
-// resident is the memory of this process, in bytes.
+// resident is the resident memory of this process, in bytes.
 func resident() int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -68,7 +68,7 @@ func resident() int64 {
 	return 0
 }
 
-// measureQueue says how many operations a queue of controllers does in a second, with so many keys.
+// measureQueue prints the operations per second of a controller's work queue with this many keys.
 func measureQueue(objects int) {
 	keys := make([]reconcile.Request, objects)
 	for number := range keys {
@@ -85,7 +85,7 @@ func measureQueue(objects int) {
 		for _, key := range keys {
 			queue.Add(key)
 		}
-		// Adds are only over when they are seen.
+		// Adds are asynchronous, so wait until they are visible.
 		for queue.Len() < objects {
 			time.Sleep(time.Millisecond)
 		}

@@ -1,4 +1,4 @@
-"""A kopf operator: it reports each gadget's size in its status and in a ConfigMap, and cleans up at the end."""
+"""A kopf operator: it reports each gadget's size in its status and in a ConfigMap, and cleans up on deletion."""
 
 import kopf
 from kubernetes import client, config

@@ -1,4 +1,4 @@
-"""What programs do with the official Python client and with kopf. KUBECONFIG names the control plane."""
+"""Common uses of the official Python client and of kopf. KUBECONFIG names the control plane."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def gadget(name, size):
 
 
 def gadgets_are_served():
-    """The custom resource of these checks exists."""
+    """Ensures that the custom resource of these checks is served."""
     api = client.ApiextensionsV1Api()
     try:
         api.create_custom_resource_definition(DEFINITION)
@@ -64,7 +64,7 @@ def gadgets_are_served():
 
 
 def status_of(call, *arguments, **options):
-    """The HTTP status and the reason with which a call fails."""
+    """Returns the HTTP status and the reason of a failing call."""
     try:
         call(*arguments, **options)
     except ApiException as problem:
@@ -127,7 +127,7 @@ def a_watch_sees_every_change(namespace):
 
 
 @check
-def an_old_watch_that_timed_out_is_taken_up_again(namespace):
+def a_timed_out_watch_is_resumed(namespace):
     api = client.CoreV1Api()
     for _ in range(2):
         events = list(watch.Watch().stream(api.list_namespaced_config_map, namespace, timeout_seconds=1, allow_watch_bookmarks=True))
@@ -176,7 +176,7 @@ def documents_of_a_file_are_created(namespace):
 
 
 @check
-def versions_and_groups_are_told(_):
+def versions_and_groups_are_listed(_):
     expect_equal(client.VersionApi().get_code().major, "1")
     expect_in("apps", [group.name for group in client.ApisApi().get_api_versions().groups])
     expect_in("configmaps", [item.name for item in client.CoreV1Api().get_api_resources().resources])
@@ -210,7 +210,7 @@ def a_kopf_operator_reacts_to_creation_update_and_deletion(namespace):
         api.patch_namespaced_custom_object(*place, "gear", {"spec": {"size": 8}})
         operator.makes(lambda: read()["status"].get("resized") == {"size": 8}, "the status after the update")
         expect_equal(core.read_namespaced_config_map("gear-report", namespace).data, {"size": "8"})
-        # Without its owner, the report lives until the check has read it.
+        # Without the owner reference, the report is kept until the check has read it.
         core.patch_namespaced_config_map("gear-report", namespace, {"metadata": {"ownerReferences": None}})
         api.delete_namespaced_custom_object(*place, "gear")
         operator.makes(lambda: status_of(read) == (404, "NotFound"), "the end of the gadget")
@@ -220,7 +220,7 @@ def a_kopf_operator_reacts_to_creation_update_and_deletion(namespace):
 
 
 class Operator:
-    """The operator, as a process of its own."""
+    """The operator, as a separate process."""
 
     def __init__(self, namespace):
         self.log = tempfile.NamedTemporaryFile("w+", suffix=".log")
@@ -257,7 +257,7 @@ def main():
     return run_checks("python", namespace_of)
 
 
-# Not sys.exit: the thread of the leader still runs, and can crash the interpreter while it shuts down.
+# Not sys.exit: the leader's thread is still running, and can crash the interpreter at shutdown.
 code = main()
 sys.stdout.flush()
 os._exit(code)

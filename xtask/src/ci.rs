@@ -1,4 +1,4 @@
-//! The checks that a change has to pass, step by step.
+//! The checks that a change must pass, step by step.
 
 use std::{env, process::Command};
 
@@ -19,7 +19,7 @@ const LINTS: Step = Step {
     variables: &[],
 };
 
-/// The command that the README gives for running the tests.
+/// The README's command for running the tests.
 const TESTS: Step = Step { name: "tests", cargo: &["test"], variables: &[] };
 
 const DOCUMENTATION: Step = Step {
@@ -37,7 +37,7 @@ pub(crate) fn run(tests: bool) -> Result<(), String> {
         run_step(&TESTS)?;
     }
     run_step(&DOCUMENTATION)?;
-    print("all of it holds");
+    print("all checks passed");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask gen`: the table of built-in kinds, from Kubernetes' published Go packages.
 //!
-//! A small Go program (`xtask/gen`) prints what the types look like; `xtask/gen/kinds.json` says which kinds are
-//! served and how discovery names them. The files written are facts only and are committed.
+//! A small Go program (`xtask/gen`) prints the types; `xtask/gen/kinds.json` lists the served kinds and their
+//! names in discovery. The generated files hold only data and are committed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,12 +18,12 @@ use crate::{print, tidy};
 const ALL_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
-/// The folder that belongs to the generator alone.
+/// The generator's output folder.
 fn folder() -> PathBuf {
     tidy::root().join("crates/kinds/src/generated")
 }
 
-/// Writes the files, or (`check`) says whether they are what it would write.
+/// Writes the files, or (`check`) reports whether they are up to date.
 pub(crate) fn run(check: bool) -> Result<(), String> {
     let files = Table::read()?.files()?;
     let folder = folder();
@@ -88,10 +88,10 @@ impl Table {
         let mut taken = BTreeSet::new();
         for ty in &types {
             let name = text(ty, "name");
-            let (_, short) = name.rsplit_once('.').ok_or_else(|| format!("a type called {name}"))?;
+            let (_, short) = name.rsplit_once('.').ok_or_else(|| format!("invalid type name {name}"))?;
             let place = (module(text(ty, "package")), screaming(short));
             if !taken.insert(place.clone()) {
-                return Err(format!("{} in {} is there twice", place.1, place.0));
+                return Err(format!("{} in {} is defined twice", place.1, place.0));
             }
             places.insert(name.to_owned(), place);
         }
@@ -121,7 +121,7 @@ impl Table {
         }
         out.push_str(
             "\nuse crate::table::{Field, Merge, Omit, Shape, Topology, Type};\n\n\
-             /// A field as most of them are.\n\
+             /// A field with the most common values.\n\
              const F: Field = Field {\n    name: \"\",\n    declared_in: \"\",\n    go: \"string\",\n    \
              shape: Shape::String(\"string\"),\n    pointer: false,\n    omit: Omit::Empty,\n    required: false,\n    \
              proto: None,\n    merge: M,\n    topology: Topology::Default,\n    default: \"\",\n};\n\n\
@@ -345,7 +345,7 @@ impl Table {
         let mut index = |name: &str, what: &str, keys: &[[&str; 3]]| {
             let mut order: Vec<usize> = (0..keys.len()).collect();
             order.sort_by_key(|at| keys.get(*at));
-            let _ = writeln!(out, "/// The kinds' places, sorted by group, version and {what}.");
+            let _ = writeln!(out, "/// Indices of the kinds, sorted by group, version and {what}.");
             let _ = writeln!(out, "pub(crate) static {name}: [u8; {}] = {order:?};\n", order.len());
         };
         index("BY_PLURAL", "plural", &kinds.iter().map(|kind| kind.0).collect::<Vec<_>>());
@@ -384,7 +384,7 @@ fn module(package: &str) -> String {
     format!("{group}_{version}")
 }
 
-/// A Go name as Rust writes statics: `CSINode` is `CSI_NODE`.
+/// Converts a Go name to that of a Rust static: `CSINode` to `CSI_NODE`.
 fn screaming(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut out = String::new();

@@ -1,6 +1,6 @@
 //! `cargo xtask interop`: kubectl, client-go, controller-runtime, the Python client and kopf against `k1s serve`, over HTTPS.
 //!
-//! The checks live in `interop/`; what they need is built into `target/interop/`, once.
+//! The checks are in `interop/`; the clients are built once, into `target/interop/`.
 
 use std::{
     fs,
@@ -12,17 +12,18 @@ use std::{
 
 use crate::{print, program, tidy};
 
-/// The kubectl versions that are tested, as they report themselves.
+/// The kubectl versions under test, as they report themselves.
 const KUBECTLS: &[(&str, &str)] = &[("newest", "v1.37.2"), ("oldest", "v1.27.16")];
 
-/// Builds what is missing, and runs every suite on a server in memory and most of them on one with a disk store.
+/// Builds missing clients, and runs every suite on a server in memory and most of them on one with a disk
+/// store.
 pub(crate) fn run() -> Result<(), String> {
     let tools = Tools::build()?;
     let mut failed = Vec::new();
     tools.in_memory(&mut failed)?;
     tools.on_disk(&mut failed)?;
     if failed.is_empty() {
-        print("every client is content");
+        print("all clients passed");
         Ok(())
     } else {
         Err(format!("failed: {}", failed.join(", ")))
@@ -49,12 +50,12 @@ impl Tools {
         let built = built.canonicalize().map_err(|error| format!("{}: {error}", built.display()))?;
         let tools = Self { sources: root.join("interop"), built, k1s: program::build()? };
         print("== building the clients");
-        // Installing the packages of Python waits for the network while Go compiles.
+        // Installing Python packages waits for the network while Go compiles.
         thread::scope(|scope| {
             let python = scope.spawn(|| tools.build_python());
             let go = tools.build_go();
             let python =
-                python.join().unwrap_or_else(|_| Err("installing Python's packages panicked".to_owned()));
+                python.join().unwrap_or_else(|_| Err("installing Python packages panicked".to_owned()));
             go.and(python)
         })?;
         Ok(tools)
@@ -80,7 +81,7 @@ impl Tools {
         finish(go.current_dir(self.sources.join("operator-go")))
     }
 
-    /// A virtual environment, made anew when the requirements have changed.
+    /// A virtual environment, recreated when the requirements have changed.
     fn build_python(&self) -> Result<(), String> {
         let (folder, list) = (self.built.join("python"), self.sources.join("python/requirements.txt"));
         let wanted = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
@@ -117,7 +118,7 @@ impl Tools {
         server.stop()
     }
 
-    /// The same without the old kubectl, and a restart in between: everything written is still there.
+    /// The same without the old kubectl, and with a restart in between: all objects must still be there.
     fn on_disk(&self, failed: &mut Vec<String>) -> Result<(), String> {
         let folder = self.built.join("data");
         if folder.exists() {
@@ -162,7 +163,7 @@ impl Tools {
         server.run_suite("controller-runtime", suite.arg("check"), failed)
     }
 
-    /// Go's own report is turned into a line for each test; all of it is shown when one fails.
+    /// Prints one line per test instead of Go's report, which is only shown on failure.
     fn client_go_suite(&self, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {
         print(&format!("== client-go, {}", server.name));
         let output = Command::new(self.client_go())
@@ -186,7 +187,7 @@ impl Tools {
         Ok(())
     }
 
-    /// The names and versions of what is stored, of some kinds.
+    /// The names and resource versions of stored objects of some kinds.
     fn everything(&self, server: &Server) -> Result<String, String> {
         let columns = "-o=custom-columns=K:.kind,NS:.metadata.namespace,N:.metadata.name,U:.metadata.uid,V:.metadata.resourceVersion";
         let output = Command::new(self.kubectl("newest"))
@@ -202,7 +203,7 @@ impl Tools {
         if !output.status.success() {
             return Err(format!("kubectl get: {}", String::from_utf8_lossy(&output.stderr)));
         }
-        // The Service `kubernetes` leads to the port that is listened at, which is another one after a restart.
+        // The Service `kubernetes` points to the listen port, which changes with a restart.
         let follows_the_port =
             |line: &&str| line.split_whitespace().take(3).eq(["Service", "default", "kubernetes"]);
         let text = String::from_utf8_lossy(&output.stdout);
@@ -210,7 +211,7 @@ impl Tools {
     }
 }
 
-/// A `k1s serve` over HTTPS. It ends with its value.
+/// A `k1s serve` over HTTPS, killed on drop.
 struct Server {
     name: &'static str,
     process: Child,
@@ -232,13 +233,13 @@ impl Server {
             .map_err(|error| format!("{}: {error}", tools.k1s.display()))?;
         let out = process.stdout.take().ok_or("k1s serve has no output")?;
         let mut server = Self { name, process, says: BufReader::new(out), kubeconfig };
-        // It prints its address once it serves.
+        // It prints its address once it is serving.
         let mut line = String::new();
         while !line.contains("serves Kubernetes' API at") {
             line.clear();
             let read = server.says.read_line(&mut line).map_err(|error| format!("k1s serve: {error}"))?;
             if read == 0 {
-                return Err("k1s serve ended before it served".to_owned());
+                return Err("k1s serve exited before it was ready".to_owned());
             }
         }
         Ok(server)
@@ -261,13 +262,13 @@ impl Server {
     fn stop(mut self) -> Result<(), String> {
         finish(Command::new("kill").args(["-TERM", &self.process.id().to_string()]))?;
         let status = self.process.wait().map_err(|error| format!("k1s serve: {error}"))?;
-        if status.success() { Ok(()) } else { Err(format!("k1s serve ended with {status}")) }
+        if status.success() { Ok(()) } else { Err(format!("k1s serve exited with {status}")) }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Already ended, or no longer wanted.
+        // Already exited, or no longer needed.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

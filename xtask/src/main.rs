@@ -1,4 +1,4 @@
-//! The workspace's own chores; `cargo xtask help` lists them.
+//! Development tasks of the workspace; `cargo xtask help` lists them.
 
 mod ci;
 mod r#gen;
@@ -11,20 +11,20 @@ mod tidy;
 use std::{path::Path, process::ExitCode};
 
 const HELP: &str = "\
-The workspace's own chores.
+Development tasks of the workspace.
 
 Usage: cargo xtask <COMMAND>
 
 Commands:
-  ci [--no-tests]  everything that must hold before a change lands: format, tidy, lints, tests and
-                   documentation (--no-tests: all but the tests, for a script that has run them)
+  ci [--no-tests]  all checks that a change must pass: format, tidy, lints, tests and documentation
+                   (--no-tests: all but the tests, for a script that has already run them)
   gen [--check]    write the table of built-in kinds from Kubernetes' published Go packages; needs Go
-                   (--check: only say whether the committed files are what it would write)
+                   (--check: only report whether the committed files are up to date)
   interop          kubectl, client-go, the Python client and kopf against `k1s serve`, over HTTPS; needs Go and
                    Python 3.11 or later, and the network the first time
   oracle FOLDER    replace the recordings of kube-apiserver in oracle/ by those of a folder; `cargo test --test oracle`
-                   plays them
-  tidy             the rules about crates and files that the compiler does not know
+                   replays them
+  tidy             rules about crates and files that the compiler does not enforce
 ";
 
 fn main() -> ExitCode {

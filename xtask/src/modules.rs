@@ -1,7 +1,8 @@
-//! The top-level modules of a crate do not use each other in a circle, so that each can be read before those that use it.
+//! The top-level modules of a crate have no dependency cycles, so that each can be read before the modules
+//! that use it.
 //!
-//! The check reads paths, not syntax trees: `crate::x::…`, `crate::{x::…, …}` and `super::…` that reach the crate's root, and
-//! names that the root re-exports. Code for tests is left out.
+//! The check reads paths, not syntax trees: `crate::x::…`, `crate::{x::…, …}` and `super::…` that reach the
+//! crate root, and names re-exported by the root. Test code is not checked.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -9,7 +10,7 @@ use std::{
     path::Path,
 };
 
-/// Circles that are still there: the crate's folder, the modules, why. A list to be made shorter.
+/// Existing cycles: the crate's folder, the modules, the reason. To be reduced over time.
 const KNOWN: &[(&str, &[&str], &str)] = &[
     (
         "env",
@@ -36,11 +37,6 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     ("store-disk", &["batch", "writer"], "the writer puts its writes into batches"),
     (
         "store-disk",
-        &["checkpoint", "folder", "log", "migrate"],
-        "a folder lists its migrations, which open folders",
-    ),
-    (
-        "store-disk",
         &["error", "lock"],
         "taking a lock fails with an error that asks whether the holder is gone",
     ),
@@ -48,7 +44,7 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
     ("store-etcd", &["marks", "shared", "sync"], "the shared state holds parts that are given all of it"),
 ];
 
-/// Which modules a module uses, and in which files.
+/// The modules that a module uses, and in which files.
 type Uses = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 /// Checks every crate in a folder of crates.
@@ -62,39 +58,39 @@ pub(crate) fn check(crates: &Path, problems: &mut Vec<String>) -> Result<(), Str
     }
     names.sort();
     for name in names {
-        let circles = circles(&uses(&crates.join(&name).join("src"))?);
-        report(&name, &circles, KNOWN, problems);
+        let cycles = cycles(&uses(&crates.join(&name).join("src"))?);
+        report(&name, &cycles, KNOWN, problems);
     }
     Ok(())
 }
 
-/// A circle: the modules that reach each other, and one way around with the files that go it.
+/// A cycle: the modules in it, and one path around it with the files.
 #[derive(Debug, PartialEq, Eq)]
-struct Circle {
+struct Cycle {
     modules: BTreeSet<String>,
     way: String,
 }
 
-fn report(name: &str, circles: &[Circle], known: &[(&str, &[&str], &str)], problems: &mut Vec<String>) {
+fn report(name: &str, cycles: &[Cycle], known: &[(&str, &[&str], &str)], problems: &mut Vec<String>) {
     let known: Vec<BTreeSet<String>> = known
         .iter()
         .filter(|(folder, _, _)| *folder == name)
         .map(|(_, modules, _)| modules.iter().map(|module| (*module).to_owned()).collect())
         .collect();
-    let is_known = |circle: &Circle| known.iter().any(|modules| circle.modules.is_subset(modules));
-    for circle in circles.iter().filter(|circle| !is_known(circle)) {
-        let modules: Vec<&str> = circle.modules.iter().map(String::as_str).collect();
+    let is_known = |cycle: &Cycle| known.iter().any(|modules| cycle.modules.is_subset(modules));
+    for cycle in cycles.iter().filter(|cycle| !is_known(cycle)) {
+        let modules: Vec<&str> = cycle.modules.iter().map(String::as_str).collect();
         problems.push(format!(
-            "crates/{name}: modules use each other in a circle: {}; all in it: {}",
-            circle.way,
+            "crates/{name}: modules form a dependency cycle: {}; all modules in it: {}",
+            cycle.way,
             modules.join(", ")
         ));
     }
-    let is_left = |modules: &BTreeSet<String>| circles.iter().any(|circle| circle.modules.is_subset(modules));
+    let is_left = |modules: &BTreeSet<String>| cycles.iter().any(|cycle| cycle.modules.is_subset(modules));
     for modules in known.iter().filter(|modules| !is_left(modules)) {
         let modules: Vec<&str> = modules.iter().map(String::as_str).collect();
         problems.push(format!(
-            "crates/{name}: {} are no such circle any more; take them out of xtask/src/modules.rs",
+            "crates/{name}: {} no longer form a cycle; remove them from xtask/src/modules.rs",
             modules.join(", ")
         ));
     }
@@ -120,7 +116,7 @@ fn uses(src: &Path) -> Result<Uses, String> {
         if matches!(path.as_slice(), [file] if file == "lib.rs" || file == "main.rs") || is_test(path) {
             continue;
         }
-        // How many `super::` reach the root.
+        // The number of `super::` that reaches the root.
         let depth = path.len() - usize::from(path.last().is_some_and(|file| file == "mod.rs"));
         for name in roots(&without_tests(text), depth) {
             let used = exported.get(&name).unwrap_or(&name);
@@ -159,20 +155,20 @@ fn is_test(path: &[String]) -> bool {
     })
 }
 
-/// The text without comments, and without the module of tests at its end.
+/// The text without comments, and without the trailing test module.
 fn without_tests(text: &str) -> String {
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// The first names of all paths from the crate's root.
+/// The first segment of all paths from the crate root.
 fn roots(code: &str, depth: usize) -> Vec<String> {
     let up = "super::".repeat(depth);
     let mut found = Vec::new();
     for prefix in ["crate::", up.as_str()] {
         for (at, _) in code.match_indices(prefix) {
             let before = code.get(..at).unwrap_or_default();
-            // `super::` of a longer way up, or the end of another word.
+            // Part of a longer `super::` path, or of another word.
             if before.ends_with("::") || before.ends_with(|last: char| last.is_alphanumeric() || last == '_')
             {
                 continue;
@@ -214,7 +210,7 @@ fn name(text: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The names that the root re-exports, each with its module.
+/// The names re-exported by the root, each with its module.
 fn exports(text: &str, tops: &BTreeSet<String>) -> Vec<(String, String)> {
     let code = without_tests(text);
     let mut found = Vec::new();
@@ -228,11 +224,11 @@ fn exports(text: &str, tops: &BTreeSet<String>) -> Vec<(String, String)> {
     found
 }
 
-/// All circles, each once.
-fn circles(uses: &Uses) -> Vec<Circle> {
-    let mut found: Vec<Circle> = Vec::new();
+/// All cycles, each once.
+fn cycles(uses: &Uses) -> Vec<Cycle> {
+    let mut found: Vec<Cycle> = Vec::new();
     for start in uses.keys() {
-        if found.iter().any(|circle| circle.modules.contains(start)) {
+        if found.iter().any(|cycle| cycle.modules.contains(start)) {
             continue;
         }
         let Some(way) = shortest(uses, start, start) else { continue };
@@ -243,7 +239,7 @@ fn circles(uses: &Uses) -> Vec<Circle> {
             let file = uses.get(from)?.get(to)?.first()?;
             Some(format!("{from} → {to} ({file})"))
         });
-        found.push(Circle { modules: modules.collect(), way: steps.collect::<Vec<_>>().join(", ") });
+        found.push(Cycle { modules: modules.collect(), way: steps.collect::<Vec<_>>().join(", ") });
     }
     found
 }
@@ -261,7 +257,7 @@ fn reachable(uses: &Uses, from: &str) -> BTreeSet<String> {
     seen
 }
 
-/// The shortest way along at least one step.
+/// The shortest path of at least one step.
 fn shortest(uses: &Uses, from: &str, to: &str) -> Option<Vec<String>> {
     let mut ways = VecDeque::from([vec![from.to_owned()]]);
     let mut seen = BTreeSet::new();
@@ -297,9 +293,9 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_and_named_with_its_files() {
+    fn a_cycle_is_reported_with_its_files() {
         let uses = tree(
-            "circle",
+            "cycle",
             &[
                 ("lib.rs", "mod a; mod b; mod c; mod d;\npub use c::{Thing, Other};\n"),
                 ("a.rs", "use crate::{\n    b::{self, X},\n    d,\n};\n"),
@@ -309,7 +305,7 @@ mod tests {
                 ("d.rs", "fn f(_: crate::Thing) {}\n"),
             ],
         );
-        let found = circles(&uses);
+        let found = cycles(&uses);
         assert_eq!(found.len(), 1, "{found:?}");
         let modules: Vec<&str> = found[0].modules.iter().map(String::as_str).collect();
         assert_eq!(modules, ["a", "b", "c", "d"]);
@@ -317,38 +313,38 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_without_circles_is_clean() {
+    fn a_tree_without_cycles_is_clean() {
         let uses = tree(
             "clean",
             &[
                 ("lib.rs", "mod a; mod b;\npub use b::Thing;\n"),
                 ("a/mod.rs", "mod x;\nmod y;\nuse crate::b::Thing;\n"),
-                // Within a module, anything goes.
+                // Within a module, cycles are allowed.
                 ("a/x.rs", "use super::y::Z;\n"),
                 ("a/y.rs", "use super::x::Z;\n"),
                 ("b.rs", "// crate::a::f\nfn f() {}\n#[cfg(test)]\nmod tests {\n    use crate::a::f;\n}\n"),
                 ("b_tests.rs", "use crate::a::f;\n"),
             ],
         );
-        assert_eq!(circles(&uses), []);
+        assert_eq!(cycles(&uses), []);
         assert!(uses["a"].contains_key("b"));
     }
 
     #[test]
-    fn a_known_circle_is_let_through_until_it_is_none() {
-        let circle = Circle {
+    fn a_known_cycle_is_allowed_and_reported_when_it_is_gone() {
+        let cycle = Cycle {
             modules: ["a", "b"].map(str::to_owned).into(),
             way: "a → b (a.rs), b → a (b.rs)".into(),
         };
-        let check = |circles: &[Circle], known| {
+        let check = |cycles: &[Cycle], known| {
             let mut problems = Vec::new();
-            report("x", circles, known, &mut problems);
+            report("x", cycles, known, &mut problems);
             problems
         };
         let known: &[(&str, &[&str], &str)] = &[("x", &["a", "b"], "because")];
-        assert!(check(&[circle], known).is_empty());
-        assert!(check(&[], known)[0].contains("no such circle any more"));
-        let other = Circle { modules: ["a", "c"].map(str::to_owned).into(), way: "a → c (a.rs)".into() };
+        assert!(check(&[cycle], known).is_empty());
+        assert!(check(&[], known)[0].contains("no longer form a cycle"));
+        let other = Cycle { modules: ["a", "c"].map(str::to_owned).into(), way: "a → c (a.rs)".into() };
         assert!(check(&[other], &[])[0].contains("a → c (a.rs)"));
     }
 }

@@ -4,17 +4,17 @@ use std::{env, path::PathBuf, process::Command};
 
 use crate::tidy;
 
-/// Names a program that is built already. CI sets it to the one that `cargo test` leaves behind: building it by itself
-/// selects other features of the dependencies, and so compiles most of them once more.
+/// Path of an existing program. CI sets it to the one built by `cargo test`: building it separately selects
+/// other features of the dependencies, and so compiles most of them again.
 const VARIABLE: &str = "K1S_PROGRAM";
 
-/// The folder that cargo builds into.
+/// Cargo's target folder.
 pub(crate) fn target() -> PathBuf {
     let root = tidy::root();
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder))
 }
 
-/// Builds the program, unless `K1S_PROGRAM` names one, and says where it is.
+/// Builds the program, unless `K1S_PROGRAM` is set, and returns its path.
 pub(crate) fn build() -> Result<PathBuf, String> {
     if let Some(program) = env::var_os(VARIABLE).map(PathBuf::from) {
         return match program.canonicalize() {

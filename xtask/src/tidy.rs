@@ -1,4 +1,4 @@
-//! The rules about crates and files that the compiler does not know. They are a test, too.
+//! Rules about crates and files that the compiler does not enforce. They are also run as a test.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{modules, print};
 
-/// What each crate may depend on within the workspace. A new crate gets its line here and its place in
+/// The workspace crates that each crate may depend on. A new crate gets a line here and a place in
 /// docs/architecture.md.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("k1s-env", &[]),
@@ -61,10 +61,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// A file longer than this has more than one concern.
+/// Maximum number of lines per file; a longer one has more than one concern.
 const MAX_LINES: usize = 800;
 
-/// The workspace's folder.
+/// The root folder of the workspace.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -94,7 +94,7 @@ fn metadata() -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("cargo metadata: {error}"))
 }
 
-/// Crates depend only on what they may.
+/// Checks that crates depend only on what they may.
 fn check_graph(metadata: &Value, problems: &mut Vec<String>) -> Result<(), String> {
     let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
     let name = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
@@ -106,7 +106,7 @@ fn check_graph(metadata: &Value, problems: &mut Vec<String>) -> Result<(), Strin
             problems.push(format!("{crate_name} is not in the table of xtask/src/tidy.rs"));
             continue;
         };
-        // Tests may use more: what they need is not part of what a crate is.
+        // Dev-dependencies are not restricted.
         let all = package["dependencies"].as_array().into_iter().flatten();
         for dependency in all.filter(|dependency| dependency["kind"] != "dev") {
             let dependency = name(dependency);
@@ -124,7 +124,7 @@ fn check_graph(metadata: &Value, problems: &mut Vec<String>) -> Result<(), Strin
     Ok(())
 }
 
-/// Every crate takes its dependencies and lints from the workspace.
+/// Checks that every crate takes its dependencies and lints from the workspace.
 fn check_manifests(problems: &mut Vec<String>) -> Result<(), String> {
     for path in files("Cargo.toml")? {
         if path == root().join("Cargo.toml") {
@@ -140,7 +140,7 @@ fn check_manifests(problems: &mut Vec<String>) -> Result<(), String> {
             if line.starts_with('[') {
                 in_dependencies = line.contains("dependencies");
             } else if in_dependencies && line.contains('=') && !line.contains("workspace = true") {
-                // A crate may turn on its own features for its tests.
+                // A crate may enable its own features for its tests.
                 if !line.contains("path = \".\"") {
                     problems.push(format!("{shown}: not from the workspace's table: {line}"));
                 }
@@ -150,7 +150,7 @@ fn check_manifests(problems: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// Files have one concern, crates say what they are for, and nothing is left half done.
+/// Checks that files are short, crates have a description, and no test is ignored.
 fn check_sources(problems: &mut Vec<String>) -> Result<(), String> {
     for path in files("rs")? {
         let text = read(&path)?;
@@ -161,7 +161,7 @@ fn check_sources(problems: &mut Vec<String>) -> Result<(), String> {
             problems.push(format!("{shown} has {lines} lines, more than {MAX_LINES}"));
         }
         if !text.starts_with("//!") {
-            problems.push(format!("{shown} does not begin with what it is for (//! …)"));
+            problems.push(format!("{shown} does not begin with a description (//! …)"));
         }
         if text.lines().any(|line| line.trim_start().starts_with("#[ignore")) {
             problems.push(format!("{shown} has an ignored test"));
@@ -170,7 +170,7 @@ fn check_sources(problems: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-/// The README and CI speak of the same test command.
+/// Checks that the README and CI use the same test command.
 fn check_commands(problems: &mut Vec<String>) -> Result<(), String> {
     let readme = read(&root().join("README.md"))?;
     let ci = read(&root().join(".ci/run"))?;

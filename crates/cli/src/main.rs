@@ -1,7 +1,8 @@
-//! The `k1s` program: `k1s serve` is a control plane for kubectl and everybody else, `k1s demo` one with an operator, `k1s store`
-//! looks after a data folder.
+//! The `k1s` program: `k1s serve` runs a control plane, `k1s demo` one with an example operator, `k1s store`
+//! checks and repairs a data folder.
 //!
-//! It is a package of its own so that the facade `k1s`, which programs depend on, brings neither a command line nor examples.
+//! It is a separate package so that the library `k1s` depends on neither a command-line parser nor the
+//! examples.
 
 mod process;
 mod serve;
@@ -17,17 +18,17 @@ use clap::{Parser, Subcommand, ValueEnum};
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// How logs are written.
+    /// Log format.
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
-    /// What is logged: error, warn, info, debug, trace, or per module as in `k1s_server=debug`.
+    /// Log filter: error, warn, info, debug, trace, or per module as in `k1s_server=debug`.
     #[arg(long, global = true, default_value = "warn", value_name = "FILTER")]
     log: String,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serves Kubernetes' API until Ctrl-C.
+    /// Serves the Kubernetes API until Ctrl-C.
     Serve(Box<serve::Options>),
     /// Checks and repairs a data folder that no server has open.
     #[command(subcommand)]
@@ -64,7 +65,7 @@ fn main() -> ExitCode {
             runtime.block_on(application::demo::run(options)).map_err(|error| error.to_string())
         }
     };
-    // Nobody waits for the answer to a request that is still being worked on.
+    // Requests still in progress are abandoned.
     runtime.shutdown_timeout(Duration::from_secs(1));
     match done {
         Ok(()) => ExitCode::SUCCESS,

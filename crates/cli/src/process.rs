@@ -1,4 +1,4 @@
-//! What a server asks of its process: signals, and file descriptors for its connections.
+//! Process-wide settings of a server: signals, and the limit of open files.
 
 use std::io;
 
@@ -9,36 +9,36 @@ use tokio::{
     sync::oneshot,
 };
 
-/// Allows as many open files as the system lets this process have: each connection is one.
+/// Raises the limit of open files to the maximum: each connection needs one.
 pub(crate) fn raise_open_files() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current == maximum {
         return;
     }
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
-        tracing::warn!(%error, ?current, ?maximum, "the limit of open files stays as it is");
+        tracing::warn!(%error, ?current, ?maximum, "could not raise the limit of open files");
     }
 }
 
-/// Ends with the first SIGINT or SIGTERM.
+/// Completes at the first SIGINT or SIGTERM.
 pub(crate) struct Stop(oneshot::Receiver<()>);
 
 impl Stop {
-    /// Listens to signals from now on. A second one ends the process without waiting for requests under way, which is no
-    /// error: what was acknowledged is stored.
+    /// Installs signal handlers. A second signal ends the process without waiting for requests in flight,
+    /// with exit code 0: acknowledged writes are stored.
     pub(crate) fn on_signals(env: &Env, at_once: fn()) -> io::Result<Stop> {
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        let (told, stop) = oneshot::channel();
+        let (sender, stop) = oneshot::channel();
         let task: Task<()> = env.spawn("signals", async move {
-            let mut told = Some(told);
+            let mut sender = Some(sender);
             loop {
                 tokio::select! {
                     _ = interrupt.recv() => {}
                     _ = terminate.recv() => {}
                 }
-                match told.take() {
-                    Some(told) => drop(told.send(())),
+                match sender.take() {
+                    Some(sender) => drop(sender.send(())),
                     None => {
                         at_once();
                         std::process::exit(0);
@@ -50,9 +50,9 @@ impl Stop {
         Ok(Stop(stop))
     }
 
-    /// Waits for it.
-    pub(crate) async fn asked(self) {
-        // One that cannot come any more never comes.
+    /// Waits for the signal.
+    pub(crate) async fn requested(self) {
+        // The signal task has ended, so no signal will arrive.
         if self.0.await.is_err() {
             std::future::pending::<()>().await;
         }

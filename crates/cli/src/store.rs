@@ -14,43 +14,44 @@ use k1s::{
     store::disk::{FolderReport, OpenError, Progress, Repaired, check_folder, repair_folder},
 };
 
-/// Nothing is damaged.
+/// Exit code: no damage.
 const CLEAN: u8 = 0;
-/// Something is, or was and could not be saved.
+/// Exit code: damage, or data that could not be recovered.
 const DAMAGE: u8 = 1;
-/// It could not be found out.
+/// Exit code: the check or repair failed.
 const FAILED: u8 = 2;
 
-/// What takes longer than this is told about, and as often.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Minimum interval between progress messages.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// So many problems are told one by one.
-const TOLD: usize = 50;
+/// Maximum number of problems printed.
+const MAX_PROBLEMS: usize = 50;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Reads a whole store and tells what is damaged in it.
+    /// Reads a whole store and reports damage.
     ///
-    /// Nothing is changed, so a folder that cannot be written to will do. No server may have it open.
+    /// Nothing is changed, so a read-only folder is accepted. The store must not be open in a server.
     ///
-    /// Exit codes: 0 nothing is damaged, 1 something is, 2 it could not be found out.
+    /// Exit codes: 0 no damage, 1 damage, 2 the check failed.
     Check {
-        /// The folder that `k1s serve --data-dir` was given, or `store` in it.
+        /// The folder given to `k1s serve --data-dir`, or `store` in it.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Makes a good store of everything that can be read of a damaged one, and names the rest.
+    /// Creates a good store from everything readable in a damaged one, and reports the rest.
     ///
-    /// The damaged store is kept, beside the good one, as `store.damaged-1`. There has to be room for both. The good one is at a newer
-    /// revision than the damaged one was, and has no history: clients list again. No server may have it open. A store that is not
-    /// damaged is left as it is.
+    /// The damaged store is kept next to the good one, as `store.damaged-1`, so there must be room for both.
+    /// The good one is at a newer revision and has no history: clients list again. The store must not be open
+    /// in a server. A store without damage is not changed.
     ///
-    /// Exit codes: 0 everything is there, 1 something was lost, 2 it could not be repaired, and is as it was.
+    /// Exit codes: 0 nothing was lost, 1 data was lost, 2 the repair failed and changed nothing.
     Repair {
-        /// The folder that `k1s serve --data-dir` was given, or `store` in it.
+        /// The folder given to `k1s serve --data-dir`, or `store` in it.
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// Makes the good store in this data folder instead, and changes nothing in the damaged one. `pki` is not copied.
+        /// Creates the good store in this data folder instead, and does not change the damaged one. `pki` is
+        /// not copied.
         #[arg(long, value_name = "DIR")]
         output: Option<PathBuf>,
     },
@@ -72,13 +73,13 @@ pub(crate) fn run(command: &Command) -> ExitCode {
     code.into()
 }
 
-/// Tells on stderr how far it is, if it takes a while.
+/// Reports progress on stderr, if it takes long.
 fn progress() -> impl FnMut(Progress) {
     let env = Env::system();
-    let mut told = env.now();
+    let mut reported = env.now();
     move |progress| {
-        if env.now() - told > PATIENCE {
-            told = env.now();
+        if env.now() - reported > PROGRESS_INTERVAL {
+            reported = env.now();
             let _ = writeln!(io::stderr(), "{}: {} of {}", progress.what, progress.done, progress.of);
         }
     }
@@ -93,7 +94,7 @@ fn check(folder: &Path) -> Result<(u8, String), OpenError> {
     let name = folder.display();
     let _ = writeln!(
         text,
-        "\n`k1s store repair {name}` makes a good store of what can be read, and keeps the damaged one."
+        "\n`k1s store repair {name}` creates a good store of what can be read, and keeps the damaged one."
     );
     Ok((DAMAGE, text))
 }
@@ -111,10 +112,7 @@ fn repair(folder: &Path, output: Option<&Path>) -> Result<(u8, String), OpenErro
             Ok((if report.lost.is_empty() { CLEAN } else { DAMAGE }, text))
         }
         Repaired::Finished { store, .. } => {
-            let text = format!(
-                "A repair that had been interrupted is finished: the store is {}.\n",
-                store.display()
-            );
+            let text = format!("An interrupted repair was completed: the store is {}.\n", store.display());
             Ok((CLEAN, text))
         }
         Repaired::Sound(report) => {
@@ -132,11 +130,11 @@ fn sound(folder: &Path, report: &FolderReport) -> String {
 
 fn damaged(folder: &Path, report: &FolderReport, what: &str) -> String {
     let mut text = format!("The store in {} is damaged:\n", folder.display());
-    for problem in report.problems.iter().take(TOLD) {
+    for problem in report.problems.iter().take(MAX_PROBLEMS) {
         let _ = writeln!(text, "  {problem}");
     }
-    if report.problems.len() > TOLD {
-        let _ = writeln!(text, "  and {} more", report.problems.len() - TOLD);
+    if report.problems.len() > MAX_PROBLEMS {
+        let _ = writeln!(text, "  and {} more", report.problems.len() - MAX_PROBLEMS);
     }
     let _ = writeln!(text, "\n{} keys can be read.", report.keys);
     if report.lost.is_empty() {

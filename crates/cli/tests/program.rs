@@ -1,4 +1,4 @@
-//! The program as people start it.
+//! Runs the program as users do.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -19,7 +19,7 @@ fn k1s(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// A program that runs. It is killed if the test fails.
+/// A running program. It is killed if the test fails.
 struct Running {
     child: Option<Child>,
     lines: Lines<BufReader<ChildStdout>>,
@@ -33,7 +33,7 @@ impl Running {
         Running { child: Some(child), lines, seen: Vec::new() }
     }
 
-    /// Reads on until a line has this in it.
+    /// Reads output until a line contains this text.
     fn read_until(&mut self, text: &str) -> String {
         while let Some(Ok(line)) = self.lines.next() {
             self.seen.push(line.clone());
@@ -41,10 +41,10 @@ impl Running {
                 return line;
             }
         }
-        panic!("it never said {text:?}: {:#?}", self.seen);
+        panic!("it never printed {text:?}: {:#?}", self.seen);
     }
 
-    /// Sends a signal and waits for its end.
+    /// Sends a signal and waits for the exit.
     fn end(mut self, signal: Signal) -> Output {
         let child = self.child.take().unwrap();
         kill_process(Pid::from_child(&child), signal).unwrap();
@@ -74,7 +74,7 @@ fn the_demo_rolls_an_application_out_and_stops_at_ctrl_c() {
         kubeconfig.contains("certificate-authority-data") && kubeconfig.contains("token"),
         "{kubeconfig}"
     );
-    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600, "it has a secret in it");
+    assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600, "it contains a secret");
     demo.read_until("application default/web created");
     demo.read_until("Running    ■■■ 3/3");
     let ended = demo.end(Signal::INT);
@@ -83,7 +83,7 @@ fn the_demo_rolls_an_application_out_and_stops_at_ctrl_c() {
 }
 
 #[test]
-fn serve_says_where_and_stops_at_sigterm() {
+fn serve_prints_its_address_and_stops_at_sigterm() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["serve", "--port", "0", "--data-dir", "data", "--kubeconfig", "config"];
     for _ in 0..2 {
@@ -101,7 +101,7 @@ fn serve_says_where_and_stops_at_sigterm() {
 }
 
 #[test]
-fn serve_takes_all_files_it_may_have_and_a_second_signal_is_no_error() {
+fn serve_raises_the_open_file_limit_and_a_second_signal_exits_with_0() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["serve", "--http", "--port", "0", "--kubeconfig", "config"];
     let mut serve = Running::start(folder.path(), &arguments);
@@ -113,14 +113,14 @@ fn serve_takes_all_files_it_may_have_and_a_second_signal_is_no_error() {
     let files: Vec<&str> = files.split_whitespace().collect();
     assert_eq!(files[0], files[1], "{limits}");
 
-    // A request whose body does not come keeps the server from ending for a while.
+    // A request whose body never arrives delays the shutdown.
     let kubeconfig = fs::read_to_string(folder.path().join("config")).unwrap();
     let token = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token: ")).unwrap();
     let address = url.rsplit_once("http://").unwrap().1.trim();
     let mut slow = TcpStream::connect(address).unwrap();
     let head = "POST /api/v1/namespaces HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\nexpect: 100-continue";
     write!(slow, "{head}\r\nauthorization: Bearer {}\r\n\r\n", token.trim_matches('"')).unwrap();
-    // It asks for the body: the request is under way.
+    // The server asks for the body, so the request is in flight.
     let mut answer = [0; 12];
     slow.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 100");
@@ -135,10 +135,10 @@ fn serve_takes_all_files_it_may_have_and_a_second_signal_is_no_error() {
 }
 
 #[test]
-fn serve_is_the_same_to_its_clients_after_a_restart() {
+fn serve_keeps_its_identity_across_restarts() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = |folder: &Path| fs::read_to_string(folder.join("config")).unwrap();
-    // What a kubeconfig says, apart from the port.
+    // The kubeconfig without the port.
     let known = |text: &str| -> Vec<String> {
         text.lines().filter(|line| !line.contains("server:")).map(str::to_owned).collect()
     };
@@ -169,7 +169,7 @@ fn serve_is_the_same_to_its_clients_after_a_restart() {
 }
 
 #[test]
-fn a_secret_that_others_can_read_is_told() {
+fn a_secret_readable_by_others_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["serve", "--port", "0", "--cert-dir", "certs", "--kubeconfig", "config"];
     for told in [false, true] {
@@ -183,7 +183,7 @@ fn a_secret_that_others_can_read_is_told() {
 }
 
 #[test]
-fn what_other_machines_could_reach_has_to_be_asked_for() {
+fn an_address_other_machines_can_reach_needs_allow_remote() {
     let folder = tempfile::tempdir().unwrap();
     let refused = k1s(folder.path(), &["serve", "--port", "0", "--bind", "0.0.0.0"]).output().unwrap();
     assert!(!refused.status.success());

@@ -1,4 +1,4 @@
-//! All that is in a namespace, or all of a kind: found, and deleted.
+//! Finds and deletes all objects in a namespace, or of a kind.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::{
     meta::{Meta, Resource},
 };
 
-/// So many objects are deleted at the same time.
+/// Maximum number of concurrent deletions.
 const CONCURRENCY: usize = 16;
-/// So many objects are listed at a time.
+/// Number of objects per list page.
 const PAGE: u32 = 500;
 
-/// An object that is there.
+/// An existing object.
 pub(crate) struct Found {
     served: Arc<Served>,
     meta: Meta,
@@ -34,17 +34,17 @@ impl Found {
     }
 }
 
-/// What came of an attempt to delete objects.
+/// The result of deleting objects.
 #[derive(Debug, Default)]
 pub(crate) struct Cleared {
-    /// What is left waits for finalizers, or for its time.
+    /// Objects that wait for finalizers or their grace period.
     pub(crate) remains: Vec<Remains>,
-    /// What could not be deleted, and why.
+    /// Errors of objects that could not be deleted.
     pub(crate) failed: Vec<BoxError>,
 }
 
 impl Cleared {
-    /// What is left, if nothing failed.
+    /// The remaining objects, if nothing failed.
     pub(crate) fn remains(self) -> Result<Vec<Remains>, BoxError> {
         match self.failed.into_iter().next() {
             Some(error) => Err(error),
@@ -52,14 +52,14 @@ impl Cleared {
         }
     }
 
-    /// The failure that says that a kind was taken away meanwhile, if there is one.
+    /// The first error caused by a kind that was removed meanwhile, if any.
     pub(crate) fn take_moved(&mut self) -> Option<BoxError> {
         let place = self.failed.iter().position(|error| error.is::<Moved>())?;
         Some(self.failed.swap_remove(place))
     }
 }
 
-/// An object that was deleted, and is still there.
+/// An object that was deleted, but still exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Remains {
     /// `pods.`, `deployments.apps`
@@ -78,7 +78,7 @@ struct Item {
     metadata: Meta,
 }
 
-/// How objects of a resource can be asked for.
+/// The versions in which objects of a resource can be requested.
 #[derive(Deserialize)]
 struct Version {
     group: String,
@@ -87,7 +87,7 @@ struct Version {
     kind: String,
 }
 
-/// Everything in a namespace.
+/// All objects in a namespace.
 pub(crate) async fn in_namespace(feed: &Feed, namespace: &str) -> Result<Vec<Found>, BoxError> {
     if feed.is_k1s() == Some(true) {
         return on_k1s(feed, &format!("{PATH}?namespace={namespace}")).await;
@@ -107,7 +107,7 @@ pub(crate) async fn in_namespace(feed: &Feed, namespace: &str) -> Result<Vec<Fou
     Ok(found)
 }
 
-/// Every object of a kind.
+/// All objects of a kind.
 pub(crate) async fn of_kind(
     feed: &Feed,
     resource: &Resource,
@@ -119,7 +119,7 @@ pub(crate) async fn of_kind(
     listed(feed, served, ListOptions::default()).await
 }
 
-/// From a k1s server in one request: nothing has to be discovered, and no cache of the server is filled.
+/// From a k1s server in one request: without discovery, and without filling the server's caches.
 async fn on_k1s(feed: &Feed, path: &str) -> Result<Vec<Found>, BoxError> {
     let list: List = feed.client().kube().request(http::Request::get(path).body(Vec::new())?).await?;
     let mut last: Option<Arc<Served>> = None;
@@ -127,7 +127,7 @@ async fn on_k1s(feed: &Feed, path: &str) -> Result<Vec<Found>, BoxError> {
         let Version { group, version, resource, kind } = &item.resource;
         let gvk = GroupVersionKind::gvk(group, version, kind);
         let api = ApiResource::from_gvk_with_plural(&gvk, resource);
-        // Objects of a kind come one after the other.
+        // Objects of a kind are adjacent.
         let served = match last.take().filter(|last| last.api == api) {
             Some(last) => last,
             None => Arc::new(Served { api, namespaced: !item.metadata.namespace.is_empty() }),
@@ -142,7 +142,7 @@ async fn listed(feed: &Feed, served: Arc<Served>, options: ListOptions) -> Resul
     let reader = feed.client().kind(served.metadata()).live();
     let items = match reader.pages(options.limit(PAGE)).collect().await {
         Ok(items) => items,
-        // Its definition has gone meanwhile, and all objects with it.
+        // The definition was removed meanwhile, with all objects.
         Err(error) if error.is_not_found() => Vec::new(),
         Err(error) => return Err(error.into()),
     };
@@ -152,9 +152,9 @@ async fn listed(feed: &Feed, served: Arc<Served>, options: ListOptions) -> Resul
         .collect())
 }
 
-/// Deletes these objects. One that cannot be deleted does not keep the others.
+/// Deletes objects. A failure does not affect the others.
 pub(crate) async fn clear(feed: &Feed, found: Vec<Found>) -> Cleared {
-    // Nobody ends pods on a k1s server: there is nothing to wait for.
+    // On a k1s server no kubelet terminates pods, so there is nothing to wait for.
     let grace_period = (feed.is_k1s() == Some(true)).then_some(0);
     let mut outcomes = stream::iter(found)
         .map(|one| async move { clear_one(feed, one, grace_period).await })
@@ -174,7 +174,7 @@ async fn clear_one(
     found: Found,
     grace_period: Option<u32>,
 ) -> Result<Option<Remains>, BoxError> {
-    // One that ends by itself, where nobody ends it.
+    // A pod in its grace period, which no kubelet will end.
     let is_waiting_pod = found.is_pod() && grace_period.is_some();
     let Found { served, meta } = found;
     let resource = Resource::new(&served.api.group, &served.api.plural).dotted();
@@ -194,7 +194,7 @@ async fn clear_one(
             Ok(Some(Remains { resource, finalizers: object.metadata.finalizers.unwrap_or_default() }))
         }
         Err(error) if is_missing(&error, &meta.name) => Ok(None),
-        // The kind is not where it was.
+        // The kind is no longer served at this path.
         Err(error) if error.is_not_found() => {
             feed.kinds().changed();
             Err(Moved(resource).into())
@@ -203,12 +203,12 @@ async fn clear_one(
     }
 }
 
-/// A kind was taken away, or moved to another version, while its objects were being deleted.
+/// A kind was removed, or moved to another version, while its objects were being deleted.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} is not served any more as it was")]
+#[error("{0} is no longer served at the same path")]
 struct Moved(String);
 
-/// Looks again if a kind was taken away meanwhile: that happens, and is nothing to worry about.
+/// Requeues if a kind was removed meanwhile, which is not an error.
 pub(crate) fn again_if_moved(outcome: Result<Action, BoxError>) -> Result<Action, BoxError> {
     match outcome {
         Err(error) if error.is::<Moved>() => {

@@ -1,4 +1,4 @@
-//! What every namespace has: a service account, and the authority that signs the server's certificate.
+//! The default objects of every namespace: a service account, and the CA certificate of the server.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::feed::{Feed, Interest, Signal};
 const ACCOUNT: &str = "default";
 const AUTHORITY: &str = "kube-root-ca.crt";
 
-/// Adds the controller. Without a certificate authority it takes care of the service accounts alone.
+/// Adds the controller. Without a certificate authority it only maintains the service accounts.
 pub(crate) fn add(manager: &Manager, feed: &Feed, root_ca: Option<Arc<str>>) -> Result<(), BuildError> {
     let with_authority = root_ca.is_some();
     let controller = Builder::<Request>::new(manager)
@@ -94,7 +94,7 @@ impl Reconciler for Defaults {
 }
 
 impl Defaults {
-    /// Makes an object, unless the namespace is on its way out.
+    /// Creates an object, unless the namespace is terminating.
     async fn make<K>(&self, namespace: &str, object: &K) -> Result<(), Error>
     where
         K: k1s_runtime::Object<DynamicType: Default>,

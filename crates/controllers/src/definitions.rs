@@ -1,4 +1,4 @@
-//! Custom resource definitions that are being deleted: their objects go first.
+//! Terminating custom resource definitions: deletes their objects first.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::{
     meta::Resource,
 };
 
-/// The finalizer that keeps a definition until its objects are gone.
+/// The finalizer that keeps a definition until its objects are deleted.
 const FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Adds the controller.
@@ -35,7 +35,7 @@ pub(crate) fn add(manager: &Manager, feed: &Feed) -> Result<(), BuildError> {
         .build(Definitions { feed: feed.clone(), definitions })?;
     let queue = controller.queue().clone();
     feed.want([Interest::all("apiextensions.k8s.io", "customresourcedefinitions")]);
-    // Those that are being deleted, by what they define.
+    // Terminating definitions by the resource they define.
     let terminating: Mutex<HashMap<Resource, Arc<str>>> = Mutex::default();
     feed.listen(move |signal| match signal {
         Signal::Stored(resource, meta)
@@ -58,7 +58,7 @@ pub(crate) fn add(manager: &Manager, feed: &Feed) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// What a definition of this name defines: it is called by its plural and its group.
+/// The resource that a definition of this name defines: the name is `<plural>.<group>`.
 fn defined(name: &str) -> Resource {
     let (plural, group) = name.split_once('.').unwrap_or((name, ""));
     Resource::new(group, plural)
@@ -96,8 +96,8 @@ impl Definitions {
                 version = self.set_condition(request, &definition, &version, begun).await?;
                 let found = contents::of_kind(&self.feed, &resource, served).await?;
                 if !contents::clear(&self.feed, found).await.remains()?.is_empty() {
-                    let every_end_is_heard = self.feed.is_k1s() == Some(true);
-                    return Ok(Action::requeue_after(Duration::from_secs(if every_end_is_heard {
+                    let all_deletions_observed = self.feed.is_k1s() == Some(true);
+                    return Ok(Action::requeue_after(Duration::from_secs(if all_deletions_observed {
                         60
                     } else {
                         5
@@ -113,7 +113,7 @@ impl Definitions {
         Ok(Action::done())
     }
 
-    /// Sets the condition `Terminating`, and gives the new resource version.
+    /// Sets the condition `Terminating`, and returns the new resource version.
     async fn set_condition(
         &self,
         request: &Request,
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_definition_is_called_by_what_it_defines() {
+    fn a_definition_is_named_after_the_resource_it_defines() {
         assert_eq!(defined("widgets.example.com"), Resource::new("example.com", "widgets"));
     }
 }

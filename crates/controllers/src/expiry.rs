@@ -1,4 +1,4 @@
-//! What is kept for a time only: events after their last occurrence, and, if asked for, leases nobody renews.
+//! Expiry: deletes Events after their last occurrence and, optionally, Leases that are no longer renewed.
 
 use std::{fmt, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
     meta::{Meta, Resource},
 };
 
-/// What may expire.
+/// Kinds that may expire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum What {
     Event,
@@ -46,7 +46,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// How long what is kept.
+/// The retention per kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) events: Option<Duration>,
@@ -82,15 +82,15 @@ pub(crate) fn add(manager: &Manager, feed: &Feed, limits: Limits) -> Result<(), 
         let key = Key(what, ObjectKey::new(Some(&meta.namespace), &meta.name));
         match signal {
             Signal::Deleted(..) => drop(queue.remove(&key)),
-            // It cannot end before this; when it is looked at then, it is seen whether it has been renewed since. A
-            // key that waits already keeps its time, so an event that is counted up costs nothing here.
+            // It cannot expire before this time; the reconcile then checks whether it has been renewed since.
+            // A key that is already delayed keeps its time, so a repeated Event costs nothing here.
             _ => queue.add_after(key, earliest(meta, limit, &env)),
         }
     });
     Ok(())
 }
 
-/// For how long there is nothing to look at.
+/// Minimum time until an object can expire.
 fn earliest(meta: &Meta, limit: Duration, env: &Env) -> Duration {
     let created = meta.creation_timestamp;
     let now = Timestamp::try_from(env.wall()).ok();
@@ -124,7 +124,7 @@ impl Reconciler<Key> for Expiry {
             What::Event => last_occurrence(&object.data, created),
             What::Lease => end(&object.data),
         };
-        // A lease that nobody holds has no end.
+        // A lease without a holder does not expire.
         let (Some(last), Ok(now)) = (last, Timestamp::try_from(self.env.wall())) else {
             return Ok(Action::done());
         };
@@ -137,14 +137,14 @@ impl Reconciler<Key> for Expiry {
         match objects.delete_with(&key, DeleteOptions::exactly(&object)).await {
             Ok(_) => Ok(Action::done()),
             Err(error) if error.is_not_found() => Ok(Action::done()),
-            // Renewed at the last moment.
+            // Renewed just before the deletion.
             Err(error) if error.is_conflict() => Ok(Action::requeue_with_backoff()),
             Err(error) => Err(error),
         }
     }
 }
 
-/// When an event was last seen.
+/// When an Event was last seen.
 fn last_occurrence(event: &Value, created: Option<Timestamp>) -> Option<Timestamp> {
     let times = [
         &event["lastTimestamp"],
@@ -155,7 +155,7 @@ fn last_occurrence(event: &Value, created: Option<Timestamp>) -> Option<Timestam
     times.into_iter().filter_map(time).chain(created).max()
 }
 
-/// When a lease ended, or will if nobody renews it.
+/// When a Lease expired, or will expire unless it is renewed.
 fn end(lease: &Value) -> Option<Timestamp> {
     let spec = &lease["spec"];
     let seconds = spec["leaseDurationSeconds"].as_i64()?;
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_looked_at_before_it_can_have_expired() {
+    fn an_object_is_not_checked_before_it_can_have_expired() {
         let (env, clock) = Env::simulated(1);
         let limit = Duration::from_secs(3600);
         let created = Timestamp::try_from(env.wall()).ok();

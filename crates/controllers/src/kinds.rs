@@ -1,7 +1,8 @@
-//! Which kinds the server has: asked group by group, when one is named, and forgotten when definitions change.
+//! Discovery of the server's kinds: requested group by group when first needed, and invalidated when
+//! definitions change.
 //!
-//! This is not the runtime's mapper on purpose: that one keeps all of discovery, some 80 KB, and there may be
-//! thousands of control planes in one process.
+//! This intentionally does not use the runtime's mapper: that one caches all of discovery, some 80 KB, and
+//! there may be thousands of control planes in one process.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -16,10 +17,10 @@ use parking_lot::Mutex;
 
 use crate::meta::Resource;
 
-/// A kind that was not there is asked for again after so long, or when definitions change.
+/// How long a kind that was not found is cached, unless definitions change.
 const MISS: Duration = Duration::from_secs(5);
 
-/// A kind that the server has.
+/// A kind that the server serves.
 #[derive(Debug, Clone)]
 pub(crate) struct Served {
     pub(crate) api: ApiResource,
@@ -39,7 +40,7 @@ enum Question {
     Resource(Resource),
 }
 
-/// The kinds of a server, as far as somebody has asked.
+/// The kinds of a server that have been requested so far.
 pub(crate) struct Kinds {
     client: kube::Client,
     env: Env,
@@ -48,7 +49,7 @@ pub(crate) struct Kinds {
 
 struct Known {
     answers: HashMap<Question, (Option<Arc<Served>>, Instant)>,
-    /// Moves when definitions change: an answer from before is not kept.
+    /// Incremented when definitions change: an answer to an older request is not cached.
     generation: u64,
     changed: Option<Instant>,
 }
@@ -59,7 +60,7 @@ impl Kinds {
         Kinds { client, env, known: Mutex::new(known) }
     }
 
-    /// Definitions have changed.
+    /// Invalidates the cache, because definitions have changed.
     pub(crate) fn changed(&self) {
         let mut known = self.known.lock();
         known.answers.clear();
@@ -67,14 +68,14 @@ impl Kinds {
         known.changed = Some(self.env.now());
     }
 
-    /// How long it may take until a kind that is not there is: the server may lag behind its definitions for a moment.
-    pub(crate) fn patience(&self) -> Duration {
+    /// When to look again for a kind that is not found: the server may briefly lag behind its definitions.
+    pub(crate) fn retry_after(&self) -> Duration {
         let recent =
             self.known.lock().changed.is_some_and(|at| self.env.now() - at < Duration::from_secs(10));
         if recent { Duration::from_secs(1) } else { Duration::from_secs(30) }
     }
 
-    /// The kind that an owner reference names.
+    /// The kind named by an owner reference.
     pub(crate) async fn of_kind(&self, api_version: &str, kind: &str) -> kube::Result<Option<Arc<Served>>> {
         let question = Question::Kind(api_version.into(), kind.into());
         let (known, generation) = self.recall(&question);
@@ -85,7 +86,7 @@ impl Kinds {
         Ok(self.keep(question, found, generation))
     }
 
-    /// The kind whose objects are listed here.
+    /// The kind of a resource.
     pub(crate) async fn of_resource(&self, resource: &Resource) -> kube::Result<Option<Arc<Served>>> {
         let question = Question::Resource(resource.clone());
         let (known, generation) = self.recall(&question);
@@ -139,7 +140,7 @@ impl Kinds {
         api_version: &str,
         is: impl Fn(&APIResource) -> bool,
     ) -> kube::Result<Option<Served>> {
-        // It is somebody's text, and becomes a part of a path.
+        // The text is user input, and becomes part of a path.
         let sane = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '/');
         if api_version.is_empty() || !api_version.chars().all(sane) || api_version.contains("..") {
             return Ok(None);

@@ -1,16 +1,17 @@
-//! The controllers that every cluster has, written with [`k1s_runtime`]: what kube-controller-manager is to Kubernetes,
-//! as far as a cluster without nodes needs it.
+//! The built-in controllers of a cluster, written with [`k1s_runtime`]: the parts of kube-controller-manager
+//! that a cluster without nodes needs.
 //!
-//! - garbage collection: dependents of deleted objects, by every propagation policy
-//! - namespaces that are being deleted: emptied, then let go
-//! - custom resource definitions that are being deleted: the same
-//! - PersistentVolumeClaims, PersistentVolumes and VolumeAttributesClasses that are being deleted: let go when not in use
-//! - the default ServiceAccount and the root CA ConfigMap of each namespace
-//! - the expiry of Events, and of Leases if asked for
+//! - garbage collection: deletes dependents of deleted objects, with all propagation policies
+//! - terminating namespaces: deletes their contents, then removes the finalizer
+//! - terminating custom resource definitions: the same
+//! - terminating `PersistentVolumeClaims`, `PersistentVolumes` and `VolumeAttributesClasses`: removes the
+//!   finalizer when not in use
+//! - the default `ServiceAccount` and the root CA `ConfigMap` of each namespace
+//! - expiry of Events and, optionally, of Leases
 //!
-//! They need nothing but a `kube::Client`, and each can be turned off. On a k1s server all of them together follow one
-//! watch of everything's metadata; on any other cluster they watch the kinds they need, metadata only. A cluster that
-//! has a kube-controller-manager has all of them already: do not run them beside it.
+//! They need only a `kube::Client`, and each can be turned off. On a k1s server all of them share a single
+//! watch of all metadata; on any other cluster they watch the metadata of the kinds they need. A cluster with
+//! a kube-controller-manager has all of them already: do not run them there.
 //!
 //! ```no_run
 //! use k1s_controllers::{ControllersOptions, run};
@@ -42,27 +43,28 @@ use tokio_util::sync::CancellationToken;
 
 pub use tenants::{Standby, TenantControllers, TenantSignal};
 
-/// Which controllers run, and how.
+/// Which controllers run, and their settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControllersOptions {
-    /// Whether dependents of deleted objects are deleted, and what waits for them goes on. On by default.
+    /// Garbage collection: deletes dependents of deleted objects, and finishes foreground and orphaning
+    /// deletions. On by default.
     pub garbage_collection: bool,
-    /// Whether namespaces that are being deleted are emptied and let go. On by default.
+    /// Deletes the contents of terminating namespaces, then finalizes them. On by default.
     pub namespaces: bool,
-    /// Whether the objects of definitions that are being deleted are deleted, and the definitions let go. On by default.
+    /// Deletes the objects of terminating definitions, then finalizes those. On by default.
     pub definitions: bool,
-    /// Whether PersistentVolumeClaims, PersistentVolumes and VolumeAttributesClasses that are being deleted are let go as soon as
-    /// they are not in use: the server protects them with a finalizer until then. On by default.
+    /// Removes the protection finalizer of terminating `PersistentVolumeClaims`, `PersistentVolumes` and
+    /// `VolumeAttributesClasses` when they are no longer in use. On by default.
     pub volume_protection: bool,
-    /// Whether each namespace has its service account `default`, whoever deletes it. On by default.
+    /// Ensures that each namespace has a service account `default`, even if it is deleted. On by default.
     pub default_objects: bool,
-    /// The certificate authority, as PEM, that the ConfigMap `kube-root-ca.crt` of each namespace holds. By default there
-    /// is none, and no such ConfigMap is made; it is part of the default objects.
+    /// The CA certificate, as PEM, for the `ConfigMap` `kube-root-ca.crt` of each namespace, which is one of
+    /// the default objects. `None`, and no such `ConfigMap`, by default.
     pub root_ca: Option<Arc<str>>,
-    /// How long Events are kept after their last occurrence: 1 hour by default, `None` is for ever.
+    /// How long Events are kept after their last occurrence: 1 hour by default; `None` keeps them forever.
     pub event_ttl: Option<Duration>,
-    /// How long Leases are kept after their end, that is when their holder should have renewed them. `None`, for ever, by
-    /// default: a Lease belongs to whoever made it, and Kubernetes, too, deletes none but its own servers'.
+    /// How long Leases are kept after they expire. `None`, forever, by default: a Lease belongs to its
+    /// creator, and Kubernetes only deletes those of its own servers, too.
     pub lease_ttl: Option<Duration>,
 }
 
@@ -82,7 +84,7 @@ impl Default for ControllersOptions {
 }
 
 impl ControllersOptions {
-    /// None of them: to turn on the ones that are wanted.
+    /// All controllers off, to turn on individual ones.
     #[must_use]
     pub fn none() -> ControllersOptions {
         ControllersOptions {
@@ -98,22 +100,22 @@ impl ControllersOptions {
     }
 }
 
-/// Why controllers do not run.
+/// Error of adding or running the controllers.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The manager failed.
     #[error(transparent)]
     Manager(#[from] ManagerError),
-    /// A controller could not be added: the manager has one of its name.
+    /// A controller could not be added: the manager has one with the same name.
     #[error(transparent)]
     Build(#[from] BuildError),
 }
 
-/// Adds the controllers to a manager, before it is started.
+/// Adds the controllers to a manager that has not been started.
 ///
 /// # Errors
-/// If the manager has a controller of the same name.
+/// If the manager has a controller with the same name.
 pub fn add_to_manager(manager: &Manager, options: &ControllersOptions) -> Result<(), BuildError> {
     let feed = feed::Feed::new(manager);
     if options.garbage_collection {
@@ -138,16 +140,16 @@ pub fn add_to_manager(manager: &Manager, options: &ControllersOptions) -> Result
     Ok(())
 }
 
-/// A manager that listens nowhere. What a server warns of is what users wrote, or kinds that are looked at because they are
-/// there: nothing that the log of a control plane should tell.
+/// Options of a manager without listeners. Server warnings are not logged: they are about objects of users,
+/// or kinds that are watched only because they exist.
 fn manager_options() -> ManagerOptions {
     ManagerOptions { log_warnings: false, ..ManagerOptions::local() }
 }
 
-/// Runs the controllers, with a manager of their own that listens nowhere, until `stop` is cancelled.
+/// Runs the controllers with their own manager, without listeners, until `stop` is cancelled.
 ///
 /// # Errors
-/// If they fail; they can be run again then.
+/// If they fail; they can be run again.
 pub async fn run(
     connect: impl Connect,
     options: ControllersOptions,

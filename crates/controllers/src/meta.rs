@@ -1,4 +1,4 @@
-//! What controllers read of an object that may be of any kind.
+//! The metadata that controllers read from objects of any kind.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-/// The finalizer of an object that waits for its dependents to go.
+/// The finalizer of an object that waits until its dependents are deleted.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
-/// The finalizer of an object that waits for its dependents to let go.
+/// The finalizer of an object that waits until its dependents no longer reference it.
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// The kind of an object as paths have it, whatever the version.
+/// The group and plural of a kind, independent of the version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 pub(crate) struct Resource {
     #[serde(default)]
@@ -33,13 +33,13 @@ impl Resource {
         self.is("apiextensions.k8s.io", "customresourcedefinitions")
     }
 
-    /// As people and conditions name it: `pods.`, `deployments.apps`.
+    /// As in condition messages: `pods.`, `deployments.apps`.
     pub(crate) fn dotted(&self) -> String {
         format!("{}.{}", self.plural, self.group)
     }
 }
 
-/// A reference to an owner, as it is in the object.
+/// An owner reference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Reference {
@@ -57,18 +57,18 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// Whether the owner, when it waits for its dependents, waits for this one.
+    /// Whether it blocks the foreground deletion of the owner.
     pub(crate) fn is_blocking(&self) -> bool {
         self.block_owner_deletion == Some(true)
     }
 
-    /// Whether both speak of an object of the same kind and name.
+    /// Whether both name an object of the same kind and name.
     pub(crate) fn names_the_same(&self, other: &Reference) -> bool {
         (&self.api_version, &self.kind, &self.name) == (&other.api_version, &other.kind, &other.name)
     }
 }
 
-/// The metadata that counts.
+/// The part of the metadata that controllers need.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Meta {

@@ -1,5 +1,6 @@
-//! Namespaces that are being deleted: emptied, and let go when nothing is left. Pods go first, and everything else when they
-//! are gone: what a pod may still use while it ends (network policies, secrets) is there until then.
+//! Terminating namespaces: deletes their contents, and finalizes them when nothing is left. Pods are deleted
+//! first, and everything else once they are gone: a terminating pod may still use network policies or
+//! secrets.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -22,9 +23,9 @@ use crate::{
     feed::{Feed, Interest, Signal},
 };
 
-/// What holds a namespace until it is empty.
+/// The finalizer that keeps a namespace until it is empty.
 const FINALIZER: &str = "kubernetes";
-/// So many different errors are told.
+/// Maximum number of distinct errors reported in a condition.
 const MAX_ERRORS: usize = 10;
 
 /// Adds the controller.
@@ -45,7 +46,7 @@ pub(crate) fn add(manager: &Manager, feed: &Feed) -> Result<(), BuildError> {
         Signal::Deleted(resource, meta) if resource.is("", "namespaces") => {
             terminating.lock().remove(&meta.name);
         }
-        // One less in it.
+        // An object in a terminating namespace was deleted.
         Signal::Deleted(_, meta) if terminating.lock().contains(&meta.namespace) => {
             queue.add(ObjectKey::cluster(&*meta.namespace));
         }
@@ -109,9 +110,10 @@ impl Namespaces {
         if let Some(error) = undiscovered.or_else(|| cleared.failed.into_iter().next()) {
             return Err(error);
         }
-        // The end of what is left is heard of; this is for ends that are not.
-        let every_end_is_heard = self.feed.is_k1s() == Some(true);
-        Ok(Action::requeue_after(Duration::from_secs(if every_end_is_heard { 60 } else { 5 })))
+        // Deletions of the remaining objects are observed as events; this is for servers where they may not
+        // be.
+        let all_deletions_observed = self.feed.is_k1s() == Some(true);
+        Ok(Action::requeue_after(Duration::from_secs(if all_deletions_observed { 60 } else { 5 })))
     }
 }
 
@@ -127,7 +129,7 @@ impl Namespaces {
     }
 }
 
-/// One that is gone is fine.
+/// Treats an object that does not exist as success.
 fn settled(outcome: Result<(), k1s_runtime::client::Error>) -> Result<(), BoxError> {
     match outcome {
         Ok(()) => Ok(()),
@@ -136,7 +138,7 @@ fn settled(outcome: Result<(), k1s_runtime::client::Error>) -> Result<(), BoxErr
     }
 }
 
-/// The conditions that tell why a namespace is still there.
+/// The conditions that explain why a namespace still exists.
 fn conditions(
     cleared: &Cleared,
     undiscovered: Option<&BoxError>,
@@ -227,7 +229,7 @@ fn conditions(
     all.into_iter().map(make).collect()
 }
 
-/// How many failures there are, and what they say.
+/// The number of failures, and their messages.
 fn together(failed: &[BoxError]) -> String {
     let mut texts: Vec<String> = failed.iter().map(ToString::to_string).collect();
     texts.sort();
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_say_what_failed() {
+    fn conditions_report_failures() {
         let cleared = Cleared { remains: Vec::new(), failed: vec!["no".into(), "no".into(), "never".into()] };
         let at = Timestamp::from_second(1).unwrap();
         let conditions = conditions(&cleared, Some(&"unknown".into()), &[], at);

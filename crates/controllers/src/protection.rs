@@ -1,8 +1,7 @@
-//! Claims, volumes and volume attributes classes that are being deleted: kept by a finalizer while they are in use, and let go
-//! when they are not.
+//! Terminating claims, volumes and volume attributes classes: a finalizer keeps them while they are in use,
+//! and is removed when they are not.
 //!
-//! The finalizer is put on them by the server when they are created. What counts as use is what Kubernetes' controllers take
-//! for it.
+//! The server adds the finalizer on creation. "In use" has the same meaning as in the Kubernetes controllers.
 
 use std::{collections::HashSet, fmt, time::Duration};
 
@@ -21,12 +20,12 @@ use crate::{
     meta::{Meta, Resource},
 };
 
-/// Uses end with an event. This is for one that was not heard of.
-const LOOK_AGAIN: Duration = Duration::from_secs(60);
-/// So many objects are listed at a time.
+/// Resync interval: the end of a use is observed as an event, unless that was missed.
+const RESYNC: Duration = Duration::from_secs(60);
+/// Number of objects per list page.
 const PAGE: u32 = 500;
 
-/// What is protected.
+/// The protected kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum What {
     Claim,
@@ -106,7 +105,7 @@ pub(crate) fn add(manager: &Manager, feed: &Feed) -> Result<(), BuildError> {
                 waiting.remove(&key);
             }
         }
-        // Something that is not used any more by what has changed, or is gone.
+        // Candidates that the changed or deleted object may have used.
         let may_be_free = |key: &&Key| match key.0 {
             What::Claim => resource.is("", "pods") && key.1.namespace() == Some(&*meta.namespace),
             What::Volume => false,
@@ -139,7 +138,7 @@ impl Reconciler<Key> for Protection {
             return Ok(Action::done());
         }
         if self.is_used(what, &object).await? {
-            return Ok(Action::requeue_after(LOOK_AGAIN));
+            return Ok(Action::requeue_after(RESYNC));
         }
         let metadata = &object.metadata;
         let mut finalizers = metadata.finalizers.clone().unwrap_or_default();
@@ -151,7 +150,7 @@ impl Reconciler<Key> for Protection {
         match objects.patch(&key, Patch::merge(&patch)).await {
             Ok(_) => Ok(Action::done()),
             Err(error) if is_missing(&error, key.name()) => Ok(Action::done()),
-            // Somebody else has changed it.
+            // It was changed concurrently.
             Err(error) if error.is_conflict() => Ok(Action::requeue_with_backoff()),
             Err(error) => Err(error.into()),
         }
@@ -159,7 +158,7 @@ impl Reconciler<Key> for Protection {
 }
 
 impl Protection {
-    /// The objects of a kind, if the server has it.
+    /// Objects of a kind, if it is served.
     async fn objects(
         &self,
         group: &str,
@@ -198,14 +197,14 @@ impl Protection {
     }
 }
 
-/// Whether a pod uses a claim. One that has no node yet does not: it cannot be started with a claim that is being deleted.
+/// Whether a pod uses a claim. An unscheduled pod does not: it cannot start with a terminating claim.
 fn uses_claim(pod: &DynamicObject, claim: &DynamicObject) -> bool {
     let spec = &pod.data["spec"];
     if spec["nodeName"].as_str().is_none_or(str::is_empty) {
         return false;
     }
     let (pod_name, claim_name) = (pod.metadata.name.as_deref(), claim.metadata.name.as_deref());
-    // The node is done with it, and only finalizers keep it.
+    // The kubelet is done with it, and only finalizers keep it.
     let is_shut_down =
         pod.metadata.deletion_timestamp.is_some() && pod.metadata.deletion_grace_period_seconds == Some(0);
     let is_made_for_pod = claim
@@ -230,7 +229,7 @@ fn uses_claim(pod: &DynamicObject, claim: &DynamicObject) -> bool {
     })
 }
 
-/// Whether a claim or a volume names a class: as the one it has, or is to have.
+/// Whether a claim or a volume names a class, as its current or its desired one.
 fn uses_class(object: &DynamicObject, class: &str) -> bool {
     let (spec, status) = (&object.data["spec"], &object.data["status"]);
     [
@@ -271,14 +270,14 @@ mod tests {
             "spec": {"nodeName": "n", "volumes": [{"name": "v", "ephemeral": {}}]}});
         assert!(uses_claim(&object(pod.clone()), &claim));
         let another = object(json!({"metadata": {"name": "p-v"}}));
-        assert!(!uses_claim(&object(pod.clone()), &another), "made by somebody else");
+        assert!(!uses_claim(&object(pod.clone()), &another), "not owned by the pod");
         pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         pod["metadata"]["deletionGracePeriodSeconds"] = 0.into();
         assert!(!uses_claim(&object(pod), &claim));
     }
 
     #[test]
-    fn a_class_is_used_by_those_that_have_it_and_those_that_are_to_have_it() {
+    fn a_class_is_used_as_current_or_desired_class() {
         for (place, used) in [
             (json!({"spec": {"volumeAttributesClassName": "gold"}}), true),
             (json!({"status": {"currentVolumeAttributesClassName": "gold"}}), true),

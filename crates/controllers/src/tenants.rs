@@ -1,4 +1,4 @@
-//! The controllers of many control planes, each from when it first needs them.
+//! The controllers of many control planes, started on demand.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,37 +17,38 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{ControllersOptions, add_to_manager};
 
-/// How long is waited after a first failure, and at most.
+/// Initial and maximum backoff after a failure.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Makes the client of a tenant, if that is there.
-type Door = dyn Fn(String) -> Opening + Send + Sync;
+/// Connects to a tenant; `None` if it no longer exists.
+type Dial = dyn Fn(String) -> Opening + Send + Sync;
 type Opening = Pin<Box<dyn Future<Output = Result<Option<kube::Client>, BoxError>> + Send>>;
 
-/// Runs the [controllers](crate) of the tenants of a server, each from when it is first needed until it is gone. Those that
-/// fail are started again after a pause. All end when this is dropped; [`stop`](Self::stop) also waits for their end.
+/// Runs the [controllers](crate) of a server's tenants, each from first use until the tenant is removed.
+/// Controllers that fail are restarted after a pause. All end when this is dropped; [`stop`](Self::stop) also
+/// waits until they have ended.
 ///
 /// A tenant that never needs controllers costs nothing here.
 pub struct TenantControllers {
     inner: Arc<Inner>,
 }
 
-/// Tells [`TenantControllers`] of tenants without keeping them alive: for hooks of the server that they run on.
+/// A weak handle to [`TenantControllers`]: for hooks of the server that they run on.
 #[derive(Clone)]
 pub struct TenantSignal {
     inner: Weak<Inner>,
 }
 
-/// Who runs the controllers of tenants while these here are not connected.
+/// Whether another process runs the controllers of tenants while these are not connected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standby {
-    /// Perhaps nobody: who waits for the work of controllers waits until they are connected.
+    /// Perhaps none: callers that wait for controllers wait until these are connected.
     Nobody {
-        /// What keeps them from it, if something does.
+        /// Why they cannot connect, if known.
         problem: Option<String>,
     },
-    /// Another process: nobody here waits for them.
+    /// Another process runs them: nothing in this process waits for them.
     Elsewhere,
 }
 
@@ -59,14 +60,14 @@ struct Inner {
 }
 
 struct State {
-    door: Option<Arc<Door>>,
+    dial: Option<Arc<Dial>>,
     standby: Standby,
-    /// Needed while there is no door.
+    /// Tenants that need controllers while these are not connected.
     waiting: HashSet<String>,
     running: HashMap<String, Running>,
-    /// What is known of the controllers of those that run or that somebody has asked for.
+    /// The status of controllers that run or have been queried.
     companions: HashMap<String, watch::Sender<Companion>>,
-    /// On their way out.
+    /// Tasks that are shutting down.
     ending: Vec<Task<()>>,
 }
 
@@ -76,11 +77,11 @@ struct Running {
 }
 
 impl TenantControllers {
-    /// Controllers that run as told, as soon as they are [connected](Self::connect).
+    /// Controllers that run when needed, once they are [connected](Self::connect).
     #[must_use]
     pub fn new(env: &Env, options: ControllersOptions) -> TenantControllers {
         let state = State {
-            door: None,
+            dial: None,
             standby: Standby::Nobody { problem: None },
             waiting: HashSet::new(),
             running: HashMap::new(),
@@ -91,13 +92,14 @@ impl TenantControllers {
         TenantControllers { inner: Arc::new(Inner { env: env.clone(), options, stop, state }) }
     }
 
-    /// What a hook is given.
+    /// A weak handle for hooks.
     #[must_use]
     pub fn signal(&self) -> TenantSignal {
         TenantSignal { inner: Arc::downgrade(&self.inner) }
     }
 
-    /// How a tenant is reached; `None` is for one that is not there any more. Those that were needed before this begin now.
+    /// Sets how to connect to a tenant; `None` means that it no longer exists. Controllers that were needed
+    /// before are started now.
     pub fn connect<F, Fut>(&self, client: F)
     where
         F: Fn(String) -> Fut + Send + Sync + 'static,
@@ -105,7 +107,7 @@ impl TenantControllers {
     {
         let waiting = {
             let mut state = self.inner.state.lock();
-            state.door = Some(Arc::new(move |tenant| Box::pin(client(tenant))));
+            state.dial = Some(Arc::new(move |tenant| Box::pin(client(tenant))));
             std::mem::take(&mut state.waiting)
         };
         for tenant in waiting {
@@ -113,19 +115,19 @@ impl TenantControllers {
         }
     }
 
-    /// Stops all of them in good order, and waits until they have ended. Those that are needed start again when they are
-    /// [connected](Self::connect) again.
+    /// Stops all controllers gracefully, and waits until they have ended. Those that are needed are restarted
+    /// at the next [connect](Self::connect).
     pub async fn disconnect(&self) {
         let tasks: Vec<Task<()>> = {
             let mut state = self.inner.state.lock();
-            state.door = None;
+            state.dial = None;
             let mut tasks = std::mem::take(&mut state.ending);
             for (tenant, Running { stop, task }) in std::mem::take(&mut state.running) {
                 stop.cancel();
                 tasks.push(task);
                 state.waiting.insert(tenant);
             }
-            state.tell_standby();
+            state.publish_standby();
             tasks
         };
         for task in tasks {
@@ -133,12 +135,12 @@ impl TenantControllers {
         }
     }
 
-    /// Who runs controllers as long as these are not connected. Nobody, if it is not said.
+    /// Sets who runs controllers while these are not connected. [`Standby::Nobody`] by default.
     pub fn standby(&self, standby: Standby) {
         let mut state = self.inner.state.lock();
         state.standby = standby;
-        if state.door.is_none() {
-            state.tell_standby();
+        if state.dial.is_none() {
+            state.publish_standby();
         }
     }
 
@@ -152,25 +154,25 @@ impl TenantControllers {
         names
     }
 
-    /// The controllers of a tenant, now and as they come and go: for [`Connect::companion`].
+    /// Follows the status of a tenant's controllers: for [`Connect::companion`].
     #[must_use]
     pub fn companion(&self, tenant: &str) -> watch::Receiver<Companion> {
         self.inner.state.lock().companion(tenant).subscribe()
     }
 
-    /// Tells all of them to stop, and waits for nobody. No more are started.
+    /// Stops all controllers without waiting. No more are started.
     pub fn end(&self) {
         self.inner.stop.cancel();
-        self.inner.state.lock().nobody_runs();
+        self.inner.state.lock().release_waiters();
     }
 
-    /// Stops all of them in good order, and waits until they have ended. No more are started.
+    /// Stops all controllers gracefully, and waits until they have ended. No more are started.
     pub async fn stop(&self) {
         self.inner.stop.cancel();
         let tasks: Vec<Task<()>> = {
             let mut state = self.inner.state.lock();
-            state.door = None;
-            state.nobody_runs();
+            state.dial = None;
+            state.release_waiters();
             let ending = std::mem::take(&mut state.ending);
             let running = std::mem::take(&mut state.running).into_values().map(|running| running.task);
             ending.into_iter().chain(running).collect()
@@ -182,14 +184,14 @@ impl TenantControllers {
 }
 
 impl TenantSignal {
-    /// This tenant needs controllers. Does not wait.
+    /// Starts the controllers of a tenant, if they do not run. Does not wait.
     pub fn needed(&self, tenant: &str) {
         if let Some(inner) = self.inner.upgrade() {
             inner.needed(tenant);
         }
     }
 
-    /// This tenant is gone. Does not wait.
+    /// Stops the controllers of a removed tenant. Does not wait.
     pub fn gone(&self, tenant: &str) {
         if let Some(inner) = self.inner.upgrade() {
             inner.gone(tenant);
@@ -202,7 +204,7 @@ impl State {
         self.companions.entry(tenant.to_owned()).or_default()
     }
 
-    /// What is waited for of a tenant that needs controllers, and has none here.
+    /// The status of a tenant's controllers that are needed, but do not run here.
     fn absent(&self) -> Companion {
         match &self.standby {
             Standby::Nobody { problem } => Companion::Starting { problem: problem.clone() },
@@ -210,16 +212,16 @@ impl State {
         }
     }
 
-    fn tell_standby(&mut self) {
-        let news = self.absent();
+    fn publish_standby(&mut self) {
+        let status = self.absent();
         for tenant in std::mem::take(&mut self.waiting) {
-            self.companion(&tenant).send_replace(news.clone());
+            self.companion(&tenant).send_replace(status.clone());
             self.waiting.insert(tenant);
         }
     }
 
-    /// Nobody is waited for any more.
-    fn nobody_runs(&mut self) {
+    /// Releases all waiters.
+    fn release_waiters(&mut self) {
         for (_, companion) in self.companions.drain() {
             companion.send_replace(Companion::Absent);
         }
@@ -234,16 +236,16 @@ impl Inner {
             return;
         }
         let companion = state.companion(tenant).clone();
-        let Some(door) = state.door.clone() else {
+        let Some(dial) = state.dial.clone() else {
             companion.send_replace(state.absent());
             state.waiting.insert(tenant.to_owned());
             return;
         };
         companion.send_replace(Companion::Starting { problem: None });
         let stop = self.stop.child_token();
-        let news = News { companion, stop: stop.clone() };
+        let status = Status { companion, stop: stop.clone() };
         let work =
-            follow(self.env.clone(), tenant.to_owned(), self.options.clone(), door, stop.clone(), news);
+            follow(self.env.clone(), tenant.to_owned(), self.options.clone(), dial, stop.clone(), status);
         let task = self.env.spawn(format!("controllers of {tenant}"), work);
         state.running.insert(tenant.to_owned(), Running { stop, task });
     }
@@ -271,26 +273,26 @@ impl Drop for TenantControllers {
     }
 }
 
-/// Tells those who wait for the controllers of a tenant how they are.
-struct News {
+/// Publishes the status of a tenant's controllers to waiters.
+struct Status {
     companion: watch::Sender<Companion>,
     stop: CancellationToken,
 }
 
-impl News {
-    fn tell(&self, news: Companion) {
+impl Status {
+    fn publish(&self, status: Companion) {
         self.companion.send_if_modified(|companion| {
-            // Who has to end has no say any more: there may be others already.
+            // After a stop, other controllers of the tenant may already run.
             let counts = !self.stop.is_cancelled();
             if counts {
-                *companion = news;
+                *companion = status;
             }
             counts
         });
     }
 }
 
-/// What the controllers of a tenant are connected to.
+/// The client and environment of a tenant's controllers.
 struct Connected {
     client: kube::Client,
     env: Env,
@@ -310,15 +312,15 @@ async fn follow(
     env: Env,
     tenant: String,
     options: ControllersOptions,
-    door: Arc<Door>,
+    dial: Arc<Dial>,
     stop: CancellationToken,
-    news: News,
+    status: Status,
 ) {
     let mut pause = PAUSE.0;
     while !stop.is_cancelled() {
         let begun = env.now();
         let outcome: Result<(), BoxError> = async {
-            let client = match stop.run_until_cancelled(door(tenant.clone())).await {
+            let client = match stop.run_until_cancelled(dial(tenant.clone())).await {
                 None => return Ok(()),
                 Some(client) => client?,
             };
@@ -326,19 +328,19 @@ async fn follow(
             let connected = Connected { client, env: env.clone() };
             let manager = Manager::new(connected, crate::manager_options())?;
             add_to_manager(&manager, &options)?;
-            news.tell(Companion::Running(manager.clone()));
+            status.publish(Companion::Running(manager.clone()));
             Ok(manager.start(stop.clone()).await?)
         }
         .await;
         match outcome {
-            Ok(()) => return news.tell(Companion::Absent),
+            Ok(()) => return status.publish(Companion::Absent),
             Err(error) if stop.is_cancelled() => {
-                tracing::warn!(%tenant, %error, "controllers did not end as they should");
+                tracing::warn!(%tenant, %error, "controllers failed while stopping");
                 return;
             }
             Err(error) => {
-                tracing::error!(%tenant, %error, "controllers failed; they are started again");
-                news.tell(Companion::Starting { problem: Some(error.to_string()) });
+                tracing::error!(%tenant, %error, "controllers failed; restarting");
+                status.publish(Companion::Starting { problem: Some(error.to_string()) });
             }
         }
         if env.now() - begun > PAUSE.1 {

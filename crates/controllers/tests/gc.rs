@@ -1,4 +1,4 @@
-//! Garbage collection, over the API: what becomes of dependents, by each policy. On a k1s server, and on one that is none.
+//! Garbage collection over the API: every propagation policy, on a k1s server and on other servers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -7,7 +7,8 @@ mod common;
 use std::sync::Arc;
 
 use common::{
-    Api, DEFINITIONS, MAPS, NODES, SECRETS, VIEWS, View, all, blocking, definition, held, let_go, owner,
+    Api, DEFINITIONS, MAPS, NODES, SECRETS, VIEWS, View, all, blocking, definition, held, owner,
+    remove_finalizers,
 };
 use http::Method;
 use k1s_env::Env;
@@ -40,7 +41,7 @@ async fn a_dependent_with_finalizers_is_marked_and_waits() {
         api.create_with(SECRETS, held("d", &[owner("o", &uid)])).await;
         api.delete(&format!("{MAPS}/o"), "Background").await;
         api.becomes(SECRETS, "d", |item| item["metadata"]["deletionTimestamp"].is_string()).await;
-        let_go(&api, &format!("{SECRETS}/d")).await;
+        remove_finalizers(&api, &format!("{SECRETS}/d")).await;
         api.gone(SECRETS, "d").await;
     }
 }
@@ -59,14 +60,14 @@ async fn foreground_deletion_takes_the_dependents_first() {
             assert_eq!(object["metadata"]["finalizers"], json!(["foregroundDeletion"]), "{object}");
             assert!(object["metadata"]["deletionTimestamp"].is_string(), "{object}");
         }
-        let_go(&api, &format!("{SECRETS}/leaf")).await;
+        remove_finalizers(&api, &format!("{SECRETS}/leaf")).await;
         api.gone(MAPS, "top").await;
         assert_eq!(api.get(&format!("{MAPS}/middle")).await["reason"], "NotFound");
     }
 }
 
 #[tokio::test]
-async fn foreground_deletion_does_not_wait_for_those_who_do_not_block() {
+async fn foreground_deletion_does_not_wait_for_non_blocking_dependents() {
     for view in VIEWS {
         let api = Api::new(view).await;
         let uid = api.create(MAPS, "o", &[]).await;
@@ -105,7 +106,7 @@ async fn orphans_lose_their_reference_and_stay() {
 }
 
 #[tokio::test]
-async fn one_of_two_owners_takes_its_reference_along_and_the_last_takes_the_object() {
+async fn a_dependent_of_two_owners_is_deleted_with_the_last_one() {
     for view in VIEWS {
         let api = Api::new(view).await;
         let (one, two) = (api.create(MAPS, "one", &[]).await, api.create(MAPS, "two", &[]).await);
@@ -122,7 +123,7 @@ async fn one_of_two_owners_takes_its_reference_along_and_the_last_takes_the_obje
 }
 
 #[tokio::test]
-async fn an_owner_that_waits_lets_a_dependent_with_another_owner_go_free() {
+async fn a_foreground_deletion_releases_a_dependent_with_another_owner() {
     for view in VIEWS {
         let api = Api::new(view).await;
         let (one, two) = (api.create(MAPS, "one", &[]).await, api.create(MAPS, "two", &[]).await);
@@ -137,7 +138,7 @@ async fn an_owner_that_waits_lets_a_dependent_with_another_owner_go_free() {
 }
 
 #[tokio::test]
-async fn owners_of_each_other_go_together() {
+async fn objects_that_own_each_other_are_deleted_together() {
     for (policies, length) in
         [(["Foreground", "Foreground"], 2), (["Foreground", ""], 2), (["Foreground", ""], 4)]
     {
@@ -154,7 +155,7 @@ async fn owners_of_each_other_go_together() {
             assert_eq!(code, 200, "{answer}");
         }
         for (place, policy) in policies.iter().enumerate().filter(|(_, policy)| !policy.is_empty()) {
-            // The second may be gone already.
+            // The second may be deleted already.
             let path = format!("{MAPS}/m{place}");
             let (code, answer) = api.send(Method::DELETE, &path, json!({"propagationPolicy": policy})).await;
             assert!(matches!(code, 200 | 404), "{answer}");
@@ -187,7 +188,7 @@ async fn an_owner_of_another_uid_kind_or_namespace_is_no_owner() {
 }
 
 #[tokio::test]
-async fn a_reference_that_makes_no_sense_is_left_alone() {
+async fn an_invalid_reference_is_ignored() {
     for view in VIEWS {
         let api = Api::new(view).await;
         let uid = api.create(MAPS, "o", &[]).await;
@@ -213,7 +214,7 @@ fn widget(name: &str, uid: &str) -> Value {
 }
 
 #[tokio::test]
-async fn custom_resources_own_and_are_owned() {
+async fn custom_resources_can_own_and_be_owned() {
     for view in VIEWS {
         let api = Api::new(view).await;
         let widgets = "/apis/example.com/v1/namespaces/default/widgets";
@@ -222,7 +223,7 @@ async fn custom_resources_own_and_are_owned() {
             object["kind"] = "Widget".into();
             object
         };
-        // The reference is there before its kind is.
+        // The reference exists before its kind does.
         api.create(SECRETS, "early", &[widget("never", "11111111-2222-3333-4444-555555555555")]).await;
         api.settle().await;
         assert_eq!(api.get(&format!("{SECRETS}/early")).await["kind"], "Secret");
@@ -237,7 +238,7 @@ async fn custom_resources_own_and_are_owned() {
         api.gone(MAPS, "top").await;
         api.gone(SECRETS, "leaf").await;
         assert_eq!(api.get(&format!("{widgets}/middle")).await["reason"], "NotFound");
-        // The definition goes with all its objects, and these with their dependents.
+        // The definition is deleted with all its objects, and those with their dependents.
         let last = api.create_with(widgets, typed(json!({"metadata": {"name": "last"}}))).await;
         api.create(SECRETS, "leaf", &[widget("last", &last)]).await;
         api.delete(&format!("{DEFINITIONS}/widgets.example.com"), "Background").await;
@@ -246,7 +247,7 @@ async fn custom_resources_own_and_are_owned() {
 }
 
 #[tokio::test]
-async fn an_owner_of_the_cluster_has_dependents_in_all_namespaces() {
+async fn a_cluster_scoped_owner_has_dependents_in_all_namespaces() {
     for view in VIEWS {
         let api = Api::new(view).await;
         let uid = api.create(NODES, "n", &[]).await;
@@ -265,7 +266,7 @@ async fn an_owner_of_the_cluster_has_dependents_in_all_namespaces() {
 }
 
 #[tokio::test]
-async fn another_server_finishes_what_one_began() {
+async fn a_second_server_finishes_a_deletion_the_first_began() {
     let store = Arc::new(MemoryStore::default());
     let api = Api::bare(Env::system(), store.clone()).await;
     let foreground = api.create(MAPS, "foreground", &[]).await;
@@ -278,7 +279,7 @@ async fn another_server_finishes_what_one_began() {
         api.delete(&format!("{MAPS}/{name}"), policy).await;
     }
     for name in ["f", "o", "b"] {
-        assert_eq!(api.get(&format!("{SECRETS}/{name}")).await["kind"], "Secret", "nobody collects here");
+        assert_eq!(api.get(&format!("{SECRETS}/{name}")).await["kind"], "Secret", "no collector runs here");
     }
     api.server.shutdown();
     let api = Api::bare(Env::system(), store).await;
@@ -326,7 +327,7 @@ async fn five_thousand_dependents_follow_their_owner() {
             assert_eq!(items.len(), COUNT);
             assert!(items.iter().all(|item| item["metadata"].get("ownerReferences").is_none()));
         } else {
-            // Not watched one by one: each look at the list costs as much as thousands of deletions.
+            // Not watched one by one: each list costs as much as thousands of deletions.
             let last = format!("{SECRETS}?limit=1");
             while api.get(&last).await["items"].as_array().is_some_and(|items| !items.is_empty()) {
                 api.env.yield_now().await;

@@ -1,4 +1,4 @@
-//! A manager with these controllers is idle when they have seen everything, and have done what follows from it.
+//! A manager with these controllers is idle when they have observed everything and done the resulting work.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -7,7 +7,8 @@ mod common;
 use std::{sync::Arc, time::Duration};
 
 use common::{
-    Api, Between, Connected, DEFINITIONS, MAPS, Meets, SECRETS, VIEWS, all, blocking, definition, owner,
+    Api, Connected, DEFINITIONS, Intercept, Intercepted, MAPS, SECRETS, VIEWS, all, blocking, definition,
+    owner,
 };
 use http_body_util::BodyExt as _;
 use k1s_controllers::{ControllersOptions, add_to_manager};
@@ -25,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 const NAMESPACES: &str = "/api/v1/namespaces";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-/// A server whose time stands still.
+/// A server with a stopped clock.
 async fn simulated() -> Api {
     let (env, _) = Env::simulated(5);
     let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
@@ -48,11 +49,11 @@ fn start(connected: Connected, options: &ControllersOptions) -> Running {
 }
 
 impl Running {
-    /// Nothing is left to do; in real time, lest it hangs.
+    /// Waits until idle, with a timeout in real time.
     async fn idle(&self) -> IdleReport {
         let idle = self.manager.wait_until_idle(IdleOptions::default());
         let waited = Env::system().timeout(Duration::from_secs(60), idle).await;
-        waited.expect("it becomes idle").unwrap()
+        waited.expect("the manager did not become idle").unwrap()
     }
 
     async fn end(self) {
@@ -61,7 +62,7 @@ impl Running {
     }
 }
 
-/// The names of what is in a collection, but for what every namespace has.
+/// The names in a collection, without the default objects of a namespace.
 async fn names(api: &Api, collection: &str) -> Vec<String> {
     let list = api.get(collection).await;
     let items = list["items"].as_array().unwrap();
@@ -72,7 +73,7 @@ async fn names(api: &Api, collection: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn when_it_is_idle_there_is_no_garbage() {
+async fn an_idle_manager_leaves_no_garbage() {
     for view in VIEWS {
         let api = simulated().await;
         let running = start(api.connect(view), &all());
@@ -97,7 +98,7 @@ async fn when_it_is_idle_there_is_no_garbage() {
 }
 
 #[tokio::test]
-async fn when_it_is_idle_namespaces_and_definitions_that_were_deleted_are_gone() {
+async fn an_idle_manager_leaves_no_terminating_namespaces_or_definitions() {
     for view in VIEWS {
         let api = simulated().await;
         let running = start(api.connect(view), &all());
@@ -117,7 +118,7 @@ async fn when_it_is_idle_namespaces_and_definitions_that_were_deleted_are_gone()
     }
 }
 
-/// What a watch says up to its first bookmark; then it stays open and says nothing.
+/// The events of a watch up to its first bookmark; then it stays open and silent.
 fn until_bookmark(body: Body) -> Body {
     let chunks = futures_util::stream::unfold((body, false), |(mut body, silent)| async move {
         if silent {
@@ -131,14 +132,14 @@ fn until_bookmark(body: Body) -> Body {
 }
 
 #[tokio::test]
-async fn a_feed_that_is_behind_is_waited_for_until_it_has_seen_everything() {
+async fn a_lagging_feed_delays_idleness_until_it_has_caught_up() {
     let api = simulated().await;
-    // Its watch of everything falls silent after the first bookmark.
-    let server = Between::new(&api.server, |_, uri| {
+    // Its metadata watch falls silent after the first bookmark.
+    let server = Intercepted::new(&api.server, |_, uri| {
         let watches = uri.query().is_some_and(|query| query.contains("watch=true"));
         match watches && uri.path() == "/k1s/v1/metadata" {
-            true => Meets::Changed(until_bookmark),
-            false => Meets::Pass,
+            true => Intercept::Changed(until_bookmark),
+            false => Intercept::Pass,
         }
     });
     let connected = Connected { client: kube::Client::new(server, "default"), env: api.env.clone() };
@@ -160,17 +161,17 @@ async fn a_feed_that_is_behind_is_waited_for_until_it_has_seen_everything() {
 }
 
 #[tokio::test]
-async fn a_kind_that_is_not_where_it_was_is_asked_for_anew_and_that_is_no_error() {
+async fn a_kind_that_moved_is_discovered_again_without_an_error() {
     let env = Env::system();
     let api = Api::bare(env.clone(), Arc::new(MemoryStore::default())).await;
-    // It forgets a kind for one request of this method.
+    // The server answers 404 for one request with this method.
     let method = Arc::new(Mutex::new(None));
     let forgets = method.clone();
-    let server = Between::new(&api.server, move |method, uri| {
+    let server = Intercepted::new(&api.server, move |method, uri| {
         let wanted = uri.path().starts_with(WIDGETS);
         match forgets.lock().take_if(|one| wanted && one == method) {
-            Some(_) => Meets::NotFound,
-            None => Meets::Pass,
+            Some(_) => Intercept::NotFound,
+            None => Intercept::Pass,
         }
     });
     let running = start(Connected { client: kube::Client::new(server, "default"), env }, &all());
@@ -180,7 +181,7 @@ async fn a_kind_that_is_not_where_it_was_is_asked_for_anew_and_that_is_no_error(
             "metadata": {"name": name, "ownerReferences": owners}})
     };
     let reference = |name: &str, uid: &str| json!({"apiVersion": "example.com/v1", "kind": "Widget", "name": name, "uid": uid});
-    // An owner is looked for.
+    // An owner is checked.
     *method.lock() = Some(http::Method::GET);
     let top = api.create_with(WIDGETS, widget("top", &[])).await;
     api.create_with(WIDGETS, widget("middle", &[reference("top", &top)])).await;

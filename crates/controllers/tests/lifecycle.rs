@@ -1,4 +1,4 @@
-//! Namespaces, definitions, default objects and expiry, over the API. On a k1s server, and on one that is none.
+//! Namespaces, definitions, default objects and expiry over the API, on a k1s server and on other servers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -6,7 +6,7 @@ mod common;
 
 use std::{sync::Arc, time::Duration};
 
-use common::{Api, DEFINITIONS, SECRETS, VIEWS, View, all, definition, held, let_go};
+use common::{Api, DEFINITIONS, SECRETS, VIEWS, View, all, definition, held, remove_finalizers};
 use http::Method;
 use k1s_controllers::ControllersOptions;
 use k1s_env::{Env, VirtualClock};
@@ -21,7 +21,7 @@ fn condition<'a>(object: &'a Value, name: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn a_namespace_goes_with_everything_in_it() {
+async fn a_namespace_is_deleted_with_everything_in_it() {
     for view in VIEWS {
         let api = Api::new(view).await;
         api.create_with(DEFINITIONS, definition("Namespaced")).await;
@@ -43,7 +43,7 @@ async fn a_namespace_goes_with_everything_in_it() {
 }
 
 #[tokio::test]
-async fn a_namespace_says_what_it_waits_for_and_goes_when_that_is_gone() {
+async fn a_namespace_reports_what_it_waits_for_and_is_deleted_when_that_is_gone() {
     for view in VIEWS {
         let api = Api::new(view).await;
         api.create(NAMESPACES, "n", &[]).await;
@@ -67,13 +67,13 @@ async fn a_namespace_says_what_it_waits_for_and_goes_when_that_is_gone() {
         assert_eq!(condition(&namespace, "NamespaceDeletionContentFailure")["status"], "False");
         let (code, refused) = api.send(Method::POST, secrets, json!({"metadata": {"name": "t"}})).await;
         assert_eq!(code, 403, "{refused}");
-        let_go(&api, &format!("{secrets}/s")).await;
+        remove_finalizers(&api, &format!("{secrets}/s")).await;
         api.gone(NAMESPACES, "n").await;
     }
 }
 
 #[tokio::test]
-async fn a_namespace_waits_for_finalizers_of_others() {
+async fn a_namespace_waits_for_other_finalizers() {
     let api = Api::new(View::K1s).await;
     let namespace =
         json!({"metadata": {"name": "n"}, "spec": {"finalizers": ["kubernetes", "example.com/mine"]}});
@@ -88,7 +88,7 @@ async fn a_namespace_waits_for_finalizers_of_others() {
 }
 
 #[tokio::test]
-async fn what_was_being_deleted_before_the_controllers_began_is_finished() {
+async fn deletions_begun_before_the_controllers_started_are_finished() {
     for view in VIEWS {
         let api = Api::bare(Env::system(), Arc::new(MemoryStore::default())).await;
         api.create(NAMESPACES, "n", &[]).await;
@@ -102,7 +102,7 @@ async fn what_was_being_deleted_before_the_controllers_began_is_finished() {
         drop(api.run(view, all()));
         api.gone(NAMESPACES, "n").await;
         api.gone(DEFINITIONS, "widgets.example.com").await;
-        // Made anew, it has none of the old objects.
+        // Recreated, it has none of the old objects.
         api.create_with(DEFINITIONS, definition("Cluster")).await;
         assert_eq!(api.get("/apis/example.com/v1/widgets").await["items"], json!([]), "{view:?}");
     }
@@ -117,7 +117,7 @@ fn pod(name: &str, spec: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_pods_of_a_namespace_go_before_everything_else() {
+async fn the_pods_of_a_namespace_are_deleted_before_everything_else() {
     for view in VIEWS {
         let api = Api::new(view).await;
         api.create(NAMESPACES, "n", &[]).await;
@@ -142,13 +142,13 @@ async fn the_pods_of_a_namespace_go_before_everything_else() {
             map["metadata"]["uid"].is_string() && map["metadata"]["deletionTimestamp"].is_null(),
             "{map}"
         );
-        let_go(&api, &format!("{pods}/p")).await;
+        remove_finalizers(&api, &format!("{pods}/p")).await;
         api.gone(NAMESPACES, "n").await;
     }
 }
 
 #[tokio::test]
-async fn a_pod_that_nobody_ends_does_not_keep_its_namespace() {
+async fn a_terminating_pod_without_a_kubelet_does_not_keep_its_namespace() {
     let api = Api::new(View::K1s).await;
     api.create(NAMESPACES, "n", &[]).await;
     let pods = "/api/v1/namespaces/n/pods";
@@ -174,7 +174,7 @@ fn claim(name: &str, class: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_claim_goes_when_no_pod_uses_it() {
+async fn a_claim_is_deleted_when_no_pod_uses_it() {
     for view in VIEWS {
         let api = Api::new(view).await;
         let pods = "/api/v1/namespaces/default/pods";
@@ -198,7 +198,7 @@ async fn a_claim_goes_when_no_pod_uses_it() {
 }
 
 #[tokio::test]
-async fn a_namespace_with_a_claim_goes() {
+async fn a_namespace_with_a_claim_is_deleted() {
     for view in VIEWS {
         let api = Api::new(view).await;
         api.create(NAMESPACES, "n", &[]).await;
@@ -209,7 +209,7 @@ async fn a_namespace_with_a_claim_goes() {
 }
 
 #[tokio::test]
-async fn a_volume_goes_when_it_is_not_bound_and_a_class_when_nothing_has_it() {
+async fn a_volume_is_deleted_when_unbound_and_a_class_when_unused() {
     for view in VIEWS {
         let api = Api::new(view).await;
         for name in ["bound", "free"] {
@@ -262,19 +262,19 @@ async fn a_definition_waits_until_its_last_object_is_gone() {
         })
         .await;
         api.becomes(widgets, "w", |item| item["metadata"]["deletionTimestamp"].is_string()).await;
-        let_go(&api, &format!("{widgets}/w")).await;
+        remove_finalizers(&api, &format!("{widgets}/w")).await;
         api.gone(DEFINITIONS, "widgets.example.com").await;
     }
 }
 
 #[tokio::test]
-async fn default_objects_come_back_and_are_put_right() {
+async fn default_objects_are_recreated_and_corrected() {
     for view in VIEWS {
         let api = Api::new(view).await;
         api.create(NAMESPACES, "n", &[]).await;
         let (accounts, maps) = ("/api/v1/namespaces/n/serviceaccounts", "/api/v1/namespaces/n/configmaps");
         let account = api.get(&format!("{accounts}/default")).await["metadata"]["uid"].clone();
-        assert!(account.is_string(), "it is there as soon as the namespace is");
+        assert!(account.is_string(), "it exists as soon as the namespace does");
         api.delete(&format!("{accounts}/default"), "Background").await;
         api.becomes(accounts, "default", |item| item["metadata"]["uid"] != account).await;
         api.patch(&format!("{maps}/kube-root-ca.crt"), json!({"data": {"ca.crt": "another", "more": "x"}}))
@@ -296,7 +296,7 @@ const EVENTS: &str = "/api/v1/namespaces/default/events";
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The time of a simulation.
+/// The current time of a simulation.
 fn time(env: &Env) -> String {
     let at = jiff::Timestamp::try_from(env.wall()).unwrap();
     at.strftime("%Y-%m-%dT%H:%M:%S.000000Z").to_string()
@@ -340,7 +340,7 @@ async fn events_are_kept_for_an_hour_after_their_last_occurrence() {
 }
 
 #[tokio::test]
-async fn leases_are_kept_unless_it_is_asked_for_and_then_until_nobody_renews_them() {
+async fn leases_are_kept_forever_by_default_and_else_until_they_expire() {
     for (ttl, left) in [(None, 2), (Some(60 * MINUTE), 1)] {
         let options = ControllersOptions { lease_ttl: ttl, ..ControllersOptions::default() };
         let (api, clock) = Api::simulated(View::K1s, options).await;

@@ -1,4 +1,4 @@
-//! Whether a simulation's tasks have anything left to do.
+//! Tracks whether the tasks of a simulation have anything left to do.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -13,19 +13,19 @@ use crate::clock::Clock;
 use crate::real_time::RealTime;
 use crate::waiters::{Released, Waiters};
 
-/// How many tasks of a simulation could move on by themselves: woken, being polled, or a blocking closure
-/// that has not returned.
+/// Counts the tasks of a simulation that can make progress: woken, being polled, or a blocking closure that
+/// has not returned.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     state: Mutex<State>,
-    /// For those who do not want to wait for ever for a clock that stands still.
+    /// Bounds waits that a stopped virtual clock would never end.
     pub(crate) real_time: Arc<RealTime>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     busy: usize,
-    /// How often something has become busy: as long as it does not move, nothing has.
+    /// Number of transitions to busy. Unchanged means that nothing became busy in between.
     entered: u64,
     waiters: Waiters,
 }
@@ -45,53 +45,51 @@ impl Activity {
         released.wake();
     }
 
-    /// The count of those that became busy, if nothing is busy now.
+    /// The number of transitions to busy, or `None` while something is busy.
     pub(crate) fn quiet(&self) -> Option<u64> {
         let state = self.state.lock();
         (state.busy == 0).then_some(state.entered)
     }
 
-    /// Waits for a moment at which nothing is busy. It may be awaited in a task that is itself counted
-    /// here: that task is busy while it asks, and no more once it waits.
+    /// Waits until nothing is busy. A counted task may await this: it is busy while polled and idle while it waits.
     async fn not_busy(&self) {
-        let told = {
+        let idle = {
             let mut state = self.state.lock();
             if state.busy == 0 {
                 return;
             }
             state.waiters.join()
         };
-        let _ = told.await;
+        let _ = idle.await;
     }
 
-    /// Waits for a moment at which nothing is busy, nor about to be: tasks of others on the same runtime
-    /// have had their turn as well. Two tasks of this environment may well talk to each other through one that
-    /// is not (every `kube::Client` has such a task), and are not done while that one is about to run.
+    /// Waits until nothing is busy and foreign tasks on the same runtime have had a turn as well. Two tasks
+    /// of this environment may communicate through a foreign one (every `kube::Client` has such a task), and
+    /// are not settled while that one is about to run.
     pub(crate) async fn settled(self: &Arc<Self>) {
         if Handle::try_current().is_err() {
             return self.not_busy().await;
         }
-        // In a task of its own that is not counted: what waits here may be a task that is, and would look busy
-        // whenever it gives others a turn.
-        let (tell, told) = oneshot::channel();
+        // Runs in an uncounted task: the caller may be a counted one, which would look busy whenever it yields.
+        let (notify, settled) = oneshot::channel();
         let activity = Arc::clone(self);
-        #[expect(clippy::disallowed_methods, reason = "this is the door to the runtime's tasks")]
+        #[expect(clippy::disallowed_methods, reason = "only this crate spawns tokio tasks")]
         let watcher = tokio::spawn(async move {
-            activity.not_busy_after_others().await;
-            let _ = tell.send(());
+            activity.not_busy_after_foreign_tasks().await;
+            let _ = notify.send(());
         });
         let _abort = AbortOnDrop(watcher.abort_handle());
-        let _ = told.await;
+        let _ = settled.await;
     }
 
-    async fn not_busy_after_others(&self) {
+    async fn not_busy_after_foreign_tasks(&self) {
         loop {
             self.not_busy().await;
             let Some(before) = self.quiet() else { continue };
             let mut turns = 0;
             let until = Clock::System.now() + PATIENCE;
-            // On one thread, a turn given away is a turn for each task that is ready. With more threads, those have
-            // to come to rest; tasks of others that never do are not waited for without end.
+            // On one thread, a yield gives every ready task a turn. With several threads, the others have to
+            // become idle; foreign tasks that never do are waited for up to `PATIENCE`.
             while turns < TURNS || (other_threads_work() && Clock::System.now() < until) {
                 turns += 1;
                 if turns > TURNS {
@@ -110,18 +108,18 @@ impl Activity {
     }
 }
 
-/// So many tasks of others in a row may be between two tasks of the environment.
+/// Maximum length of a chain of foreign tasks between two tasks of the environment.
 const TURNS: usize = 3;
 
-/// For so long other threads may work on tasks that are none of the environment's.
+/// Maximum wait for other threads that work on foreign tasks.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether other threads of the runtime have something to do.
+/// Whether other threads of the runtime have work.
 #[cfg(target_has_atomic = "64")]
 fn other_threads_work() -> bool {
     let metrics = Handle::current().metrics();
     let workers = metrics.num_workers();
-    // An odd count is a thread that is parked. One is not: it runs this.
+    // An odd count is a parked thread. At least one is not: it runs this code.
     let active =
         (0..workers).filter(|worker| metrics.worker_park_unpark_count(*worker).is_multiple_of(2)).count();
     workers > 1 && (active > 1 || metrics.global_queue_depth() > 0)
@@ -140,7 +138,7 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Busy until it is dropped: a blocking closure, or work that was handed to a thread.
+/// Keeps the simulation busy until dropped: a blocking closure, or work handed to a thread.
 #[derive(Debug)]
 pub(crate) struct Busy {
     activity: Arc<Activity>,
@@ -159,12 +157,11 @@ impl Drop for Busy {
     }
 }
 
-/// Follows one task: it is busy from the moment it is woken until the poll that answers ends without
-/// another wake.
+/// Tracks one task: it is busy from a wake until the poll that follows ends without another wake.
 ///
-/// The task is polled with a waker that marks it busy before it passes the wake on to the runtime. So
-/// whoever wakes it, be it a sender, a lock or the clock, has made it busy when its call returns, and was
-/// busy itself while it did so: between a cause and its effect the count is never zero.
+/// The task is polled with a waker that marks it busy before it passes the wake on to the runtime. The source
+/// of the wake (a sender, a lock, the clock) is busy during the call, and the task is busy when it returns:
+/// between a cause and its effect the count is never zero.
 #[derive(Debug)]
 pub(crate) struct TaskProbe {
     activity: Arc<Activity>,
@@ -175,7 +172,7 @@ pub(crate) struct TaskProbe {
 struct ProbeState {
     scheduled: bool,
     polling: bool,
-    /// Busy until its end, even if a poll that is already under way comes first and waits.
+    /// Busy until it ends, even if a poll in progress returns pending first.
     aborted: bool,
     ended: bool,
     /// The runtime's waker.
@@ -189,7 +186,7 @@ impl ProbeState {
 }
 
 impl TaskProbe {
-    /// A task that is about to be spawned, which is to say: woken.
+    /// For a task that is about to be spawned, which counts as woken.
     pub(crate) fn spawned(activity: &Arc<Activity>) -> Arc<TaskProbe> {
         activity.enter();
         let state =
@@ -206,7 +203,7 @@ impl TaskProbe {
         let replaced = {
             let mut state = self.state.lock();
             if !state.is_busy() {
-                self.activity.enter(); // the runtime polls as it likes
+                self.activity.enter(); // the runtime may poll without a wake
             }
             state.scheduled = false;
             state.polling = true;
@@ -223,8 +220,7 @@ impl TaskProbe {
         let idle = {
             let mut state = self.state.lock();
             state.polling = false;
-            // A task that is done goes on being busy until `end`: what it still has to do (hand over
-            // its result) wakes others.
+            // A finished task stays busy until `end`: handing over its result wakes other tasks.
             state.scheduled |= polled.is_ready();
             !state.is_busy()
         };
@@ -238,8 +234,7 @@ impl TaskProbe {
         self.mark(|state| state.scheduled = true);
     }
 
-    /// The task is about to be aborted. To be called before it is: from then on the runtime may drop it any
-    /// time.
+    /// Marks the task as aborted. Called before the abort, after which the runtime may drop the task at any time.
     pub(crate) fn mark_aborted(&self) {
         self.mark(|state| state.aborted = true);
     }
@@ -255,7 +250,7 @@ impl TaskProbe {
         set(&mut state);
     }
 
-    /// The task is over; wakes mean nothing from here on.
+    /// Marks the task as ended; later wakes are ignored.
     fn end(&self) {
         let (was_busy, runtime) = {
             let mut state = self.state.lock();
@@ -264,7 +259,7 @@ impl TaskProbe {
             state.polling = false;
             state.aborted = false;
             state.ended = true;
-            // Also breaks the circle of a task that owns this, which owns the task's waker.
+            // Also breaks the reference cycle between the task, this probe and the task's waker.
             (was_busy, state.runtime.take())
         };
         drop(runtime);
@@ -288,7 +283,7 @@ impl Wake for TaskProbe {
     }
 }
 
-/// The task's own hold on its probe: dropped with the task, it ends the probe.
+/// The task's owning reference to its probe: dropping it with the task ends the probe.
 #[derive(Debug)]
 pub(crate) struct ProbeOwner(pub(crate) Arc<TaskProbe>);
 

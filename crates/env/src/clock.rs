@@ -1,4 +1,4 @@
-//! Clocks, and sleeping on them.
+//! Clocks and the sleep future.
 
 use std::fmt;
 use std::future::Future;
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use crate::instant::Instant;
 use crate::virtual_clock::{SleeperId, Timeline};
 
-/// Where time comes from.
+/// The source of time.
 #[derive(Clone, Debug)]
 pub(crate) enum Clock {
     System,
@@ -25,7 +25,7 @@ impl Clock {
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the door to the system's wall clock")]
+    #[expect(clippy::disallowed_methods, reason = "only this crate reads the system's wall clock")]
     pub(crate) fn wall(&self) -> SystemTime {
         match self {
             Clock::System => SystemTime::now(),
@@ -48,34 +48,32 @@ impl Clock {
     }
 }
 
-/// The origin of the system's clock. All system environments share it, so that moments of two of them
-/// compare; it is a mark on the clock, and nothing of one environment shows through it in another.
-#[expect(clippy::disallowed_methods, reason = "this is the door to the system's monotonic clock")]
+/// The origin of the system clock, shared by all system environments so that their instants compare.
+#[expect(clippy::disallowed_methods, reason = "only this crate reads the monotonic clock")]
 static ORIGIN: LazyLock<tokio::time::Instant> = LazyLock::new(tokio::time::Instant::now);
 
-/// The runtime's view of the system clock, so that what is read here and when its timers fire agree, also
-/// where a test has paused the runtime's clock.
-#[expect(clippy::disallowed_methods, reason = "this is the door to the system's monotonic clock")]
+/// Reads tokio's view of the system clock, so that readings and timers agree even while a test has paused it.
+#[expect(clippy::disallowed_methods, reason = "only this crate reads the monotonic clock")]
 fn system_now() -> Instant {
-    let origin = *ORIGIN; // before the clock is read: the first to come sets it
+    let origin = *ORIGIN; // read first: the first use sets it
     Instant::ORIGIN + tokio::time::Instant::now().saturating_duration_since(origin)
 }
 
-/// A future that ends when its moment has come; from [`Env::sleep`](crate::Env::sleep) and
+/// A future that completes at its deadline; from [`Env::sleep`](crate::Env::sleep) and
 /// [`Env::sleep_until`](crate::Env::sleep_until).
 ///
-/// The moment is fixed when it is made. Dropping it before is all there is to cancelling it: nothing is
-/// left behind. Polled again after its end, it is still over.
+/// The deadline is fixed at creation. Dropping the future cancels it and leaves nothing behind. Polled again
+/// after completion, it is ready again.
 ///
-/// On the system clock it needs a tokio runtime with its timer when it is first awaited (not when it is
-/// made), and ends up to a millisecond late.
+/// On the system clock it needs a tokio runtime with a timer when it is first awaited (not when it is
+/// created), and completes up to a millisecond late.
 #[must_use = "a sleep does nothing unless it is awaited"]
 pub struct Sleep {
     kind: Kind,
 }
 
 enum Kind {
-    /// The timer is made by the first poll that has to wait: many sleeps (those of timeouts) never do.
+    /// The timer is created by the first poll that has to wait: many sleeps (those of timeouts) never do.
     System {
         deadline: Instant,
         timer: Option<Pin<Box<tokio::time::Sleep>>>,
@@ -94,8 +92,8 @@ impl Future for Sleep {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.kind {
             Kind::System { deadline, timer } => {
-                // The clock is asked first: a timer whose task has used up its share of a turn says
-                // "pending" even when its time has come, and a timeout would never hit such a task.
+                // Read the clock first: the timer of a task that has used up its coop budget is pending even
+                // after its deadline, so a timeout would never end such a task.
                 if *deadline <= system_now() {
                     return Poll::Ready(());
                 }
@@ -108,7 +106,7 @@ impl Future for Sleep {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the door to the runtime's timers")]
+#[expect(clippy::disallowed_methods, reason = "only this crate creates tokio timers")]
 fn system_timer(deadline: Instant) -> tokio::time::Sleep {
     tokio::time::sleep_until(*ORIGIN + deadline.since_origin())
 }
@@ -132,11 +130,11 @@ impl fmt::Debug for Sleep {
     }
 }
 
-/// A future did not end in the time it was given; from [`Env::timeout`](crate::Env::timeout).
+/// A future did not complete in time; from [`Env::timeout`](crate::Env::timeout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not done within {after:?}")]
 #[non_exhaustive]
 pub struct Elapsed {
-    /// The time it was given.
+    /// The timeout.
     pub after: Duration,
 }

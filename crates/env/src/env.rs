@@ -1,4 +1,4 @@
-//! The environment: one handle for all of it.
+//! The environment: one handle for time, ids, randomness and tasks.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -24,8 +24,8 @@ use crate::virtual_clock::{Timeline, VirtualClock};
 
 /// Time, ids, randomness and tasks.
 ///
-/// Cloning is cheap, and clones are one environment: they share the clock, the sequence of random numbers
-/// and the count of tasks. Two environments share nothing.
+/// Cloning is cheap, and clones are the same environment: they share the clock, the random sequence and the
+/// task count. Two environments share nothing.
 #[derive(Clone)]
 pub struct Env {
     inner: Arc<Inner>,
@@ -35,7 +35,7 @@ pub struct Env {
 struct Inner {
     clock: Clock,
     random: Random,
-    /// Only a simulation asks whether its tasks have settled, so only there do they pay for it.
+    /// `Some` in a simulation only: other environments need not track whether tasks have settled.
     activity: Option<Arc<Activity>>,
 }
 
@@ -47,9 +47,9 @@ impl Env {
         Env::new(Clock::System, Random::System, None)
     }
 
-    /// A clock that stands still until it is moved by the [`VirtualClock`], and ids and random numbers
-    /// that follow from `seed`: the same calls in the same order give the same results. That is a promise
-    /// for one version of this crate; a sequence may change with the next.
+    /// A simulation: the clock stands still until the [`VirtualClock`] advances it, and ids and random
+    /// numbers are determined by `seed`: the same calls in the same order give the same results. The sequence
+    /// may change between versions of this crate.
     pub fn simulated(seed: u64) -> (Env, VirtualClock) {
         let timeline = Arc::new(Timeline::new());
         let activity = Arc::new(Activity::default());
@@ -61,43 +61,41 @@ impl Env {
         Env { inner: Arc::new(Inner { clock, random, activity }), registry: Arc::default() }
     }
 
-    /// A part of this environment: the same clock and the same random numbers, with a count of its own of the tasks that are
-    /// started by it. They are tasks of this environment, too. For something that has to know that all its tasks have
-    /// ended, whatever else runs.
+    /// A child environment with the same clock and random sequence, and its own task count. Its tasks also
+    /// count in this environment. Useful to wait for the end of one component's tasks, whatever else runs.
     #[must_use]
     pub fn scope(&self) -> Env {
         Env { inner: Arc::clone(&self.inner), registry: self.registry.child() }
     }
 
-    /// Whether this is a simulation: its clock stands still until somebody moves it.
+    /// Whether this is a simulation, whose clock stands still until it is advanced.
     pub fn is_simulated(&self) -> bool {
         self.inner.activity.is_some()
     }
 
-    /// Now, on the monotonic clock.
+    /// The current time on the monotonic clock.
     pub fn now(&self) -> Instant {
         self.inner.clock.now()
     }
 
-    /// Now, on the wall clock, which may jump; for people and for timestamps, not for measuring.
+    /// The current time on the wall clock, which may jump; for display and timestamps, not for measuring.
     pub fn wall(&self) -> SystemTime {
         self.inner.clock.wall()
     }
 
-    /// A future that ends when `d` has passed from now. A duration beyond the range of [`Instant`]
-    /// means for ever.
+    /// A future that completes after `d`. A duration beyond the range of [`Instant`] never ends.
     pub fn sleep(&self, d: Duration) -> Sleep {
         self.sleep_until(self.now() + d)
     }
 
-    /// A future that ends at `t`; at once, if that has passed.
+    /// A future that completes at `t`; immediately, if that has passed.
     pub fn sleep_until(&self, t: Instant) -> Sleep {
         self.inner.clock.sleep_until(t)
     }
 
     /// Runs `f` for at most `d`, counted from the first poll; then drops it.
     ///
-    /// `f` is asked first: one that is ready wins over a time that is up.
+    /// `f` is polled first: if it is ready, it wins over an expired timeout.
     pub async fn timeout<F: Future>(&self, d: Duration, f: F) -> Result<F::Output, Elapsed> {
         let (mut f, mut sleep) = (pin!(f), self.sleep(d));
         poll_fn(|cx| match f.as_mut().poll(cx) {
@@ -107,8 +105,8 @@ impl Env {
         .await
     }
 
-    /// Like [`timeout`](Self::timeout), but by the system's clock, also in a simulation: for bounds that have to hold when
-    /// nobody moves the simulated clock.
+    /// Like [`timeout`](Self::timeout), but on the system clock even in a simulation: for limits that must
+    /// hold while the simulated clock stands still.
     pub async fn timeout_in_real_time<F: Future>(&self, d: Duration, f: F) -> Result<F::Output, Elapsed> {
         let Some(activity) = &self.inner.activity else { return self.timeout(d, f).await };
         let (mut f, mut sleep) = (Box::pin(f), activity.real_time.sleep(d));
@@ -119,15 +117,15 @@ impl Env {
         .await
     }
 
-    /// Runs `f`, and watches whether anything moves: `stalled` is called when, in a simulation, nothing has for `after` in
-    /// real time. Then all that can still happen is that somebody moves the clock, or something from outside
-    /// of the environment: a socket, a timer of tokio. Told to [`Break`](ControlFlow::Break), this ends.
+    /// Runs `f` with a watchdog: in a simulation, `stalled` is called when nothing has progressed for `after`
+    /// in real time. From then on, only an advance of the clock or an event from outside the environment (a
+    /// socket, a tokio timer) can make progress. If `stalled` returns [`Break`](ControlFlow::Break), this ends.
     ///
-    /// Nothing moves if the clock stands still, every task waits ([`VirtualClock::settle`]), `f` is not woken, and
-    /// `progress` gives the same as before. Outside of a simulation this only runs `f`.
+    /// Nothing progresses if the clock stands still, every task waits ([`VirtualClock::settle`]), `f` is not
+    /// woken, and `progress` returns the same value as before. Outside of a simulation this only runs `f`.
     ///
     /// # Errors
-    /// If `stalled` said so; `f` is dropped then.
+    /// If `stalled` returned `Break`; `f` is dropped then.
     pub async fn watch_stalls<F: Future, P: PartialEq>(
         &self,
         after: Duration,
@@ -143,17 +141,17 @@ impl Env {
         }
     }
 
-    /// Counts as something that has to be done until it is dropped: a simulation does not take itself for settled
-    /// before. For work that is handed to a thread, which [`VirtualClock::settle`] would not know: it goes there along
-    /// with the work, and is dropped when those who wait for it were told. It costs nothing outside of a simulation.
+    /// Keeps a simulation from settling until it is dropped. For work handed to a thread, which
+    /// [`VirtualClock::settle`] does not track: move it to the thread along with the work and drop it after
+    /// notifying the waiting tasks. Outside of a simulation it costs nothing.
     pub fn outside_work(&self) -> OutsideWork {
         OutsideWork { _busy: self.inner.activity.as_ref().map(Busy::new) }
     }
 
     /// Lets other tasks that are ready run first.
     ///
-    /// Unlike tokio's, which puts the task aside for a while, this one leaves no doubt that the task has
-    /// more to do: [`VirtualClock::settle`] waits for it.
+    /// Unlike tokio's, which defers the wake, this one wakes the task at once, so that
+    /// [`VirtualClock::settle`] waits for it.
     pub fn yield_now(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut yielded = false;
         poll_fn(move |cx| {
@@ -181,17 +179,17 @@ impl Env {
         self.inner.random.next()
     }
 
-    /// A random number in `0..bound`, each as likely as the other. For a bound of 0 it is 0.
+    /// A uniformly distributed random number in `0..bound`; 0 for a bound of 0.
     pub fn random_below(&self, bound: u64) -> u64 {
         self.inner.random.below(bound)
     }
 
-    /// A random number, at least 0 and less than 1.
+    /// A random number in `0.0..1.0`.
     pub fn random_f64(&self) -> f64 {
         self.inner.random.unit()
     }
 
-    /// Fills `buf` with random bytes; those of the system environment are good enough for secrets.
+    /// Fills `buf` with random bytes; in the system environment they are cryptographically secure.
     pub fn fill_random(&self, buf: &mut [u8]) {
         self.inner.random.fill(buf);
     }
@@ -211,7 +209,7 @@ impl Env {
         task::spawn(name, counted, self.inner.activity.as_ref(), f)
     }
 
-    /// Runs a closure that may block on one of the runtime's threads for such.
+    /// Runs a blocking closure on the runtime's blocking thread pool.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -226,11 +224,10 @@ impl Env {
         task::spawn_blocking(name, counted, self.inner.activity.as_ref(), f)
     }
 
-    /// Drives a future to its end on one of the runtime's threads for blocking work: for what computes for long
-    /// between its awaits, and would keep other tasks waiting on a thread that it shares with them. It goes on
-    /// when the caller stops waiting.
+    /// Drives a future to completion on the runtime's blocking thread pool: for futures that compute for long
+    /// between awaits and would delay other tasks on their thread. It continues if the caller stops waiting.
     ///
-    /// In a simulation the caller drives it: there, nothing runs beside the tasks whose order is fixed.
+    /// In a simulation the caller's task drives it, since nothing may run outside of the fixed task order.
     ///
     /// # Errors
     /// If it panicked, or the runtime was shut down.
@@ -253,11 +250,11 @@ impl Env {
         self.spawn_blocking(name, move || runtime.block_on(f)).await
     }
 
-    /// Starts a thread of that name. It is counted until `f` has returned or panicked; what is left of the
-    /// thread ends a moment later, which `join` waits for.
+    /// Starts a named thread. It is counted until `f` has returned or panicked; the thread itself ends
+    /// shortly after, which `join` waits for.
     ///
     /// # Errors
-    /// The operating system's, if it cannot start one; and if the name contains a zero byte.
+    /// The operating system's error if it cannot start a thread; or if the name contains a zero byte.
     pub fn spawn_thread<T, F>(&self, name: impl Into<Cow<'static, str>>, f: F) -> io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -268,20 +265,19 @@ impl Env {
         task::spawn_thread(&name, counted, f)
     }
 
-    /// What was started by this environment and has not ended, sorted by name; empty if nothing is left.
+    /// The tasks started by this environment that have not ended, sorted by name.
     pub fn tasks(&self) -> Vec<TaskInfo> {
         self.registry.infos()
     }
 
-    /// Waits until nothing runs that this environment started. It ends at the first moment at which
-    /// that is so; in a task of the same environment, it never does.
+    /// Waits until nothing started by this environment runs, and completes as soon as the count reaches zero.
+    /// Awaited in a task of the same environment, it never completes.
     pub async fn tasks_ended(&self) {
         self.registry.ended().await;
     }
 }
 
-/// Something that has to be done, though no task of the environment is about to; from
-/// [`Env::outside_work`].
+/// Pending work outside of the environment's tasks; from [`Env::outside_work`].
 #[derive(Debug)]
 #[must_use = "it counts until it is dropped"]
 pub struct OutsideWork {

@@ -1,31 +1,30 @@
-//! A moment of monotonic time.
+//! A point in monotonic time.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::Duration;
 
-/// A moment on the monotonic clock of an [`Env`](crate::Env).
+/// A point in time on the monotonic clock of an [`Env`](crate::Env).
 ///
-/// Moments of all system environments of a process compare with each other; those of a simulated
-/// environment mean something only beside moments of the same environment.
+/// Instants of all system environments of a process compare with each other; those of a simulated environment
+/// only with instants of the same environment.
 ///
-/// Arithmetic never panics: it stops at the ends of the range, some 290 years away on either side. A
-/// difference that would be negative is zero. The last moment of the range means "never": a sleep until
-/// then does not end.
+/// Arithmetic never panics: it saturates at the ends of the range, about 290 years on either side of the origin.
+/// A negative difference is zero. The last instant of the range means "never": a sleep until then does not end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant {
-    // Signed, so that a moment before the clock's origin can be named: "an hour ago" must stay an hour
-    // ago in a process that is ten seconds old.
+    // Signed, to represent instants before the clock's origin: "an hour ago" must stay an hour ago in a
+    // process that is ten seconds old.
     nanos: i64,
 }
 
 impl Instant {
-    /// Where every clock begins.
+    /// Time zero of every clock.
     pub(crate) const ORIGIN: Instant = Instant { nanos: 0 };
     /// The end of the range, which no clock reaches.
     pub(crate) const NEVER: Instant = Instant { nanos: i64::MAX };
 
-    /// How far this is after the origin; zero if it is before.
+    /// Time since the origin; zero for instants before it.
     pub(crate) fn since_origin(self) -> Duration {
         self - Instant::ORIGIN
     }
@@ -66,7 +65,7 @@ impl SubAssign<Duration> for Instant {
 impl Sub<Instant> for Instant {
     type Output = Duration;
 
-    /// The time from `earlier` to `self`; zero if `earlier` is the later one.
+    /// The time from `earlier` to `self`; zero if `earlier` is the later instant.
     fn sub(self, earlier: Instant) -> Duration {
         if self <= earlier {
             Duration::ZERO
@@ -90,7 +89,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
 
     #[test]
-    fn a_moment_before_the_origin_keeps_its_distance() {
+    fn an_instant_before_the_origin_keeps_its_distance() {
         let hour_ago = Instant::ORIGIN - HOUR;
         assert_eq!(Instant::ORIGIN - hour_ago, HOUR);
         assert_eq!(hour_ago + HOUR, Instant::ORIGIN);
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_stops_at_the_ends_of_the_range() {
+    fn arithmetic_saturates_at_the_ends_of_the_range() {
         assert_eq!(Instant::ORIGIN + Duration::MAX, Instant::NEVER);
         assert_eq!(Instant::NEVER + HOUR, Instant::NEVER);
         let first = Instant::ORIGIN - Duration::MAX - Duration::MAX;
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn assignment_does_what_the_operators_do() {
+    fn assignment_operators_match_the_plain_operators() {
         let mut t = Instant::ORIGIN;
         t += HOUR;
         assert_eq!(t, Instant::ORIGIN + HOUR);

@@ -1,17 +1,16 @@
-//! The one door through which time, ids, randomness and concurrency enter k1s.
+//! Time, ids, randomness and tasks: the only crate of k1s that gets them from the system.
 //!
-//! - [`Env`] tells the time, sleeps, makes ids, draws random numbers and starts tasks. What needs any
-//!   of these is given an `Env`; two of them never meet, so two control planes in one process don't.
-//! - [`Env::system`] is the real one. [`Env::simulated`] has a [`VirtualClock`] that moves only when
-//!   told to, and ids and random numbers that a seed fixes.
-//! - [`Task`] is what [`Env::spawn`] returns. Everything started is named and counted:
-//!   [`Env::tasks`] says what still runs, [`Env::tasks_ended`] waits for its end.
-//! - [`work`] counts work in flight, refuses more of it, and waits for its end: how "idle" and "drained"
-//!   become facts.
+//! - [`Env`] reads the time, sleeps, creates ids, draws random numbers and spawns tasks. Code that needs any
+//!   of these is given an `Env`. Environments are independent, so two control planes in one process are, too.
+//! - [`Env::system`] is the real one. [`Env::simulated`] has a [`VirtualClock`] that moves only when it is
+//!   advanced, and ids and random numbers determined by a seed.
+//! - [`Env::spawn`] returns a [`Task`]. Every task is named and counted: [`Env::tasks`] lists those running,
+//!   [`Env::tasks_ended`] waits for their end.
+//! - [`work`] counts work in flight, refuses new work and waits for the rest: how a component becomes idle or drained.
 //!
-//! The rest of the workspace may not read a clock, make an id or start a task in any other way; the
-//! lints see to it. This crate in turn knows nothing of what it is used for: no objects, no stores, no
-//! network, no configuration, and nothing global to the process that one `Env` could see of another.
+//! Lints keep the rest of the workspace from reading a clock, creating an id or spawning a task in any other
+//! way. This crate in turn has no notion of objects, stores, network or configuration, and no process-global
+//! state through which one `Env` could affect another.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

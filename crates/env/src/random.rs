@@ -1,21 +1,20 @@
-//! Random numbers and the ids made of them.
+//! Random numbers and the ids derived from them.
 
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use uuid::Uuid;
 
-/// What Kubernetes appends to a `generateName`: no vowels and nothing that looks like one, so that no
-/// word comes out of it.
+/// The alphabet of `generateName` suffixes in Kubernetes: no vowels or similar digits, so that no words are formed.
 const SUFFIX_ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: u32 = 5;
 
-/// Where random bits come from.
+/// The source of random bits.
 #[derive(Debug)]
 pub(crate) enum Random {
-    /// The operating system's, through a generator per thread that it seeds again and again.
+    /// A per-thread generator, reseeded regularly by the operating system.
     System,
-    /// A generator that a seed fixes.
+    /// A generator with a fixed seed.
     Seeded(Box<Mutex<StdRng>>),
 }
 
@@ -24,7 +23,7 @@ impl Random {
         Random::Seeded(Box::new(Mutex::new(StdRng::seed_from_u64(seed))))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the door to the system's randomness")]
+    #[expect(clippy::disallowed_methods, reason = "only this crate uses the system's randomness")]
     pub(crate) fn fill(&self, buf: &mut [u8]) {
         match self {
             Random::System => rand::rng().fill_bytes(buf),
@@ -32,7 +31,7 @@ impl Random {
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the door to the system's randomness")]
+    #[expect(clippy::disallowed_methods, reason = "only this crate uses the system's randomness")]
     pub(crate) fn next(&self) -> u64 {
         match self {
             Random::System => rand::rng().next_u64(),
@@ -56,7 +55,7 @@ impl Random {
 
     pub(crate) fn name_suffix(&self) -> String {
         let base = SUFFIX_ALPHABET.len() as u64;
-        // One draw for all characters: they are the digits of one number.
+        // One draw for all characters: they are the digits of a single number.
         let mut digits = self.below(base.pow(SUFFIX_LENGTH));
         let mut suffix = String::with_capacity(SUFFIX_LENGTH as usize);
         for _ in 0..SUFFIX_LENGTH {
@@ -67,10 +66,10 @@ impl Random {
     }
 }
 
-/// A number in `0..bound`, each as likely as the other; 0 for a bound of 0.
+/// A uniformly distributed number in `0..bound`; 0 for a bound of 0.
 ///
-/// Lemire's method: the upper half of `draw * bound` is the number. Its lower half tells whether the draw
-/// belongs to the few that would make some numbers likelier than others; those are drawn again.
+/// Lemire's method: the upper half of `draw * bound` is the number. If the lower half is below
+/// `2^64 mod bound`, the draw would bias the result and is repeated.
 fn below(bound: u64, mut draw: impl FnMut() -> u64) -> u64 {
     if bound == 0 {
         return 0;
@@ -85,7 +84,7 @@ fn below(bound: u64, mut draw: impl FnMut() -> u64) -> u64 {
     (product >> 64) as u64
 }
 
-/// The upper 53 bits as a fraction: all that a double has room for, so 1 is never reached by rounding.
+/// The upper 53 bits as a fraction: the precision of a double, so rounding never yields 1.
 fn unit(draw: u64) -> f64 {
     (draw >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
 }
@@ -95,8 +94,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_biased_draw_is_drawn_again() {
-        // With a bound of 3, 2^64 mod 3 = 1 draw is one too many: the draw 0.
+    fn a_biased_draw_is_repeated() {
+        // With a bound of 3, 2^64 mod 3 = 1 draw is rejected: the draw 0.
         let mut draws = [0, 0, u64::MAX].into_iter();
         assert_eq!(below(3, || draws.next().unwrap()), 2);
         assert_eq!(draws.next(), None);

@@ -1,5 +1,4 @@
-//! Real time for simulations: it works without the timers of a runtime, which a simulation may do without, and when those
-//! are paused.
+//! Real-time sleeps for simulations, independent of the runtime's timers, which may be absent or paused.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -10,17 +9,17 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// How late a sleep may end. Coarse, so that those who begin a sleep and drop it do not have to wake the thread.
+/// Maximum lateness of a sleep. Coarse, so that starting and dropping a sleep does not have to wake the thread.
 const TICK: Duration = Duration::from_millis(5);
 
-/// After so many ticks without a sleeper the thread waits for the next one.
+/// Number of ticks without a sleeper after which the thread blocks until the next one.
 const IDLE_TICKS: u32 = 200;
 
-/// Wakes sleepers from a thread of its own, which is started by the first sleeper and ends with this.
+/// Wakes sleepers from a dedicated thread, which the first sleeper starts and which ends when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct RealTime {
     state: Mutex<State>,
-    /// For the thread, when it waits for a sleeper.
+    /// Wakes the blocked thread for a new sleeper.
     first: Condvar,
 }
 
@@ -40,9 +39,9 @@ enum Thread {
 }
 
 impl RealTime {
-    #[expect(clippy::disallowed_methods, reason = "this is the door to the system's monotonic clock")]
+    #[expect(clippy::disallowed_methods, reason = "only this crate reads the monotonic clock")]
     pub(crate) fn sleep(self: &Arc<Self>, d: Duration) -> RealSleep {
-        // A time that cannot be told does not come.
+        // A deadline beyond the clock's range is never reached.
         RealSleep { time: Arc::clone(self), deadline: Instant::now().checked_add(d), number: None }
     }
 
@@ -61,26 +60,26 @@ impl RealTime {
             Thread::NotStarted => {
                 let time = Arc::downgrade(self);
                 let thread = std::thread::Builder::new().name("real time".to_owned());
-                // Without it, a stall goes unnoticed; nothing else depends on it.
+                // If the thread cannot start, stalls go unnoticed; nothing else depends on it.
                 if thread.spawn(move || run(&time)).is_ok() {
                     state.thread = Thread::Ticks;
                 }
             }
         }
         drop(state);
-        drop(replaced); // outside of the lock: it may be the last of a task that sleeps
+        drop(replaced); // outside of the lock: it may hold the last reference to a sleeping task
         number
     }
 
     /// One tick of the thread.
-    #[expect(clippy::disallowed_methods, reason = "this is the door to the system's monotonic clock")]
+    #[expect(clippy::disallowed_methods, reason = "only this crate reads the monotonic clock")]
     fn tick(&self, idle: &mut u32) {
         let mut state = self.state.lock();
         if state.sleepers.is_empty() {
             *idle += 1;
             if *idle > IDLE_TICKS {
                 state.thread = Thread::Waits;
-                // Not for ever: who owns this may be gone.
+                // Bounded, because the owner may have dropped this meanwhile.
                 self.first.wait_for(&mut state, Duration::from_secs(1));
                 state.thread = Thread::Ticks;
             }
@@ -101,12 +100,12 @@ fn run(time: &Weak<RealTime>) {
     while let Some(time) = time.upgrade() {
         time.tick(&mut idle);
         drop(time);
-        #[expect(clippy::disallowed_methods, reason = "a thread that does nothing but to tell the time")]
+        #[expect(clippy::disallowed_methods, reason = "a dedicated timer thread")]
         std::thread::sleep(TICK);
     }
 }
 
-/// Ends when its time has come, in real time.
+/// Completes after its duration in real time.
 #[must_use = "a sleep does nothing unless it is awaited"]
 pub(crate) struct RealSleep {
     time: Arc<RealTime>,
@@ -117,7 +116,7 @@ pub(crate) struct RealSleep {
 impl Future for RealSleep {
     type Output = ();
 
-    #[expect(clippy::disallowed_methods, reason = "this is the door to the system's monotonic clock")]
+    #[expect(clippy::disallowed_methods, reason = "only this crate reads the monotonic clock")]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(deadline) = self.deadline else { return Poll::Pending };
         if Instant::now() >= deadline {

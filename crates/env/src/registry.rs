@@ -1,4 +1,4 @@
-//! What an environment has started and has not ended yet.
+//! The tasks, blocking closures and threads of an environment that have not ended.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use crate::waiters::{Released, Waiters};
 
 pub(crate) type Name = Cow<'static, str>;
 
-/// How much of one name runs in an [`Env`](crate::Env) now.
+/// Number of running tasks with one name in an [`Env`](crate::Env).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TaskInfo {
@@ -26,7 +26,7 @@ pub struct TaskInfo {
 }
 
 impl TaskInfo {
-    /// All of them: tasks, blocking closures and threads.
+    /// The total of tasks, blocking closures and threads.
     pub fn running(&self) -> usize {
         self.tasks + self.blocking + self.threads
     }
@@ -43,14 +43,14 @@ pub(crate) enum Kind {
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     state: Mutex<State>,
-    /// Counts what is counted here, too.
+    /// The parent counts everything that is counted here, too.
     parent: Option<Arc<Registry>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     running: usize,
-    // Only names that run something: names may be many over time (one per connection, say).
+    // Only names with a nonzero count: names may be many over time (one per connection, say).
     by_name: BTreeMap<Name, Counts>,
     waiters: Waiters,
 }
@@ -77,12 +77,12 @@ impl Counts {
 }
 
 impl Registry {
-    /// One whose counts are also this one's.
+    /// A registry whose counts are added to this one's.
     pub(crate) fn child(self: &Arc<Self>) -> Arc<Registry> {
         Arc::new(Registry { state: Mutex::default(), parent: Some(Arc::clone(self)) })
     }
 
-    /// Counts one more, until the returned value is dropped.
+    /// Counts one more until the returned guard is dropped.
     pub(crate) fn count(self: &Arc<Self>, name: Name, kind: Kind) -> Counted {
         let parent = self.parent.as_ref().map(|parent| Box::new(parent.count(name.clone(), kind)));
         let mut state = self.state.lock();
@@ -111,25 +111,25 @@ impl Registry {
     }
 
     pub(crate) async fn ended(&self) {
-        let told = {
+        let ended = {
             let mut state = self.state.lock();
             if state.running == 0 {
                 return;
             }
             state.waiters.join()
         };
-        // The sender lives in `self` until it is used: there is no other way for this to end.
-        let _ = told.await;
+        // The sender lives in `self` until it is used, so this cannot fail.
+        let _ = ended.await;
     }
 }
 
-/// Something that runs; its end is the drop.
+/// One counted task, closure or thread; dropping it ends the count.
 #[derive(Debug)]
 pub(crate) struct Counted {
     registry: Arc<Registry>,
     name: Name,
     kind: Kind,
-    /// Dropped after this one was taken off the count.
+    /// Dropped after this registry's own count went down.
     _parent: Option<Box<Counted>>,
 }
 

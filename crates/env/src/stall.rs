@@ -1,4 +1,4 @@
-//! Whether anything moves in a simulation: a clock that stands still must not make anybody wait for ever.
+//! Detects stalled simulations, so that a stopped clock blocks no wait for ever.
 
 use std::future::{Future, poll_fn};
 use std::ops::ControlFlow;
@@ -12,28 +12,27 @@ use parking_lot::Mutex;
 use crate::activity::Activity;
 use crate::virtual_clock::Timeline;
 
-/// A simulation in which something does not go on; see [`Env::watch_stalls`](crate::Env::watch_stalls).
+/// A simulation that makes no progress; see [`Env::watch_stalls`](crate::Env::watch_stalls).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Stall {
-    /// Nothing has moved for some time.
+    /// Nothing has moved for a while.
     #[error("nothing has moved for {after:?} in real time, and the simulated clock stands still")]
     Still {
         /// For how long, in real time.
         after: Duration,
     },
-    /// It went on because of something that the environment does not know, and the clock had moved meanwhile: it has
-    /// missed what happened in that time.
+    /// The future was woken from outside the environment after the clock had moved on: it missed the time in between.
     #[error(
-        "the simulated clock has moved on by {missed:?} while it waited for something outside of the simulation"
+        "the simulated clock moved on by {missed:?} during a wait for something outside of the simulation"
     )]
     Overtaken {
-        /// By how much the clock has moved.
+        /// How far the clock has moved.
         missed: Duration,
     },
 }
 
-/// After so many reports, each after twice the time, nothing new is to be expected.
+/// Maximum number of reports, each after twice the time of the previous one.
 const REPORTS: u32 = 8;
 
 pub(crate) async fn watch<F: Future, P: PartialEq>(
@@ -49,7 +48,7 @@ pub(crate) async fn watch<F: Future, P: PartialEq>(
     let still = async |period| loop {
         let before = mark();
         activity.real_time.sleep(period).await;
-        // A closure that computes for long is no stall.
+        // A long-running blocking closure is not a stall.
         activity.settled().await;
         if mark() == before {
             return;
@@ -85,7 +84,7 @@ pub(crate) async fn watch<F: Future, P: PartialEq>(
     .await
 }
 
-/// Counts the wakes of a future, and tells those apart that come from outside of the environment.
+/// Counts the wakes of a future and detects those from outside the environment.
 struct Wakes {
     activity: Arc<Activity>,
     state: Mutex<State>,
@@ -123,7 +122,7 @@ impl Wakes {
                 _ => state.task.replace(cx.waker().clone()),
             }
         };
-        drop(replaced); // outside of the lock: it may be the last of a task
+        drop(replaced); // outside of the lock: it may hold the last reference to a task
         poll(&mut Context::from_waker(&Waker::from(Arc::clone(self))))
     }
 }
@@ -134,7 +133,7 @@ impl Wake for Wakes {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Tasks of the environment, and its clock, are busy while they wake somebody.
+        // Tasks of the environment, and its clock, are busy while they wake a task.
         let outside = self.activity.quiet().is_some();
         let task = {
             let mut state = self.state.lock();

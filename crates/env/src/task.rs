@@ -1,4 +1,4 @@
-//! Tasks, blocking closures and threads: started, named, counted, awaited.
+//! Tasks, blocking closures and threads: spawned, named, counted, awaited.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -17,10 +17,10 @@ use tokio::task::{AbortHandle, unconstrained};
 use crate::activity::{Activity, Busy, ProbeOwner, TaskProbe};
 use crate::registry::{Counted, Name};
 
-/// A task or a blocking closure that was started; await it for its result.
+/// A spawned task or blocking closure; await it for its result.
 ///
-/// Dropping it detaches: the task goes on, and its result is dropped. By the time the result is there, the
-/// task's future has been dropped and [`Env::tasks`](crate::Env::tasks) no longer counts it.
+/// Dropping it detaches: the task continues, and its result is dropped. By the time the result is available,
+/// the task's future has been dropped and [`Env::tasks`](crate::Env::tasks) no longer counts it.
 pub struct Task<T> {
     name: Name,
     result: oneshot::Receiver<Result<T, TaskError>>,
@@ -42,7 +42,7 @@ pub enum TaskError {
     Panicked {
         /// The name it was started with.
         name: Cow<'static, str>,
-        /// What the panic said.
+        /// The panic's message.
         message: String,
     },
 }
@@ -53,8 +53,8 @@ impl<T> Task<T> {
         &self.name
     }
 
-    /// Cancels it where it next waits; awaiting it then gives [`TaskError::Cancelled`], unless it came to
-    /// its end first. A blocking closure that has begun goes on to its end.
+    /// Cancels the task at its next await point; awaiting it then returns [`TaskError::Cancelled`], unless it
+    /// completed first. A blocking closure that has started runs to its end.
     pub fn abort(&self) {
         if let Some(probe) = &self.probe {
             probe.mark_aborted();
@@ -72,11 +72,11 @@ impl<T> Future for Task<T> {
     type Output = Result<T, TaskError>;
 
     /// # Panics
-    /// If it is polled after it gave its result.
+    /// If polled again after returning its result.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.result).poll(cx).map(|received| match received {
             Ok(result) => result,
-            // `Delivery` always sends. Were it not to, the task would be gone just the same.
+            // `Delivery` always sends, even when dropped; without a result the task is gone anyway.
             Err(_) => Err(TaskError::Cancelled { name: self.name.clone() }),
         })
     }
@@ -88,7 +88,7 @@ impl<T> fmt::Debug for Task<T> {
     }
 }
 
-/// Carries the result to the [`Task`]. Dropped without a result, it says that the task was cancelled.
+/// Sends the result to the [`Task`]. Dropped without a result, it reports a cancelled task.
 struct Delivery<T> {
     name: Name,
     to: Option<oneshot::Sender<Result<T, TaskError>>>,
@@ -105,7 +105,7 @@ impl<T> Delivery<T> {
         let result = outcome
             .map_err(|panic| TaskError::Panicked { name, message: panic_message(panic.as_ref()).to_owned() });
         if let Some(to) = self.to.take() {
-            let _ = to.send(result); // detached: nobody wants it
+            let _ = to.send(result); // the receiver is gone if the task is detached
         }
     }
 }
@@ -118,8 +118,8 @@ impl<T> Drop for Delivery<T> {
     }
 }
 
-/// Polls, and makes a panic a result. It is caught here, not by the runtime, so that this result takes the
-/// same way as any other; a future that panicked is not polled again.
+/// Polls, and turns a panic into a result. It is caught here, not by the runtime, so that it is delivered
+/// like any other result; a future that panicked is not polled again.
 fn poll_caught<F: Future>(work: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<std::thread::Result<F::Output>> {
     match catch_unwind(AssertUnwindSafe(|| work.poll(cx))) {
         Ok(polled) => polled.map(Ok),
@@ -135,13 +135,12 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("(no message)")
 }
 
-/// What runs, and who hears of its end.
+/// A task's work and everything notified of its end.
 ///
-/// The order of the fields is the order in which they are dropped when the task is cancelled before it was
-/// ever polled, and [`Running::run`] keeps to it in every other case: first the work with all it holds,
-/// then the count (so "nothing runs" means that all is released), then the result (so "it has a result"
-/// means that it is not counted), then the simulation's notion of busy (so whoever was woken by the
-/// result is busy before this is not).
+/// Fields are dropped in this order when the task is cancelled before its first poll, and [`Running::run`]
+/// follows the same order otherwise: first the work and all it holds, then the count (so "nothing runs" means
+/// that all is released), then the result (so a task with a result is no longer counted), then the
+/// simulation's busy mark (so any task woken by the result is busy before this one is idle).
 struct Running<W, T, B> {
     work: W,
     counted: Counted,
@@ -158,8 +157,8 @@ impl<F: Future> Running<F, F::Output, Option<ProbeOwner>> {
         let outcome = {
             let mut work = pin!(self.work);
             poll_fn(|cx| match &busy {
-                // The runtime takes a task that has used up its share of a turn aside, and wakes it later.
-                // In between, a simulation would believe that it waits; so there, turns are not limited.
+                // The runtime defers a task that has exhausted its coop budget and wakes it later. Until then
+                // a simulation would take it for waiting, so there the budget does not apply.
                 Some(ProbeOwner(probe)) => {
                     probe.poll(cx, |cx| poll_caught(pin!(unconstrained(work.as_mut())), cx))
                 }
@@ -185,7 +184,7 @@ impl<W: FnOnce() -> T, T> Running<W, T, Option<Busy>> {
 
 /// # Panics
 /// Outside of a tokio runtime.
-#[expect(clippy::disallowed_methods, reason = "this is the door to the runtime's tasks")]
+#[expect(clippy::disallowed_methods, reason = "only this crate spawns tokio tasks")]
 pub(crate) fn spawn<F>(
     name: Name,
     counted: Counted,
@@ -205,7 +204,7 @@ where
 
 /// # Panics
 /// Outside of a tokio runtime.
-#[expect(clippy::disallowed_methods, reason = "this is the door to the runtime's blocking threads")]
+#[expect(clippy::disallowed_methods, reason = "only this crate uses tokio's blocking threads")]
 pub(crate) fn spawn_blocking<T, W>(
     name: Name,
     counted: Counted,

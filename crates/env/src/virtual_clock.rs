@@ -1,4 +1,4 @@
-//! The clock of a simulation: it stands still until it is moved.
+//! The clock of a simulation: it stands still until it is advanced.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,19 +11,18 @@ use parking_lot::Mutex;
 use crate::activity::{Activity, Busy};
 use crate::instant::Instant;
 
-/// What a simulation's wall clock shows at first: 2025-01-01T00:00:00Z. A fixed date, because the real
-/// one would make two runs differ.
+/// Initial wall clock of a simulation, 2025-01-01T00:00:00Z: a fixed date, so that two runs do not differ.
 const FIRST_WALL: Duration = Duration::from_secs(1_735_689_600);
 
-/// Moves the time of a simulated [`Env`](crate::Env).
+/// Advances the time of a simulated [`Env`](crate::Env).
 ///
-/// A sleeper is woken when the clock passes its deadline: in the order of deadlines, and of creation where
-/// these are equal. The clock stops at each deadline on its way, so a sleeper that looks at the clock sees
-/// its own deadline or a later moment, never an earlier one.
+/// A sleeper is woken when the clock passes its deadline: in order of deadline, then of creation. The clock
+/// stops at each deadline on its way, so a sleeper that reads the clock sees its own deadline or a later
+/// time, never an earlier one.
 ///
-/// Waking a task is not running it: after [`advance`](Self::advance), tasks that were woken run when the
-/// runtime gets to them, and see the time the clock was moved to. [`advance_and_settle`] lets them run at
-/// every stop, so that each sees its own deadline and what it starts then is part of the same advance.
+/// Waking a task does not run it: after [`advance`](Self::advance), woken tasks run when the runtime
+/// schedules them, and see the final time. [`advance_and_settle`] lets them run at every stop, so that each
+/// sees its own deadline, and the sleeps it starts are part of the same advance.
 ///
 /// [`advance_and_settle`]: Self::advance_and_settle
 #[derive(Clone)]
@@ -37,22 +36,21 @@ impl VirtualClock {
         VirtualClock { timeline, activity }
     }
 
-    /// The time on this clock, which is the environment's.
+    /// The environment's time.
     pub fn now(&self) -> Instant {
         self.timeline.now()
     }
 
-    /// Moves the clock on by `d` and wakes every sleeper whose deadline it passes.
+    /// Advances the clock by `d` and wakes every sleeper whose deadline it passes.
     pub fn advance(&self, d: Duration) {
         let target = self.now() + d;
         while self.step(Some(target)) {}
     }
 
-    /// Moves the clock on by `d`; at each deadline on the way, waits until no task has anything left to do
-    /// before it moves on. When this returns, all that was to happen until now has happened. What "nothing left to do" means, and what it cannot
-    /// know, is said at [`settle`](Self::settle).
+    /// Advances the clock by `d`; at each deadline on the way, waits until no task has anything left to do.
+    /// When this returns, everything due has happened, within the limits described at [`settle`](Self::settle).
     ///
-    /// A sleep that a task begins on the way ends on the way, if its deadline is within `d`.
+    /// A sleep started on the way also ends on the way, if its deadline is within `d`.
     pub async fn advance_and_settle(&self, d: Duration) {
         let target = self.now() + d;
         self.settle().await;
@@ -62,45 +60,44 @@ impl VirtualClock {
     }
 
     fn step(&self, target: Option<Instant>) -> bool {
-        // Who wakes others is busy: so a wake by the clock can be told from one that comes from outside.
+        // The clock is busy while it wakes sleepers, which distinguishes its wakes from those from outside.
         let _busy = Busy::new(&self.activity);
         self.timeline.step(target)
     }
 
-    /// Waits until every task of the environment waits for something, and no blocking closure is left:
-    /// nothing moves any more unless the clock does, or somebody outside does something.
+    /// Waits until every task of the environment waits for something and no blocking closure is left: from
+    /// then on, only an advance of the clock or an event from outside makes progress.
     ///
-    /// It knows what was started with [`Env::spawn`](crate::Env::spawn) and
-    /// [`Env::spawn_blocking`](crate::Env::spawn_blocking), and it is a fact about those, not a guess: a
-    /// task counts from the moment it is woken until it waits again. Of threads
-    /// ([`Env::spawn_thread`](crate::Env::spawn_thread)) it knows what they were given with an
-    /// [`OutsideWork`](crate::OutsideWork). Other tasks of the same tokio runtime get a turn, so that two tasks of the
-    /// environment can talk through one of them. It does not know sockets and timers of the runtime
-    /// (`tokio::time::sleep`): a task that waits for one of these counts as waiting.
+    /// For tasks started with [`Env::spawn`](crate::Env::spawn) and
+    /// [`Env::spawn_blocking`](crate::Env::spawn_blocking) this is exact: a task counts from its wake until
+    /// it waits again. Threads ([`Env::spawn_thread`](crate::Env::spawn_thread)) count while they hold an
+    /// [`OutsideWork`](crate::OutsideWork). Foreign tasks on the same tokio runtime get a turn, so that two
+    /// tasks of the environment can communicate through one of them. Sockets and timers of the runtime
+    /// (`tokio::time::sleep`) are not tracked: a task that waits for one of these counts as waiting.
     ///
     /// It may be awaited in a task of the same environment, which counts as waiting meanwhile.
     pub async fn settle(&self) {
         self.activity.settled().await;
     }
 
-    /// The earliest deadline anybody sleeps for.
+    /// The earliest deadline of any sleeper.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.timeline.next_deadline()
     }
 
-    /// Moves the clock to the earliest deadline and wakes who sleeps for it; `false`, and nothing happens,
-    /// if nobody sleeps.
+    /// Advances the clock to the earliest deadline and wakes its sleepers; returns `false` and does nothing
+    /// if there is none.
     pub fn advance_to_next(&self) -> bool {
         self.step(None)
     }
 
-    /// How many sleep now. A sleep counts from when it is made until its moment or its drop.
+    /// Number of current sleepers. A sleep counts from its creation until its deadline or its drop.
     pub fn sleepers(&self) -> usize {
         self.timeline.sleepers()
     }
 
-    /// Sets the wall clock, forward or back. The monotonic clock does not move and nobody is woken; from
-    /// here on the wall clock goes along with it.
+    /// Sets the wall clock, forward or back. The monotonic clock does not move and no sleeper is woken; the
+    /// wall clock advances with it from then on.
     pub fn set_wall(&self, wall: SystemTime) {
         self.timeline.set_wall(wall);
     }
@@ -112,7 +109,7 @@ impl fmt::Debug for VirtualClock {
     }
 }
 
-/// The time of a simulation and those who sleep in it.
+/// The time of a simulation and its sleepers.
 #[derive(Debug)]
 pub(crate) struct Timeline {
     state: Mutex<State>,
@@ -121,15 +118,15 @@ pub(crate) struct Timeline {
 #[derive(Debug)]
 struct State {
     now: Instant,
-    /// What the wall clock showed when it was last set, and when that was.
+    /// The value the wall clock was last set to, and when.
     wall: SystemTime,
     wall_set_at: Instant,
     next_number: u64,
-    /// By deadline, then by creation. The waker is that of the last poll; none if there was none yet.
+    /// By deadline, then by creation. Holds the waker of the last poll; `None` before the first.
     sleepers: BTreeMap<SleeperId, Option<Waker>>,
 }
 
-/// A sleeper's place in the order of waking.
+/// A sleeper's position in the wake order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SleeperId {
     deadline: Instant,
@@ -171,7 +168,7 @@ impl Timeline {
         state.wall_set_at = state.now;
     }
 
-    /// Adds a sleeper, unless its moment has come.
+    /// Adds a sleeper; `None` if its deadline has passed.
     pub(crate) fn register(&self, deadline: Instant) -> Option<SleeperId> {
         let mut state = self.state.lock();
         if deadline <= state.now {
@@ -183,7 +180,7 @@ impl Timeline {
         Some(id)
     }
 
-    /// Whether the sleeper's moment has come; if not, `waker` is woken when it has.
+    /// Ready once the deadline has passed; until then, `waker` is registered for it.
     pub(crate) fn poll(&self, id: SleeperId, waker: &Waker) -> Poll<()> {
         let mut state = self.state.lock();
         if id.deadline <= state.now {
@@ -195,7 +192,7 @@ impl Timeline {
             _ => slot.replace(waker.clone()),
         };
         drop(state);
-        drop(replaced); // outside of the lock: it may be the last of a task that sleeps
+        drop(replaced); // outside of the lock: it may hold the last reference to a sleeping task
         Poll::Pending
     }
 
@@ -212,16 +209,16 @@ impl Timeline {
         self.state.lock().sleepers.len()
     }
 
-    /// Goes to the next deadline and wakes those who sleep for it. `false` if there is none, or none up to
-    /// `target`: then the clock goes to `target`.
+    /// Moves to the next deadline and wakes its sleepers. Without one up to `target`, moves to `target` and
+    /// returns `false`.
     fn step(&self, target: Option<Instant>) -> bool {
         let mut due = Vec::new();
         {
             let mut state = self.state.lock();
             let next = state.sleepers.first_key_value().map(|(id, _)| id.deadline);
             let Some(deadline) = next.filter(|next| target.is_none_or(|target| *next <= target)) else {
-                // Under the same lock as the look at the sleepers: none is passed over. Another may have
-                // moved the clock further meanwhile; it never goes back.
+                // Under the same lock as the lookup, so that no sleeper is skipped. A concurrent call may
+                // have moved the clock further; it never goes back.
                 state.now = state.now.max(target.unwrap_or(state.now));
                 return false;
             };
@@ -233,7 +230,7 @@ impl Timeline {
                 due.extend(first.remove());
             }
         }
-        // Outside of the lock: a waker runs foreign code, which may look at this clock.
+        // Outside of the lock: a waker runs foreign code, which may read this clock.
         for waker in due {
             waker.wake();
         }

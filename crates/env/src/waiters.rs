@@ -1,35 +1,33 @@
-//! Those who wait for a count to reach zero.
+//! Futures that wait for a count to reach zero.
 
 use tokio::sync::oneshot;
 
 /// The futures that wait for a count to reach zero, kept beside the count under the same lock.
 ///
-/// Whoever brings the count to zero takes them all out under that lock, and wakes them once it is
-/// released. So a waiter that came after the zero is not among them and can't be told of a zero that was
-/// over before it asked; and one that came before cannot miss it.
+/// The call that brings the count to zero takes them all out under that lock and wakes them after releasing
+/// it. So a waiter added after the zero is not woken by it, and one added before cannot miss it.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
     waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl Waiters {
-    /// Adds a waiter, who awaits the receiver after releasing the lock.
+    /// Adds a waiter, which awaits the receiver after releasing the lock.
     pub(crate) fn join(&mut self) -> oneshot::Receiver<()> {
-        // Those who gave up (a deadline, a dropped future) are swept here, so they can't pile up.
+        // Remove waiters that gave up (a deadline, a dropped future), so that they do not accumulate.
         self.waiting.retain(|waiter| !waiter.is_closed());
-        let (tell, told) = oneshot::channel();
-        self.waiting.push(tell);
-        told
+        let (sender, receiver) = oneshot::channel();
+        self.waiting.push(sender);
+        receiver
     }
 
-    /// Takes all waiters out. It costs nothing when there are none.
+    /// Takes all waiters out, without an allocation.
     pub(crate) fn take(&mut self) -> Released {
         Released { waiting: std::mem::take(&mut self.waiting) }
     }
 }
 
-/// Waiters taken out, to be woken once the lock is released: a waker runs foreign code, which may come
-/// back for the same lock.
+/// Waiters taken out, to be woken after releasing the lock: a waker runs foreign code, which may acquire the same lock.
 #[derive(Debug, Default)]
 #[must_use = "waiters wait until they are woken"]
 pub(crate) struct Released {
@@ -37,7 +35,7 @@ pub(crate) struct Released {
 }
 
 impl Released {
-    /// Puts others to these.
+    /// Appends other waiters to these.
     pub(crate) fn add(&mut self, others: Released) {
         if self.waiting.is_empty() {
             self.waiting = others.waiting;
@@ -48,7 +46,7 @@ impl Released {
 
     pub(crate) fn wake(self) {
         for waiter in self.waiting {
-            // The receiver may be gone: nobody waits any more.
+            // Fails if the waiter gave up.
             let _ = waiter.send(());
         }
     }
@@ -59,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiters_that_gave_up_do_not_pile_up() {
+    fn waiters_that_gave_up_do_not_accumulate() {
         let mut waiters = Waiters::default();
         for _ in 0..100 {
             drop(waiters.join());

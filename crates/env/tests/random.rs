@@ -1,4 +1,4 @@
-//! Random numbers and ids, of a seed and of the system.
+//! Random numbers and ids, seeded and from the system.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -19,7 +19,7 @@ fn draws(env: &Env) -> Vec<String> {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_sequence_and_another_another() {
+fn the_seed_determines_the_sequence() {
     let first = draws(&Env::simulated(42).0);
     assert_eq!(first, draws(&Env::simulated(42).0));
     let other = draws(&Env::simulated(43).0);
@@ -47,7 +47,7 @@ fn the_system_does_not_repeat_itself() {
 }
 
 #[test]
-fn uuids_are_of_version_4() {
+fn uuids_have_version_4() {
     for env in [Env::simulated(1).0, Env::system()] {
         let mut seen = HashSet::new();
         for _ in 0..1000 {
@@ -59,14 +59,14 @@ fn uuids_are_of_version_4() {
     }
 }
 
-/// Pearson's statistic of how far `counts` are from all being equal.
+/// Pearson's chi-squared statistic of `counts` against a uniform distribution.
 fn chi_squared(counts: &[u64]) -> f64 {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     counts.iter().map(|&n| (n as f64 - expected).powi(2) / expected).sum()
 }
 
 #[test]
-fn every_character_of_the_alphabet_is_as_likely_in_every_place_of_a_suffix() {
+fn suffix_characters_are_uniformly_distributed_in_every_position() {
     let (env, _) = Env::simulated(3);
     let mut counts = [[0u64; 27]; 5];
     for _ in 0..27_000 {
@@ -78,7 +78,7 @@ fn every_character_of_the_alphabet_is_as_likely_in_every_place_of_a_suffix() {
         }
     }
     for place in counts {
-        // 26 degrees of freedom: one fair sequence in a million is above 80. The seed fixes this one.
+        // 26 degrees of freedom: one fair sequence in a million exceeds 80. The seed fixes this one.
         assert!(chi_squared(&place) < 80.0, "{place:?}");
     }
 }
@@ -87,7 +87,7 @@ fn every_character_of_the_alphabet_is_as_likely_in_every_place_of_a_suffix() {
 fn suffixes_rarely_repeat() {
     let (env, _) = Env::simulated(4);
     let seen: BTreeSet<String> = (0..1000).map(|_| env.name_suffix()).collect();
-    // 27^5 = 14 million names: among a thousand, a pair is expected once in thirty tries.
+    // 27^5 = 14 million names: a thousand of them contain a duplicate in about one of thirty runs.
     assert!(seen.len() >= 998, "{}", seen.len());
 }
 
@@ -110,7 +110,7 @@ fn bounded_numbers_are_below_the_bound_and_equally_likely() {
 }
 
 #[test]
-fn unit_numbers_fill_the_unit_interval() {
+fn unit_numbers_cover_the_unit_interval() {
     let (env, _) = Env::simulated(6);
     let mut counts = [0; 10];
     for _ in 0..10_000 {

@@ -1,4 +1,4 @@
-//! Simulated tasks: whether all have done what they could, and time that waits for it.
+//! Simulated tasks: settling, advancing the clock step by step, and detecting stalls.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, mpsc as std_mpsc};
@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A chain of tasks that pass on what they get, and what arrives at its end.
+/// A chain of tasks that forward messages, and the messages received at its end.
 fn chain(env: &Env, links: usize) -> (mpsc::UnboundedSender<u32>, Arc<Mutex<Vec<u32>>>) {
     let (first, mut from) = mpsc::unbounded_channel();
     for _ in 0..links {
@@ -35,13 +35,13 @@ fn chain(env: &Env, links: usize) -> (mpsc::UnboundedSender<u32>, Arc<Mutex<Vec<
 }
 
 #[tokio::test]
-async fn settling_with_no_tasks_is_over_at_once() {
+async fn settling_without_tasks_is_immediate() {
     let (_env, clock) = Env::simulated(0);
     clock.settle().await;
 }
 
 #[tokio::test]
-async fn settling_waits_for_all_that_follows_from_a_message() {
+async fn settling_waits_for_all_effects_of_a_message() {
     let (env, clock) = Env::simulated(0);
     let (first, arrived) = chain(&env, 100);
     for i in 0..100 {
@@ -53,7 +53,7 @@ async fn settling_waits_for_all_that_follows_from_a_message() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn settling_waits_for_it_on_many_threads_too() {
+async fn settling_waits_for_all_effects_of_a_message_on_many_threads() {
     let (env, clock) = Env::simulated(0);
     let (first, arrived) = chain(&env, 5);
     for i in 0..5000 {
@@ -73,7 +73,7 @@ fn nested(env: Env, depth: u32) -> Task<u32> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn settling_waits_for_those_who_await_a_task() {
+async fn settling_waits_for_tasks_that_await_a_task() {
     let (env, clock) = Env::simulated(0);
     for _ in 0..1000 {
         let task = nested(env.clone(), 8);
@@ -84,7 +84,7 @@ async fn settling_waits_for_those_who_await_a_task() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn settling_waits_for_blocking_closures_and_what_follows_from_them() {
+async fn settling_waits_for_blocking_closures_and_their_effects() {
     let (env, clock) = Env::simulated(0);
     for _ in 0..500 {
         let env2 = env.clone();
@@ -99,7 +99,7 @@ async fn settling_waits_for_a_blocking_closure_to_return() {
     let (env, clock) = Env::simulated(0);
     let (go, gone) = std_mpsc::channel::<()>();
     let blocking = env.spawn_blocking("slow", move || gone.recv());
-    // In a task of another environment, which this one does not count.
+    // In a task of another environment, which does not count in this one.
     let settled = Env::system().spawn("settle", {
         let clock = clock.clone();
         async move { clock.settle().await }
@@ -112,7 +112,7 @@ async fn settling_waits_for_a_blocking_closure_to_return() {
 }
 
 #[tokio::test]
-async fn settling_does_not_mistake_a_task_that_yields_or_has_much_to_do_for_one_that_waits() {
+async fn a_task_that_yields_or_uses_up_its_budget_is_not_settled() {
     let (env, clock) = Env::simulated(0);
     let yielding = env.spawn("yielding", {
         let env = env.clone();
@@ -125,7 +125,7 @@ async fn settling_does_not_mistake_a_task_that_yields_or_has_much_to_do_for_one_
     clock.settle().await;
     assert!(yielding.is_finished());
 
-    // More than the runtime allows in one turn.
+    // More than the runtime's coop budget allows in one poll.
     let (send, mut receive) = mpsc::unbounded_channel();
     for i in 0..10_000 {
         send.send(i).unwrap();
@@ -153,7 +153,7 @@ async fn settling_waits_for_an_abort_to_take_effect() {
 }
 
 #[tokio::test]
-async fn settling_waits_for_what_follows_from_a_panic() {
+async fn settling_waits_for_the_effects_of_a_panic() {
     let (env, clock) = Env::simulated(0);
     let shaky = env.spawn("shaky", async { panic!("on purpose") });
     let waiting = env.spawn("waiting", async move { shaky.await.is_err() });
@@ -178,7 +178,7 @@ async fn settling_may_be_awaited_in_a_task_of_the_same_environment() {
 }
 
 #[tokio::test]
-async fn a_wake_after_the_end_of_a_task_is_no_work() {
+async fn a_wake_after_the_end_of_a_task_is_ignored() {
     let (env, clock) = Env::simulated(0);
     let keep = Arc::new(Mutex::new(None));
     let task = env.spawn("short", {
@@ -216,7 +216,7 @@ async fn each_sleeper_runs_at_its_own_deadline() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn sleeps_that_follow_from_sleeps_happen_within_one_advance_on_many_threads() {
+async fn consecutive_sleeps_end_within_one_advance_on_many_threads() {
     let (env, clock) = Env::simulated(0);
     let start = env.now();
     let (tell, mut told) = mpsc::unbounded_channel();
@@ -227,7 +227,7 @@ async fn sleeps_that_follow_from_sleeps_happen_within_one_advance_on_many_thread
                 let before = env.now();
                 let nap = Duration::from_millis(1 + (i * n) % 7);
                 env.sleep(nap).await;
-                assert_eq!(env.now() - before, nap, "not a moment late");
+                assert_eq!(env.now() - before, nap, "exactly on time");
             }
             tell.send(env.now() - start).unwrap();
         }));
@@ -244,7 +244,7 @@ async fn sleeps_that_follow_from_sleeps_happen_within_one_advance_on_many_thread
 }
 
 #[test]
-fn a_runtime_that_is_dropped_leaves_nothing_to_settle() {
+fn a_dropped_runtime_leaves_nothing_to_settle() {
     let (env, clock) = Env::simulated(0);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     {
@@ -267,7 +267,7 @@ fn a_runtime_that_is_dropped_leaves_nothing_to_settle() {
 }
 
 #[tokio::test]
-async fn settling_waits_for_what_was_handed_to_a_thread() {
+async fn settling_waits_for_work_handed_to_a_thread() {
     let (env, clock) = Env::simulated(0);
     let began = clock.now();
     let (give, work) = std_mpsc::channel::<(OutsideWork, oneshot::Sender<u32>)>();
@@ -306,11 +306,11 @@ async fn settling_waits_for_what_was_handed_to_a_thread() {
     moving.await.unwrap();
     assert!(asking.is_finished());
     thread.join().unwrap();
-    // It costs nothing where nobody asks.
+    // It costs nothing outside of a simulation.
     drop(Env::system().outside_work());
 }
 
-/// A task that is not of the environment, and hands everything back.
+/// A foreign task that echoes every request.
 fn echo() -> mpsc::UnboundedSender<(u32, oneshot::Sender<u32>)> {
     let (ask, mut asked) = mpsc::unbounded_channel::<(u32, oneshot::Sender<u32>)>();
     drop(Env::system().spawn("echo", async move {
@@ -339,23 +339,23 @@ async fn settles_over_an_echo(rounds: u32) {
 }
 
 #[tokio::test]
-async fn settling_waits_for_tasks_that_talk_through_one_of_somebody_else() {
+async fn settling_waits_for_tasks_that_communicate_through_a_foreign_task() {
     settles_over_an_echo(100).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn settling_waits_for_tasks_that_talk_through_one_of_somebody_else_on_many_threads_too() {
+async fn settling_waits_for_tasks_that_communicate_through_a_foreign_task_on_many_threads() {
     settles_over_an_echo(200).await;
 }
 
 #[tokio::test]
-async fn who_waits_for_a_clock_that_nobody_moves_can_know() {
+async fn a_wait_on_a_stopped_clock_is_reported_as_a_stall() {
     let (env, clock) = Env::simulated(0);
     let after = Duration::from_millis(10);
     let waited = env.watch_stalls(after, || 0, |_| ControlFlow::Break(()), env.sleep(SECOND)).await;
     assert_eq!(waited, Err(Stall::Still { after }));
 
-    // Told to go on, it says so again, less and less often, and ends when the clock moves.
+    // If told to continue, it reports again at doubling intervals, and ends when the clock moves.
     let (mut reports, mut now) = (Vec::new(), clock.now());
     let stalled = |stall| {
         reports.push(stall);
@@ -369,14 +369,14 @@ async fn who_waits_for_a_clock_that_nobody_moves_can_know() {
     assert_eq!(reports, [1, 2, 4].map(|times| Stall::Still { after: times * after }));
     assert_eq!(env.now(), now);
 
-    // On the system's clock, time passes.
+    // On the system clock, time passes.
     let system = Env::system();
     let stalled = |_| ControlFlow::Break(());
     system.watch_stalls(Duration::ZERO, || 0, stalled, system.sleep(after)).await.unwrap();
 }
 
 #[tokio::test]
-async fn who_is_overtaken_by_the_clock_while_it_waits_for_something_outside_is_told() {
+async fn a_wait_for_an_outside_event_reports_the_time_it_missed() {
     let (env, clock) = Env::simulated(0);
     let reports = Arc::<Mutex<Vec<Stall>>>::default();
     let watched = |f: std::pin::Pin<Box<dyn Future<Output = ()> + Send>>| {
@@ -389,7 +389,7 @@ async fn who_is_overtaken_by_the_clock_while_it_waits_for_something_outside_is_t
             task.watch_stalls(Duration::from_secs(600), || 0, stalled, f).await.unwrap();
         })
     };
-    // By its own clock, or through another task: nobody is overtaken.
+    // Woken by the clock or by another task of the environment: not overtaken.
     let (tell, told) = oneshot::channel::<()>();
     let asleep = watched(Box::pin(env.sleep(60 * SECOND)));
     let beside = watched(Box::pin(async { told.await.unwrap() }));
@@ -403,7 +403,7 @@ async fn who_is_overtaken_by_the_clock_while_it_waits_for_something_outside_is_t
     clock.advance_and_settle(60 * SECOND).await;
     assert!(asleep.is_finished() && beside.is_finished() && telling.is_finished());
     assert_eq!(*reports.lock(), []);
-    // By something else.
+    // Woken from outside of the environment.
     let (tell, told) = oneshot::channel::<()>();
     let outside = watched(Box::pin(async { told.await.unwrap() }));
     clock.advance_and_settle(60 * SECOND).await;
@@ -413,7 +413,7 @@ async fn who_is_overtaken_by_the_clock_while_it_waits_for_something_outside_is_t
 }
 
 #[tokio::test]
-async fn a_bound_in_real_time_holds_while_the_clock_stands_still() {
+async fn a_real_time_timeout_holds_while_the_clock_stands_still() {
     let (env, _clock) = Env::simulated(0);
     let elapsed = env.timeout_in_real_time(Duration::from_millis(1), env.sleep(SECOND)).await;
     assert_eq!(elapsed.unwrap_err().after, Duration::from_millis(1));

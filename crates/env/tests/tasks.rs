@@ -1,4 +1,4 @@
-//! Tasks, blocking closures and threads: what they give back, and how they are counted.
+//! Tasks, blocking closures and threads: their results and how they are counted.
 
 use std::future::{Future, pending};
 use std::pin::pin;
@@ -10,7 +10,7 @@ use k1s_env::{Env, TaskError};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// Both environments, as everything here holds for both.
+/// Both kinds of environment; every test here holds for both.
 fn environments() -> [Env; 2] {
     [Env::system(), Env::simulated(0).0]
 }
@@ -19,7 +19,7 @@ fn counts(env: &Env) -> Vec<(String, usize, usize, usize)> {
     env.tasks().into_iter().map(|t| (t.name.to_string(), t.tasks, t.blocking, t.threads)).collect()
 }
 
-/// When dropped, writes down how many run.
+/// When dropped, records how many tasks run.
 struct Witness {
     env: Env,
     seen: Arc<Mutex<Option<usize>>>,
@@ -40,7 +40,7 @@ impl Drop for Witness {
 }
 
 #[tokio::test]
-async fn a_task_gives_its_result_and_is_no_longer_counted_then() {
+async fn a_task_with_a_result_is_no_longer_counted() {
     for env in environments() {
         let (go, gone) = oneshot::channel::<()>();
         let task = env.spawn("adder", async move {
@@ -80,7 +80,7 @@ async fn a_dropped_handle_detaches_the_task() {
 }
 
 #[tokio::test]
-async fn a_panic_is_an_error_that_says_who_and_what() {
+async fn a_panic_is_an_error_with_the_task_name_and_the_message() {
     for env in environments() {
         let error = env.spawn("shaky", async { panic!("out of {}", "luck") }).await.unwrap_err();
         assert_eq!(error, TaskError::Panicked { name: "shaky".into(), message: "out of luck".into() });
@@ -107,7 +107,7 @@ async fn an_aborted_task_is_cancelled() {
 }
 
 #[tokio::test]
-async fn a_finished_task_does_not_mind_an_abort() {
+async fn aborting_a_finished_task_has_no_effect() {
     for env in environments() {
         let task = env.spawn("done", async { 1 });
         env.tasks_ended().await;
@@ -118,9 +118,9 @@ async fn a_finished_task_does_not_mind_an_abort() {
 }
 
 #[tokio::test]
-async fn all_a_task_holds_is_dropped_before_it_counts_as_ended() {
+async fn everything_a_task_holds_is_dropped_before_it_counts_as_ended() {
     for env in environments() {
-        // It ends by itself.
+        // It ends normally.
         let (witness, seen) = Witness::new(&env);
         env.spawn("a", async move { drop(witness) }).await.unwrap();
         assert_eq!(*seen.lock(), Some(1));
@@ -145,14 +145,14 @@ async fn all_a_task_holds_is_dropped_before_it_counts_as_ended() {
         task.await.unwrap_err();
         assert_eq!(*seen.lock(), Some(1));
 
-        // It is aborted before it ran at all.
+        // It is aborted before its first poll.
         let (witness, seen) = Witness::new(&env);
         let task = env.spawn("a", async move { drop(witness) });
         task.abort();
         task.await.unwrap_err();
         assert_eq!(*seen.lock(), Some(1));
 
-        // It is a closure, or a thread.
+        // Blocking closures and threads.
         let (witness, seen) = Witness::new(&env);
         env.spawn_blocking("a", move || drop(witness)).await.unwrap();
         assert_eq!(*seen.lock(), Some(1));
@@ -254,7 +254,7 @@ async fn waiting_for_the_end_of_tasks_is_woken_once_by_the_last() {
             task.await.unwrap_err();
         }
         assert_eq!(wakes.0.load(Ordering::SeqCst), 1);
-        // Another that begins meanwhile does not undo it.
+        // A task started meanwhile does not undo it.
         let another = env.spawn("late", pending::<()>());
         assert!(ended.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
         another.abort();
@@ -262,7 +262,7 @@ async fn waiting_for_the_end_of_tasks_is_woken_once_by_the_last() {
 }
 
 #[tokio::test]
-async fn nothing_to_wait_for_is_over_at_once() {
+async fn waiting_for_no_tasks_is_immediate() {
     for env in environments() {
         env.tasks_ended().await;
     }
@@ -274,9 +274,9 @@ fn a_task_needs_a_runtime() {
     drop(Env::system().spawn("homeless", async {}));
 }
 
-/// On one thread: a future that keeps it busy would keep all others waiting.
+/// On a single-threaded runtime, where a busy future would block all other tasks.
 #[tokio::test]
-async fn what_is_driven_apart_keeps_nobody_waiting() {
+async fn a_future_driven_apart_does_not_block_other_tasks() {
     let env = Env::system();
     let (go, wait) = std::sync::mpsc::channel::<u32>();
     let (tell, mut told) = tokio::sync::mpsc::channel(1);
@@ -285,7 +285,7 @@ async fn what_is_driven_apart_keeps_nobody_waiting() {
         async move {
             let work = async move {
                 tell.send(()).await.unwrap();
-                // Blocks its thread, and awaits what another task does.
+                // Blocks its thread until another task sends.
                 wait.recv().unwrap() + 1
             };
             env.drive_apart("busy", work).await
@@ -301,7 +301,7 @@ async fn what_is_driven_apart_keeps_nobody_waiting() {
 }
 
 #[tokio::test]
-async fn a_simulation_drives_it_itself() {
+async fn a_simulation_drives_a_future_apart_in_the_callers_task() {
     let (env, clock) = Env::simulated(1);
     let task = env.spawn("caller", {
         let env = env.clone();

@@ -1,4 +1,4 @@
-//! Time: the virtual clock, the system's, sleeping and timeouts.
+//! Time: the virtual clock, the system clock, sleeps and timeouts.
 
 use std::future::{Future, pending, ready};
 use std::pin::{Pin, pin};
@@ -52,11 +52,11 @@ fn a_sleep_ends_at_its_deadline_and_not_a_nanosecond_before() {
     clock.advance(Duration::from_nanos(1));
     assert_eq!(wakes.0.load(Ordering::SeqCst), 1);
     assert!(poll(&mut sleep, &wakes).is_ready());
-    assert!(poll(&mut sleep, &wakes).is_ready(), "over is over");
+    assert!(poll(&mut sleep, &wakes).is_ready(), "still ready when polled again");
 }
 
 #[test]
-fn a_sleep_for_nothing_or_until_the_past_is_over_at_once() {
+fn a_sleep_of_zero_or_until_the_past_is_immediate() {
     let (env, clock) = Env::simulated(0);
     let wakes = Arc::default();
     let past = env.now() - HOUR;
@@ -66,12 +66,12 @@ fn a_sleep_for_nothing_or_until_the_past_is_over_at_once() {
 }
 
 #[test]
-fn a_sleep_is_measured_from_when_it_is_made() {
+fn a_sleep_is_measured_from_its_creation() {
     let (env, clock) = Env::simulated(0);
     let wakes = Arc::default();
     let mut sleep = env.sleep(SECOND);
     clock.advance(SECOND);
-    assert!(poll(&mut sleep, &wakes).is_ready(), "never polled before, and over");
+    assert!(poll(&mut sleep, &wakes).is_ready(), "ready at the first poll");
 }
 
 #[test]
@@ -104,16 +104,16 @@ fn a_dropped_sleep_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_sleep_that_is_over_is_no_sleeper() {
+fn an_expired_sleep_does_not_count_as_a_sleeper() {
     let (env, clock) = Env::simulated(0);
     let _sleep = env.sleep(SECOND);
     clock.advance(SECOND);
     assert_eq!(clock.sleepers(), 0);
 }
 
-/// On being woken, writes down who it is and what time it is.
+/// When woken, records its name and the time.
 struct Note {
-    who: &'static str,
+    name: &'static str,
     env: Env,
     notes: Arc<Mutex<Vec<(&'static str, Duration)>>>,
     start: k1s_env::Instant,
@@ -121,7 +121,7 @@ struct Note {
 
 impl Wake for Note {
     fn wake(self: Arc<Self>) {
-        self.notes.lock().push((self.who, self.env.now() - self.start));
+        self.notes.lock().push((self.name, self.env.now() - self.start));
     }
 }
 
@@ -131,9 +131,9 @@ fn sleepers_wake_in_the_order_of_deadlines_each_at_its_own() {
     let notes = Arc::default();
     let start = env.now();
     let mut sleeps = Vec::new();
-    for (who, seconds) in [("c", 3), ("a", 1), ("d", 5), ("b1", 2), ("b2", 2)] {
+    for (name, seconds) in [("c", 3), ("a", 1), ("d", 5), ("b1", 2), ("b2", 2)] {
         let mut sleep = env.sleep(SECOND * seconds);
-        let waker = Waker::from(Arc::new(Note { who, env: env.clone(), notes: Arc::clone(&notes), start }));
+        let waker = Waker::from(Arc::new(Note { name, env: env.clone(), notes: Arc::clone(&notes), start }));
         assert!(Pin::new(&mut sleep).poll(&mut Context::from_waker(&waker)).is_pending());
         sleeps.push(sleep);
     }
@@ -160,7 +160,7 @@ fn advancing_to_the_next_deadline_goes_there_and_no_further() {
 }
 
 #[test]
-fn a_sleep_for_ever_does_not_end_and_is_no_deadline() {
+fn an_infinite_sleep_never_ends_and_has_no_deadline() {
     let (env, clock) = Env::simulated(0);
     let wakes = Arc::default();
     let mut sleep = env.sleep(Duration::MAX);
@@ -172,7 +172,7 @@ fn a_sleep_for_ever_does_not_end_and_is_no_deadline() {
 }
 
 #[test]
-fn the_wall_clock_goes_along_and_may_jump_alone() {
+fn the_wall_clock_advances_with_the_clock_and_may_jump_alone() {
     let (env, clock) = Env::simulated(0);
     let first = env.wall();
     assert_eq!(first, Env::simulated(1).0.wall(), "the same date in every simulation");
@@ -196,19 +196,19 @@ fn clones_of_the_environment_and_the_clock_share_the_time() {
     clock2.advance(SECOND);
     assert_eq!(env2.now(), env.now());
     assert_eq!(clock2.now(), clock.now());
-    assert_ne!(Env::simulated(0).0.now(), env.now(), "another simulation has its own");
+    assert_ne!(Env::simulated(0).0.now(), env.now(), "another simulation has its own time");
 }
 
 #[tokio::test]
-async fn a_timeout_lets_a_future_in_time_pass() {
+async fn a_timeout_returns_the_output_of_a_future_that_ends_in_time() {
     let (env, clock) = Env::simulated(0);
     assert_eq!(env.timeout(SECOND, ready(1)).await, Ok(1));
-    assert_eq!(env.timeout(Duration::ZERO, ready(1)).await, Ok(1), "what is ready wins");
+    assert_eq!(env.timeout(Duration::ZERO, ready(1)).await, Ok(1), "a ready future wins");
     assert_eq!(clock.sleepers(), 0);
 }
 
 #[tokio::test]
-async fn a_timeout_ends_a_future_that_takes_too_long_and_says_after_what() {
+async fn a_timeout_ends_a_slow_future_and_reports_the_duration() {
     let (env, clock) = Env::simulated(0);
     let (elapsed, ()) = tokio::join!(env.timeout(SECOND, pending::<()>()), async { clock.advance(SECOND) });
     assert_eq!(elapsed.unwrap_err().to_string(), "not done within 1s");
@@ -256,7 +256,7 @@ fn sleepers_of_many_threads_all_wake_while_the_clock_is_moved() {
 }
 
 #[test]
-fn the_system_clock_does_not_go_back_and_is_one_for_all_environments() {
+fn the_system_clock_is_monotonic_and_shared_by_all_environments() {
     let (a, b) = (Env::system(), Env::default());
     let mut last = a.now();
     for _ in 0..1000 {
@@ -269,9 +269,9 @@ fn the_system_clock_does_not_go_back_and_is_one_for_all_environments() {
     assert!(a.wall() > SystemTime::UNIX_EPOCH);
 }
 
-// Tokio's clock is paused: it jumps to the next timer when there is nothing else to do.
+// Tokio's clock is paused: it jumps to the next timer when all tasks are idle.
 #[tokio::test(start_paused = true)]
-async fn sleeps_on_the_system_clock_end_with_the_runtimes_timers() {
+async fn sleeps_on_the_system_clock_use_the_runtimes_timers() {
     let env = Env::system();
     let start = env.now();
     env.sleep(HOUR).await;
@@ -296,8 +296,8 @@ async fn timeouts_on_the_system_clock_work_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_timeout_hits_a_future_that_always_uses_up_its_turn() {
-    // It is never out of things to do, so the runtime cuts each of its turns short.
+async fn a_timeout_ends_a_future_that_always_uses_up_its_budget() {
+    // It always has work, so the runtime cuts each of its polls short.
     let greedy = async {
         tokio::time::advance(HOUR).await;
         loop {
@@ -309,7 +309,7 @@ async fn a_timeout_hits_a_future_that_always_uses_up_its_turn() {
 }
 
 #[test]
-fn a_sleep_on_the_system_clock_may_be_made_outside_of_a_runtime() {
+fn a_sleep_on_the_system_clock_may_be_created_outside_of_a_runtime() {
     let sleep = Env::system().sleep(Duration::ZERO);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(sleep);

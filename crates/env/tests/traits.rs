@@ -1,4 +1,4 @@
-//! What the types can be used for: moved to threads, shared, kept.
+//! Auto traits of the public types: they can be sent, shared and stored.
 
 use std::error::Error;
 use std::hash::Hash;
@@ -11,10 +11,10 @@ use k1s_env::{
 fn shared<T: Send + Sync + 'static>() {}
 fn future<T: Future + Send + Unpin + 'static>() {}
 fn error<T: Error + Clone + Send + Sync + 'static>() {}
-fn moment<T: Copy + Ord + Hash + Send + Sync + 'static>() {}
+fn instant<T: Copy + Ord + Hash + Send + Sync + 'static>() {}
 
 #[test]
-fn types_can_be_shared_kept_and_awaited_anywhere() {
+fn types_can_be_shared_stored_and_awaited_anywhere() {
     shared::<Env>();
     shared::<VirtualClock>();
     shared::<WorkTracker>();
@@ -26,11 +26,11 @@ fn types_can_be_shared_kept_and_awaited_anywhere() {
     error::<TaskError>();
     error::<Refused>();
     error::<StillRunning>();
-    moment::<Instant>();
+    instant::<Instant>();
 }
 
 #[tokio::test]
-async fn waits_can_be_moved_to_another_thread() {
+async fn futures_are_send() {
     fn is_send<T: Send>(t: T) -> T {
         t
     }
@@ -45,7 +45,7 @@ async fn waits_can_be_moved_to_another_thread() {
 }
 
 #[test]
-fn debug_says_what_matters() {
+fn debug_shows_the_essentials() {
     let (env, clock) = Env::simulated(0);
     assert_eq!(format!("{env:?}"), r#"Env { kind: "simulated", running: 0 }"#);
     assert_eq!(format!("{clock:?}"), "VirtualClock { now: Instant(+0ns), sleepers: 0 }");

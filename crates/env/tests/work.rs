@@ -1,4 +1,4 @@
-//! Work in flight: what a tracker counts, refuses and waits for.
+//! Work in flight: counting, refusing and waiting.
 
 use std::fmt;
 use std::future::{Future, pending};
@@ -28,7 +28,7 @@ fn counts(stats: &ComponentStats) -> (u64, usize, u64, u64, u64, u64) {
 }
 
 #[test]
-fn what_work_is_about_can_be_said_when_somebody_asks() {
+fn a_description_is_formatted_only_on_demand() {
     struct Key(&'static str, Arc<AtomicUsize>);
     impl fmt::Debug for Key {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,7 +47,7 @@ fn what_work_is_about_can_be_said_when_somebody_asks() {
 }
 
 #[test]
-fn success_has_to_be_said() {
+fn success_must_be_reported() {
     let (tracker, _clock) = tracker();
     let widgets = tracker.component("widgets");
     widgets.begin("a").unwrap().succeed();
@@ -67,7 +67,7 @@ fn a_panic_is_a_failure_and_counted_as_a_panic_too() {
     assert!(panicked.is_err());
     assert_eq!(counts(&widgets.stats()), (1, 0, 0, 1, 1, 0));
 
-    // A word spoken in time counts, whatever comes after.
+    // A success reported before the panic counts.
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         widgets.begin("b").unwrap().succeed();
         panic!("on purpose");
@@ -150,7 +150,7 @@ fn a_stopped_tracker_refuses_in_every_component_until_it_resumes() {
     assert_eq!(&*refused.component, "widgets");
     assert_eq!(refused.to_string(), "widgets accepts no more work");
     assert!(tracker.component("made later").begin("c").is_err());
-    assert_eq!(running(&tracker), ["widgets a (0ms)"], "what has begun goes on");
+    assert_eq!(running(&tracker), ["widgets a (0ms)"], "work in flight continues");
     work.succeed();
     assert_eq!(counts(&widgets.stats()), (1, 0, 1, 0, 0, 1));
 
@@ -160,7 +160,7 @@ fn a_stopped_tracker_refuses_in_every_component_until_it_resumes() {
 }
 
 #[test]
-fn a_stopped_component_refuses_alone_and_stays_stopped() {
+fn a_stopped_component_does_not_affect_others_and_stays_stopped() {
     let (tracker, _clock) = tracker();
     let (widgets, gadgets) = (tracker.component("widgets"), tracker.component("gadgets"));
     widgets.stop_accepting();
@@ -184,7 +184,7 @@ fn running_work_is_listed_oldest_first() {
         clock.advance(SECOND);
     }
     drop(works.remove(0));
-    // Takes the place that has become free.
+    // Reuses the freed slot.
     works.push(widgets.begin("default/e").unwrap());
     works.push(gadgets.begin("default/f").unwrap());
     clock.advance(Duration::from_millis(250));
@@ -201,7 +201,7 @@ fn running_work_is_listed_oldest_first() {
 }
 
 #[tokio::test]
-async fn idle_work_is_not_waited_for() {
+async fn waiting_while_idle_is_immediate() {
     let (tracker, clock) = tracker();
     tracker.wait_idle_forever().await;
     assert_eq!(tracker.wait_idle(Duration::ZERO).await, Ok(()));
@@ -233,7 +233,7 @@ async fn a_deadline_reports_exactly_what_still_runs() {
     assert_eq!(still.work, tracker.running());
     assert_eq!(clock.sleepers(), 0);
 
-    // A component waits for its own only.
+    // A component waits for its own units only.
     assert_eq!(gadgets.wait_idle(Duration::ZERO).await, Ok(()));
     assert_eq!(widgets.wait_idle(Duration::ZERO).await.unwrap_err().work.len(), 2);
     drop((a, c));
@@ -283,7 +283,7 @@ fn waiting_is_woken_once_by_the_end_of_the_last_unit() {
     other.succeed();
     assert_eq!(seen(), [1, 1, 1]);
 
-    // What begins after that moment does not undo it.
+    // Units that begin afterwards do not undo it.
     let _more = widgets.begin("more").unwrap();
     assert_eq!(all.as_mut().poll(&mut contexts[0]), Poll::Ready(Ok(())));
     assert_eq!(for_ever.as_mut().poll(&mut contexts[1]), Poll::Ready(()));
@@ -291,7 +291,7 @@ fn waiting_is_woken_once_by_the_end_of_the_last_unit() {
 }
 
 #[tokio::test]
-async fn waiting_again_is_told_of_the_next_idle_moment_only() {
+async fn waiting_again_waits_for_the_next_idle_state() {
     let (tracker, _clock) = tracker();
     let widgets = tracker.component("widgets");
     widgets.begin("a").unwrap().succeed();
@@ -303,7 +303,7 @@ async fn waiting_again_is_told_of_the_next_idle_moment_only() {
 }
 
 #[test]
-fn a_tracker_may_go_before_its_work() {
+fn a_tracker_may_be_dropped_before_its_work() {
     let (tracker, _clock) = tracker();
     let widgets = tracker.component("widgets");
     let work = widgets.begin("a").unwrap();

@@ -1,4 +1,4 @@
-//! A tracker's numbers against those of a model that does it the plain way.
+//! Compares a tracker's counters with those of a simple model.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,7 +13,7 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Begin(usize),
-    /// Ends one of those in flight, if there are any.
+    /// Ends a unit in flight, if there is any.
     Succeed(usize),
     Fail(usize),
     Drop(usize),
@@ -43,7 +43,7 @@ struct Model {
     now: u64,
     stopped: bool,
     components: [ModelComponent; 3],
-    /// Component, description and beginning of what is in flight, in the order of beginning.
+    /// Component, description and start of each unit in flight, in order of beginning.
     in_flight: Vec<(usize, String, u64)>,
 }
 
@@ -76,7 +76,7 @@ impl Model {
     }
 }
 
-/// Everything under test, beside the model of it.
+/// The tracker under test and its model.
 struct Pair {
     clock: VirtualClock,
     tracker: WorkTracker,
@@ -89,13 +89,13 @@ impl Pair {
     fn new() -> Pair {
         let (env, clock) = Env::simulated(0);
         let tracker = WorkTracker::new(env);
-        // Not in the order of names.
+        // Deliberately not in alphabetical order.
         let components = [2, 0, 1].map(|i| tracker.component(NAMES[i]));
         let [c, a, b] = components;
         Pair { clock, tracker, components: [a, b, c], guards: Vec::new(), model: Model::default() }
     }
 
-    /// Takes one of those in flight out of the model; the guard and the component it belonged to.
+    /// Removes a unit in flight from the model; returns its guard and its component.
     fn pick(&mut self, which: usize) -> Option<(WorkGuard, usize)> {
         let which = which.checked_rem(self.guards.len())?;
         let (component, ..) = self.model.in_flight.remove(which);
@@ -194,10 +194,10 @@ impl Pair {
         let listed: Vec<_> = running.iter().map(|w| (&*w.component, &*w.description, w.age)).collect();
         assert_eq!(listed, expected);
 
-        // To wait for no time at all is to ask.
+        // A wait with a deadline of zero is a query.
         let idle = pin!(self.tracker.wait_idle(Duration::ZERO)).poll(&mut Context::from_waker(Waker::noop()));
         match idle {
-            Poll::Pending => panic!("a wait for no time waits"),
+            Poll::Pending => panic!("a wait with a deadline of zero is pending"),
             Poll::Ready(Ok(())) => assert!(expected.is_empty()),
             Poll::Ready(Err(still)) => assert_eq!(still.work, running),
         }
@@ -208,7 +208,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_tracker_counts_what_its_model_counts(steps in prop::collection::vec(step(), 1..120)) {
+    fn a_tracker_counts_like_its_model(steps in prop::collection::vec(step(), 1..120)) {
         let mut pair = Pair::new();
         for (number, step) in steps.into_iter().enumerate() {
             pair.apply(number, step);

@@ -1,4 +1,4 @@
-//! A tracker under many threads: refusing and counting are one step.
+//! A tracker under many threads: refusing and counting are atomic.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use k1s_env::{Component, Env, WorkGuard, WorkTracker};
 use parking_lot::Mutex;
 
-/// Held by each test: their threads spin, and would only take turns from each other's.
+/// Held by each test: their threads spin, and running them at once would only slow them down.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const THREADS: usize = 6;
 const ROUNDS: usize = 100;
 
-/// Begins and ends work until it is told to end, holding a few units at a time. It ends one when it is
-/// refused, so what is in flight runs out when a tracker stops.
+/// Begins and ends work until `end` is set, holding a few units at a time. When refused, it ends one, so the
+/// work in flight drains once the tracker stops.
 fn worker(component: &Component, end: &AtomicBool, begun: &AtomicU64) {
     let mut held: VecDeque<WorkGuard> = VecDeque::new();
     while !end.load(Ordering::SeqCst) {
@@ -57,7 +57,7 @@ impl Stress {
         Stress { env, tracker, components, end, begun }
     }
 
-    /// Returns when the threads have begun something since.
+    /// Returns after the threads have begun more units.
     fn let_it_run(&self) {
         let before = self.begun.load(Ordering::SeqCst);
         while self.begun.load(Ordering::SeqCst) < before + 50 {
@@ -82,7 +82,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn once_a_tracker_has_stopped_nothing_begins_and_what_runs_only_becomes_less() {
+fn once_a_tracker_has_stopped_nothing_begins_and_the_work_in_flight_only_shrinks() {
     let _alone = ALONE.lock();
     let (stress, runtime) = (Stress::start(), runtime());
     for _ in 0..ROUNDS {
@@ -104,7 +104,7 @@ fn once_a_tracker_has_stopped_nothing_begins_and_what_runs_only_becomes_less() {
 }
 
 #[test]
-fn once_a_component_has_stopped_it_only_becomes_less_while_the_other_goes_on() {
+fn once_a_component_has_stopped_its_work_only_shrinks_while_the_other_continues() {
     let _alone = ALONE.lock();
     let (stress, runtime) = (Stress::start(), runtime());
     let [a, b] = stress.components.clone();
@@ -131,14 +131,14 @@ fn once_a_component_has_stopped_it_only_becomes_less_while_the_other_goes_on() {
 }
 
 #[test]
-fn every_wait_is_woken_however_threads_interleave() {
+fn every_wait_is_woken_under_any_interleaving() {
     let _alone = ALONE.lock();
     let (env, runtime) = (Env::system(), runtime());
     let tracker = WorkTracker::new(env.clone());
     for _ in 0..500 {
         let unit = tracker.component("a").begin("unit");
         let thread = env.spawn_thread("ender", move || unit.map(WorkGuard::succeed));
-        // Races with the end of the unit on the other thread; a wake that is lost would hang here.
+        // Races with the end of the unit on the other thread; a lost wake would hang here.
         runtime.block_on(tracker.wait_idle_forever());
         assert_eq!(tracker.in_flight(), 0);
         assert!(matches!(thread.map(|t| t.join()), Ok(Ok(Ok(())))));

@@ -15,13 +15,14 @@ use crate::election::{self, Election};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ControlPlaneOptions {
     pub(crate) server: ServerOptions,
-    /// Which controllers run. `ControllersOptions::none()` is a server alone. The root CA defaults to the server's.
+    /// Which controllers run. `ControllersOptions::none()` runs only the server. The root CA defaults to the
+    /// server's.
     pub(crate) controllers: ControllersOptions,
     /// Whether the controllers run always, or only while this control plane is the leader among those over its store.
     pub(crate) election: Election,
 }
 
-/// Why a [`ControlPlane`] does not start.
+/// Why a [`ControlPlane`] could not start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlPlaneError {
     #[error(transparent)]
@@ -65,7 +66,7 @@ impl ControlPlane {
         if any {
             let (signal, also) = (controllers.signal(), server.tenant_hook.take());
             server.tenant_hook = Some(TenantHook::new(move |event| {
-                tell(&signal, event);
+                forward(&signal, event);
                 if let Some(also) = &also {
                     also.tell(event);
                 }
@@ -130,8 +131,8 @@ impl Drop for ControlPlane {
     }
 }
 
-/// Passes an event of the server's tenant hook on to the controllers.
-pub(crate) fn tell(signal: &TenantSignal, event: TenantEvent<'_>) {
+/// Forwards an event of the server's tenant hook to the controllers.
+pub(crate) fn forward(signal: &TenantSignal, event: TenantEvent<'_>) {
     match event {
         TenantEvent::Needed(tenant) => signal.needed(tenant),
         TenantEvent::Gone(tenant) => signal.gone(tenant),
@@ -156,7 +157,7 @@ pub(crate) async fn find(server: &ApiServer, tenant: &str) -> Result<Option<ApiS
 
 /// Looks for tenants with work left unfinished before this start. The default tenant is searched when it is opened.
 async fn search(server: ApiServer, before: Revision, signal: TenantSignal, stop: CancellationToken) {
-    let found = server.find_unfinished(before, |event| tell(&signal, event));
+    let found = server.find_unfinished(before, |event| forward(&signal, event));
     if let Some(Err(error)) = stop.run_until_cancelled(found).await {
         tracing::warn!(%error, "could not search tenants for unfinished work; it is found when a tenant is first used");
     }

@@ -1,4 +1,4 @@
-//! Whose controllers run, of several control planes over one store.
+//! Leader election among the control planes of one store: only the leader's controllers run.
 
 use std::{
     convert::Infallible,
@@ -28,35 +28,36 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-use crate::control_plane::{find, tell};
+use crate::control_plane::{find, forward};
 
-/// Whether the controllers of a control plane run always, or only while it is the leader.
+/// Whether the controllers of a control plane always run, or only while it is the leader.
 ///
-/// The leader is who holds a Lease in the tenant `default`, [`CONTROLLERS_LEASE`]. It is given back when a control plane is
-/// stopped, and another one takes over at once; the Lease of one that was killed runs out. A leader looks through the store
-/// for tenants in which something was left undone, and hears of what the others are asked to do.
+/// The leader holds a Lease in the tenant `default`, [`CONTROLLERS_LEASE`]. A control plane releases it when
+/// it stops, so that another one takes over at once; the Lease of a killed one expires. A new leader searches
+/// the store for tenants with unfinished work, and follows the writes of the other control planes.
 ///
-/// A manager on a control plane that is not the leader does not wait for controllers in another process when it waits
-/// until it is idle ([`Manager::run_until_idle`](k1s_runtime::Manager::run_until_idle)). It does wait while nobody is known
-/// to lead: until this control plane does, or another one is seen to renew its Lease.
+/// A manager on a control plane that is not the leader does not wait for controllers in another process when
+/// it runs until idle ([`Manager::run_until_idle`](k1s_runtime::Manager::run_until_idle)). It does wait while
+/// no leader is known: until this control plane becomes the leader, or another one is seen to renew its
+/// Lease.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Election {
-    /// An election with Kubernetes' usual times, if other processes may use the same store ([`Store::is_shared`]: etcd). A
-    /// store of one process needs none.
+    /// An election with Kubernetes' default timings, if other processes may use the same store
+    /// ([`Store::is_shared`]: etcd). A store of a single process needs none.
     #[default]
     IfShared,
-    /// As [`IfShared`](Self::IfShared), with other times: what is said of the Lease's name and namespace is not
-    /// looked at.
+    /// Like [`IfShared`](Self::IfShared), with other timings: the name and namespace of the Lease are
+    /// ignored.
     IfSharedWith(LeaderElectionOptions),
-    /// Always an election, whatever the store: for several control planes over one store in one process.
+    /// Always an election, for any store: for several control planes on one store in one process.
     Always(LeaderElectionOptions),
-    /// No election: the controllers run here. Nobody else may run them for the same store.
+    /// No election: the controllers run here. No other process may run them for the same store.
     Never,
 }
 
 impl Election {
-    /// The election, if there is one.
+    /// The options of the election, if there is one.
     pub(crate) fn options(self, store: &dyn Store) -> Option<LeaderElectionOptions> {
         let times = match self {
             Election::IfShared => store.is_shared().then(LeaderElectionOptions::default),
@@ -73,16 +74,16 @@ impl Election {
     }
 }
 
-/// The tenant of the Lease. Not what a server takes for its default tenant: those over one store may differ in that.
+/// The tenant of the Lease. Not the server's default tenant: servers that share a store may differ in that.
 pub(crate) const TENANT: &str = "default";
 
-/// How long is waited after a failure to follow the store.
+/// Pause after a failure to follow the store.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A control plane that stands for election.
+/// A control plane that takes part in the election.
 pub(crate) struct Candidate {
     pub(crate) env: Env,
-    /// Of the tenant with the Lease.
+    /// A client of the tenant with the Lease.
     pub(crate) client: kube::Client,
     pub(crate) server: ApiServer,
     pub(crate) controllers: Arc<TenantControllers>,
@@ -90,7 +91,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// Stands, leads, and stands again when it has lost, until it is told to stop.
+    /// Takes part, leads, and takes part again after losing the Lease, until stopped.
     pub(crate) async fn stand(self, stop: CancellationToken) {
         while !stop.is_cancelled() {
             let problem = Some("this control plane is not the leader yet".to_owned());
@@ -98,7 +99,7 @@ impl Candidate {
             let elector = LeaderElector::new(self.client.clone(), self.env.clone(), self.options.clone());
             let elector = match elector {
                 Ok(elector) => elector,
-                Err(error) => return tracing::error!(%error, "no leader can be elected"),
+                Err(error) => return tracing::error!(%error, "leader election failed"),
             };
             let Some(leadership) = self.elected(elector, &stop).await else { break };
             self.lead(&leadership, &stop).await;
@@ -106,12 +107,12 @@ impl Candidate {
             if stop.is_cancelled()
                 && let Err(error) = leadership.release().await
             {
-                tracing::warn!(%error, "the lease of the controllers was not given back; it ends by itself");
+                tracing::warn!(%error, "could not release the controllers' Lease; it will expire");
             }
         }
     }
 
-    /// Waits until it leads.
+    /// Waits until this control plane is the leader.
     async fn elected(&self, elector: LeaderElector, stop: &CancellationToken) -> Option<Leadership> {
         let mut rival = elector.rival();
         let wake = elector.wake();
@@ -129,7 +130,7 @@ impl Candidate {
         }
     }
 
-    /// Tells when the Lease was given back, which may be long before the next look at it.
+    /// Wakes the elector when the Lease is released, which may be long before its next attempt.
     async fn watch_lease(&self, wake: &Notify) {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), &self.options.namespace);
         let this = WatchParams::default().fields(&format!("metadata.name={}", self.options.id));
@@ -154,15 +155,15 @@ impl Candidate {
         }
     }
 
-    /// Runs the controllers of all tenants that need them, until it is told to stop or does not lead any more.
+    /// Runs the controllers of all tenants that need them, until stopped or no longer the leader.
     async fn lead(&self, leadership: &Leadership, stop: &CancellationToken) {
         let (server, fence) = (self.server.clone(), leadership.fence());
         self.controllers.connect(move |tenant| open(server.clone(), fence.clone(), tenant));
         let signal = self.controllers.signal();
         let follow = async {
             loop {
-                if let Err(error) = self.server.follow_unfinished(|event| tell(&signal, event)).await {
-                    tracing::warn!(%error, "what happens in tenants cannot be followed; trying again");
+                if let Err(error) = self.server.follow_unfinished(|event| forward(&signal, event)).await {
+                    tracing::warn!(%error, "following the tenants failed; retrying");
                 }
                 self.env.sleep(PAUSE).await;
             }
@@ -171,20 +172,21 @@ impl Candidate {
             biased;
             () = stop.cancelled() => {}
             lost = leadership.lost() => {
-                tracing::warn!(reason = %lost.reason, "the controllers are stopped: this control plane does not lead any more");
+                tracing::warn!(reason = %lost.reason, "stopping the controllers: this control plane is no longer the leader");
             }
             () = follow => {}
         }
     }
 }
 
-/// The door of a tenant, for its controllers, as long as they are the leader's.
+/// Connects a tenant's controllers, as long as this control plane is the leader.
 async fn open(server: ApiServer, fence: Fence, tenant: String) -> Result<Option<kube::Client>, BoxError> {
     let inside = find(&server, &tenant).await?;
     Ok(inside.map(|server| kube::Client::new(Fenced { server, fence }, "default")))
 }
 
-/// Lets the requests of a leader through. A process that was stopped for longer than its term, and goes on, changes nothing.
+/// Passes requests only while this control plane is the leader. A process that was suspended for longer than
+/// its lease duration changes nothing.
 #[derive(Clone)]
 struct Fenced {
     server: ApiServer,
@@ -210,7 +212,7 @@ where
             Ok(()) => self.server.call(request),
             Err(lost) => {
                 let answer = crate::embedded::unavailable(&format!(
-                    "this control plane does not lead: {}",
+                    "this control plane is not the leader: {}",
                     lost.reason
                 ));
                 Box::pin(async move { Ok(answer) })

@@ -1,11 +1,12 @@
 //! k1s: a Kubernetes-compatible control plane and a controller runtime, small enough to live inside a program.
 //!
-//! - [`Runtime`] is a control plane: a store, the API server and its controllers, started and stopped as one.
+//! - [`Runtime`] is a control plane: a store, the API server and its controllers, started and stopped
+//!   together.
 //! - [`Manager`], [`Controller`], [`Reconciler`] and [`Client`] are for writing controllers, on a [`Runtime`] or on any other
-//!   cluster. The everyday types are here at the root; [`controller`] has the rest of the library.
+//!   cluster. The most common types are here at the root; [`controller`] has the rest of the library.
 //! - [`manifests`] applies objects and custom resource definitions to a server.
 //!
-//! This crate puts the others together and has no behaviour of its own beyond that. The program `k1s` is `k1s-cli`.
+//! This crate combines the others and adds no behaviour of its own. The program `k1s` is `k1s-cli`.
 //!
 //! | feature | default | what it adds |
 //! |---|---|---|
@@ -62,7 +63,7 @@ pub use embedded::write_kubeconfig;
 pub use embedded::{Runtime, RuntimeBuilder, StartError, StopError};
 pub use k1s_controllers::ControllersOptions;
 
-// Everyday types of the controller library; `controller` has the others.
+// The most common types of the controller library; `controller` has the others.
 #[doc(no_inline)]
 pub use k1s_runtime::{
     Action, BoxError, Client, Connect, Context, Controller, ControllerOptions, Handler, IdleOptions, Manager,
@@ -95,8 +96,8 @@ pub mod store {
     pub use k1s_store::*;
 }
 
-// The libraries that this crate's API is made of, in the versions that fit. A program that uses these needs no others of its
-// own; docs/controllers.md shows how a kind is derived then.
+// Dependencies in this crate's public API, in matching versions. Programs that use these need no dependencies
+// of their own; see docs/controllers.md for deriving a kind this way.
 pub use async_trait::async_trait;
 pub use bytes;
 pub use k8s_openapi;

@@ -1,4 +1,4 @@
-//! Bringing objects and definitions to a server, embedded or not.
+//! Applies objects and custom resource definitions to a server, embedded or not.
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 
@@ -13,10 +13,10 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::{CustomResourceExt, api::DynamicObject};
 use serde_json::Value;
 
-/// A definition that is not served by then never will be.
+/// Timeout for a definition to be established.
 const ESTABLISHED: Duration = Duration::from_secs(60);
 
-/// Real servers take a moment between "established" and naming the kind.
+/// Other servers take some time between "established" and listing the kind in discovery.
 const DISCOVERY: Backoff = Backoff {
     initial: Duration::from_millis(50),
     factor: 2.0,
@@ -25,7 +25,7 @@ const DISCOVERY: Backoff = Backoff {
     cap: Duration::from_secs(2),
 };
 
-/// What became of one object of a text. Shown as `configmap default/hello created`.
+/// The result for one object. Displayed as `configmap default/hello created`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Applied {
@@ -35,7 +35,7 @@ pub struct Applied {
     pub kind: String,
     /// Its namespace and name.
     pub key: ObjectKey,
-    /// Whether it was created, changed or left alone.
+    /// Whether it was created, updated or unchanged.
     pub result: OperationResult,
 }
 
@@ -45,21 +45,21 @@ impl fmt::Display for Applied {
     }
 }
 
-/// Why a text could not be applied. What came before the document in question has been.
+/// Why a text could not be applied. The documents before the failing one have been applied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// A document is no YAML, no JSON, or no object.
+    /// A document is not valid YAML or JSON, or not an object.
     #[error("document {number} (line {line}): {reason}")]
     Unreadable {
-        /// Which one, from 1.
+        /// The document's number, from 1.
         number: usize,
-        /// Where it begins.
+        /// The line it starts at.
         line: usize,
         /// What is wrong with it.
         reason: String,
     },
-    /// The server refused, or could not be asked.
+    /// The server rejected the request, or could not be reached.
     #[error("{object}: {error}")]
     Refused {
         /// Which object.
@@ -67,15 +67,15 @@ pub enum ApplyError {
         /// Why.
         error: Box<Error>,
     },
-    /// Another definition has the names of a definition.
+    /// The names of a definition are taken by another one.
     #[error("customresourcedefinition {name}: {reason}")]
     NotAccepted {
         /// The definition.
         name: String,
-        /// What the server says.
+        /// The server's message.
         reason: String,
     },
-    /// A definition was taken, but is not served.
+    /// A definition was accepted, but is not served.
     #[error("customresourcedefinition {name} was not established within {after:?}")]
     NotEstablished {
         /// The definition.
@@ -85,14 +85,15 @@ pub enum ApplyError {
     },
 }
 
-/// Creates every object of a YAML or JSON text, or makes those that are there as it says.
+/// Creates or updates every object of a YAML or JSON text.
 ///
-/// The text is a stream of documents; a `List` counts as its items. Objects of namespaced kinds that name no namespace are in
-/// the client's default one. What an object has and the text does not mention stays (a merge patch; lists are replaced as a
-/// whole). Definitions of custom resources are waited for, so objects of their kinds can follow.
+/// The text is a stream of documents; a `List` stands for its items. Objects of namespaced kinds without a
+/// namespace go to the client's default one. Fields that the text does not mention are kept (a merge patch;
+/// lists are replaced as a whole). It waits for custom resource definitions to be served, so objects of their
+/// kinds can follow.
 ///
 /// # Errors
-/// Of the first document that cannot be read (then nothing is applied) or applied (then the rest is not).
+/// Of the first document that cannot be parsed (then nothing is applied) or applied (then the rest is not).
 pub async fn apply(client: &Client, text: &str) -> Result<Vec<Applied>, ApplyError> {
     let objects = documents(text)?;
     let mut defined = BTreeSet::new();
@@ -103,10 +104,10 @@ pub async fn apply(client: &Client, text: &str) -> Result<Vec<Applied>, ApplyErr
     Ok(done)
 }
 
-/// Installs the definition of a custom resource, or makes the one that is there like it, and waits until it is served.
+/// Creates or updates a custom resource definition, and waits until it is served.
 ///
 /// # Errors
-/// If the definition is refused, its names are taken, or it is not served within a minute.
+/// If the definition is rejected, its names are taken, or it is not served within a minute.
 pub async fn install<K: CustomResourceExt>(client: &Client) -> Result<(), ApplyError> {
     let refused = |error: serde_json::Error| ApplyError::Refused {
         object: format!("customresourcedefinition {}", K::crd_name()),
@@ -121,7 +122,7 @@ pub async fn install<K: CustomResourceExt>(client: &Client) -> Result<(), ApplyE
 /// The objects of a YAML or JSON text.
 ///
 /// # Errors
-/// Of the first document that is none.
+/// Of the first document that is not an object.
 pub fn documents(text: &str) -> Result<Vec<DynamicObject>, ApplyError> {
     let mut objects = Vec::new();
     for (index, (line, document)) in split(text).into_iter().enumerate() {
@@ -155,8 +156,8 @@ pub fn documents(text: &str) -> Result<Vec<DynamicObject>, ApplyError> {
     Ok(objects)
 }
 
-/// The documents of a stream, with the lines they begin at. A marker at the beginning of a line is one wherever it stands:
-/// YAML allows it nowhere else.
+/// The documents of a stream, with the lines they start at. A marker at the start of a line always separates
+/// documents: YAML allows it nowhere else.
 fn split(text: &str) -> Vec<(usize, String)> {
     let mut documents = vec![(1, String::new())];
     for (index, line) in text.split_inclusive('\n').enumerate() {
@@ -199,7 +200,7 @@ async fn apply_one(
     if object.metadata.namespace.is_none() && kind.is_namespaced().await.map_err(refused)? {
         object.metadata.namespace = Some(client.kube().default_namespace().to_owned());
     }
-    let (stored, result) = put(&kind, &object).await.map_err(refused)?;
+    let (stored, result) = create_or_update(&kind, &object).await.map_err(refused)?;
     if group == "apiextensions.k8s.io" && types.kind == "CustomResourceDefinition" {
         let text =
             |path: &str| object.data.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -209,8 +210,8 @@ async fn apply_one(
     Ok(Applied { api_version: types.api_version, kind: types.kind, key: ObjectKey::of(&stored), result })
 }
 
-/// Creates the object, or makes the one that is there like it.
-async fn put(
+/// Creates or updates the object.
+async fn create_or_update(
     kind: &KindClient<DynamicObject>,
     object: &DynamicObject,
 ) -> Result<(DynamicObject, OperationResult), Error> {
@@ -221,7 +222,7 @@ async fn put(
     if known.is_none() {
         match kind.create(object).await {
             Ok(stored) => return Ok((stored, created)),
-            // Somebody else was faster.
+            // It was created concurrently.
             Err(error) if error.is_already_exists() => known = kind.live().get_opt(&key).await?,
             Err(error) => return Err(error),
         }
@@ -246,7 +247,7 @@ async fn established(client: &Client, name: &str) -> Result<(), ApplyError> {
     }
 }
 
-/// `None` when it is served; why not, if its names are taken.
+/// `None` when it is served; the reason if its names are taken.
 async fn wait_established(client: &Client, name: &str) -> Result<Option<String>, Error> {
     let live = client.live();
     let this = ListOptions::default().matching_fields([("metadata.name", name)])?;
@@ -266,7 +267,7 @@ async fn wait_established(client: &Client, name: &str) -> Result<Option<String>,
                 return Ok(outcome);
             }
         }
-        // The watch has ended: look again.
+        // The watch has ended: check again.
     }
 }
 
@@ -281,7 +282,7 @@ fn verdict(crd: &CustomResourceDefinition) -> Option<Option<String>> {
     is("Established", "True").map(|_| None)
 }
 
-/// Optional fields that have no value are not there: a null would ask for their removal.
+/// Removes optional fields without a value: a null would request their removal.
 fn without_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -316,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_inside_of_a_text_block_is_none() {
+    fn a_marker_inside_a_block_scalar_does_not_separate_documents() {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  b: |\n    ---\n    c\n";
         let objects = documents(text).unwrap();
         assert_eq!(objects.len(), 1);
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused_with_the_line() {
+    fn an_invalid_object_is_rejected_with_its_line() {
         let error = |text: &str| documents(text).unwrap_err().to_string();
         let good = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
         assert_eq!(
@@ -338,7 +339,7 @@ mod tests {
         assert!(error("a: [").starts_with("document 1 (line 1): "), "{}", error("a: ["));
         assert!(
             error("apiVersion: v1\nkind: A\nkind: B\n").contains("already set"),
-            "duplicates are mistakes"
+            "duplicate keys are rejected"
         );
     }
 }

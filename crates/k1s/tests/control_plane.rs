@@ -1,4 +1,5 @@
-//! A server with its controllers: started where they are needed, and stopped as one. Of several over one store, those of one.
+//! A server with its controllers, which start where they are needed and stop together with it; and leader
+//! election on a shared store.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -68,7 +69,7 @@ async fn delete_owner(client: &kube::Client) {
     maps.delete("owner", &DeleteParams::background()).await.unwrap();
 }
 
-/// Waits, watching, until an object is there or not.
+/// Watches until an object exists or does not.
 async fn eventually<K>(objects: &Api<K>, name: &str, there: bool)
 where
     K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
@@ -106,20 +107,20 @@ async fn controllers_run_in_the_tenants_that_need_them_until_they_are_gone() {
     let namespace = Namespace { metadata: named("n"), ..Namespace::default() };
     Api::<Namespace>::all(a.clone()).create(&Default::default(), &namespace).await.unwrap();
     let accounts = Api::<ServiceAccount>::namespaced(a.clone(), "n");
-    accounts.get("default").await.expect("it is there as soon as the namespace is");
-    assert_eq!(plane.tenants_with_controllers(), [""; 0], "nothing here is a matter for controllers");
+    accounts.get("default").await.expect("it exists as soon as the namespace does");
+    assert_eq!(plane.tenants_with_controllers(), [""; 0], "there is no work for controllers");
     family(&b).await;
     assert_eq!(plane.tenants_with_controllers(), ["b"]);
     delete_owner(&b).await;
     collected(&b).await;
     plane.server().delete_tenant("b").await.unwrap();
     assert_eq!(plane.tenants_with_controllers(), [""; 0]);
-    // One of the same name is another one.
+    // A new tenant with the same name.
     let b = client(plane.server(), "b").await;
     family(&b).await;
     delete_owner(&b).await;
     collected(&b).await;
-    // A default object that is deleted is a matter for them, too.
+    // Deleting a default object is work for controllers, too.
     accounts.delete("default", &DeleteParams::default()).await.unwrap();
     assert_eq!(plane.tenants_with_controllers(), ["a", "b"]);
     eventually(&accounts, "default", true).await;
@@ -133,7 +134,7 @@ async fn controllers_run_in_the_tenants_that_need_them_until_they_are_gone() {
 }
 
 #[tokio::test]
-async fn what_is_left_in_a_store_is_done_after_the_next_start() {
+async fn unfinished_work_is_done_after_the_next_start() {
     let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
     let first = plane(&env, &store, ControllersOptions::none()).await;
     let before = client(first.server(), "default").await;
@@ -149,25 +150,25 @@ async fn what_is_left_in_a_store_is_done_after_the_next_start() {
 }
 
 #[tokio::test]
-async fn what_is_left_in_tenants_that_nobody_asks_for_is_found_at_the_start() {
+async fn unfinished_work_in_unused_tenants_is_found_at_the_start() {
     let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
     let first = plane(&env, &store, ControllersOptions::none()).await;
     let (left, gone) = (client(first.server(), "left").await, client(first.server(), "no-account").await);
     client(first.server(), "idle").await;
     half_deleted(&left).await;
-    // Nothing is there that tells of it.
+    // Only the missing account shows that work is left.
     let accounts = Api::<ServiceAccount>::default_namespaced(gone.clone());
     accounts.delete("default", &DeleteParams::default()).await.unwrap();
     let second = plane(&env, &store, ControllersOptions::default()).await;
     finished(&left).await;
     eventually(&accounts, "default", true).await;
     assert_eq!(second.tenants_with_controllers(), ["left", "no-account"]);
-    assert_eq!(second.server().tenants(), ["default", "left", "no-account"], "others are not opened");
+    assert_eq!(second.server().tenants(), ["default", "left", "no-account"], "other tenants are not opened");
     second.stop().await.unwrap();
     first.stop().await.unwrap();
 }
 
-/// An owner that is gone and its dependent, and a namespace on its way out.
+/// A dependent whose owner is deleted, and a terminating namespace.
 async fn half_deleted(client: &kube::Client) {
     family(client).await;
     delete_owner(client).await;
@@ -177,7 +178,7 @@ async fn half_deleted(client: &kube::Client) {
     namespaces.delete("doomed", &DeleteParams::default()).await.unwrap();
 }
 
-/// Waits until that has come to its end.
+/// Waits until both are deleted.
 async fn finished(client: &kube::Client) {
     collected(client).await;
     eventually(&Api::<Namespace>::all(client.clone()), "doomed", false).await;
@@ -197,18 +198,18 @@ async fn candidate(env: &Env, store: &Arc<dyn Store>, times: LeaderElectionOptio
     builder.election(Election::Always(times)).start().await.unwrap()
 }
 
-/// Somebody who does not tidy up: to others it looks as if it had been killed.
-fn careless(times: LeaderElectionOptions) -> LeaderElectionOptions {
+/// Does not release its Lease, as if the process had been killed.
+fn without_release(times: LeaderElectionOptions) -> LeaderElectionOptions {
     LeaderElectionOptions { release_on_cancel: false, ..times }
 }
 
 #[tokio::test]
-async fn of_several_over_one_store_one_does_the_work_and_another_takes_over_when_it_is_killed() {
+async fn one_leader_does_the_work_and_another_takes_over_when_it_is_killed() {
     let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
-    // Somebody else who writes: the candidates hear of it by the store alone.
+    // Writes through another server: the candidates learn of it only through the store.
     let writer = plane(&env, &store, ControllersOptions::none()).await;
     let store: Arc<dyn Store> = store;
-    let first = candidate(&env, &store, careless(times(1000, 100))).await;
+    let first = candidate(&env, &store, without_release(times(1000, 100))).await;
     let (a, b) = (client(writer.server(), "a").await, client(writer.server(), "b").await);
     half_deleted(&a).await;
     finished(&a).await;
@@ -231,11 +232,11 @@ async fn of_several_over_one_store_one_does_the_work_and_another_takes_over_when
 }
 
 #[tokio::test]
-async fn who_is_stopped_hands_over_at_once() {
+async fn a_stopped_leader_hands_over_at_once() {
     let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
     let writer = plane(&env, &store, ControllersOptions::none()).await;
     let store: Arc<dyn Store> = store;
-    // Nobody would look at the Lease again while this test runs.
+    // No candidate would check the Lease again during this test.
     let hours = || times(4 * 3_600_000, 3_600_000);
     let first = candidate(&env, &store, hours()).await;
     let client = client(writer.server(), "default").await;
@@ -249,12 +250,12 @@ async fn who_is_stopped_hands_over_at_once() {
     second.stop().await.unwrap();
     let (namespace, name) = CONTROLLERS_LEASE;
     let lease = Api::<Lease>::namespaced(client, namespace).get(name).await.unwrap();
-    assert_eq!(lease.spec.unwrap().holder_identity.as_deref(), Some(""), "it was given back");
+    assert_eq!(lease.spec.unwrap().holder_identity.as_deref(), Some(""), "it was released");
     writer.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_lease_of_the_controllers_is_no_work_for_them() {
+async fn the_controllers_lease_is_not_work_for_them() {
     let (env, store) = (Env::system(), Arc::new(MemoryStore::default()) as Arc<dyn Store>);
     let plane = candidate(&env, &store, times(1000, 100)).await;
     let client = client(plane.server(), "default").await;
@@ -265,7 +266,7 @@ async fn a_lease_of_the_controllers_is_no_work_for_them() {
 }
 
 #[tokio::test]
-async fn who_does_not_lead_does_not_wait_for_the_controllers_of_who_does() {
+async fn a_follower_does_not_wait_for_the_leaders_controllers() {
     let (env, store) = (Env::system(), Arc::new(MemoryStore::default()) as Arc<dyn Store>);
     let leader = candidate(&env, &store, times(2000, 50)).await;
     let inside = client(leader.server(), "default").await;
@@ -280,7 +281,7 @@ async fn who_does_not_lead_does_not_wait_for_the_controllers_of_who_does() {
     delete_owner(&runtime.client()).await;
     collected(&runtime.client()).await;
     leader.stop().await.unwrap();
-    // From here on it leads, and its controllers count.
+    // From here on it is the leader, and its controllers count.
     half_deleted(&runtime.client()).await;
     let manager = Manager::new(&runtime, ManagerOptions::local()).unwrap();
     let mut beside = Connect::companion(&&runtime).unwrap();
@@ -291,7 +292,7 @@ async fn who_does_not_lead_does_not_wait_for_the_controllers_of_who_does() {
     runtime.stop().await.unwrap();
 }
 
-/// How often each uid was told to be deleted, until all of these were.
+/// Counts the deletion events per uid, until all wanted uids were deleted.
 async fn deletions(client: kube::Client, from: String, wanted: BTreeSet<String>) -> BTreeMap<String, usize> {
     let secrets = Api::<Secret>::all(client);
     let mut seen = BTreeMap::new();
@@ -313,7 +314,7 @@ async fn deletions(client: kube::Client, from: String, wanted: BTreeSet<String>)
 }
 
 #[tokio::test]
-async fn on_etcd_leaders_are_killed_in_turns_and_everything_is_deleted_once() {
+async fn on_etcd_leaders_are_killed_in_turn_and_everything_is_deleted_once() {
     let env = Env::system();
     let Some(etcd) = EtcdServer::start(&env).await.unwrap() else { return };
     let connect =
@@ -324,9 +325,9 @@ async fn on_etcd_leaders_are_killed_in_turns_and_everything_is_deleted_once() {
     let secrets = Api::<Secret>::all(client.clone());
     let from = secrets.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
     let mut wanted = BTreeSet::new();
-    let mut planes = vec![candidate(&env, &connect().await, careless(times(1000, 100))).await];
+    let mut planes = vec![candidate(&env, &connect().await, without_release(times(1000, 100))).await];
     for round in 0..3 {
-        planes.push(candidate(&env, &connect().await, careless(times(1000, 100))).await);
+        planes.push(candidate(&env, &connect().await, without_release(times(1000, 100))).await);
         let space = format!("n{round}");
         let namespaces = Api::<Namespace>::all(client.clone());
         let namespace = Namespace { metadata: named(&space), ..Namespace::default() };
@@ -341,7 +342,7 @@ async fn on_etcd_leaders_are_killed_in_turns_and_everything_is_deleted_once() {
         namespaces.delete(&space, &DeleteParams::default()).await.unwrap();
         let maps = Api::<ConfigMap>::default_namespaced(client.clone());
         maps.delete(&format!("owner{round}"), &DeleteParams::background()).await.unwrap();
-        // The one that leads, in the middle of it.
+        // The current leader, in the middle of its work.
         drop(planes.remove(0));
         eventually(&namespaces, &space, false).await;
     }
@@ -355,7 +356,7 @@ async fn on_etcd_leaders_are_killed_in_turns_and_everything_is_deleted_once() {
     writer.stop().await.unwrap();
 }
 
-/// An owner in the default namespace, and the uids of its dependents.
+/// Creates an owner in the default namespace; returns the uids of its dependents.
 async fn secrets_family(client: &kube::Client, round: usize) -> Vec<String> {
     let name = format!("owner{round}");
     let owner = ConfigMap { metadata: named(&name), ..ConfigMap::default() };
@@ -382,7 +383,7 @@ async fn secrets_family(client: &kube::Client, round: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_namespace_whose_deletion_a_restart_has_interrupted_goes_by_itself() {
+async fn a_namespace_deletion_interrupted_by_a_restart_is_finished() {
     let folder = tempfile::tempdir().unwrap();
     let start = || Runtime::builder().disk(folder.path());
     let runtime = start().start().await.unwrap();
@@ -395,7 +396,7 @@ async fn a_namespace_whose_deletion_a_restart_has_interrupted_goes_by_itself() {
     maps.create(&Default::default(), &held).await.unwrap();
     namespaces.delete("n", &DeleteParams::default()).await.unwrap();
     runtime.stop().await.unwrap();
-    // The last that held it goes while no controller runs.
+    // The last finalizer is removed while no controllers run.
     let runtime = start().controllers(ControllersOptions::none()).start().await.unwrap();
     let maps = Api::<ConfigMap>::namespaced(runtime.client(), "n");
     let nothing = serde_json::json!({"metadata": {"finalizers": null}});
@@ -408,7 +409,7 @@ async fn a_namespace_whose_deletion_a_restart_has_interrupted_goes_by_itself() {
 }
 
 #[tokio::test]
-async fn a_runtime_has_its_controllers_and_can_be_told_to_have_none() {
+async fn a_runtime_runs_controllers_unless_they_are_turned_off() {
     let runtime = Runtime::builder().memory().start().await.unwrap();
     family(&runtime.client()).await;
     delete_owner(&runtime.client()).await;

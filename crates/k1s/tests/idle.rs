@@ -1,4 +1,4 @@
-//! A program that runs until it is idle also waits for what the control plane's own controllers have to do because of it.
+//! A program that runs until idle also waits for the resulting work of the control plane's own controllers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -24,7 +24,7 @@ async fn simulated() -> (Runtime, VirtualClock) {
     (Runtime::builder().env(env).start().await.unwrap(), clock)
 }
 
-/// A root, and below it two more levels of two kinds; each level keeps the one above it from going first.
+/// A root and two more levels of two kinds; each level blocks the deletion of the one above.
 async fn tree(runtime: &Runtime, root: &str) {
     let maps = Api::<ConfigMap>::default_namespaced(runtime.client());
     let secrets = Api::<Secret>::default_namespaced(runtime.client());
@@ -49,7 +49,7 @@ async fn tree(runtime: &Runtime, root: &str) {
     }
 }
 
-/// What is there of the trees.
+/// The remaining objects of the trees.
 async fn left(runtime: &Runtime) -> Vec<String> {
     let maps = Api::<ConfigMap>::default_namespaced(runtime.client());
     let secrets = Api::<Secret>::default_namespaced(runtime.client());
@@ -61,7 +61,7 @@ async fn left(runtime: &Runtime) -> Vec<String> {
     names
 }
 
-/// A manager whose controller deletes every ConfigMap that is called like this.
+/// A manager whose controller deletes every `ConfigMap` with this name prefix.
 fn deletes(runtime: &Runtime, prefix: &'static str, policy: PropagationPolicy) -> Manager {
     let manager = Manager::new(runtime, ManagerOptions::local()).unwrap();
     let client = manager.client();
@@ -90,7 +90,7 @@ async fn run(manager: &Manager) -> IdleReport {
 }
 
 #[tokio::test]
-async fn what_a_program_deletes_is_collected_down_to_the_last_level_when_it_ends() {
+async fn objects_deleted_by_a_program_are_collected_to_the_last_level_before_it_ends() {
     for policy in [PropagationPolicy::Background, PropagationPolicy::Foreground] {
         let (runtime, _clock) = simulated().await;
         for root in ["root1", "root2", "kept"] {
@@ -108,7 +108,7 @@ async fn what_a_program_deletes_is_collected_down_to_the_last_level_when_it_ends
 }
 
 #[tokio::test]
-async fn programs_that_run_after_each_other_leave_nothing_for_the_next_one() {
+async fn consecutive_programs_leave_no_work_for_the_next() {
     let (runtime, _clock) = simulated().await;
     for policy in [PropagationPolicy::Foreground, PropagationPolicy::Background].into_iter().cycle().take(10)
     {
@@ -120,7 +120,7 @@ async fn programs_that_run_after_each_other_leave_nothing_for_the_next_one() {
 }
 
 #[tokio::test]
-async fn a_manager_that_goes_on_waits_for_garbage_collection_too() {
+async fn a_long_running_manager_waits_for_garbage_collection_too() {
     let (runtime, _clock) = simulated().await;
     let manager = deletes(&runtime, "root", PropagationPolicy::Foreground);
     let stop = tokio_util::sync::CancellationToken::new();
@@ -130,7 +130,8 @@ async fn a_manager_that_goes_on_waits_for_garbage_collection_too() {
         tree(&runtime, "root").await;
         manager.wait_until_idle(IdleOptions::default()).await.unwrap();
         assert_eq!(left(&runtime).await, [""; 0]);
-        // A program that ends does not end the work of another, be their controllers called the same.
+        // A program that ends does not stop the work of another, even if their controllers have the same
+        // name.
         run(&deletes(&runtime, "other", PropagationPolicy::Background)).await;
     }
     stop.cancel();
@@ -139,7 +140,7 @@ async fn a_manager_that_goes_on_waits_for_garbage_collection_too() {
 }
 
 #[tokio::test]
-async fn a_namespace_that_a_program_deletes_is_gone_when_it_ends() {
+async fn a_namespace_deleted_by_a_program_is_gone_before_it_ends() {
     let (runtime, _clock) = simulated().await;
     runtime
         .apply(
@@ -170,7 +171,7 @@ async fn a_namespace_that_a_program_deletes_is_gone_when_it_ends() {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_finalizer_of_somebody_else_is_not_waited_for() {
+async fn an_object_with_a_foreign_finalizer_is_not_waited_for() {
     let (runtime, _clock) = simulated().await;
     runtime
         .apply(
@@ -190,7 +191,7 @@ async fn what_waits_for_a_finalizer_of_somebody_else_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn where_there_is_nothing_for_the_controllers_to_do_none_are_waited_for() {
+async fn controllers_without_work_are_not_waited_for() {
     let (runtime, _clock) = simulated().await;
     runtime.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: plain}}").await.unwrap();
     let report = run(&deletes(&runtime, "root", PropagationPolicy::Background)).await;
@@ -204,7 +205,7 @@ async fn where_there_is_nothing_for_the_controllers_to_do_none_are_waited_for() 
     runtime.stop().await.unwrap();
 }
 
-/// Six objects that are looked at every minute of an hour, and each time something is written: an hour that takes no time.
+/// Six objects that are requeued every minute for an hour, each time with a write, without real time passing.
 async fn an_hour_of_requeues(runtime: Runtime, clock: VirtualClock) {
     for name in 0..6 {
         let text = format!("{{apiVersion: v1, kind: Secret, metadata: {{name: s{name}}}}}");
@@ -219,7 +220,7 @@ async fn an_hour_of_requeues(runtime: Runtime, clock: VirtualClock) {
             async move {
                 let seen = json!({"metadata": {"name": context.id().to_string(), "namespace": "default"}});
                 client.create::<ConfigMap>(&serde_json::from_value(seen).unwrap()).await?;
-                // Past the runtime's own client, too.
+                // Also bypasses the runtime's own client.
                 Api::<Secret>::default_namespaced(plain).get(key.name()).await.unwrap();
                 Ok::<_, client::Error>(Action::requeue_after(Duration::from_secs(60)))
             }
@@ -240,27 +241,27 @@ async fn an_hour_of_requeues(runtime: Runtime, clock: VirtualClock) {
 }
 
 #[tokio::test]
-async fn an_hour_of_requeues_takes_place_as_a_whole_in_memory() {
+async fn an_hour_of_requeues_completes_in_memory() {
     let (runtime, clock) = simulated().await;
     an_hour_of_requeues(runtime, clock).await;
 }
 
 #[tokio::test]
-async fn an_hour_of_requeues_takes_place_as_a_whole_on_disk() {
+async fn an_hour_of_requeues_completes_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let (env, clock) = Env::simulated(11);
     an_hour_of_requeues(Runtime::builder().env(env).disk(folder.path()).start().await.unwrap(), clock).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_hour_of_requeues_takes_place_as_a_whole_on_disk_with_many_threads() {
+async fn an_hour_of_requeues_completes_on_disk_with_many_threads() {
     let folder = tempfile::tempdir().unwrap();
     let (env, clock) = Env::simulated(11);
     an_hour_of_requeues(Runtime::builder().env(env).disk(folder.path()).start().await.unwrap(), clock).await;
 }
 
 #[tokio::test]
-async fn what_a_simulated_clock_cannot_know_is_refused() {
+async fn a_store_outside_of_the_simulation_is_refused() {
     let (env, _clock) = Env::simulated(12);
     let started = Runtime::builder().env(env).etcd(["http://127.0.0.1:1"]).start().await;
     let error = started.map(drop).unwrap_err().to_string();

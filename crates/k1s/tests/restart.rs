@@ -1,4 +1,5 @@
-//! What clients know a control plane by, its certificate authority and the administrator's token, is kept as its data is.
+//! The certificate authority and the administrator's token are kept like the data, so clients stay valid
+//! across restarts.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -22,7 +23,7 @@ use k1s::{
 
 const ANY_PORT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 0);
 
-/// A client of a kubeconfig, over HTTPS; `url` in place of the one that is in it.
+/// A client of a kubeconfig, over HTTPS; `url` replaces the one in it.
 async fn client(kubeconfig: &str, url: Option<&str>) -> kube::Client {
     let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
@@ -32,7 +33,7 @@ async fn client(kubeconfig: &str, url: Option<&str>) -> kube::Client {
     kube::Client::try_from(config).unwrap()
 }
 
-/// The ConfigMap with the authority, as the client finds it.
+/// The `ConfigMap` with the CA certificate.
 async fn root_ca(client: &kube::Client) -> Result<ConfigMap, kube::Error> {
     Api::<ConfigMap>::default_namespaced(client.clone()).get("kube-root-ca.crt").await
 }
@@ -42,7 +43,7 @@ async fn on_disk(folder: &Path, address: impl Into<SocketAddr>) -> Result<Runtim
 }
 
 #[tokio::test]
-async fn a_kubeconfig_of_a_folder_outlives_restarts() {
+async fn a_kubeconfig_stays_valid_across_restarts_on_disk() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = on_disk(folder.path(), ANY_PORT).await.unwrap();
     let (address, kubeconfig) = (runtime.address().unwrap(), runtime.kubeconfig().unwrap().to_owned());
@@ -54,13 +55,13 @@ async fn a_kubeconfig_of_a_folder_outlives_restarts() {
         let runtime = on_disk(folder.path(), address).await.unwrap();
         assert_eq!(runtime.kubeconfig().unwrap(), kubeconfig);
         let after = root_ca(&client(&kubeconfig, None).await).await.unwrap();
-        assert_eq!(after, before, "nobody had a reason to write it again");
+        assert_eq!(after, before, "the file was not written again");
         runtime.stop().await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn more_names_are_another_certificate_by_the_same_authority() {
+async fn additional_names_lead_to_a_new_certificate_by_the_same_authority() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = on_disk(folder.path(), ANY_PORT).await.unwrap();
     let kubeconfig = runtime.kubeconfig().unwrap().to_owned();
@@ -75,7 +76,7 @@ async fn more_names_are_another_certificate_by_the_same_authority() {
 }
 
 #[tokio::test]
-async fn in_memory_every_start_is_another_control_plane() {
+async fn in_memory_every_start_has_a_new_identity() {
     let start = || Runtime::builder().listen(ANY_PORT).start();
     let (one, other) = (start().await.unwrap(), start().await.unwrap());
     assert_ne!(one.certificate_authority(), other.certificate_authority());
@@ -86,8 +87,8 @@ async fn in_memory_every_start_is_another_control_plane() {
     other.stop().await.unwrap();
 }
 
-/// Starts two at once, and takes the kubeconfig of each to the other.
-async fn are_one(start: impl Fn() -> RuntimeBuilder) {
+/// Starts two runtimes at once, and uses the kubeconfig of each with the other.
+async fn share_an_identity(start: impl Fn() -> RuntimeBuilder) {
     let (one, other) = tokio::join!(start().start(), start().start());
     let (one, other) = (one.unwrap(), other.unwrap());
     assert_eq!(one.token(), other.token());
@@ -96,32 +97,32 @@ async fn are_one(start: impl Fn() -> RuntimeBuilder) {
     let found = root_ca(&crossed).await.unwrap();
     assert_eq!(found, root_ca(&client(other.kubeconfig().unwrap(), one.url()).await).await.unwrap());
     one.stop().await.unwrap();
-    // A store that was given to both is closed now.
+    // A store that was given to both is closed by now.
     let _ = other.stop().await;
 }
 
 #[tokio::test]
-async fn runtimes_over_one_store_are_one_to_their_clients() {
+async fn runtimes_on_one_store_share_an_identity() {
     let store = Arc::new(MemoryStore::default());
-    are_one(|| Runtime::builder().store(store.clone()).listen(ANY_PORT)).await;
+    share_an_identity(|| Runtime::builder().store(store.clone()).listen(ANY_PORT)).await;
 }
 
 #[tokio::test]
-async fn runtimes_over_one_etcd_are_one_to_their_clients_and_stay_so() {
+async fn runtimes_on_one_etcd_share_a_lasting_identity() {
     let env = Env::system();
     let Some(etcd) = EtcdServer::start(&env).await.unwrap() else { return };
     let start = || Runtime::builder().etcd([etcd.endpoint()]).listen(ANY_PORT);
     let first = start().start().await.unwrap();
     let kubeconfig = first.kubeconfig().unwrap().to_owned();
     first.stop().await.unwrap();
-    are_one(start).await;
+    share_an_identity(start).await;
     let last = start().start().await.unwrap();
     root_ca(&client(&kubeconfig, last.url()).await).await.unwrap();
     last.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn runtimes_that_share_a_folder_of_certificates_are_one_to_their_clients() {
+async fn runtimes_with_a_common_certificate_folder_share_an_identity() {
     let folder = tempfile::tempdir().unwrap();
     let pki = folder.path().join("certs");
     let start = || Runtime::builder().cert_dir(&pki).listen(ANY_PORT);
@@ -133,7 +134,7 @@ async fn runtimes_that_share_a_folder_of_certificates_are_one_to_their_clients()
 }
 
 #[tokio::test]
-async fn a_damaged_key_is_named_and_the_folder_is_let_go() {
+async fn a_damaged_key_is_reported_and_the_folder_is_unlocked() {
     let folder = tempfile::tempdir().unwrap();
     on_disk(folder.path(), ANY_PORT).await.unwrap().stop().await.unwrap();
     let path = folder.path().join("pki/ca.key");

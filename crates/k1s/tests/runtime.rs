@@ -1,4 +1,4 @@
-//! The runtime: started and stopped as one, on every store, with and without a socket.
+//! The runtime: started and stopped as a whole, on every store, with and without a socket.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -33,7 +33,7 @@ use k1s::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A kind of the tests.
+/// A custom resource for tests.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, JsonSchema)]
 #[kube(group = "test.k1s.dev", version = "v1", kind = "Widget", namespaced)]
 #[kube(crates(kube_core = "k1s::kube::core", k8s_openapi = "k1s::k8s_openapi"))]
@@ -65,7 +65,7 @@ async fn over_https(runtime: &Runtime) -> kube::Client {
 }
 
 #[tokio::test]
-async fn what_is_on_disk_is_there_after_a_restart() {
+async fn data_on_disk_survives_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("data");
     let start = || Runtime::builder().disk(&folder).tenant("controller-app").start();
@@ -80,7 +80,7 @@ async fn what_is_on_disk_is_there_after_a_restart() {
 }
 
 #[tokio::test]
-async fn what_is_in_etcd_is_there_after_a_restart() {
+async fn data_in_etcd_survives_a_restart() {
     let env = Env::system();
     let Some(etcd) = EtcdServer::start(&env).await.unwrap() else { return };
     let start = || Runtime::builder().etcd([etcd.endpoint()]).tenant("controller-app").start();
@@ -94,7 +94,7 @@ async fn what_is_in_etcd_is_there_after_a_restart() {
 }
 
 #[tokio::test]
-async fn what_is_in_memory_is_gone_after_a_restart() {
+async fn data_in_memory_is_lost_at_a_restart() {
     for found in [false, false] {
         let runtime = Runtime::builder().memory().start().await.unwrap();
         assert_eq!(find(&runtime.client()).await.is_some(), found);
@@ -104,7 +104,7 @@ async fn what_is_in_memory_is_gone_after_a_restart() {
 }
 
 #[tokio::test]
-async fn two_runtimes_in_one_process_never_meet() {
+async fn two_runtimes_in_one_process_share_nothing() {
     let one = Runtime::builder().start().await.unwrap();
     let other = Runtime::builder().start().await.unwrap();
     create(&one.client()).await;
@@ -128,7 +128,7 @@ async fn tenants_see_nothing_of_each_other() {
 }
 
 #[tokio::test]
-async fn a_client_of_the_kubeconfig_comes_over_https_to_the_same_tenant() {
+async fn a_kubeconfig_client_reaches_the_same_tenant_over_https() {
     let runtime = Runtime::builder().tenant("a").listen(ANY_PORT).start().await.unwrap();
     assert!(runtime.url().unwrap().starts_with("https://127.0.0.1:"));
     assert_ne!(runtime.address().unwrap().port(), 0);
@@ -136,7 +136,7 @@ async fn a_client_of_the_kubeconfig_comes_over_https_to_the_same_tenant() {
     create(&client).await;
     assert!(find(&runtime.client()).await.is_some());
 
-    // Who does not trust the authority, or has no token, stays outside.
+    // Clients that do not trust the authority, or have no token, are rejected.
     let mut config = Config::new(runtime.url().unwrap().parse().unwrap());
     let outside = kube::Client::try_from(config.clone()).unwrap();
     assert!(Api::<Namespace>::all(outside).list(&kube::api::ListParams::default()).await.is_err());
@@ -152,7 +152,7 @@ async fn a_client_of_the_kubeconfig_comes_over_https_to_the_same_tenant() {
 }
 
 #[tokio::test]
-async fn the_service_kubernetes_leads_to_where_it_listens() {
+async fn the_kubernetes_service_points_to_the_listen_address() {
     let folder = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let runtime = Runtime::builder().disk(folder.path()).listen(ANY_PORT).start().await.unwrap();
@@ -174,7 +174,7 @@ async fn the_service_kubernetes_leads_to_where_it_listens() {
     }
     let runtime = Runtime::builder().memory().start().await.unwrap();
     let endpoints = Api::<Endpoints>::default_namespaced(runtime.client());
-    assert!(endpoints.get_opt("kubernetes").await.unwrap().is_none(), "it listens nowhere");
+    assert!(endpoints.get_opt("kubernetes").await.unwrap().is_none(), "it does not listen");
     runtime.stop().await.unwrap();
 }
 
@@ -189,7 +189,7 @@ async fn a_runtime_without_an_address_has_no_kubeconfig() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_in_use_says_so_and_stays_usable() {
+async fn a_folder_in_use_is_reported_and_stays_usable() {
     let folder = tempfile::tempdir().unwrap();
     let first = Runtime::builder().disk(folder.path()).start().await.unwrap();
     let error = Runtime::builder().disk(folder.path()).start().await.unwrap_err();
@@ -202,23 +202,21 @@ async fn a_folder_that_is_in_use_says_so_and_stays_usable() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_in_use_says_so_and_leaves_nothing_open() {
+async fn a_port_in_use_is_reported_and_nothing_is_left_open() {
     let folder = tempfile::tempdir().unwrap();
     let first = Runtime::builder().listen(ANY_PORT).start().await.unwrap();
     let address: SocketAddr = first.address().unwrap();
     let error = Runtime::builder().disk(folder.path()).listen(address).start().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!(
-            "cannot listen at {address}: another program does; choose another port, or 0 for any that is free"
-        )
+        format!("cannot listen at {address}: it is in use; choose another port, or 0 for a free one")
     );
     Runtime::builder().disk(folder.path()).start().await.unwrap().stop().await.unwrap();
     first.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn an_etcd_that_is_not_there_is_named() {
+async fn an_unreachable_etcd_is_reported_with_its_address() {
     let mut options = k1s::store::etcd::EtcdOptions::new(["http://127.0.0.1:1"]);
     options.connect_timeout = Duration::from_millis(200);
     options.request_timeout = Duration::from_millis(200);
@@ -228,7 +226,7 @@ async fn an_etcd_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_tenant_that_cannot_be_leaves_nothing_running() {
+async fn an_invalid_tenant_name_leaves_nothing_running() {
     let env = Env::system();
     let folder = tempfile::tempdir().unwrap();
     let start = || Runtime::builder().env(env.clone()).disk(folder.path());
@@ -239,7 +237,7 @@ async fn a_tenant_that_cannot_be_leaves_nothing_running() {
 }
 
 #[tokio::test]
-async fn stopping_waits_for_requests_in_flight_and_takes_no_more() {
+async fn stopping_waits_for_requests_in_flight_and_rejects_new_ones() {
     let env = Env::system();
     let store = Arc::new(slow::store(&env));
     let runtime = Arc::new(Runtime::builder().env(env.clone()).store(store.clone()).start().await.unwrap());
@@ -259,7 +257,7 @@ async fn stopping_waits_for_requests_in_flight_and_takes_no_more() {
         let runtime = Arc::clone(&runtime);
         async move { runtime.stop().await }
     });
-    // Once it is stopping, no request comes in any more.
+    // Once it is stopping, it rejects new requests.
     let refused = loop {
         let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
         if let Err(error) = maps.get_opt("hello").await {
@@ -272,11 +270,11 @@ async fn stopping_waits_for_requests_in_flight_and_takes_no_more() {
     store.open.add_permits(1);
     assert_eq!(writing.await.unwrap().data.unwrap()["greeting"], "hi");
     stopping.await.unwrap().unwrap();
-    runtime.stop().await.expect("nothing is left to do");
+    runtime.stop().await.expect("a second stop does nothing");
 }
 
 #[tokio::test]
-async fn requests_that_do_not_end_in_time_are_named() {
+async fn requests_that_do_not_end_in_time_are_reported() {
     let (env, clock) = Env::simulated(1);
     let store = Arc::new(slow::store(&env));
     let runtime = Runtime::builder()
@@ -305,7 +303,7 @@ async fn requests_that_do_not_end_in_time_are_named() {
     assert!(writing.await.unwrap(), "the store is closed");
 }
 
-/// Does all that starts tasks, stops, and looks at once.
+/// Uses every feature that starts tasks, stops, and checks at once that none is left.
 async fn leaves_no_task(env: &Env, builder: RuntimeBuilder) {
     let runtime = builder.env(env.clone()).listen(ANY_PORT).start().await.unwrap();
     runtime.install::<Widget>().await.unwrap();
@@ -324,7 +322,7 @@ async fn leaves_no_task(env: &Env, builder: RuntimeBuilder) {
         k1s::manifests::apply(&Client::new(tenant.clone(), options), text).await.unwrap();
         Api::<Namespace>::all(tenant).delete("doomed", &Default::default()).await.unwrap();
     }
-    // Watches, here and over HTTPS, that nobody ends.
+    // Watches, in process and over HTTPS, that are never closed.
     let mut watches = Vec::new();
     for client in [runtime.client(), client] {
         let maps: Api<ConfigMap> = Api::default_namespaced(client);
@@ -346,7 +344,7 @@ async fn no_task_is_left_when_it_has_stopped() {
 }
 
 #[tokio::test]
-async fn one_that_is_dropped_lets_go_of_everything() {
+async fn a_dropped_runtime_releases_everything() {
     let env = Env::system();
     let folder = tempfile::tempdir().unwrap();
     let runtime =
@@ -379,7 +377,7 @@ async fn a_manager_for_a_runtime_shares_its_clock_and_its_work() {
 }
 
 #[tokio::test]
-async fn a_text_with_a_definition_and_its_objects_is_applied_in_one_go() {
+async fn a_definition_and_its_objects_are_applied_together() {
     let runtime = Runtime::builder().start().await.unwrap();
     let text = "\
 apiVersion: apiextensions.k8s.io/v1
@@ -423,7 +421,7 @@ metadata: {name: elsewhere}
     assert_eq!(
         one.data["spec"],
         serde_json::json!({"size": 2, "colour": "red"}),
-        "what is not mentioned stays"
+        "fields that are not mentioned are kept"
     );
 
     let error =

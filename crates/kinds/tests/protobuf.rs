@@ -68,7 +68,7 @@ fn a_watch_is_framed_as_go_frames_it() {
 }
 
 #[test]
-fn what_is_no_object_is_refused() {
+fn bytes_that_are_not_an_object_are_refused() {
     let error = |bytes: &[u8]| protobuf::decode(bytes, lookup).unwrap_err().to_string();
     assert_eq!(error(b""), "empty data");
     assert_eq!(

@@ -116,7 +116,7 @@ fn documents() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_serde_writes_is_read_back(document in documents()) {
+    fn serde_output_is_read_back(document in documents()) {
         let decoded = json(document.to_string().as_bytes()).expect("valid");
         prop_assert_eq!(decoded.value, document);
         prop_assert!(decoded.duplicates.is_empty());

@@ -365,7 +365,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_the_standard_library_reads_is_read_alike(bits: u128, v4: u32) {
+        fn addresses_agree_with_the_standard_library(bits: u128, v4: u32) {
             for ip in [IpAddr::V6(Ipv6Addr::from_bits(bits)), IpAddr::V4(Ipv4Addr::from_bits(v4))] {
                 prop_assert_eq!(parse_ip_sloppy(&ip.to_string()), Some(ip));
             }

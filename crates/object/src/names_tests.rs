@@ -110,7 +110,7 @@ fn generated_names_may_end_in_a_dash() {
 }
 
 #[test]
-fn domains_are_judged_where_they_stand() {
+fn domain_names_are_validated_by_field() {
     let values = json!({"a": "x.y", "b": "", "c": "acme.io", "d": "acme.io/<", "e": "key", "f": "x"});
     let check = Check::new();
     let root = check.root(&values);

@@ -185,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_again(value in values().prop_filter("printable", is_written_by_clients)) {
+        fn written_yaml_is_read_back(value in values().prop_filter("printable", is_written_by_clients)) {
             let text = to_string(&value);
             let read = crate::yaml::decode(text.as_bytes());
             prop_assert_eq!(read.map(|read| read.value), Ok(value), "{}", text);

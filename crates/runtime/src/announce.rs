@@ -1,27 +1,30 @@
-//! Waits that say what they wait for: none goes on for long without a line in the log.
+//! Reports long waits, so that none goes unnoticed in the log.
 
 use std::{future::Future, pin::pin, time::Duration};
 
 use k1s_env::Env;
 
-/// After so long it is said for the first time.
-const FIRST: Duration = Duration::from_secs(5);
+/// Time until the first report.
+const FIRST_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The pause between two lines doubles each time, up to this.
-const LONGEST: Duration = Duration::from_secs(300);
+/// Maximum interval between two reports; it doubles each time.
+const MAX_INTERVAL: Duration = Duration::from_secs(300);
 
-/// Waits for a future; `say` is called with the time it has taken so far when that is long, again and again, less and
-/// less often.
-pub(crate) async fn announced<F: Future>(env: &Env, waiting: F, mut say: impl FnMut(Duration)) -> F::Output {
+/// Waits for a future; `report` is called at growing intervals with the time waited so far.
+pub(crate) async fn announced<F: Future>(
+    env: &Env,
+    waiting: F,
+    mut report: impl FnMut(Duration),
+) -> F::Output {
     let mut waiting = pin!(waiting);
     let began = env.now();
-    let mut pause = FIRST;
+    let mut pause = FIRST_INTERVAL;
     loop {
         match env.timeout(pause, &mut waiting).await {
             Ok(output) => return output,
-            Err(_) => say(env.now() - began),
+            Err(_) => report(env.now() - began),
         }
-        pause = (pause * 2).min(LONGEST);
+        pause = (pause * 2).min(MAX_INTERVAL);
     }
 }
 
@@ -30,15 +33,15 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_long_wait_is_told_again_and_again_less_and_less_often() {
+    async fn a_long_wait_is_reported_at_growing_intervals() {
         let (env, clock) = Env::simulated(1);
         let waiting = env.spawn("waiting", {
             let env = env.clone();
             async move {
-                let mut told = Vec::new();
-                announced(&env, env.sleep(Duration::from_secs(1300)), |so_far| told.push(so_far.as_secs()))
+                let mut seen = Vec::new();
+                announced(&env, env.sleep(Duration::from_secs(1300)), |so_far| seen.push(so_far.as_secs()))
                     .await;
-                told
+                seen
             }
         });
         clock.advance_and_settle(Duration::from_secs(1300)).await;

@@ -1,37 +1,37 @@
-//! What happened to an object, as a cache tells its handlers.
+//! Events: the changes of objects that a cache delivers to its handlers.
 
 use std::sync::Arc;
 
 use crate::ObjectKey;
 
-/// A change of an object. Events carry no truth, only a reason to look: several changes may arrive as one.
+/// A change of an object. Several changes may arrive as one event: handlers should read the current state.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<K> {
-    /// The object is there, and was not before.
+    /// The object is new to the cache.
     Created {
         /// The object.
         object: Arc<K>,
-        /// Whether it was there already when watching began.
+        /// Whether it existed already when the watch started.
         initial: bool,
     },
     /// The object has changed.
     Updated {
-        /// As it was in the last event.
+        /// The state in the previous event.
         old: Arc<K>,
-        /// As it is.
+        /// The current state.
         new: Arc<K>,
-        /// Whether nothing has changed: everything is shown again from time to time.
+        /// Whether nothing has changed: a periodic resync.
         resync: bool,
     },
     /// The object is gone.
     Deleted {
         /// Its last known state.
         object: Arc<K>,
-        /// Whether its end was not seen, only that it is missing: its last state may be older than it was.
+        /// Whether the delete event was missed and the object was absent from a list: its state may be outdated.
         missed: bool,
     },
-    /// Something outside of the cluster happened that concerns the object.
+    /// An external event that concerns the object.
     Generic {
         /// The object.
         object: Arc<K>,
@@ -39,7 +39,7 @@ pub enum Event<K> {
 }
 
 impl<K> Event<K> {
-    /// The object as it is, or was last.
+    /// The current or last known state of the object.
     pub fn object(&self) -> &Arc<K> {
         match self {
             Event::Created { object, .. } | Event::Deleted { object, .. } | Event::Generic { object } => {
@@ -49,7 +49,7 @@ impl<K> Event<K> {
         }
     }
 
-    /// The object as it was before, if the event is an update.
+    /// The previous state, if the event is an update.
     pub fn old(&self) -> Option<&Arc<K>> {
         match self {
             Event::Updated { old, .. } => Some(old),
@@ -57,7 +57,7 @@ impl<K> Event<K> {
         }
     }
 
-    /// Whether it tells nothing new: an object of the first list, or one that is shown again.
+    /// Whether it is from the initial list or a resync.
     #[must_use]
     pub fn is_low_priority(&self) -> bool {
         matches!(self, Event::Created { initial: true, .. } | Event::Updated { resync: true, .. })
@@ -65,7 +65,7 @@ impl<K> Event<K> {
 }
 
 impl<K: kube::Resource> Event<K> {
-    /// The name of the object.
+    /// The key of the object.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::of(&**self.object())
     }

@@ -1,4 +1,4 @@
-//! What an event means for a controller: which requests it queues.
+//! Handlers map events to the requests that a controller queues.
 
 use std::{fmt, future::Future, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -18,13 +18,13 @@ pub struct Handler<K, R: Key = Request> {
     make: MakeFn<K, R>,
 }
 
-/// Makes the function that handles events, when its controller starts.
+/// Creates the function that handles events, when its controller starts.
 type MakeFn<K, R> = Box<dyn FnOnce(&SourceContext<R>) -> HandleFn<K, R> + Send>;
 
-/// Handles an event; must not wait.
+/// Handles an event; must not block.
 pub(crate) type HandleFn<K, R> = Box<dyn Fn(&Event<K>, &Enqueue<'_, R>) + Send + Sync>;
 
-/// Queues requests on behalf of an event: it knows the cause, and whether there is no hurry.
+/// Queues requests for an event, with the event as their cause and its priority.
 pub struct Enqueue<'a, R: Key> {
     queue: &'a Queue<R>,
     cause: Cause,
@@ -52,7 +52,7 @@ impl<'a, R: Key> Enqueue<'a, R> {
         self.queue.add_with(self.options(), request);
     }
 
-    /// Queues a request after a time.
+    /// Queues a request after a delay.
     pub fn add_after(&self, after: Duration, request: R) {
         self.queue.add_with(AddOptions { after: Some(after), ..self.options() }, request);
     }
@@ -72,16 +72,16 @@ impl<'a, R: Key> Enqueue<'a, R> {
 }
 
 impl<K: Object, R: Key> Handler<K, R> {
-    /// A handler of one's own. It is called while the cache is told of a change, and must not wait.
+    /// A custom handler. The informer waits for it, so it must not block.
     ///
-    /// A panic is caught, counted and reported: the manager is not ready until the handler gets through with an event of the
-    /// same object. What it would have queued is not queued.
+    /// A panic is caught, counted and reported: the event queues no more requests, and the manager is not ready until the
+    /// handler succeeds with an event of the same object.
     pub fn new(handle: impl Fn(&Event<K>, &Enqueue<'_, R>) + Send + Sync + 'static) -> Handler<K, R> {
         Handler { make: Box::new(move |_| Box::new(handle)) }
     }
 
-    /// Queues what a function makes of an object. Of an update it is asked twice, with the object as it was and as it is, so
-    /// that whom the object concerned before hears of it, too. Go's `EnqueueRequestsFromMapFunc`.
+    /// Queues the requests that a function returns for an object. For an update it is called with the old and the new
+    /// state, so that requests related to the old state are queued, too. Go's `EnqueueRequestsFromMapFunc`.
     pub fn map_object<I>(map: impl Fn(&K) -> I + Send + Sync + 'static) -> Handler<K, R>
     where
         I: IntoIterator<Item = R>,
@@ -95,7 +95,7 @@ impl<K: Object, R: Key> Handler<K, R> {
         })
     }
 
-    /// Like [`map_object`](Self::map_object), with a function that may wait; see [`map_async`](Self::map_async).
+    /// Like [`map_object`](Self::map_object), with an async function; see [`map_async`](Self::map_async).
     pub fn map_object_async<Fut, I>(map: impl Fn(Arc<K>) -> Fut + Send + Sync + 'static) -> Handler<K, R>
     where
         Fut: Future<Output = I> + Send + 'static,
@@ -115,7 +115,7 @@ impl<K: Object, R: Key> Handler<K, R> {
         })
     }
 
-    /// Queues what a function makes of an event. Of an update it sees the old and the new state, and has to look at both;
+    /// Queues the requests that a function returns for an event. It must consider both states of an update;
     /// [`map_object`](Self::map_object) does that by itself.
     pub fn map<I>(map: impl Fn(&Event<K>) -> I + Send + Sync + 'static) -> Handler<K, R>
     where
@@ -128,8 +128,8 @@ impl<K: Object, R: Key> Handler<K, R> {
         })
     }
 
-    /// Like [`map`](Self::map), with a function that may wait, to read the cache for example. Events are handled one
-    /// after the other, beside everything else.
+    /// Like [`map`](Self::map), with an async function, which may read the cache for example. A separate task handles the
+    /// events one by one.
     pub fn map_async<Fut, I>(map: impl Fn(Event<K>) -> Fut + Send + Sync + 'static) -> Handler<K, R>
     where
         Fut: Future<Output = I> + Send + 'static,
@@ -162,7 +162,7 @@ impl<K: Object, R: Key> Handler<K, R> {
                     }
                 });
                 Box::new(move |event, _| {
-                    // While it waits here it is work that is not done: idle is when there is none.
+                    // An event in this channel is work in flight: the manager is not idle before it is handled.
                     let _ = sender.send((event.clone(), work.begin("event").ok()));
                 })
             }),
@@ -181,14 +181,13 @@ impl<K: Object, R: Key + From<ObjectKey>> Handler<K, R> {
         Handler::new(|event, queue| queue.add(event.key().into()))
     }
 
-    /// Queues the owner of the object that is of a kind: the one that controls it. An update queues the old and the new
-    /// owner.
+    /// Queues the controlling owner of the object, if it is of this kind. An update queues the old and the new owner.
     #[must_use]
     pub fn for_owner<O: Object>(owner: &Kind<O>) -> Handler<K, R> {
         Handler::owners(owner, false)
     }
 
-    /// Queues every owner of the object that is of a kind.
+    /// Queues every owner of the object that is of this kind.
     #[must_use]
     pub fn for_every_owner<O: Object>(owner: &Kind<O>) -> Handler<K, R> {
         Handler::owners(owner, true)
@@ -205,7 +204,7 @@ impl<K: Object, R: Key + From<ObjectKey>> Handler<K, R> {
                 Box::new(move |event: &Event<K>, enqueue| {
                     let old = event.old().map(|old| owners.of(old.meta())).unwrap_or_default();
                     let new = owners.of(event.object().meta());
-                    // What did not change is queued once.
+                    // An owner of both states is queued once.
                     for owner in old.into_iter().filter(|owner| !new.contains(owner)) {
                         owners.queue(owner, enqueue);
                     }
@@ -218,7 +217,7 @@ impl<K: Object, R: Key + From<ObjectKey>> Handler<K, R> {
     }
 }
 
-/// What is there already stays once. In order: a simulation is to see the same each time.
+/// Appends requests without duplicates. Preserves their order, so that simulations are deterministic.
 fn extend<R: Key>(requests: &mut Vec<R>, more: impl IntoIterator<Item = R>) {
     for request in more {
         if !requests.contains(&request) {

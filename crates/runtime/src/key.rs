@@ -1,39 +1,39 @@
-//! The name of an object: what caches are asked by, and what queues hold.
+//! The key of an object, used by caches and queues.
 
 use std::{fmt, sync::Arc};
 
 use kube::Resource;
 
-/// The namespace and name of an object. Cheap to clone; printed as `namespace/name`, or `name` alone for an object of the
-/// cluster. Ordered by namespace, then by name.
+/// The namespace and name of an object. Cheap to clone; displayed as `namespace/name`, or `name` for a cluster-scoped
+/// object. Ordered by namespace, then by name.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
     namespace: Option<Arc<str>>,
     name: Arc<str>,
 }
 
-/// What a reconciler is asked to look at: the name of an object of the kind that its controller is for.
+/// A request to a reconciler: the key of an object of its controller's kind.
 ///
 /// Queues, handlers, sources and controllers are generic over it; this is the default.
 pub type Request = ObjectKey;
 
 impl ObjectKey {
-    /// An object in a namespace.
+    /// The key of a namespaced object.
     pub fn namespaced(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> ObjectKey {
         ObjectKey { namespace: Some(namespace.into()), name: name.into() }
     }
 
-    /// An object of the cluster.
+    /// The key of a cluster-scoped object.
     pub fn cluster(name: impl Into<Arc<str>>) -> ObjectKey {
         ObjectKey { namespace: None, name: name.into() }
     }
 
-    /// From parts as requests and metadata have them: no namespace, or an empty one, is the cluster.
+    /// A key from a namespace and a name. Without a namespace, or with an empty one, it is cluster-scoped.
     pub fn new(namespace: Option<&str>, name: &str) -> ObjectKey {
         ObjectKey { namespace: namespace.filter(|n| !n.is_empty()).map(Arc::from), name: name.into() }
     }
 
-    /// The key of an object. One without a name (not created yet) has an empty one.
+    /// The key of an object. Its name is empty if the object has none yet.
     pub fn of<K: Resource>(object: &K) -> ObjectKey {
         let meta = object.meta();
         ObjectKey::new(meta.namespace.as_deref(), meta.name.as_deref().unwrap_or_default())

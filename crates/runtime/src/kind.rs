@@ -1,4 +1,4 @@
-//! Which kind of object is meant, and in which form: typed, dynamic, or its metadata alone.
+//! Kinds of objects: typed, dynamic, or metadata only.
 
 use std::{any::TypeId, convert::Infallible, fmt, hash::Hash, str::FromStr};
 
@@ -14,7 +14,7 @@ use serde::{Serialize, de::DeserializeOwned};
 /// An object that the runtime can read, write and watch: the types of `k8s-openapi`, of `#[derive(CustomResource)]`,
 /// `DynamicObject`, `PartialObjectMeta`. Implemented for all of them.
 ///
-/// Reads give an `Arc`, which is no object itself:
+/// Reads return an `Arc`, which is not an object itself:
 ///
 /// ```compile_fail,E0277
 /// # async fn example(client: k1s_runtime::Client, key: k1s_runtime::ObjectKey) -> Result<(), k1s_runtime::BoxError> {
@@ -25,10 +25,10 @@ use serde::{Serialize, de::DeserializeOwned};
 /// # }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an object of Kubernetes",
+    message = "`{Self}` is not a Kubernetes object",
     label = "not an object",
-    note = "reads give an `Arc` that is shared with the cache: `&*object` is the object in it; to change it, clone it first: `let mut object = (*object).clone()`",
-    note = "objects are the types of `k8s-openapi`, those of `#[derive(CustomResource)]`, `DynamicObject` and `PartialObjectMeta`; a type of your own has to implement `kube::Resource`, `Clone`, `Debug`, `Serialize` and `DeserializeOwned`"
+    note = "reads return an `Arc` that is shared with the cache: `&*object` is the object in it; to change it, clone it first: `let mut object = (*object).clone()`",
+    note = "objects are the types of `k8s-openapi`, those of `#[derive(CustomResource)]`, `DynamicObject` and `PartialObjectMeta`; your own type has to implement `kube::Resource`, `Clone`, `Debug`, `Serialize` and `DeserializeOwned`"
 )]
 pub trait Object:
     Resource<DynamicType: Clone + Eq + Hash + fmt::Debug, Scope: 'static>
@@ -55,28 +55,28 @@ impl<K> Object for K where
 {
 }
 
-/// An object whose type knows its kind: all but dynamic ones. Implemented for all of them.
+/// An object whose kind is known at compile time. Implemented for all of them; not for `DynamicObject`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an object of Kubernetes whose type knows its kind",
+    message = "`{Self}` is not a Kubernetes object with a static kind",
     label = "not such an object",
-    note = "reads give an `Arc` that is shared with the cache: `&*object` is the object in it; to change it, clone it first: `let mut object = (*object).clone()`",
-    note = "for a `DynamicObject`, whose kind is known at run time only, there is `client.kind(kind)`"
+    note = "reads return an `Arc` that is shared with the cache: `&*object` is the object in it; to change it, clone it first: `let mut object = (*object).clone()`",
+    note = "for a `DynamicObject`, whose kind is known at run time only, use `client.kind(kind)`"
 )]
 pub trait TypedObject: Object<DynamicType: Default> {}
 
 #[diagnostic::do_not_recommend]
 impl<K> TypedObject for K where K: Object<DynamicType: Default> {}
 
-/// In which form objects are asked for.
+/// The form in which objects are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Form {
     /// Whole objects.
     Full,
-    /// Metadata alone: less to send, to decode and to keep.
+    /// Metadata only: less to transfer, decode and store.
     Metadata,
 }
 
-/// A kind of object, and the form it is wanted in. Made by [`kind`], [`metadata`] and [`Kind::dynamic`].
+/// A kind of object, and the form in which it is requested. Created by [`kind`], [`metadata`] and [`Kind::dynamic`].
 pub struct Kind<K: Resource> {
     dynamic_type: K::DynamicType,
     resource: ApiResource,
@@ -89,17 +89,16 @@ pub fn kind<K: Object<DynamicType: Default>>() -> Kind<K> {
     Kind::dynamic(K::DynamicType::default())
 }
 
-/// The metadata of objects of kind `K`, and nothing else of them.
+/// The metadata of objects of kind `K`.
 #[must_use]
 pub fn metadata<K: Object<DynamicType: Default>>() -> Kind<PartialObjectMeta<K>> {
     Kind::new(K::DynamicType::default(), Form::Metadata)
 }
 
 impl<K: Object> Kind<K> {
-    /// A kind that is known at run time only, of `DynamicObject` for example.
+    /// A kind known at run time only, of `DynamicObject` for example.
     #[must_use]
     pub fn dynamic(dynamic_type: K::DynamicType) -> Kind<K> {
-        // `PartialObjectMeta<K>` says of itself what it is.
         Kind::new(dynamic_type, if K::metadata_api() { Form::Metadata } else { Form::Full })
     }
 
@@ -114,7 +113,7 @@ impl<K: Object> Kind<K> {
         Kind { dynamic_type, resource, form }
     }
 
-    /// The metadata of this kind's objects, and nothing else of them.
+    /// The metadata of this kind's objects.
     #[must_use]
     pub fn metadata(self) -> Kind<PartialObjectMeta<K>>
     where
@@ -125,7 +124,7 @@ impl<K: Object> Kind<K> {
 }
 
 impl<K: Resource> Kind<K> {
-    /// What `kube` calls the dynamic type: `()` for types that know their kind.
+    /// The dynamic type of `kube`: `()` for types with a static kind.
     #[must_use]
     pub fn dynamic_type(&self) -> &K::DynamicType {
         &self.dynamic_type
@@ -137,13 +136,13 @@ impl<K: Resource> Kind<K> {
         &self.resource
     }
 
-    /// The form that is asked for.
+    /// The form in which objects are requested.
     #[must_use]
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Whether its objects are in no namespace. Not known, and so `false`, for kinds that are known at run time only.
+    /// Whether its objects are cluster-scoped. `false` for kinds known at run time only, whose scope is unknown.
     #[must_use]
     pub fn is_cluster_scoped(&self) -> bool
     where
@@ -157,20 +156,20 @@ impl<K: Resource> Kind<K> {
         GroupVersionKind::gvk(group, version, kind)
     }
 
-    /// Group and kind, of whatever version.
+    /// Group and kind, of any version.
     #[must_use]
     pub fn group_kind(&self) -> GroupKind {
         GroupKind { group: self.resource.group.clone(), kind: self.resource.kind.clone() }
     }
 
-    /// The path of the collection: of a namespace, or of the whole cluster.
+    /// The path of the collection in a namespace, or in the whole cluster.
     #[must_use]
     pub fn path(&self, namespace: Option<&str>) -> String {
         K::url_path(&self.dynamic_type, namespace)
     }
 }
 
-/// The scope that a type knows. Kinds that are known at run time only have to be looked up in discovery.
+/// The scope of a type. `None` for kinds known at run time only, whose scope is in discovery.
 pub(crate) fn static_scope<K: Resource<Scope: 'static>>() -> Option<Scope> {
     let scope = TypeId::of::<K::Scope>();
     if scope == TypeId::of::<NamespaceResourceScope>() {
@@ -182,7 +181,7 @@ pub(crate) fn static_scope<K: Resource<Scope: 'static>>() -> Option<Scope> {
     }
 }
 
-/// A group and a kind, of whatever version. Written `Deployment.apps`, `Pod`.
+/// A group and a kind, of any version. Written `Deployment.apps`, `Pod`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKind {
     /// The API group; empty for the core group.
@@ -239,7 +238,7 @@ impl<K: Resource<DynamicType: Clone>> Clone for Kind<K> {
     }
 }
 
-/// As people name it: `Deployment.apps`, `Pod`.
+/// `Deployment.apps`, `Pod`.
 impl<K: Resource> fmt::Display for Kind<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.resource.kind)?;

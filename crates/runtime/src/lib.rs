@@ -1,8 +1,9 @@
-//! The controller runtime: what Go's controller-runtime is to Go.
+//! The controller runtime: Go's controller-runtime, in Rust.
 //!
-//! A controller makes the world what objects ask for. It is told a name, looks at what there is, compares it with what
-//! should be, and acts; when it failed, or something has changed, it looks again. This crate is everything around that.
-//! It needs only a `kube::Client`: the embedded control plane, a real cluster, or any other server of Kubernetes' API.
+//! A controller brings the actual state to the desired state. It receives the key of an object, reads the current state,
+//! compares it with the desired one, and acts; after a failure or a change it runs again. This crate provides everything
+//! around that. It needs only a `kube::Client`: for the embedded control plane, a real cluster, or any other server of the
+//! Kubernetes API.
 //!
 //! ```no_run
 //! use k1s_runtime::{Action, BoxError, Context, Controller, Manager, ManagerOptions, Request, kind, shutdown_on_signals};
@@ -17,7 +18,7 @@
 //!             let client = client.clone();
 //!             async move {
 //!                 if let Some(map) = client.get_opt::<ConfigMap>(&request).await? {
-//!                     tracing::info!(%request, keys = map.data.iter().flatten().count(), "looked at");
+//!                     tracing::info!(%request, keys = map.data.iter().flatten().count(), "reconciled");
 //!                 }
 //!                 Ok::<_, BoxError>(Action::done())
 //!             }
@@ -32,23 +33,23 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Manager`] | shares client, cache, metrics among controllers; starts and stops them in order; [`run_until_idle`](Manager::run_until_idle) for programs that do their work and end |
-//! | [`Controller`] | [built](controller::Builder) from what it is [for](controller::Builder::for_), what it [owns](controller::Builder::owns) and [watches](controller::Builder::watches) |
-//! | [`Reconciler`] | what you write: a type or a function; its result is an [`Action`] or an error, [`TerminalError`] is not tried again; its [`Context`] says why it runs |
-//! | [`source`], [`handler`], [`predicate`] | where events come from, which requests they queue, which of them count |
+//! | [`Manager`] | shares client, cache and metrics among controllers; starts and stops them in order; [`run_until_idle`](Manager::run_until_idle) for programs that do their work and exit |
+//! | [`Controller`] | [built](controller::Builder) from the kind it is [for](controller::Builder::for_), and those it [owns](controller::Builder::owns) and [watches](controller::Builder::watches) |
+//! | [`Reconciler`] | your code: a type or a function; returns an [`Action`] or an error, which is retried unless it is a [`TerminalError`]; its [`Context`] has the causes of the run |
+//! | [`source`], [`handler`], [`predicate`] | where events come from, which requests they queue, which of them are filtered out |
 //! | [`queue`] | priorities, one run per key at a time, delays, rate limits |
-//! | [`Cache`] | informers that are shared, survive what watches do, and show their client's own writes |
+//! | [`Cache`] | shared informers that recover from failed watches, and include their client's own writes |
 //! | [`Client`] | reads from the cache, writes to the server; [`util`] has helpers for owners, finalizers, conditions, conflicts |
-//! | [`leader`] | of several replicas, one works |
-//! | [`recorder`] | events for people |
+//! | [`leader`] | leader election among replicas |
+//! | [`recorder`] | events for humans |
 //! | `webhook` | admission and conversion for your own kinds |
-//! | [`endpoint`], [`metrics`] | health, readiness, metrics, and what Go calls pprof |
+//! | [`endpoint`], [`metrics`] | health, readiness, metrics, and the equivalent of Go's pprof |
 //!
 //! # What it may not do
 //!
-//! It knows nothing of the server in this workspace, and talks to any through HTTP's semantics alone. Time, tasks, ids and
-//! randomness come from [`k1s_env::Env`], so a test can own them. There is nothing global to a process: two managers never
-//! meet, not in metrics, not in names.
+//! The runtime does not depend on the server in this workspace; it uses the Kubernetes API over HTTP only. Time, tasks, ids
+//! and randomness come from [`k1s_env::Env`], so that tests can control them. There is no process-global state: two managers
+//! share nothing, neither metrics nor names.
 
 mod announce;
 pub mod cache;
@@ -90,5 +91,5 @@ pub use metrics::Metrics;
 pub use predicate::Predicate;
 pub use reconcile::{Action, Context, Reconciler, TerminalError};
 
-/// Any error, of whatever library a reconciler uses.
+/// Any error, from any library that a reconciler uses.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

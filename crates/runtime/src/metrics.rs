@@ -1,11 +1,11 @@
-//! The metrics of a manager: one registry each, with the names that Go's controller-runtime gave them.
+//! The metrics of a manager, in a registry of its own, named as in Go's controller-runtime.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use prometheus_client::{encoding::text, registry::Registry};
 
-/// A registry of metrics. Clones are the same registry; two managers have two.
+/// A registry of metrics. Clones refer to the same registry; each manager has its own.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,

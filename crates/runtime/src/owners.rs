@@ -1,5 +1,5 @@
-//! The owners of an object that are of one kind, as requests: where they live is the kind's scope, which a type knows, or the
-//! server.
+//! The owners of an object that are of one kind, as requests. Their namespace depends on the kind's scope, which is known
+//! from the type, or from the server.
 
 use std::{
     collections::BTreeMap,
@@ -41,10 +41,10 @@ impl OwnerKind {
     }
 }
 
-/// An owner as an object refers to it: the object's namespace, and the owner's name.
+/// A reference to an owner: the namespace of the owned object, and the name of the owner.
 pub(crate) type Reference<'a> = (Option<&'a str>, &'a str);
 
-/// Queues the owners that are of a kind.
+/// Queues the owners of a kind.
 pub(crate) struct Owners<R: Key> {
     shared: Arc<Shared<R>>,
 }
@@ -53,13 +53,13 @@ struct Shared<R: Key> {
     owner: OwnerKind,
     every: bool,
     scope: OnceLock<Scope>,
-    /// References that came before the scope was known, and why they are queued.
+    /// References received before the scope was known, with the options to queue them.
     waiting: Mutex<BTreeMap<ObjectKey, (AddOptions, Option<WorkGuard>)>>,
     context: SourceContext<R>,
 }
 
 impl<R: Key + From<ObjectKey>> Owners<R> {
-    /// Asks the server for the scope, if the type does not tell.
+    /// Requests the scope from the server, if the type does not define it.
     pub(crate) fn new(owner: OwnerKind, every: bool, context: &SourceContext<R>) -> Owners<R> {
         let scope = owner.scope.clone().map_or_else(OnceLock::new, OnceLock::from);
         let ask = scope.get().is_none();
@@ -94,7 +94,7 @@ impl<R: Key + From<ObjectKey>> Owners<R> {
         match shared.scope.get() {
             Some(scope) => enqueue.add(in_scope(scope, key).into()),
             None => {
-                // While it waits here it is work that is not done: idle is when there is none.
+                // Counts as work in flight, so that the manager is not idle.
                 let work = || shared.context.work().begin(format!("scope of {}", shared.owner.gvk.kind)).ok();
                 waiting.entry(key).or_insert_with(|| (enqueue.options(), work()));
             }
@@ -109,7 +109,7 @@ fn in_scope(scope: &Scope, key: ObjectKey) -> ObjectKey {
     }
 }
 
-/// Asks the server until it knows the kind, then queues what has waited for it.
+/// Asks the server until it serves the kind, then queues the waiting references.
 async fn find_scope<R: Key + From<ObjectKey>>(shared: Arc<Shared<R>>) {
     let (env, mapper) = (&shared.context.env, shared.context.cache.rest_mapper());
     let mut pause = Duration::from_millis(200);
@@ -117,7 +117,7 @@ async fn find_scope<R: Key + From<ObjectKey>>(shared: Arc<Shared<R>>) {
         match mapper.is_namespaced(&shared.owner.gvk).await {
             Ok(namespaced) => break namespaced,
             Err(error) => {
-                tracing::warn!(controller = %shared.context.controller, %error, "the scope of owners is not known yet");
+                tracing::warn!(controller = %shared.context.controller, %error, "cannot determine the scope of owners yet");
             }
         }
         env.sleep(pause).await;

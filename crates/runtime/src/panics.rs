@@ -1,7 +1,7 @@
 //! Panics of user code: predicates, handlers, mappers, indexes, transforms, sources.
 //!
-//! They are caught where they happen, so that one object cannot end an informer. Each is counted, logged, and a
-//! [`Problem`] until the same code has got through with the same object, or is not used any more.
+//! They are caught where they happen, so that a single object cannot stop an informer. Each is counted, logged, and
+//! reported as a [`Problem`] until the same code succeeds with the same object, or is no longer used.
 
 use std::{
     any::Any,
@@ -20,29 +20,29 @@ use tokio::sync::watch;
 
 use crate::{Metrics, ObjectKey, cache::Problem};
 
-/// Runs user code; a panic is an error with its message.
+/// Runs user code; a panic becomes an error with its message.
 pub(crate) fn catch<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| message(&*panic))
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     if let Some(text) = panic.downcast_ref::<&str>() {
         (*text).to_owned()
     } else if let Some(text) = panic.downcast_ref::<String>() {
         text.clone()
     } else {
-        "something that is not text".to_owned()
+        "(no message)".to_owned()
     }
 }
 
 /// A piece of user code that is called for events.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Site {
-    /// Two pieces of code may look the same from outside.
+    /// Distinguishes sites that are otherwise equal.
     id: u64,
     code: &'static str,
-    /// Of an index.
+    /// The name of an index.
     name: Option<Arc<str>>,
     controller: Option<Arc<str>>,
     /// The kind, or the name of the source.
@@ -63,7 +63,7 @@ impl fmt::Display for Site {
     }
 }
 
-/// The panics of a manager's user code. Clones are the same.
+/// The panics of a manager's user code. Clones share the same state.
 #[derive(Clone)]
 pub(crate) struct Panics {
     inner: Arc<Inner>,
@@ -75,7 +75,7 @@ struct Inner {
     count: Family<Labels, Counter>,
     next_id: AtomicU64,
     known: Mutex<BTreeMap<(Site, Option<ObjectKey>), String>>,
-    /// How many are known: code that never panics pays for one load.
+    /// The number of known panics: code that never panics pays for a single load.
     len: AtomicUsize,
     /// Counts changes of a cache and its problems.
     changes: watch::Sender<u64>,
@@ -87,7 +87,7 @@ impl Panics {
         metrics.register(|registry| {
             registry.register(
                 "k1s_panics",
-                "Panics of predicates, handlers, mappers, indexes, transforms and sources; they were caught",
+                "Panics caught in predicates, handlers, mappers, indexes, transforms and sources",
                 count.clone(),
             );
         });
@@ -95,23 +95,23 @@ impl Panics {
         Panics { inner: Arc::new(Inner { count, next_id, known: Mutex::default(), len, changes }) }
     }
 
-    /// Code of the cache itself.
+    /// A site in the cache itself.
     pub(crate) fn site(&self, code: &'static str, source: &str) -> Site {
         let id = self.inner.next_id.fetch_add(1, Ordering::Relaxed);
         Site { id, code, name: None, controller: None, source: source.into() }
     }
 
-    /// An index.
+    /// The site of an index.
     pub(crate) fn index(&self, name: &str, source: &str) -> Site {
         Site { name: Some(name.into()), ..self.site("index", source) }
     }
 
-    /// Code of a controller.
+    /// A site in a controller.
     pub(crate) fn of_controller(&self, code: &'static str, controller: &Arc<str>, source: &str) -> Site {
         Site { controller: Some(Arc::clone(controller)), ..self.site(code, source) }
     }
 
-    /// Runs code for an object. A panic is told here, and is an error.
+    /// Runs code for an object. A panic is recorded and returned as an error.
     pub(crate) fn run<T>(
         &self,
         site: &Site,
@@ -130,7 +130,7 @@ impl Panics {
         }
     }
 
-    /// Code has panicked.
+    /// Records a panic.
     pub(crate) fn caught(&self, site: &Site, object: Option<ObjectKey>, message: &str) {
         let of = object.as_ref().map(ToString::to_string).unwrap_or_default();
         tracing::error!(source = %site.source, object = %of, panic = message, "{site} panicked");
@@ -145,7 +145,7 @@ impl Panics {
         });
     }
 
-    /// Code has got through with an object.
+    /// Records that code succeeded with an object.
     pub(crate) fn passed(&self, site: &Site, object: impl Fn() -> ObjectKey) {
         if self.inner.len.load(Ordering::Relaxed) > 0 {
             self.change(|known| {
@@ -154,7 +154,7 @@ impl Panics {
         }
     }
 
-    /// Forgets code that is not used any more, with some or all of its objects.
+    /// Forgets the panics of code that is no longer used, for all objects that match `which`.
     pub(crate) fn forget(&self, site: &Site, which: impl Fn(&ObjectKey) -> bool) {
         if self.inner.len.load(Ordering::Relaxed) > 0 {
             self.change(|known| {
@@ -175,7 +175,7 @@ impl Panics {
         }
     }
 
-    /// All that is known, with the kind or source that each concerns.
+    /// All known panics, each with the kind or source it concerns.
     pub(crate) fn problems(&self) -> Vec<(String, Problem)> {
         if self.inner.len.load(Ordering::Relaxed) == 0 {
             return Vec::new();
@@ -184,7 +184,7 @@ impl Panics {
         known.iter().map(|(at, message)| (at.0.source.to_string(), problem(at, message))).collect()
     }
 
-    /// The first that concerns a kind.
+    /// The first known panic that concerns a kind.
     pub(crate) fn problem_of(&self, source: &str) -> Option<Problem> {
         if self.inner.len.load(Ordering::Relaxed) == 0 {
             return None;

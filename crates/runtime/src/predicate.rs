@@ -1,4 +1,4 @@
-//! Which events are worth a look. A handler is called only for events that its predicates accept.
+//! Filters of events. A handler is called only for events that its predicates accept.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -8,14 +8,14 @@ use kube::Resource;
 
 use crate::Event;
 
-/// Says of an event whether it is worth a look.
+/// Decides whether an event is handled.
 pub struct Predicate<K> {
     accepts: Accepts<K>,
 }
 
 type Accepts<K> = Arc<dyn Fn(&Event<K>) -> bool + Send + Sync>;
 
-/// A predicate that looks at metadata alone, and so is good for events of any kind.
+/// A predicate that uses only metadata, and so applies to events of any kind.
 #[derive(Clone)]
 pub struct MetaPredicate {
     accepts: Arc<dyn Fn(&MetaEvent<'_>) -> bool + Send + Sync>,
@@ -27,22 +27,22 @@ pub struct MetaPredicate {
 pub struct MetaEvent<'a> {
     /// What happened.
     pub change: Change,
-    /// The metadata before, if it is an update.
+    /// The previous metadata, for updates.
     pub old: Option<&'a ObjectMeta>,
-    /// The metadata now, or at last.
+    /// The current metadata, or the last one of a deleted object.
     pub new: &'a ObjectMeta,
 }
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Change {
-    /// It is there.
+    /// It was created, or listed for the first time.
     Created,
-    /// It has changed, or is shown again.
+    /// It was changed, or delivered again by a resync.
     Updated,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
-    /// Something outside of the cluster.
+    /// An event from outside of the cluster.
     Generic,
 }
 
@@ -60,12 +60,12 @@ impl<'a> MetaEvent<'a> {
 }
 
 impl<K> Predicate<K> {
-    /// A predicate of one's own.
+    /// A custom predicate.
     pub fn new(accepts: impl Fn(&Event<K>) -> bool + Send + Sync + 'static) -> Predicate<K> {
         Predicate { accepts: Arc::new(accepts) }
     }
 
-    /// Whether an event is worth a look.
+    /// Whether the event is accepted.
     #[must_use]
     pub fn accepts(&self, event: &Event<K>) -> bool {
         (self.accepts)(event)
@@ -73,21 +73,21 @@ impl<K> Predicate<K> {
 }
 
 impl<K: 'static> Predicate<K> {
-    /// Both.
+    /// Accepts what both accept.
     #[must_use]
     pub fn and(self, other: impl Into<Predicate<K>>) -> Predicate<K> {
         let other = other.into();
         Predicate::new(move |event| self.accepts(event) && other.accepts(event))
     }
 
-    /// One of both.
+    /// Accepts what either accepts.
     #[must_use]
     pub fn or(self, other: impl Into<Predicate<K>>) -> Predicate<K> {
         let other = other.into();
         Predicate::new(move |event| self.accepts(event) || other.accepts(event))
     }
 
-    /// The contrary.
+    /// Accepts what this one rejects.
     #[must_use]
     pub fn negate(self) -> Predicate<K> {
         Predicate::new(move |event| !self.accepts(event))
@@ -95,30 +95,30 @@ impl<K: 'static> Predicate<K> {
 }
 
 impl MetaPredicate {
-    /// A predicate of one's own.
+    /// A custom predicate.
     pub fn new(accepts: impl Fn(&MetaEvent<'_>) -> bool + Send + Sync + 'static) -> MetaPredicate {
         MetaPredicate { accepts: Arc::new(accepts) }
     }
 
-    /// Whether an event is worth a look.
+    /// Whether the event is accepted.
     #[must_use]
     pub fn accepts(&self, event: &MetaEvent<'_>) -> bool {
         (self.accepts)(event)
     }
 
-    /// Both.
+    /// Accepts what both accept.
     #[must_use]
     pub fn and(self, other: MetaPredicate) -> MetaPredicate {
         MetaPredicate::new(move |event| self.accepts(event) && other.accepts(event))
     }
 
-    /// One of both.
+    /// Accepts what either accepts.
     #[must_use]
     pub fn or(self, other: MetaPredicate) -> MetaPredicate {
         MetaPredicate::new(move |event| self.accepts(event) || other.accepts(event))
     }
 
-    /// The contrary.
+    /// Accepts what this one rejects.
     #[must_use]
     pub fn negate(self) -> MetaPredicate {
         MetaPredicate::new(move |event| !self.accepts(event))
@@ -131,14 +131,14 @@ impl<K: Resource + 'static> From<MetaPredicate> for Predicate<K> {
     }
 }
 
-/// Accepts updates in which something has changed at all: none that only show everything again.
+/// Accepts updates with a new resource version, and so no resyncs.
 #[must_use]
 pub fn resource_version_changed() -> MetaPredicate {
     changed(|meta| meta.resource_version.clone())
 }
 
-/// Accepts updates that changed the generation: what is asked for, not what is reported. For kinds with a status
-/// subresource; others have no generation that moves.
+/// Accepts updates that changed the generation: changes of the spec, not of the status. For kinds with a status
+/// subresource; the generation of others does not change.
 #[must_use]
 pub fn generation_changed() -> MetaPredicate {
     changed(|meta| meta.generation)
@@ -160,10 +160,10 @@ pub fn label_changed() -> MetaPredicate {
     })
 }
 
-/// Accepts events of objects with such labels: `app=web,tier!=test`.
+/// Accepts events of objects whose labels match: `app=web,tier!=test`.
 ///
 /// # Errors
-/// If it is not a selector.
+/// If the selector is invalid.
 pub fn label_selector(selector: &str) -> Result<MetaPredicate, String> {
     let selector = LabelSelector::parse(selector)?;
     Ok(MetaPredicate::new(move |event| {
@@ -176,7 +176,7 @@ fn changed<T: PartialEq>(of: impl Fn(&ObjectMeta) -> T + Send + Sync + 'static) 
     MetaPredicate::new(move |event| event.old.is_none_or(|old| of(old) != of(event.new)))
 }
 
-/// None and empty are the same.
+/// None and empty are equal.
 fn differ(old: Option<&BTreeMap<String, String>>, new: Option<&BTreeMap<String, String>>) -> bool {
     old.filter(|map| !map.is_empty()) != new.filter(|map| !map.is_empty())
 }

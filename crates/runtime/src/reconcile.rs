@@ -1,4 +1,4 @@
-//! What a controller's user writes: a [`Reconciler`], its result, and what it is told about each run.
+//! The code that users write: a [`Reconciler`], its result, and the context of each run.
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
@@ -7,10 +7,10 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::{BoxError, Request, queue::Causes};
 
-/// Makes the world what an object asks for. It is told a name, not what changed: it looks, compares and acts, and can be
-/// run at any time, any number of times.
+/// Brings the actual state to the state that an object specifies. It receives a key, not the change: it reads the current
+/// state, compares and acts, and may run at any time, any number of times.
 ///
-/// Implement it for a type, or give a function or closure with the same arguments.
+/// Implement it for a type, or pass a function or closure with the same arguments.
 ///
 /// ```
 /// use k1s_runtime::{Action, Client, Context, Reconciler, Request};
@@ -24,7 +24,7 @@ use crate::{BoxError, Request, queue::Causes};
 ///     type Error = Error;
 ///
 ///     async fn reconcile(&self, request: Request, _: Context) -> Result<Action, Error> {
-///         tracing::info!(%request, "looked at");
+///         tracing::info!(%request, "reconciled");
 ///         Ok(Action::done())
 ///     }
 /// }
@@ -32,15 +32,14 @@ use crate::{BoxError, Request, queue::Causes};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a reconciler of `{R}`",
     label = "not a reconciler",
-    note = "implement `Reconciler` for a type, or give a function or closure `Fn({R}, Context)` that returns a `Send` future of `Result<Action, E>`",
-    note = "a closure is called many times: it clones what it captures in each call, or is given it by `reconcile::with_state`"
+    note = "implement `Reconciler` for a type, or pass a function or closure `Fn({R}, Context)` that returns a `Send` future of `Result<Action, E>`",
+    note = "a closure is called many times: clone captured values in each call, or pass them with `reconcile::with_state`"
 )]
 pub trait Reconciler<R = Request>: Send + Sync + 'static {
-    /// Any error: those of libraries, an enum of one's own, `anyhow::Error`, a `String`.
+    /// Any error: from a library, an enum of your own, `anyhow::Error`, a `String`.
     type Error: Into<BoxError> + Send;
 
-    /// Looks at one object. An error is counted, logged, and tried again with growing pauses, unless it is a
-    /// [`TerminalError`].
+    /// Reconciles one object. An error is counted, logged, and retried with backoff, unless it is a [`TerminalError`].
     fn reconcile(
         &self,
         request: R,
@@ -61,14 +60,14 @@ where
     }
 }
 
-/// A reconciler from a function and what that needs: each run is given a clone of it. Made by [`with_state`].
+/// A reconciler made from a function and its state by [`with_state`].
 #[derive(Debug, Clone)]
 pub struct WithState<S, F> {
     state: S,
     reconcile: F,
 }
 
-/// A reconciler from a function and what that needs, a client for example: each run is given a clone of it.
+/// Makes a reconciler from a function and its state, for example a client: each run receives a clone of the state.
 ///
 /// ```
 /// use k1s_runtime::{Action, BoxError, Client, Context, Controller, Manager, Request, kind, reconcile};
@@ -79,7 +78,7 @@ pub struct WithState<S, F> {
 ///     manager.client(),
 ///     async |client: Client, request: Request, _: Context| {
 ///         let Some(map) = client.get_opt::<ConfigMap>(&request).await? else { return Ok(Action::done()) };
-///         tracing::info!(%request, keys = map.data.iter().flatten().count(), "looked at");
+///         tracing::info!(%request, keys = map.data.iter().flatten().count(), "reconciled");
 ///         Ok::<_, BoxError>(Action::done())
 ///     },
 /// ))?;
@@ -87,7 +86,7 @@ pub struct WithState<S, F> {
 /// # }
 /// ```
 ///
-/// A closure that takes the client with it can be called once only, and is no reconciler:
+/// A closure that moves the client into its future can be called only once, and is not a reconciler:
 ///
 /// ```compile_fail,E0525
 /// # use k1s_runtime::{Action, BoxError, Context, Controller, Manager, Request, kind};
@@ -125,10 +124,10 @@ where
     }
 }
 
-/// What happens after a successful reconcile.
+/// What to do after a successful reconcile.
 ///
-/// There is no `Action::requeue`: kube-rs' takes a `Duration`, and Go's `Requeue: true` means the rate limiter's backoff. Each of
-/// the two has a name of its own here.
+/// There is no `Action::requeue`, since its meaning differs: in kube-rs it takes a `Duration`, and Go's `Requeue: true` uses
+/// the rate limiter's backoff. Here the two have different names.
 ///
 /// | here | kube-rs | Go |
 /// |---|---|---|
@@ -150,32 +149,32 @@ pub(crate) enum Requeue {
 }
 
 impl Action {
-    /// Nothing until the next event. Resets the backoff.
+    /// Waits for the next event. Resets the backoff.
     pub fn done() -> Action {
         Action { requeue: Requeue::No, priority: None }
     }
 
-    /// Runs again after the controller's [rate limiter](crate::queue::RateLimiter) says so, as after an error, but without
+    /// Runs again with the delay of the controller's [rate limiter](crate::queue::RateLimiter), as after an error, but without
     /// counting or logging one: by default 5 ms, doubled each time.
     pub fn requeue_with_backoff() -> Action {
         Action { requeue: Requeue::RateLimited, priority: None }
     }
 
-    /// Runs again after a fixed time. Resets the backoff.
+    /// Runs again after a fixed delay. Resets the backoff.
     pub fn requeue_after(after: Duration) -> Action {
         Action { requeue: Requeue::After(after), priority: None }
     }
 
-    /// Queues the next run with another priority than this one had.
+    /// Sets the priority of the next run; by default that of this run.
     pub fn with_priority(mut self, priority: i32) -> Action {
         self.priority = Some(priority);
         self
     }
 }
 
-/// An error that trying again does not mend: counted and logged, not tried again until an event comes.
+/// An error that a retry cannot fix: counted and logged, but not retried before the next event.
 ///
-/// It may be the cause of another error: the whole chain of sources is looked through.
+/// It may be the cause of another error: the whole source chain is searched.
 #[derive(Debug)]
 pub struct TerminalError(BoxError);
 
@@ -211,7 +210,7 @@ impl std::error::Error for TerminalError {
     }
 }
 
-/// What a reconciler is told about a run. Cheap to clone.
+/// The context of a run. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Context {
     inner: Arc<Inner>,
@@ -234,14 +233,14 @@ impl Context {
         Context { inner: Arc::new(inner) }
     }
 
-    /// The clock to sleep by, and where tasks, ids and random numbers come from. A reconciler that sleeps with
-    /// `tokio::time::sleep` instead does so in real time, also in a test whose clock is simulated.
+    /// The source of time, tasks, ids and random numbers. Sleep with it: `tokio::time::sleep` sleeps in real time, also in a
+    /// test with a simulated clock.
     #[must_use]
     pub fn env(&self) -> &Env {
         &self.inner.env
     }
 
-    /// A number of this run, in the logs as `reconcile_id`.
+    /// The id of this run, logged as `reconcile_id`.
     #[must_use]
     pub fn id(&self) -> uuid::Uuid {
         self.inner.id
@@ -253,39 +252,39 @@ impl Context {
         &self.inner.controller
     }
 
-    /// 1 for a first try; one more for each failure before.
+    /// 1 for the first attempt, plus one for each preceding failure.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.inner.attempt
     }
 
-    /// The priority that the request had.
+    /// The priority of the request.
     #[must_use]
     pub fn priority(&self) -> i32 {
         self.inner.priority
     }
 
-    /// Why it runs: the events that queued the request. A hint for logs and for choosing what to look at first; the
-    /// state that counts is the one that is read.
+    /// The events that queued the request. Use them for logs, and as a hint where to start; only the state that is read is
+    /// authoritative.
     #[must_use]
     pub fn causes(&self) -> &Causes {
         &self.inner.causes
     }
 
-    /// When the run will be given up, if there is such a time.
+    /// When the run will be cancelled, if it has a deadline.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.inner.deadline
     }
 
-    /// Cancelled when the run is given up: at its deadline, or at the end of a shutdown's time. Never before: a
-    /// shutdown lets a run finish.
+    /// Cancelled when the run is aborted: at its deadline, or when a shutdown times out. Not before: a shutdown lets runs
+    /// finish.
     #[must_use]
     pub fn cancellation(&self) -> &CancellationToken {
         &self.inner.cancelled
     }
 
-    /// Waits until the run is given up.
+    /// Waits until the run is aborted.
     pub fn cancelled(&self) -> WaitForCancellationFuture<'_> {
         self.inner.cancelled.cancelled()
     }

@@ -1,4 +1,4 @@
-//! Where a controller's events come from: kinds of the cluster, channels, streams, anything.
+//! Sources of a controller's events: kinds of the cluster, channels, streams, functions.
 
 use std::{fmt, future::Future, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
     queue::{AddOptions, Cause, CauseEvent, Key, Queue},
 };
 
-/// So many events wait in a channel's source.
+/// Maximum number of events that wait in the channel of a source.
 pub const CHANNEL_BUFFER: usize = 1024;
 
 /// Something that queues requests.
@@ -28,17 +28,17 @@ pub const CHANNEL_BUFFER: usize = 1024;
     note = "kinds of the cluster are watched by `watches(kind, handler)`; functions `source::kind`, `source::channel`, `source::stream` and `source::func` make other sources"
 )]
 pub trait Source<R: Key = Request>: Send + 'static {
-    /// What it is called in logs and in readiness.
+    /// Its name in logs and readiness checks.
     fn name(&self) -> String;
 
-    /// Begins to queue requests, and ends when the context is stopped.
+    /// Starts to queue requests, until the context is stopped.
     ///
     /// # Errors
-    /// If it cannot begin; the controller does not start then.
+    /// If it cannot start; the controller does not start then.
     fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError>;
 }
 
-/// What a source may use.
+/// What a source can use.
 pub struct SourceContext<R: Key = Request> {
     pub(crate) env: Env,
     pub(crate) cache: Cache,
@@ -52,7 +52,7 @@ pub struct SourceContext<R: Key = Request> {
 }
 
 impl<R: Key> SourceContext<R> {
-    /// Code of this source, for reports of its panics.
+    /// A site of this source, for reports of panics.
     pub(crate) fn site(&self, code: &'static str) -> Site {
         self.cache.panic_log().of_controller(code, &self.controller, &self.kind)
     }
@@ -69,26 +69,26 @@ impl<R: Key> SourceContext<R> {
         &self.queue
     }
 
-    /// Cancelled when the source has to end.
+    /// Cancelled when the source has to stop.
     #[must_use]
     pub fn stopped(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// What is begun here and not ended keeps the controller from being idle.
+    /// Units of work begun here keep the controller from being idle until they end.
     #[must_use]
     pub fn work(&self) -> &Component {
         &self.work
     }
 
-    /// The name that the source gave itself.
+    /// The name of the source.
     #[must_use]
     pub fn kind_name(&self) -> &str {
         &self.kind
     }
 
-    /// Runs something until the source is stopped. If it panics it has ended; that is counted, logged and makes the manager
-    /// not ready ([`Problem::Panicked`]).
+    /// Spawns a task that runs until the source is stopped. A panic ends it; it is counted, logged, and makes the manager not
+    /// ready ([`Problem::Panicked`]).
     pub fn spawn(&self, what: &str, future: impl Future<Output = ()> + Send + 'static) {
         let stop = self.stop.clone();
         let name = format!("{} {what} {}", self.controller, self.kind);
@@ -128,24 +128,24 @@ impl<R: Key> fmt::Debug for SourceContext<R> {
     }
 }
 
-/// Ends when a source has caught up; see [`Started::catch_up`].
+/// Completes when a source has caught up; see [`Started::catch_up`].
 pub type CatchUp = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A source that runs.
+/// A running source.
 pub struct Started {
-    /// Ends when the source has queued all that there was at its start.
+    /// Completes when the source has queued everything that existed at its start.
     pub synced: Pin<Box<dyn Future<Output = ()> + Send>>,
-    /// What keeps it from that, or from going on.
+    /// Why it is not synced, or cannot continue.
     pub problem: Box<dyn Fn() -> Option<Problem> + Send + Sync>,
-    /// Waits until the source has queued what follows from all that had happened when this was called: a manager that
-    /// waits until it is idle asks. What the manager's cache tells needs none of it; the cache is asked itself.
+    /// Waits until the source has queued everything that follows from events before the call. Called by a manager that waits
+    /// until it is idle. Sources of the manager's cache need not implement it; the manager waits for the cache itself.
     pub catch_up: Box<dyn Fn() -> CatchUp + Send + Sync>,
-    /// Held as long as the source is wanted.
+    /// Dropped when the source is no longer needed.
     pub guard: Box<dyn Send + Sync>,
 }
 
 impl Started {
-    /// A source that has nothing to wait for.
+    /// A source without anything to wait for.
     #[must_use]
     pub fn at_once() -> Started {
         Started {
@@ -163,7 +163,7 @@ impl fmt::Debug for Started {
     }
 }
 
-/// A kind that is watched, and which of its events count. Made from a [`Kind`].
+/// A kind to watch, with predicates for its events. Made from a [`Kind`].
 pub struct Watch<K: Object> {
     pub(crate) kind: Kind<K>,
     pub(crate) predicates: Vec<Predicate<K>>,
@@ -177,14 +177,14 @@ impl<K: Object> From<Kind<K>> for Watch<K> {
 }
 
 impl<K: Object> Watch<K> {
-    /// Only events that this accepts, too.
+    /// Adds a predicate; events must satisfy all of them.
     #[must_use]
     pub fn with_predicate(mut self, predicate: impl Into<Predicate<K>>) -> Watch<K> {
         self.predicates.push(predicate.into());
         self
     }
 
-    /// For `owns`: every owner is queued, not only the one that controls the object.
+    /// For `owns`: queues every owner, not only the controller.
     #[must_use]
     pub fn match_every_owner(mut self) -> Watch<K> {
         self.every_owner = true;
@@ -193,13 +193,13 @@ impl<K: Object> Watch<K> {
 }
 
 impl<K: Object> Kind<K> {
-    /// Only events that this accepts.
+    /// Only events that the predicate accepts.
     #[must_use]
     pub fn with_predicate(self, predicate: impl Into<Predicate<K>>) -> Watch<K> {
         Watch::from(self).with_predicate(predicate)
     }
 
-    /// For `owns`: every owner is queued, not only the one that controls the object.
+    /// For `owns`: queues every owner, not only the controller.
     #[must_use]
     pub fn match_every_owner(self) -> Watch<K> {
         Watch::from(self).match_every_owner()
@@ -244,10 +244,10 @@ impl<K: Object, R: Key> Source<R> for KindSource<K, R> {
     }
 }
 
-/// Filters events, and hands them to a handler. What it reports of panics is forgotten with the second value.
+/// Filters events and passes them to a handler. Dropping the second value clears its panic reports.
 ///
-/// A predicate that panics accepts: one reconcile too many does no harm, one too few may. What a handler that panics would
-/// have queued nobody knows; that is reported.
+/// A predicate that panics accepts: an additional reconcile is harmless, a missing one is not. It is unknown what a handler
+/// that panics would have queued, so the panic is reported.
 fn dispatcher<K: Object, R: Key>(
     context: &SourceContext<R>,
     predicates: Vec<Predicate<K>>,
@@ -274,7 +274,7 @@ fn dispatcher<K: Object, R: Key>(
             panics.passed(&filtering, || event.key());
         }
         if wanted {
-            // It was reported; there is nothing else to do about it here.
+            // The panic is already reported.
             let _ =
                 panics.run(&handling, || event.key(), || handle(event, &Enqueue::new(&queue, &kind, event)));
         }
@@ -282,7 +282,7 @@ fn dispatcher<K: Object, R: Key>(
     (dispatch, reports)
 }
 
-/// Forgets what was reported of a source, when that is not used any more.
+/// Clears the panic reports of a source when it is dropped.
 pub(crate) struct Reports {
     pub(crate) panics: Panics,
     pub(crate) sites: Vec<Site>,
@@ -308,16 +308,16 @@ impl<K> Clone for EventSender<K> {
     }
 }
 
-/// What goes through the channel of a source.
+/// A message in the channel of a source.
 #[derive(Debug)]
 enum Sent<K> {
     Event(Arc<K>),
-    /// Somebody wants to know when all that was sent before is handled.
+    /// Acknowledged when everything sent before it is handled.
     Mark(oneshot::Sender<()>),
 }
 
 impl<K: Object> EventSender<K> {
-    /// Tells of something that concerns an object. Waits while too many events are waiting.
+    /// Sends an event about an object. Waits while the channel is full.
     ///
     /// # Errors
     /// If the controller has stopped.
@@ -331,17 +331,17 @@ impl<K: Object> EventSender<K> {
 #[error("the controller has stopped")]
 pub struct SendError;
 
-/// Events that a program sends itself.
+/// Events that are sent by the program itself.
 #[derive(Debug)]
 pub struct ChannelSource<K: Object, R: Key = Request> {
     sent: mpsc::Receiver<Sent<K>>,
-    /// For marks. It does not keep the channel open.
+    /// For marks. Weak, so that it does not keep the channel open.
     sender: mpsc::WeakSender<Sent<K>>,
     predicates: Vec<Predicate<K>>,
     handler: Handler<K, R>,
 }
 
-/// A source of events that come from outside of the cluster, and the sender for them.
+/// A source of events from outside of the cluster, and its sender.
 #[must_use]
 pub fn channel<K: Object, R: Key>(handler: Handler<K, R>) -> (EventSender<K>, ChannelSource<K, R>) {
     let (sender, sent) = mpsc::channel(CHANNEL_BUFFER);
@@ -350,7 +350,7 @@ pub fn channel<K: Object, R: Key>(handler: Handler<K, R>) -> (EventSender<K>, Ch
 }
 
 impl<K: Object, R: Key> ChannelSource<K, R> {
-    /// Only events that this accepts.
+    /// Only events that the predicate accepts.
     #[must_use]
     pub fn with_predicate(mut self, predicate: impl Into<Predicate<K>>) -> ChannelSource<K, R> {
         self.predicates.push(predicate.into());
@@ -370,7 +370,7 @@ impl<K: Object, R: Key> Source<R> for ChannelSource<K, R> {
         let ends = ended.clone().drop_guard();
         context.spawn("events", async move {
             let _ends = ends;
-            // All that wait are handled in one go: waking up for each would cost more than handling it.
+            // Handled in batches: waking up for each event would cost more than handling it.
             let mut waiting = Vec::new();
             while sent.recv_many(&mut waiting, CHANNEL_BUFFER).await > 0 {
                 for sent in waiting.drain(..) {
@@ -384,11 +384,11 @@ impl<K: Object, R: Key> Source<R> for ChannelSource<K, R> {
         let catch_up = move || -> CatchUp {
             let (sender, ended) = (sender.clone(), ended.clone());
             Box::pin(async move {
-                // Nobody can send any more: what was sent is handled before the source ends.
+                // All senders are dropped: the source handles the remaining events before it ends.
                 let Some(sender) = sender.upgrade() else { return ended.cancelled().await };
-                let (reached, heard) = oneshot::channel();
+                let (reached, acknowledged) = oneshot::channel();
                 if sender.send(Sent::Mark(reached)).await.is_ok() {
-                    drop(heard.await);
+                    drop(acknowledged.await);
                 }
             })
         };
@@ -402,7 +402,7 @@ pub struct StreamSource<S> {
     stream: S,
 }
 
-/// A source of requests that a stream gives.
+/// A source of the requests from a stream.
 pub fn stream<S>(name: impl Into<String>, stream: S) -> StreamSource<S> {
     StreamSource { name: name.into(), stream }
 }
@@ -439,7 +439,7 @@ pub struct FuncSource<F> {
     run: F,
 }
 
-/// A source that is a function: it is given the queue, and runs until it is stopped.
+/// A source from a function, which receives the context and runs until it is stopped.
 pub fn func<F>(name: impl Into<String>, run: F) -> FuncSource<F> {
     FuncSource { name: name.into(), run }
 }

@@ -1,4 +1,4 @@
-//! Certificates from files, read again when they change. Go's `certwatcher`.
+//! Certificates from files, reloaded when they change. Go's `certwatcher`.
 
 use std::{
     fmt, io,
@@ -28,7 +28,7 @@ pub enum CertificateError {
         /// Why.
         source: io::Error,
     },
-    /// A file is not what it should be.
+    /// The content of a file is invalid.
     #[error("{} is not usable: {why}", path.display())]
     Content {
         /// The file.
@@ -36,13 +36,13 @@ pub enum CertificateError {
         /// What is wrong with it.
         why: String,
     },
-    /// A certificate could not be made.
-    #[error("no certificate could be made: {why}")]
+    /// A certificate could not be generated.
+    #[error("cannot generate a certificate: {why}")]
     SelfSigned {
         /// Why not.
         why: String,
     },
-    /// Certificate and key are not usable together.
+    /// Certificate and key do not match, or cannot be used.
     #[error("the certificate {} and its key cannot be used: {source}", path.display())]
     Pair {
         /// The file of the certificate.
@@ -52,21 +52,21 @@ pub enum CertificateError {
     },
 }
 
-/// Which files to watch.
+/// The files to watch.
 #[derive(Debug, Clone)]
 pub struct CertFiles {
-    /// The certificate, followed by those that lead to its authority; PEM.
+    /// The certificate and its chain; PEM.
     pub certificate: PathBuf,
     /// Its key; PEM.
     pub key: PathBuf,
-    /// The authorities of clients, if those have to show a certificate; PEM.
+    /// The client CAs, if clients must present a certificate; PEM.
     pub client_ca: Option<PathBuf>,
 }
 
-/// The TLS configuration that files describe, kept up to date.
+/// The TLS configuration from a set of files, kept up to date.
 ///
-/// [`current`](Self::current) looks whether the files have changed, so a handshake that begins after a change sees it. Files
-/// that cannot be used (half written, say) leave what was there before; it is logged once for each change.
+/// [`current`](Self::current) checks whether the files have changed, so a handshake after a change uses the new ones. If
+/// they are not usable (half written, for example), the previous configuration stays; this is logged once per change.
 #[derive(Clone)]
 pub struct CertWatcher {
     inner: Arc<Inner>,
@@ -82,11 +82,11 @@ struct Inner {
 struct Loaded {
     config: Arc<ServerConfig>,
     contents: Contents,
-    /// What the files looked like when they were last read, whether or not they could be used.
+    /// The stamps of the files when they were last read, whether or not they were usable.
     seen: Vec<Stamp>,
 }
 
-/// What can be seen of a file without reading it; none, if there is no such file.
+/// Metadata of a file that shows whether it has changed: modification time, size, inode. None if it does not exist.
 type Stamp = Option<(Option<SystemTime>, u64, u64)>;
 
 #[derive(PartialEq)]
@@ -100,7 +100,7 @@ impl CertWatcher {
     /// Reads the files for the first time.
     ///
     /// # Errors
-    /// They cannot be read or used.
+    /// If they cannot be read or used.
     pub fn new(files: CertFiles) -> Result<CertWatcher, CertificateError> {
         CertWatcher::counted(files, Counter::default(), Counter::default())
     }
@@ -110,7 +110,7 @@ impl CertWatcher {
         reads: Counter,
         errors: Counter,
     ) -> Result<CertWatcher, CertificateError> {
-        // Stamps first: what changes while it is read is read again.
+        // Stamps first, so that a file that changes while it is read is read again.
         let seen = files.stamps();
         reads.inc();
         let loaded = files.read().and_then(|contents| Ok((files.config(&contents)?, contents)));
@@ -121,8 +121,8 @@ impl CertWatcher {
         Ok(CertWatcher { inner: Arc::new(Inner { files, loaded, reads, errors }) })
     }
 
-    /// The configuration for the next handshake. It looks at the files, which takes some microseconds, and reads them if
-    /// they have changed.
+    /// The configuration for the next handshake. It checks the files' metadata, which takes some microseconds, and reloads
+    /// them if they have changed.
     #[must_use]
     pub fn current(&self) -> Arc<ServerConfig> {
         let seen = self.inner.files.stamps();
@@ -133,17 +133,17 @@ impl CertWatcher {
         Arc::clone(&loaded.config)
     }
 
-    /// Reads the files now, whether or not they seem to have changed.
+    /// Reloads the files now, whether or not their metadata has changed.
     pub fn reload(&self) {
         let seen = self.inner.files.stamps();
         self.inner.reload(&mut self.inner.loaded.lock(), seen);
     }
 
-    /// Reads the files every `period`, for changes that cannot be seen from outside, until it is cancelled.
+    /// Reloads the files every `period`, for changes that their metadata does not show, until `cancel`.
     pub async fn run(&self, env: &Env, period: Duration, cancel: CancellationToken) {
         while cancel.run_until_cancelled(env.sleep(period)).await.is_some() {
             let watcher = self.clone();
-            // It cannot fail: the closure does not panic, and is not cancelled while this runs.
+            // Cannot fail: the closure does not panic, and is not cancelled while this runs.
             let _ = env.spawn_blocking("webhook-certificates", move || watcher.reload()).await;
         }
     }
@@ -167,7 +167,7 @@ impl Inner {
             Err(error) => {
                 self.errors.inc();
                 if loaded.seen != seen {
-                    tracing::error!(%error, "the new certificate cannot be used, the old one stays");
+                    tracing::error!(%error, "the new certificate is not usable, keeping the old one");
                 }
             }
         }
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_are_read_again_every_period_without_a_handshake() {
+    async fn files_are_reloaded_every_period_without_a_handshake() {
         let (dir, (env, clock)) = (tempfile::tempdir().unwrap(), Env::simulated(1));
         certificate(&env, dir.path(), &["localhost"]);
         let (reads, errors) = (Counter::default(), Counter::default());
@@ -271,7 +271,7 @@ mod tests {
         let files = CertFiles { certificate: path("tls.crt"), key: path("tls.key"), client_ca: None };
         let watcher = CertWatcher::counted(files, reads.clone(), errors.clone()).unwrap();
         let first = watcher.current();
-        assert!(Arc::ptr_eq(&first, &watcher.current()), "what has not changed is not read");
+        assert!(Arc::ptr_eq(&first, &watcher.current()), "unchanged files are not read again");
         assert_eq!(reads.get(), 1);
 
         let cancel = CancellationToken::new();
@@ -285,7 +285,7 @@ mod tests {
         clock.advance_and_settle(Duration::from_secs(1)).await;
         assert_eq!(reads.get(), 2);
         assert!(!Arc::ptr_eq(&first, &watcher.current()));
-        assert_eq!(reads.get(), 2, "the period saw it first");
+        assert_eq!(reads.get(), 2, "the periodic reload was first");
 
         std::fs::write(path("tls.key"), "no key").unwrap();
         clock.advance_and_settle(Duration::from_secs(20)).await;
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said() {
+    fn errors_name_the_file_and_the_problem() {
         let (env, dir) = (Env::system(), tempfile::tempdir().unwrap());
         certificate(&env, dir.path(), &["localhost"]);
         let path = |name: &str| dir.path().join(name);

@@ -1,4 +1,4 @@
-//! The cache: what it shows, what it tells its handlers, and what it survives.
+//! The cache: its reads, the events it delivers to handlers, and recovery from faults.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -47,7 +47,7 @@ async fn within<T>(world: &World, what: &str, future: impl Future<Output = T>) -
     world.env.timeout(HANG, future).await.unwrap_or_else(|_| panic!("{what}: still not done"))
 }
 
-/// Waits until handlers were told of everything.
+/// Waits until all pending events were delivered to handlers.
 async fn caught_up(world: &World, cache: &Cache) {
     let problems = within(world, "catching up", cache.catch_up()).await;
     assert_eq!(problems, []);
@@ -90,13 +90,13 @@ async fn a_read_shows_what_the_same_client_wrote() {
 }
 
 #[tokio::test]
-async fn handlers_hear_of_each_object_and_change_once_and_in_order() {
+async fn handlers_get_each_object_and_change_once_and_in_order() {
     let world = World::new().await;
     let (cache, client) = cached(&world, CacheOptions::default());
     client.create(&config_map("before", &[])).await.unwrap();
-    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let delivered: Arc<Mutex<Vec<String>>> = Arc::default();
     let informer = cache.informer(&kind::<ConfigMap>()).unwrap();
-    let noted = told.clone();
+    let noted = delivered.clone();
     let registration = informer.add_handler(Box::new(move |event: &Event<ConfigMap>| {
         if event.key().name() == "kube-root-ca.crt" {
             return;
@@ -116,26 +116,26 @@ async fn handlers_hear_of_each_object_and_change_once_and_in_order() {
         noted.lock().push(format!("{what} {name} {versions}{}", event.object().resource_version().unwrap()));
     }));
     within(&world, "the list", informer.synced()).await;
-    // Written through the cache: the handler hears of it with the server's event, and of the state before.
+    // Written through the cache: the handler gets the server's event along with the previous state.
     let first = client.create(&config_map("a", &[("n", "1")])).await.unwrap();
     let mut second = first.clone();
     second.data = None;
     let second = client.update(&second).await.unwrap();
     client.delete(&second).await.unwrap();
     caught_up(&world, &cache).await;
-    let told_now = told.lock().clone();
+    let events = delivered.lock().clone();
     let (v1, v2) = (first.resource_version().unwrap(), second.resource_version().unwrap());
-    assert!(told_now[0].starts_with("initial before"), "{told_now:?}");
-    assert_eq!(told_now[1], format!("created a {v1}"));
-    assert_eq!(told_now[2], format!("updated a {v1}→{v2}"));
-    assert!(told_now[3].starts_with("deleted a"));
-    assert_eq!(told_now.len(), 4);
+    assert!(events[0].starts_with("initial before"), "{events:?}");
+    assert_eq!(events[1], format!("created a {v1}"));
+    assert_eq!(events[2], format!("updated a {v1}→{v2}"));
+    assert!(events[3].starts_with("deleted a"));
+    assert_eq!(events.len(), 4);
 
-    // One that comes later hears of what is there; one that has gone hears nothing.
+    // A new handler gets the existing objects; a dropped one gets nothing.
     drop(registration);
     client.create(&config_map("late", &[])).await.unwrap();
     caught_up(&world, &cache).await;
-    assert_eq!(told.lock().len(), 4);
+    assert_eq!(delivered.lock().len(), 4);
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();
     let _registration = informer.add_handler(Box::new(move |_| {
@@ -146,14 +146,14 @@ async fn handlers_hear_of_each_object_and_change_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn watches_that_are_cut_and_histories_that_are_gone_lose_nothing() {
+async fn cut_watches_and_compacted_history_lose_nothing() {
     let world = World::new().await;
     let options = CacheOptions { retry_initial: Duration::from_millis(1), ..CacheOptions::default() };
     let (cache, client) = cached(&world, options);
     let informer = cache.informer(&kind::<ConfigMap>()).unwrap();
     let alive: Arc<Mutex<BTreeMap<String, String>>> = Arc::default();
     let shadow = alive.clone();
-    // What the handlers are told is enough to know the state.
+    // The events alone are enough to reconstruct the state.
     let _registration = informer.add_handler(Box::new(move |event: &Event<ConfigMap>| {
         let mut shadow = shadow.lock();
         let (name, version) = (event.key().to_string(), event.object().resource_version().unwrap());
@@ -184,7 +184,7 @@ async fn watches_that_are_cut_and_histories_that_are_gone_lose_nothing() {
         match round % 10 {
             3 => world.faults.cut(),
             5 => {
-                // The next watch is told that its history is gone.
+                // The next watch fails with 410 Gone.
                 world.faults.refuse(|request| {
                     request.uri().query().is_some_and(|query| query.contains("watch=true")).then_some(410)
                 });
@@ -263,7 +263,7 @@ async fn lists_select_by_namespace_labels_fields_and_indexes() {
             .unwrap_err();
         assert!(error.to_string().contains("no index \"data.colour\""), "{error}");
 
-        // An index follows changes, and writes of one's own at once.
+        // An index follows changes, and the client's own writes immediately.
         let mut map = (*client.get::<ConfigMap>(&ObjectKey::namespaced("one", "m1")).await.unwrap()).clone();
         map.data = Some(BTreeMap::from([("owner".into(), "even".into())]));
         let map = client.update(&map).await.unwrap();
@@ -278,7 +278,7 @@ async fn lists_select_by_namespace_labels_fields_and_indexes() {
 }
 
 #[tokio::test]
-async fn a_cache_of_some_objects_shows_those_alone_also_of_its_clients_own_writes() {
+async fn a_cache_with_a_selector_shows_only_selected_objects_even_after_own_writes() {
     let world = World::new().await;
     let live = world.live();
     let metadata = ObjectMeta { name: Some("other".into()), ..Default::default() };
@@ -301,14 +301,14 @@ async fn a_cache_of_some_objects_shows_those_alone_also_of_its_clients_own_write
     let read = client.get::<ConfigMap>(&key("mine")).await.unwrap();
     assert_eq!(read.data, None, "transformed");
     assert_eq!(client.get_opt::<ConfigMap>(&key("theirs")).await.unwrap(), None);
-    // Taken out of the selection by a write: gone at once, and for good.
+    // A write that takes the object out of the selection removes it immediately and for good.
     let mut out = stored.clone();
     out.metadata.labels = None;
     let out = client.update(&out).await.unwrap();
     assert_eq!(client.get_opt::<ConfigMap>(&key("mine")).await.unwrap(), None);
     caught_up(&world, &cache).await;
     assert_eq!(client.get_opt::<ConfigMap>(&key("mine")).await.unwrap(), None);
-    // And in again.
+    // And back in again.
     let mut back = theirs.clone();
     back.metadata.labels = Some(BTreeMap::from([("mine".into(), "yes".into())]));
     client.update(&back).await.unwrap();
@@ -320,7 +320,7 @@ async fn a_cache_of_some_objects_shows_those_alone_also_of_its_clients_own_write
 }
 
 #[tokio::test]
-async fn a_selector_of_nothing_selects_nothing() {
+async fn a_selector_that_matches_nothing_selects_nothing() {
     let world = World::new().await;
     let labels = Some(k1s_object::selector::LabelSelector::nothing());
     let options = CacheOptions::default()
@@ -334,7 +334,7 @@ async fn a_selector_of_nothing_selects_nothing() {
 }
 
 #[tokio::test]
-async fn dynamic_kinds_and_metadata_have_informers_of_their_own() {
+async fn dynamic_kinds_and_metadata_have_their_own_informers() {
     let world = World::new().await;
     let (cache, client) = cached(&world, CacheOptions::default());
     client.create(&config_map("a", &[("x", "y")])).await.unwrap();
@@ -345,7 +345,7 @@ async fn dynamic_kinds_and_metadata_have_informers_of_their_own() {
     assert_eq!(object.types.as_ref().unwrap().kind, "ConfigMap", "items of lists get their kind");
     let partial = client.kind(metadata::<ConfigMap>());
     assert_eq!(partial.get(&key("a")).await.unwrap().name_any(), "a");
-    // A write through one form is seen in all.
+    // A write through one form is visible in all.
     let mut typed = (*client.get::<ConfigMap>(&key("a")).await.unwrap()).clone();
     typed.metadata.labels = Some(BTreeMap::from([("l".into(), "m".into())]));
     client.update(&typed).await.unwrap();
@@ -378,7 +378,7 @@ async fn one_bad_object_is_reported_and_skipped() {
     cache.stop().await;
 }
 
-/// A type that cannot be made of every ConfigMap: it wants data that is fine.
+/// A type that not every `ConfigMap` deserializes into.
 #[derive(Debug, Clone, serde::Serialize)]
 struct Picky(DynamicObject);
 
@@ -417,7 +417,7 @@ impl kube::Resource for Picky {
 }
 
 #[tokio::test]
-async fn a_kind_that_is_not_served_fails_reads_and_is_waited_for() {
+async fn a_kind_that_is_not_served_fails_reads_until_it_is_served() {
     let world = World::new().await;
     let options = CacheOptions {
         retry_initial: Duration::from_millis(5),
@@ -476,7 +476,7 @@ async fn a_missing_permission_is_named() {
 }
 
 #[tokio::test]
-async fn nobody_reading_ends_the_watch_and_reading_begins_it_again() {
+async fn an_unused_informer_stops_and_a_read_restarts_it() {
     let (world, clock) = World::simulated(5).await;
     let (cache, client) = cached(&world, CacheOptions::default());
     client.list::<Secret>(ListOptions::default()).await.unwrap();
@@ -494,7 +494,7 @@ async fn nobody_reading_ends_the_watch_and_reading_begins_it_again() {
 }
 
 #[tokio::test]
-async fn everything_is_shown_again_from_time_to_time() {
+async fn objects_are_resynced_periodically() {
     let (world, clock) = World::simulated(6).await;
     let (cache, client) = cached(&world, CacheOptions::default());
     client.create(&config_map("a", &[])).await.unwrap();
@@ -517,7 +517,7 @@ async fn everything_is_shown_again_from_time_to_time() {
 }
 
 #[tokio::test]
-async fn reads_start_no_informer_where_that_is_not_wanted() {
+async fn reads_start_no_informer_with_fail_on_missing_informer() {
     let world = World::new().await;
     let (cache, client) =
         cached(&world, CacheOptions { fail_on_missing_informer: true, ..Default::default() });

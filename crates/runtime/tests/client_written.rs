@@ -1,4 +1,4 @@
-//! A client with a cache reads what it has written, though the cache has not heard of it yet.
+//! A client with a cache reads its own writes, even before the cache has received them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -25,7 +25,7 @@ use k8s_openapi::api::{
 use serde_json::{Value, json};
 use tower::Service as _;
 
-/// A client whose cache is complete at first, and deaf from then on: its watches never say anything.
+/// A client whose cache lists once and then receives no events: its watches stay silent.
 async fn client() -> (Client, Cache) {
     client_with(CacheOptions::default()).await
 }
@@ -35,7 +35,7 @@ async fn client_with(cache_options: CacheOptions) -> (Client, Cache) {
     let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
     let server = ApiServer::new(env.clone(), store, ServerOptions::default()).await.unwrap();
     let server = server.as_user(User::admin());
-    let deaf = {
+    let silent = {
         let server = server.clone();
         tower::service_fn(move |request: Request<kube::client::Body>| {
             let mut server = server.clone();
@@ -55,7 +55,7 @@ async fn client_with(cache_options: CacheOptions) -> (Client, Cache) {
             }
         })
     };
-    let cache = Cache::new(&env, kube::Client::new(deaf, "default"), cache_options);
+    let cache = Cache::new(&env, kube::Client::new(silent, "default"), cache_options);
     let options = ClientOptions { env, ..ClientOptions::default() };
     let client = Client::new(kube::Client::new(server, "default"), options).with_cache(cache.clone());
     (client, cache)
@@ -71,7 +71,7 @@ fn key(name: &str) -> ObjectKey {
 }
 
 #[tokio::test]
-async fn writes_are_read_again_and_missing_objects_are_not_found() {
+async fn own_writes_are_read_and_missing_objects_are_not_found() {
     let (client, _) = client().await;
     let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
     assert!(error.is_not_found());
@@ -92,22 +92,22 @@ async fn writes_are_read_again_and_missing_objects_are_not_found() {
     assert_eq!(*client.get::<ConfigMap>(&key("a")).await.unwrap(), anew);
 }
 
-/// The cache never hears of others; the server knows.
+/// The cache receives no events of other clients; live reads go to the server.
 #[tokio::test]
-async fn live_reads_see_what_the_cache_does_not() {
+async fn live_reads_see_objects_missing_in_the_cache() {
     let (client, _) = client().await;
     assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
     let other = Client::new(client.kube().clone(), ClientOptions::default());
     other.create(&config_map("a")).await.unwrap();
-    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none(), "this cache is deaf");
+    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none(), "this cache receives no events");
     assert!(client.live().get_opt::<ConfigMap>(&key("a")).await.unwrap().is_some());
     let error = create_or_update(&client, config_map("a"), |_| {}).await.unwrap_err();
-    assert!(error.is_already_exists(), "as in Go, what the cache does not know is created");
+    assert!(error.is_already_exists(), "as in Go, an object missing in the cache is created");
 }
 
-/// What it finds past a cache that selects, the cache shows from then on.
+/// An object found on the server, past the cache's selector, is then readable from the cache.
 #[tokio::test]
-async fn what_create_or_update_finds_on_the_server_is_read_again() {
+async fn an_object_that_create_or_update_found_on_the_server_is_readable() {
     let labels = k1s_object::selector::LabelSelector::parse("app=x").unwrap();
     let options = CacheOptions::default()
         .by_object(&kind::<ConfigMap>(), InformerOptions { labels: Some(labels), ..Default::default() });
@@ -115,7 +115,7 @@ async fn what_create_or_update_finds_on_the_server_is_read_again() {
     assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
     let other = Client::new(client.kube().clone(), ClientOptions::default());
     let stored = other.create(&config_map("a")).await.unwrap();
-    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none(), "this cache is deaf");
+    assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none(), "this cache receives no events");
     let (found, done) = create_or_update(&client, config_map("a"), |_| {}).await.unwrap();
     assert_eq!((&found, done), (&stored, OperationResult::Unchanged));
     assert_eq!(*client.get::<ConfigMap>(&key("a")).await.unwrap(), stored);
@@ -134,7 +134,7 @@ async fn create_or_update_reads_its_own_writes() {
 }
 
 #[tokio::test]
-async fn dry_runs_and_other_answers_are_not_told() {
+async fn dry_runs_and_other_kinds_of_responses_are_not_cached() {
     let (client, cache) = client().await;
     assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
     client.dry_run().create(&config_map("a")).await.unwrap();
@@ -159,7 +159,7 @@ async fn dry_runs_and_other_answers_are_not_told() {
 }
 
 #[tokio::test]
-async fn an_object_that_waits_for_finalizers_is_there_until_the_last_is_gone() {
+async fn an_object_with_finalizers_exists_until_the_last_is_removed() {
     let (client, _) = client().await;
     assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
     let mut held = config_map("a");
@@ -175,7 +175,7 @@ async fn an_object_that_waits_for_finalizers_is_there_until_the_last_is_gone() {
 }
 
 #[tokio::test]
-async fn a_pod_that_ends_in_good_order_is_still_there() {
+async fn a_gracefully_terminating_pod_still_exists() {
     let (client, _) = client().await;
     assert!(client.get_opt::<Pod>(&key("running")).await.unwrap().is_none());
     let pod = |name: &str, node: Option<&str>| -> Pod {
@@ -190,14 +190,14 @@ async fn a_pod_that_ends_in_good_order_is_still_there() {
     client.delete::<Pod>(&key("running")).await.unwrap();
     let left = client.get::<Pod>(&key("running")).await.unwrap();
     assert_eq!(left.metadata.deletion_grace_period_seconds, Some(30));
-    // One that runs nowhere goes at once, and is answered with what it was.
+    // An unscheduled pod is deleted immediately, and the response is its last state.
     client.create(&pod("pending", None)).await.unwrap();
     client.delete::<Pod>(&key("pending")).await.unwrap();
     assert!(client.get_opt::<Pod>(&key("pending")).await.unwrap().is_none());
 }
 
 #[tokio::test]
-async fn metadata_clients_tell_the_cache_of_whole_objects() {
+async fn writes_of_metadata_clients_update_whole_objects_in_the_cache() {
     let (client, _) = client().await;
     let (whole, part) = (client.kind(kind::<ConfigMap>()), client.kind(metadata::<ConfigMap>()));
     assert!(whole.get_opt(&key("a")).await.unwrap().is_none());
@@ -213,7 +213,7 @@ async fn metadata_clients_tell_the_cache_of_whole_objects() {
 }
 
 #[tokio::test]
-async fn deleting_many_tells_what_has_become_of_each() {
+async fn deleting_a_collection_updates_the_cache_for_each_object() {
     let (client, _) = client().await;
     assert!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap().is_none());
     let mut held = config_map("held");

@@ -1,4 +1,4 @@
-//! Controllers as their users see them: what queues a request, what a result does, what a reconciler is told.
+//! Controllers from the user's view: triggers of requests, effects of results, the reconciler's context.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -28,7 +28,7 @@ use kube::{ResourceExt as _, api::ObjectMeta};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// Notes the requests that it gets.
+/// Records the requests that it gets.
 #[derive(Clone, Default)]
 struct Seen(watch::Sender<Vec<(String, Context)>>);
 
@@ -45,11 +45,11 @@ impl Seen {
         self.0.send_replace(Vec::new()).into_iter().map(|(key, _)| key).collect()
     }
 
-    /// Waits until so many requests were seen.
+    /// Waits until `count` requests were seen.
     async fn at_least(&self, world: &World, count: usize) {
         let mut seen = self.0.subscribe();
         let waited = world.env.timeout(common::HANG, seen.wait_for(|seen| seen.len() >= count)).await;
-        waited.expect("so many requests come").unwrap();
+        waited.expect("all requests arrive").unwrap();
     }
 
     fn causes(&self) -> Vec<Vec<String>> {
@@ -66,7 +66,7 @@ fn key(name: &str) -> ObjectKey {
 }
 
 #[tokio::test]
-async fn each_object_is_reconciled_and_told_why() {
+async fn each_object_is_reconciled_with_its_causes() {
     let world = World::new().await;
     let live = world.live();
     live.create(&config_map("before", &[])).await.unwrap();
@@ -149,7 +149,7 @@ async fn children_queue_their_owner_and_a_change_of_owner_queues_both() {
         BTreeSet::from(["default/one".into(), "default/two".into()])
     );
 
-    // An owner that does not control it counts only where every owner does.
+    // An owner that is not the controller counts only if all owners do.
     let mut shared = moved.clone();
     shared.metadata.owner_references.as_mut().unwrap()[0].controller = None;
     live.update(&shared).await.unwrap();
@@ -171,7 +171,7 @@ async fn children_queue_their_owner_and_a_change_of_owner_queues_both() {
 }
 
 #[tokio::test]
-async fn mappers_see_old_and_new_and_may_read_the_cache() {
+async fn mappers_see_the_old_and_new_object_and_may_read_the_cache() {
     let world = World::new().await;
     let live = world.live();
     let manager = world.manager();
@@ -271,7 +271,7 @@ async fn raw_sources_queue_requests() {
 }
 
 #[tokio::test]
-async fn failures_are_tried_again_with_growing_pauses_and_terminal_ones_are_not() {
+async fn failures_are_retried_with_backoff_and_terminal_ones_are_not() {
     let (world, clock) = World::simulated(1).await;
     let manager = world.manager();
     let attempts: Arc<Mutex<Vec<(u32, k1s_env::Instant)>>> = Arc::default();
@@ -305,7 +305,7 @@ async fn failures_are_tried_again_with_growing_pauses_and_terminal_ones_are_not(
     assert_eq!(seen.iter().map(|(attempt, _)| *attempt).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
     let pauses: Vec<u128> = seen.windows(2).map(|pair| (pair[1].1 - pair[0].1).as_millis()).collect();
     assert_eq!(pauses, [5, 10, 20, 40, 80]);
-    assert_eq!(controller.queue().retries(&key("fails")), 0, "success forgets");
+    assert_eq!(controller.queue().retries(&key("fails")), 0, "a success resets the retries");
 
     controller.queue().add(key("terminal"));
     settle(&world, &clock).await;
@@ -340,7 +340,7 @@ async fn failures_are_tried_again_with_growing_pauses_and_terminal_ones_are_not(
 struct Wrapped(#[source] TerminalError);
 
 #[tokio::test]
-async fn a_time_that_was_asked_for_is_kept_and_is_no_failure() {
+async fn a_requested_requeue_delay_is_kept_and_is_no_failure() {
     let (world, clock) = World::simulated(2).await;
     let manager = world.manager();
     let runs = Arc::new(AtomicU32::new(0));
@@ -369,7 +369,7 @@ async fn a_time_that_was_asked_for_is_kept_and_is_no_failure() {
 }
 
 #[tokio::test]
-async fn a_reconcile_that_takes_too_long_is_given_up_and_cancelled() {
+async fn a_reconcile_that_exceeds_its_timeout_is_cancelled() {
     let (world, clock) = World::simulated(3).await;
     let manager = world.manager();
     let cancelled = Arc::new(AtomicUsize::new(0));
@@ -417,7 +417,7 @@ impl<F: FnMut()> Drop for OnDrop<F> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_workers_never_have_one_key_twice() {
+async fn no_two_workers_have_the_same_key() {
     let world = World::new().await;
     let manager = world.manager();
     let active: Arc<Mutex<BTreeSet<String>>> = Arc::default();
@@ -430,9 +430,9 @@ async fn many_workers_never_have_one_key_twice() {
         .build(move |request: Request, _: Context| {
             let (busy, most, env) = (busy.clone(), most.clone(), env.clone());
             async move {
-                assert!(busy.lock().insert(request.to_string()), "{request} runs twice at a time");
+                assert!(busy.lock().insert(request.to_string()), "{request} runs twice concurrently");
                 most.send_modify(|most| *most = busy.lock().len().max(*most));
-                // The first waits for a second: there are workers and keys enough.
+                // The first run waits for a second one: there are enough workers and keys.
                 let _ = most.subscribe().wait_for(|most| *most > 1).await;
                 env.yield_now().await;
                 busy.lock().remove(&request.to_string());
@@ -456,7 +456,7 @@ async fn many_workers_never_have_one_key_twice() {
 }
 
 #[tokio::test]
-async fn watches_come_and_go_while_a_controller_runs() {
+async fn watches_can_be_added_and_removed_while_a_controller_runs() {
     let world = World::new().await;
     let live = world.live();
     let manager = world.manager();
@@ -509,7 +509,7 @@ async fn names_are_unique_in_a_manager_and_descriptions_must_be_complete() {
 }
 
 #[tokio::test]
-async fn run_until_idle_says_what_was_done_and_what_is_left() {
+async fn run_until_idle_reports_the_work_done_and_left() {
     let world = World::new().await;
     let live = world.live();
     for name in ["a", "b", "c"] {
@@ -556,7 +556,7 @@ async fn run_until_idle_says_what_was_done_and_what_is_left() {
 }
 
 #[tokio::test]
-async fn what_keeps_it_busy_is_named_at_the_deadline() {
+async fn the_work_in_flight_is_named_at_the_deadline() {
     let world = World::new().await;
     world.live().create(&config_map("stuck", &[])).await.unwrap();
     let mut options = world.options();
@@ -579,9 +579,9 @@ async fn what_keeps_it_busy_is_named_at_the_deadline() {
     );
 }
 
-/// Lets everything happen that can without time.
+/// Lets everything happen that needs no time to pass.
 async fn settle(world: &World, clock: &k1s_env::VirtualClock) {
-    // The client's own task is not the environment's; on a runtime of one thread it has its turn.
+    // The client's own task is not tracked by the environment; on a single-threaded runtime it gets a turn.
     for _ in 0..20 {
         for _ in 0..20 {
             world.env.yield_now().await;
@@ -595,7 +595,7 @@ trait AdvanceToNext {
 }
 
 impl AdvanceToNext for k1s_env::VirtualClock {
-    /// To when the queue's next key is due.
+    /// To the due time of the queue's next key.
     fn advance_to_next_of(&self, controller: &Controller) {
         let due = controller.queue().state().next_due.expect("something is due");
         self.advance(due - self.now());

@@ -24,7 +24,7 @@ struct Served {
     task: Task<()>,
 }
 
-/// An answer: status, headers in lower case, body.
+/// A response: status, headers in lower case, body.
 struct Answer {
     status: u16,
     headers: String,
@@ -56,12 +56,12 @@ impl Served {
     }
 }
 
-fn well() -> std::future::Ready<Result<(), String>> {
+fn ok() -> std::future::Ready<Result<(), String>> {
     std::future::ready(Ok(()))
 }
 
 #[tokio::test]
-async fn without_checks_all_is_well() {
+async fn without_checks_the_endpoint_is_healthy() {
     let served = Served::start(Routes::new().checks("/healthz", &Checks::new())).await;
     let answer = served.get("/healthz").await;
     assert_eq!((answer.status, &*answer.body), (200, "ok"));
@@ -76,11 +76,11 @@ async fn without_checks_all_is_well() {
 }
 
 #[tokio::test]
-async fn checks_are_told_as_kubernetes_tells_them() {
+async fn checks_are_reported_as_in_kubernetes() {
     let (healthz, readyz) = (Checks::new(), Checks::new());
     let served = Served::start(Routes::new().checks("/healthz", &healthz).checks("/readyz", &readyz)).await;
-    // Added while it runs.
-    readyz.add("webhook", well);
+    // Added while it is served.
+    readyz.add("webhook", ok);
     readyz.add("cache", || async { Err("widgets are not synced".to_owned()) });
     assert_eq!(served.get("/healthz").await.status, 200);
 
@@ -90,7 +90,7 @@ async fn checks_are_told_as_kubernetes_tells_them() {
     let answer = served.get("/readyz/cache").await;
     assert_eq!((answer.status, &*answer.body), (500, "internal server error: widgets are not synced\n"));
     assert_eq!(served.get("/readyz/webhook").await.body, "ok");
-    assert_eq!(served.get("/readyz/ping").await.status, 404, "only where there is nothing else");
+    assert_eq!(served.get("/readyz/ping").await.status, 404, "only without other checks");
 
     assert_eq!(served.get("/readyz?exclude=cache").await.body, "ok");
     let answer = served.get("/readyz?verbose&exclude=cache&exclude=nothing&exclude=no%22body").await;
@@ -108,10 +108,10 @@ async fn checks_are_told_as_kubernetes_tells_them() {
 }
 
 #[tokio::test]
-async fn a_check_that_panics_has_failed() {
+async fn a_panicking_check_fails() {
     let checks = Checks::new();
-    checks.add("bad", || async { panic!("this one is meant to") });
-    checks.add("worse", || -> std::future::Ready<Result<(), String>> { panic!("this one as well") });
+    checks.add("bad", || async { panic!("on purpose") });
+    checks.add("worse", || -> std::future::Ready<Result<(), String>> { panic!("on purpose") });
     let served = Served::start(Routes::new().checks("/healthz", &checks)).await;
     let answer = served.get("/healthz").await;
     assert_eq!(answer.status, 500);
@@ -125,7 +125,7 @@ async fn a_check_that_panics_has_failed() {
 }
 
 #[tokio::test]
-async fn metrics_come_in_the_form_that_was_asked_for() {
+async fn metrics_are_encoded_in_the_requested_format() {
     let metrics = Metrics::new();
     let (reconciles, depth) = (Counter::<u64>::default(), Gauge::<i64>::default());
     metrics.register(|registry| {
@@ -149,7 +149,7 @@ async fn metrics_come_in_the_form_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn endpoints_are_for_reading() {
+async fn endpoints_are_read_only() {
     let served = Served::start(Routes::new().checks("/healthz", &Checks::new())).await;
     let answer = served.send("HEAD", "/healthz", "").await;
     assert_eq!((answer.status, &*answer.body), (200, ""));
@@ -159,28 +159,28 @@ async fn endpoints_are_for_reading() {
 }
 
 #[tokio::test]
-async fn a_stop_lets_requests_under_way_end_and_takes_no_more() {
+async fn a_stop_finishes_requests_in_flight_and_accepts_no_more() {
     let checks = Checks::new();
-    let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (requested, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     checks.add("slow", {
-        let (asked, go_on) = (asked.clone(), go_on.clone());
+        let (requested, go_on) = (requested.clone(), go_on.clone());
         move || {
-            let (asked, go_on) = (asked.clone(), go_on.clone());
+            let (requested, go_on) = (requested.clone(), go_on.clone());
             async move {
-                asked.notify_one();
+                requested.notify_one();
                 go_on.notified().await;
                 Ok(())
             }
         }
     });
     let served = Served::start(Routes::new().checks("/healthz", &checks)).await;
-    // A connection that is kept open without a request does not hold it up.
+    // An idle keep-alive connection does not delay the stop.
     let idle = TcpStream::connect(served.address).await.unwrap();
     let under_way = served.get("/healthz");
     let stopping = async {
-        asked.notified().await;
+        requested.notified().await;
         served.cancel.cancel();
-        // Once it takes no more, the request goes on.
+        // The request continues after the endpoint stops accepting.
         while TcpStream::connect(served.address).await.is_ok() {
             served.env.yield_now().await;
         }
@@ -194,13 +194,13 @@ async fn a_stop_lets_requests_under_way_end_and_takes_no_more() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_off_is_no_endpoint() {
+async fn a_disabled_address_creates_no_endpoint() {
     assert!(Endpoint::bind("0", "metrics").await.unwrap().is_none());
     assert!(Endpoint::bind("", "metrics").await.unwrap().is_none());
 }
 
 #[tokio::test]
-async fn any_port_will_do_and_is_told() {
+async fn an_endpoint_on_any_port_reports_its_address() {
     for address in [":0", "127.0.0.1:0", "localhost:0"] {
         let endpoint = Endpoint::bind(address, "metrics").await.unwrap().unwrap();
         assert_ne!(endpoint.address().port(), 0);
@@ -215,7 +215,7 @@ async fn any_port_will_do_and_is_told() {
 }
 
 #[tokio::test]
-async fn a_port_in_use_and_an_address_that_is_none_are_told_plainly() {
+async fn a_port_in_use_and_an_invalid_address_have_clear_errors() {
     let first = Endpoint::bind("127.0.0.1:0", "metrics").await.unwrap().unwrap();
     let address = first.address().to_string();
     let error = Endpoint::bind(&address, "health probes").await.unwrap_err().to_string();
@@ -226,22 +226,22 @@ async fn a_port_in_use_and_an_address_that_is_none_are_told_plainly() {
         )
     );
     let error = Endpoint::bind("8080", "metrics").await.unwrap_err().to_string();
-    assert!(error.starts_with("metrics: \"8080\" is no address to listen at: it has no port"), "{error}");
+    assert!(error.starts_with("metrics: \"8080\" is not a listen address: it has no port"), "{error}");
     let error = Endpoint::bind("192.0.2.1:0", "metrics").await.unwrap_err().to_string();
     assert!(error.starts_with("metrics: cannot listen at \"192.0.2.1:0\": "), "{error}");
 }
 
-/// An API server that knows some tokens, and what was asked of it.
-fn reviews(asked: &Arc<parking_lot::Mutex<Vec<serde_json::Value>>>) -> kube::Client {
+/// An API server with some valid tokens, which records the reviews.
+fn reviews(requested: &Arc<parking_lot::Mutex<Vec<serde_json::Value>>>) -> kube::Client {
     use http_body_util::BodyExt as _;
-    let asked = asked.clone();
+    let requested = requested.clone();
     let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
-        let asked = asked.clone();
+        let requested = requested.clone();
         async move {
             let path = request.uri().path().to_owned();
             let body = request.into_body().collect().await.unwrap().to_bytes();
             let mut review: serde_json::Value = serde_json::from_slice(&body).unwrap();
-            asked.lock().push(review["spec"].clone());
+            requested.lock().push(review["spec"].clone());
             let spec = review["spec"].clone();
             review["status"] = match &*path {
                 "/apis/authentication.k8s.io/v1/tokenreviews" => match spec["token"].as_str().unwrap() {
@@ -266,24 +266,24 @@ fn reviews(asked: &Arc<parking_lot::Mutex<Vec<serde_json::Value>>>) -> kube::Cli
 }
 
 #[tokio::test]
-async fn metrics_can_be_for_those_whom_the_api_server_lets() {
+async fn metrics_can_be_limited_to_users_authorized_by_the_api_server() {
     let (env, clock) = Env::simulated(1);
-    let asked = Arc::default();
-    let review = AccessReview::new(&env, reviews(&asked), AccessReviewOptions::default());
+    let requested = Arc::default();
+    let review = AccessReview::new(&env, reviews(&requested), AccessReviewOptions::default());
     let served = Served::start(Routes::new().metrics("/metrics", &Metrics::new()).protected(review)).await;
     let get = async |token: &str| {
         let answer = served.send("GET", "/metrics", &format!("authorization: Bearer {token}\r\n")).await;
         (answer.status, answer.body)
     };
-    let told = |status: u16, text: &str| (status, text.to_owned());
+    let response = |status: u16, text: &str| (status, text.to_owned());
     let answer = served.get("/metrics").await;
-    assert_eq!((answer.status, answer.body), told(401, "Unauthorized\n"));
-    assert!(asked.lock().is_empty(), "there is nothing to ask about");
-    assert_eq!(get("wrong").await, told(401, "Unauthorized\n"));
-    assert_eq!(get("nobody").await, told(403, "Authorization denied for user nobody\n"));
-    assert_eq!(get("broken").await, told(500, "Authentication failed\n"));
+    assert_eq!((answer.status, answer.body), response(401, "Unauthorized\n"));
+    assert!(requested.lock().is_empty(), "a request without a token needs no review");
+    assert_eq!(get("wrong").await, response(401, "Unauthorized\n"));
+    assert_eq!(get("nobody").await, response(403, "Authorization denied for user nobody\n"));
+    assert_eq!(get("broken").await, response(500, "Authentication failed\n"));
     assert_eq!(get("prometheus").await.0, 200);
-    let spec = asked.lock().last().cloned().unwrap();
+    let spec = requested.lock().last().cloned().unwrap();
     assert_eq!(
         spec,
         serde_json::json!({
@@ -291,19 +291,19 @@ async fn metrics_can_be_for_those_whom_the_api_server_lets() {
             "nonResourceAttributes": {"path": "/metrics", "verb": "get"},
         })
     );
-    // What is known is not asked again, for a while.
-    let before = asked.lock().len();
+    // Results of reviews are cached for a while.
+    let before = requested.lock().len();
     for token in ["wrong", "nobody", "prometheus"] {
         get(token).await;
     }
-    assert_eq!(asked.lock().len(), before);
+    assert_eq!(requested.lock().len(), before);
     clock.advance(Duration::from_secs(61));
     assert_eq!((get("nobody").await.0, get("prometheus").await.0), (403, 200));
-    assert_eq!(asked.lock().len(), before + 3, "whose tokens they are, and whether nobody may");
+    assert_eq!(requested.lock().len(), before + 3, "two token reviews, and one access review for nobody");
 }
 
 #[tokio::test]
-async fn an_endpoint_can_speak_tls() {
+async fn an_endpoint_can_serve_tls() {
     use tokio_rustls::rustls::{ClientConfig, RootCertStore, pki_types};
     let dir = tempfile::tempdir().unwrap();
     let env = Env::system();

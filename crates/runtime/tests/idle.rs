@@ -1,4 +1,4 @@
-//! Until nothing is left to do: in the queues, in sources that are behind, and for those who work beside a manager.
+//! Waiting until idle: queues, lagging sources, and companion controllers of the control plane.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -27,7 +27,7 @@ fn nothing() -> impl Source<Request> {
     source::func("none", |_: SourceContext| async {})
 }
 
-/// A control plane whose controllers run beside.
+/// A control plane with companion controllers.
 struct Plane {
     kube: kube::Client,
     env: Env,
@@ -48,15 +48,15 @@ impl Connect for Plane {
     }
 }
 
-/// A manager with something beside it.
-fn beside(world: &World) -> (watch::Sender<Companion>, Manager) {
+/// A manager with a companion.
+fn manager_with_companion(world: &World) -> (watch::Sender<Companion>, Manager) {
     let companion = watch::Sender::default();
     let plane = Plane { kube: world.kube.clone(), env: world.env.clone(), companion: companion.subscribe() };
     let manager = Manager::new(plane, world.options()).unwrap();
     (companion, manager)
 }
 
-/// A manager whose only controller has these keys to do, each when it is told to.
+/// A manager whose only controller has these keys to process, one for each notification.
 fn collector(world: &World, keys: &[&str]) -> (Manager, Arc<Notify>) {
     let (manager, go) = (world.manager(), Arc::new(Notify::new()));
     let wait = go.clone();
@@ -91,9 +91,9 @@ async fn end(running: impl IntoIterator<Item = Running>) {
 }
 
 #[tokio::test]
-async fn what_is_beside_keeps_a_manager_from_being_idle_and_is_named_at_the_deadline() {
+async fn a_busy_companion_keeps_a_manager_from_being_idle_and_is_named_at_the_deadline() {
     let (world, clock) = World::simulated(1).await;
-    let (companion, manager) = beside(&world);
+    let (companion, manager) = manager_with_companion(&world);
     let (collector, go) = collector(&world, &["a", "b"]);
     companion.send_replace(Companion::Running(collector.clone()));
     let running = [start(&manager), start(&collector)];
@@ -118,9 +118,9 @@ async fn what_is_beside_keeps_a_manager_from_being_idle_and_is_named_at_the_dead
 }
 
 #[tokio::test]
-async fn those_who_are_about_to_run_are_waited_for_and_say_why_they_do_not() {
+async fn a_starting_companion_is_waited_for_and_its_problem_is_reported() {
     let (world, clock) = World::simulated(2).await;
-    let (companion, manager) = beside(&world);
+    let (companion, manager) = manager_with_companion(&world);
     companion.send_replace(Companion::Starting { problem: Some("no luck".to_owned()) });
     let mut running = vec![start(&manager)];
     let waiting = wait(&manager);
@@ -142,9 +142,9 @@ async fn those_who_are_about_to_run_are_waited_for_and_say_why_they_do_not() {
 }
 
 #[tokio::test]
-async fn those_who_stop_with_work_left_are_not_taken_for_idle() {
+async fn a_companion_that_stops_with_work_left_is_not_idle() {
     let (world, clock) = World::simulated(3).await;
-    let (companion, manager) = beside(&world);
+    let (companion, manager) = manager_with_companion(&world);
     let (first, go) = collector(&world, &["a", "b"]);
     companion.send_replace(Companion::Running(first.clone()));
     let (running, ending) = (start(&manager), start(&first));
@@ -155,7 +155,7 @@ async fn those_who_stop_with_work_left_are_not_taken_for_idle() {
     ending.end().await.unwrap();
     clock.settle().await;
     assert!(!waiting.is_finished(), "b is not done");
-    // Others take its place.
+    // Another companion takes its place.
     let (second, go) = collector(&world, &["b"]);
     let ending = start(&second);
     companion.send_replace(Companion::Running(second));
@@ -164,7 +164,7 @@ async fn those_who_stop_with_work_left_are_not_taken_for_idle() {
     go.notify_one();
     waiting.await.unwrap().unwrap();
     end([ending]).await;
-    // Nobody takes its place: nobody is waited for.
+    // There is no companion any more, so none is waited for.
     let waiting = wait(&manager);
     clock.settle().await;
     assert!(!waiting.is_finished());
@@ -175,9 +175,9 @@ async fn those_who_stop_with_work_left_are_not_taken_for_idle() {
     end([running]).await;
 }
 
-/// A source that learns of things in its own time.
+/// A source whose first catch-up takes until it is notified.
 struct Slow {
-    asked: watch::Sender<u32>,
+    catch_ups: watch::Sender<u32>,
     go: Arc<Notify>,
 }
 
@@ -187,13 +187,13 @@ impl Source<Request> for Slow {
     }
 
     fn start(self: Box<Self>, context: SourceContext) -> Result<Started, BoxError> {
-        let Slow { asked, go } = *self;
+        let Slow { catch_ups, go } = *self;
         Ok(Started {
             catch_up: Box::new(move || {
                 let mut first = false;
-                asked.send_modify(|asked| {
-                    first = *asked == 0;
-                    *asked += 1;
+                catch_ups.send_modify(|catch_ups| {
+                    first = *catch_ups == 0;
+                    *catch_ups += 1;
                 });
                 let (go, queue) = (go.clone(), context.queue().clone());
                 Box::pin(async move {
@@ -209,12 +209,12 @@ impl Source<Request> for Slow {
 }
 
 #[tokio::test]
-async fn a_source_that_is_behind_is_waited_for_and_what_it_then_queues_is_done() {
+async fn a_lagging_source_is_waited_for_and_its_requests_are_processed() {
     let (world, clock) = World::simulated(4).await;
-    let (manager, asked, go) = (world.manager(), watch::Sender::new(0), Arc::new(Notify::new()));
+    let (manager, catch_ups, go) = (world.manager(), watch::Sender::new(0), Arc::new(Notify::new()));
     Controller::managed_by(&manager)
         .named("slow")
-        .watches_raw_source(Slow { asked: asked.clone(), go: go.clone() })
+        .watches_raw_source(Slow { catch_ups: catch_ups.clone(), go: go.clone() })
         .complete(|_: Request, _: Context| async { Ok::<_, BoxError>(Action::done()) })
         .unwrap();
     let running = start(&manager);
@@ -223,9 +223,9 @@ async fn a_source_that_is_behind_is_waited_for_and_what_it_then_queues_is_done()
     assert!(!waiting.is_finished());
     go.notify_one();
     assert_eq!(waiting.await.unwrap().unwrap().reconciles(), 1);
-    assert_eq!(*asked.borrow(), 2, "it is asked again after what it has caused");
-    // One that has ended is not waited for.
-    asked.send_replace(0);
+    assert_eq!(*catch_ups.borrow(), 2, "it catches up again after the work it has caused");
+    // A source that has ended is not waited for.
+    catch_ups.send_replace(0);
     let waiting = wait(&manager);
     clock.settle().await;
     assert!(!waiting.is_finished());
@@ -235,7 +235,7 @@ async fn a_source_that_is_behind_is_waited_for_and_what_it_then_queues_is_done()
 }
 
 #[tokio::test]
-async fn events_that_a_program_has_sent_are_waited_for() {
+async fn events_sent_through_a_channel_are_waited_for() {
     let (world, _clock) = World::simulated(5).await;
     let manager = world.manager();
     let (sender, channel) = source::channel::<ConfigMap, Request>(Handler::for_object());
@@ -255,14 +255,14 @@ async fn events_that_a_program_has_sent_are_waited_for() {
     assert!(sender.send(config_map("late", &[])).await.is_err());
 }
 
-/// Nothing moves by then that would have to.
+/// Real time without progress after which a wait fails.
 const STALLED: Duration = Duration::from_millis(100);
 
 fn soon() -> IdleOptions {
     IdleOptions { stalled_after: STALLED, ..IdleOptions::default() }
 }
 
-/// A manager whose only controller, `one`, has these keys to do.
+/// A manager whose only controller, `one`, has these keys to process.
 fn with_keys<F, Fut>(world: &World, keys: &[&str], reconcile: F) -> Manager
 where
     F: Fn(Request, Context) -> Fut + Send + Sync + 'static,
@@ -278,7 +278,7 @@ where
 }
 
 #[tokio::test]
-async fn retries_that_wait_for_a_clock_that_nobody_moves_are_named_with_their_time() {
+async fn retries_stalled_by_a_stopped_clock_are_named_with_their_time() {
     let (world, clock) = World::simulated(6).await;
     let fails = |request: Request, context: Context| async move {
         match request.name() {
@@ -296,8 +296,8 @@ async fn retries_that_wait_for_a_clock_that_nobody_moves_are_named_with_their_ti
     assert!(
         text.starts_with(
             "not idle, and nothing has moved for 100ms in real time under a simulated clock: \
-             controller one: 1 to be tried again after errors (default/late in 5ms); \
-             not waited for: controller one: 1 to be looked at again (default/later in 60s). Move the clock"
+             controller one: 1 to be retried after errors (default/late in 5ms); \
+             not waited for: controller one: 1 requeued for later (default/later in 60s). Advance the clock"
         ),
         "{text}"
     );
@@ -307,7 +307,7 @@ async fn retries_that_wait_for_a_clock_that_nobody_moves_are_named_with_their_ti
 }
 
 #[tokio::test]
-async fn a_run_until_idle_ends_under_a_clock_that_nobody_moves() {
+async fn run_until_idle_ends_under_a_stopped_clock() {
     let (world, _clock) = World::simulated(7).await;
     let sleeps = |_: Request, context: Context| async move {
         context.env().sleep(Duration::from_secs(1)).await;
@@ -318,8 +318,8 @@ async fn a_run_until_idle_ends_under_a_clock_that_nobody_moves() {
 }
 
 #[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "it is what must not be done")]
-async fn a_reconciler_that_sleeps_by_another_clock_is_named() {
+#[expect(clippy::disallowed_methods, reason = "the mistake under test")]
+async fn a_reconciler_that_sleeps_on_another_clock_is_named() {
     let (world, clock) = World::simulated(8).await;
     let (go, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (began, ended) = (go.clone(), done.clone());
@@ -335,7 +335,7 @@ async fn a_reconciler_that_sleeps_by_another_clock_is_named() {
     };
     let manager = with_keys(&world, &["short", "long"], sleeps);
     let running = start(&manager);
-    // The clock moves on meanwhile.
+    // The clock advances meanwhile.
     go.notified().await;
     clock.advance_and_settle(Duration::from_secs(3600)).await;
     done.notified().await;
@@ -356,13 +356,13 @@ async fn a_reconciler_that_sleeps_by_another_clock_is_named() {
 }
 
 #[tokio::test]
-async fn a_manager_that_was_not_started_is_never_idle_and_says_so() {
+async fn a_manager_that_was_not_started_is_never_idle() {
     let (world, _clock) = World::simulated(9).await;
     let error = world.manager().wait_until_idle(soon()).await.unwrap_err().to_string();
     assert!(error.contains("the manager was not started"), "{error}");
 }
 
-/// What is logged on this thread while it lives.
+/// Captures the log of this thread.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -375,7 +375,7 @@ impl Log {
         (log, tracing::subscriber::set_default(subscriber))
     }
 
-    /// The lines that have all of these, taken out.
+    /// Takes the log and counts the lines that contain all of these parts.
     fn take(&self, parts: &[&str]) -> usize {
         let text = String::from_utf8(std::mem::take(&mut *self.0.lock())).unwrap();
         text.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count()
@@ -394,7 +394,7 @@ impl std::io::Write for Log {
 }
 
 #[tokio::test]
-async fn a_controller_says_early_and_again_that_its_kind_is_not_served() {
+async fn a_controller_warns_repeatedly_that_its_kind_is_not_served() {
     let (log, _logging) = Log::begin();
     let (world, clock) = World::simulated(10).await;
     let manager = world.manager();
@@ -405,13 +405,13 @@ async fn a_controller_says_early_and_again_that_its_kind_is_not_served() {
         .unwrap();
     let running = start(&manager);
     clock.advance_and_settle(Duration::from_secs(6)).await;
-    let said =
+    let warning =
         ["WARN", "widget", "still waiting for", "does not serve widgets.test.k1s.dev (v1)", "is installed"];
-    assert_eq!(log.take(&said), 1);
+    assert_eq!(log.take(&warning), 1);
     let ready = manager.readyz().failures().await;
     assert!(ready.iter().any(|(_, why)| why.contains("does not serve widgets.test.k1s.dev")), "{ready:?}");
     clock.advance_and_settle(Duration::from_secs(60)).await;
-    assert_eq!(log.take(&said), 2, "after 15 and 35 seconds");
+    assert_eq!(log.take(&warning), 2, "after 15 and 35 seconds");
     let error = manager.wait_until_idle(soon()).await.unwrap_err().to_string();
     assert!(
         error.contains("controller widget waits for Widget.test.k1s.dev: the server does not serve"),
@@ -421,7 +421,7 @@ async fn a_controller_says_early_and_again_that_its_kind_is_not_served() {
 }
 
 #[tokio::test]
-async fn a_candidate_and_a_shutdown_say_what_they_wait_for() {
+async fn a_candidate_and_a_shutdown_log_what_they_wait_for() {
     let (log, _logging) = Log::begin();
     let (world, clock) = World::simulated(11).await;
     let elected = |identity: &str| {

@@ -1,4 +1,4 @@
-//! Leader election in virtual time, against a server in this process.
+//! Leader election on a virtual clock, against an in-process server.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -64,7 +64,7 @@ impl World {
         self.env.spawn("candidate", async move { candidate.acquire(&CancellationToken::new()).await })
     }
 
-    /// Elects the first one.
+    /// Starts a candidate and waits until it leads.
     async fn elect(&self, identity: &str, line: &Line) -> Leadership {
         self.until(self.stand(identity, line)).await.unwrap().unwrap()
     }
@@ -73,7 +73,7 @@ impl World {
         self.leases.get("test").await.unwrap().spec.unwrap()
     }
 
-    /// Creates a Lease that the client's own type may not understand.
+    /// Creates a Lease that the typed client may not be able to represent.
     async fn create(&self, lease: Value) {
         let kind = ApiResource::erase::<Lease>(&());
         let client = Client::new(self.server.clone(), "default");
@@ -89,7 +89,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn the_first_candidate_is_elected_at_once_and_its_lease_reads_as_client_gos() {
+async fn the_first_candidate_is_elected_immediately_with_a_lease_like_client_gos() {
     let world = World::new(1).await;
     let metrics = Metrics::new();
     let shown = LeaderMetrics::register(&metrics);
@@ -112,7 +112,7 @@ async fn the_first_candidate_is_elected_at_once_and_its_lease_reads_as_client_go
 }
 
 #[tokio::test]
-async fn a_leader_renews_and_stays() {
+async fn a_leader_renews_its_lease() {
     let world = World::new(2).await;
     let leadership = world.elect("me", &world.line()).await;
     let before = world.spec().await;
@@ -125,7 +125,7 @@ async fn a_leader_renews_and_stays() {
 }
 
 #[tokio::test]
-async fn a_released_lease_is_taken_without_waiting_for_its_end() {
+async fn a_released_lease_is_acquired_without_waiting_for_its_expiry() {
     let world = World::new(3).await;
     let first = world.elect("first", &world.line()).await;
     let second = world.stand("second", &world.line());
@@ -146,7 +146,7 @@ async fn a_released_lease_is_taken_without_waiting_for_its_end() {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_not_to_be_released_is_left_to_its_end() {
+async fn a_lease_that_is_not_released_expires() {
     let world = World::new(4).await;
     let mut options = LeaderElectionOptions::new("test", "default");
     options.release_on_cancel = false;
@@ -160,23 +160,24 @@ async fn a_lease_that_is_not_to_be_released_is_left_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_dead_leader_is_followed_after_the_lease_time_and_not_before() {
+async fn a_crashed_leader_is_replaced_after_the_lease_duration_and_not_before() {
     let world = World::new(5).await;
     let first = world.elect("first", &world.line()).await;
     let second = world.stand("second", &world.line());
     world.pass(60 * SECOND).await;
     let died = world.env.now();
     let claimed = died + first.fence().valid_for();
-    drop(first); // as good as dead: it renews no more, and gives nothing back
+    drop(first); // like a crash: it neither renews nor releases the lease
     let second = world.until(second).await.unwrap().unwrap();
     let took = world.env.now() - died;
-    assert!(world.env.now() > claimed, "the dead one's claim was over");
-    // It was renewed up to a retry period before its death, and seen up to a retry period and its jitter after that.
+    assert!(world.env.now() > claimed, "the previous leader's term had expired");
+    // The last renewal was up to a retry period before the crash, and was observed up to a retry period with
+    // jitter later.
     assert!(took > LEASE - RETRY && took <= LEASE + RETRY.mul_f64(2.2), "{took:?}");
     assert_eq!(second.fence().transitions(), 1);
 }
 
-async fn loses_office_at_its_deadline(network: Network) {
+async fn loses_leadership_at_its_deadline(network: Network) {
     let world = World::new(6).await;
     let line = world.line();
     let leadership = world.elect("me", &line).await;
@@ -193,22 +194,22 @@ async fn loses_office_at_its_deadline(network: Network) {
         "{}",
         lost.reason
     );
-    assert!(!other.is_finished(), "there is a while without a leader");
+    assert!(!other.is_finished(), "there is a gap without a leader");
     world.until(other).await.unwrap().unwrap();
     line.set(Network::Fine);
-    // A lost leadership leaves the Lease of its follower alone.
+    // A lost leadership does not touch its follower's Lease.
     world.until(leadership.release()).await.unwrap();
     assert_eq!(world.spec().await.holder_identity.as_deref(), Some("other"));
 }
 
 #[tokio::test]
-async fn a_leader_whose_renewals_fail_loses_office_at_its_deadline() {
-    loses_office_at_its_deadline(BROKEN).await;
+async fn a_leader_whose_renewals_fail_loses_leadership_at_its_deadline() {
+    loses_leadership_at_its_deadline(BROKEN).await;
 }
 
 #[tokio::test]
-async fn hung_requests_do_not_keep_a_leader_in_office() {
-    loses_office_at_its_deadline(Network::Hangs).await;
+async fn hanging_requests_do_not_extend_leadership() {
+    loses_leadership_at_its_deadline(Network::Hangs).await;
 }
 
 #[tokio::test]
@@ -229,7 +230,7 @@ async fn a_short_outage_is_survived() {
 }
 
 #[tokio::test]
-async fn jumps_of_the_wall_clock_change_nothing() {
+async fn wall_clock_jumps_change_nothing() {
     let world = World::new(8).await;
     let leadership = world.elect("me", &world.line()).await;
     let other = world.stand("other", &world.line());
@@ -244,7 +245,7 @@ async fn jumps_of_the_wall_clock_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_wall_clock_that_stands_still_does_not_hide_renewals() {
+async fn a_stopped_wall_clock_does_not_hide_renewals() {
     let world = World::new(9).await;
     let leadership = world.elect("me", &world.line()).await;
     let other = world.stand("other", &world.line());
@@ -258,7 +259,7 @@ async fn a_wall_clock_that_stands_still_does_not_hide_renewals() {
 }
 
 #[tokio::test]
-async fn a_leader_puts_back_a_lease_that_somebody_deleted_and_nobody_gets_in_between() {
+async fn a_leader_recreates_a_deleted_lease_before_another_candidate_can_lead() {
     let world = World::new(10).await;
     let leadership = world.elect("me", &world.line()).await;
     let other = world.stand("other", &world.line());
@@ -270,14 +271,14 @@ async fn a_leader_puts_back_a_lease_that_somebody_deleted_and_nobody_gets_in_bet
         assert_eq!(world.spec().await.holder_identity.as_deref(), Some("me"));
     }
     assert!(!other.is_finished());
-    // And if the leader is gone as well, somebody follows.
+    // If the leader crashes as well, another candidate follows.
     drop(leadership);
     world.leases.delete("test", &DeleteParams::default()).await.unwrap();
     world.until(other).await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn somebody_who_changes_something_else_of_the_lease_disturbs_nobody() {
+async fn unrelated_changes_of_the_lease_are_harmless() {
     let world = World::new(11).await;
     let leadership = world.elect("me", &world.line()).await;
     for i in 0..20 {
@@ -294,7 +295,7 @@ async fn somebody_who_changes_something_else_of_the_lease_disturbs_nobody() {
 }
 
 #[tokio::test]
-async fn a_leader_whose_lease_was_given_to_another_is_out_at_its_next_renewal() {
+async fn a_leader_whose_lease_was_reassigned_loses_leadership_at_its_next_renewal() {
     let world = World::new(12).await;
     let leadership = world.elect("me", &world.line()).await;
     world.patch(json!({"spec": {"holderIdentity": "usurper"}})).await;
@@ -307,7 +308,7 @@ async fn a_leader_whose_lease_was_given_to_another_is_out_at_its_next_renewal() 
 }
 
 #[tokio::test]
-async fn a_process_that_was_stopped_knows_before_any_task_has_run() {
+async fn a_paused_process_sees_the_loss_before_any_task_has_run() {
     let world = World::new(13).await;
     let leadership = world.elect("me", &world.line()).await;
     world.pass(5 * SECOND).await;
@@ -317,20 +318,20 @@ async fn a_process_that_was_stopped_knows_before_any_task_has_run() {
     world.clock.advance(Duration::from_nanos(1));
     assert!(!leadership.is_valid());
     assert!(leadership.fence().check().is_err());
-    // Once it runs again it does not renew what is over, though the Lease is still its own.
+    // When it runs again it does not renew an expired term, though the Lease is still its own.
     world.until(leadership.lost()).await;
     world.pass(SECOND).await;
     assert!(!leadership.is_valid());
 }
 
 #[tokio::test]
-async fn an_election_whose_answer_was_lost_is_found_out() {
+async fn an_election_whose_response_was_lost_is_detected() {
     let world = World::new(14).await;
     let line = world.line();
     line.set(Network::LosesAnswers);
     let candidate = world.stand("me", &line);
     world.pass(SECOND).await;
-    assert_eq!(world.spec().await.holder_identity.as_deref(), Some("me"), "the server knows");
+    assert_eq!(world.spec().await.holder_identity.as_deref(), Some("me"), "the server has it");
     line.set(Network::Fine);
     let started = world.env.now();
     let leadership = world.until(candidate).await.unwrap().unwrap();
@@ -340,7 +341,7 @@ async fn an_election_whose_answer_was_lost_is_found_out() {
 }
 
 #[tokio::test]
-async fn a_request_that_comes_late_makes_nobody_a_leader_beside_another() {
+async fn a_late_request_does_not_create_a_second_leader() {
     let world = World::new(20).await;
     let (line, other_line) = (world.line(), world.line());
     line.set(Network::Late(60 * SECOND));
@@ -350,7 +351,7 @@ async fn a_request_that_comes_late_makes_nobody_a_leader_beside_another() {
     let leadership = world.elect("leader", &other_line).await;
     world.pass(Duration::from_millis(58_500)).await;
     assert!(leadership.is_valid());
-    // The leader cannot renew, somebody deletes its Lease, and the first request of the other one arrives.
+    // The leader cannot renew, its Lease is deleted, and the late request of the other candidate arrives.
     other_line.set(Network::Hangs);
     world.leases.delete("test", &DeleteParams::default()).await.unwrap();
     let certain = leadership.fence().valid_for();
@@ -358,13 +359,13 @@ async fn a_request_that_comes_late_makes_nobody_a_leader_beside_another() {
     world.pass(certain - Duration::from_millis(1)).await;
     assert_eq!(world.spec().await.holder_identity.as_deref(), Some("late"));
     assert!(leadership.is_valid());
-    assert!(!late.is_finished(), "it knows that there is another one");
+    assert!(!late.is_finished(), "it sees the other leader");
     let late = world.until(late).await.unwrap().unwrap();
     assert!(late.is_valid() && !leadership.is_valid());
 }
 
 #[tokio::test]
-async fn two_candidates_of_one_name_are_still_two() {
+async fn two_candidates_with_the_same_name_are_distinct() {
     let world = World::new(15).await;
     let leadership = world.elect("same", &world.line()).await;
     let other = world.stand("same", &world.line());
@@ -376,7 +377,7 @@ async fn two_candidates_of_one_name_are_still_two() {
 }
 
 #[tokio::test]
-async fn strange_leases_are_waited_for_or_taken() {
+async fn unusual_leases_are_waited_for_or_acquired() {
     for (spec, waits) in [
         (Value::Null, Duration::ZERO),
         (json!({}), Duration::ZERO),
@@ -423,7 +424,7 @@ async fn a_candidate_that_is_cancelled_holds_nothing() {
 }
 
 #[tokio::test]
-async fn run_leads_and_gives_back_or_says_that_it_lost() {
+async fn run_leads_and_releases_the_lease_or_reports_the_loss() {
     let world = World::new(18).await;
     let (cancel, line) = (CancellationToken::new(), world.line());
     let env = world.env.clone();
@@ -449,7 +450,7 @@ async fn run_leads_and_gives_back_or_says_that_it_lost() {
 }
 
 #[tokio::test]
-async fn elections_of_different_names_do_not_meet() {
+async fn elections_with_different_names_are_independent() {
     let world = World::new(19).await;
     let metrics = Metrics::new();
     let shown = LeaderMetrics::register(&metrics);
@@ -466,10 +467,10 @@ async fn elections_of_different_names_do_not_meet() {
     assert_eq!(text.matches("# TYPE leader_election_master_status").count(), 1);
 }
 
-/// Candidates come and go, their networks break, hang and lose answers, others touch and delete the Lease; at each
-/// moment at most one may believe in itself. `K1S_TEST_SEEDS` says how many such lives are tried.
+/// Candidates start and crash, their networks fail, hang and lose responses, and other clients touch and delete
+/// the Lease; at any time at most one may consider itself the leader. `K1S_TEST_SEEDS` is the number of runs.
 #[tokio::test]
-async fn there_are_never_two_leaders_whatever_happens() {
+async fn there_are_never_two_leaders() {
     let seeds = std::env::var("K1S_TEST_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(20);
     for seed in 0..seeds {
         chaos(seed).await;
@@ -504,7 +505,7 @@ async fn chaos(seed: u64) {
         let i = usize::try_from(dice.random_below(4)).unwrap();
         match dice.random_below(12) {
             0 => {
-                // It dies; another one starts in its place.
+                // It crashes; another candidate starts in its place.
                 candidates[i].abort();
                 candidates[i] = start(i);
             }
@@ -516,7 +517,7 @@ async fn chaos(seed: u64) {
             6 if world.leases.get_opt("test").await.unwrap().is_some() => {
                 world.patch(json!({"metadata": {"labels": {"step": step.to_string()}}})).await;
             }
-            // A stop of all of them: time passes, and nothing runs.
+            // All processes are paused: time passes, and nothing runs.
             7 => world.clock.advance(Duration::from_millis(dice.random_below(12_000))),
             _ => {}
         }
@@ -525,8 +526,8 @@ async fn chaos(seed: u64) {
         }
         world.pass(Duration::from_millis(dice.random_below(3_000))).await;
     }
-    assert!(terms > 0, "seed {seed}: nobody ever led");
-    // Once all is well again, one leads.
+    assert!(terms > 0, "seed {seed}: there was never a leader");
+    // Once all networks work again, one leads.
     for (i, line) in lines.iter().enumerate() {
         line.set(Network::Fine);
         candidates[i].abort();

@@ -1,10 +1,10 @@
-//! Leader election among processes that are killed and stopped at random, over HTTP, in real time.
+//! Leader election among processes that are killed and paused at random, over HTTP, in real time.
 //!
-//! The test starts itself again as its candidates: with [`SERVER`] in its environment it is one of them.
+//! The test binary starts itself again as its candidates, which the variable [`SERVER`] selects.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "the seed is for whom it fails")]
+#![allow(clippy::print_stdout, reason = "the seed is needed to reproduce a failure")]
 
 use std::{
     collections::BTreeMap,
@@ -25,17 +25,17 @@ use rustix::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// The name of the test, to start it again, and of the variable that makes it a candidate.
+/// The name of the test, used to start it again, and the variable that makes it a candidate.
 const TEST: &str = "processes_that_are_killed_and_stopped_never_lead_at_the_same_time";
 const SERVER: &str = "K1S_TEST_LEADER_SERVER";
 
 const CANDIDATES: usize = 3;
 const ROUNDS: usize = 7;
 const RETRY: Duration = Duration::from_millis(250);
-/// 1.5 s, as a Lease shows it.
+/// 1.5 s, rounded up as in a Lease.
 const LEASE: Duration = Duration::from_secs(2);
-/// Until a follower is there: the time of the Lease, which it saw up to an attempt after it was renewed, and what two busy
-/// cores need besides.
+/// Maximum time until a new leader acts: the lease duration, a retry period with jitter, and a margin for two
+/// busy cores.
 const FOLLOWED: Duration =
     LEASE.saturating_add(Duration::from_millis(550)).saturating_add(Duration::from_secs(2));
 
@@ -47,13 +47,13 @@ fn options() -> LeaderElectionOptions {
     options
 }
 
-/// Nanoseconds on the clock that all processes of the machine share.
+/// Nanoseconds on the monotonic clock shared by all processes of the machine.
 fn now() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap() * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap()
 }
 
-/// A leader's act: at some moment between `before` and `after`, it was in office.
+/// An action of a leader: at some time between `before` and `after` it held the leadership.
 #[derive(Debug, Clone, Copy)]
 struct Act {
     process: usize,
@@ -71,10 +71,10 @@ fn processes_that_are_killed_and_stopped_never_lead_at_the_same_time() {
     }
 }
 
-/// Leads whenever it can, and says so with each act.
+/// Leads whenever it can, and prints each act.
 async fn candidate(server: &str) {
     let env = Env::system();
-    // Ends with the test, however that ends.
+    // Ends with the test, even if that crashes.
     let _parent = env.spawn_thread("parent", || {
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(0);
@@ -100,7 +100,7 @@ async fn candidate(server: &str) {
     }
 }
 
-/// A candidate's process, as the test sees it.
+/// The test's handle to a candidate's process.
 struct Process {
     number: usize,
     child: Child,
@@ -120,7 +120,7 @@ impl Process {
             for line in out.lines().map_while(Result::ok) {
                 let Some(act) = line.strip_prefix("ACT ") else { continue };
                 let numbers: Vec<u64> = act.split(' ').filter_map(|number| number.parse().ok()).collect();
-                // The last line of one that was killed may be cut.
+                // The last line of a killed process may be truncated.
                 if let [term, before, after] = numbers[..]
                     && before <= after
                     && acts.send(Act { process: number, term, before, after }).is_err()
@@ -145,7 +145,7 @@ impl Drop for Process {
     }
 }
 
-/// All that was done, and by whom.
+/// All acts and the processes that did them.
 struct Log {
     env: Env,
     incoming: mpsc::UnboundedReceiver<Act>,
@@ -153,25 +153,25 @@ struct Log {
 }
 
 impl Log {
-    /// Who acts after this moment, other than those.
-    async fn acting_since(&mut self, moment: u64, except: &[usize]) -> Act {
+    /// Waits for an act after `since` by a process not in `except`.
+    async fn acting_since(&mut self, since: u64, except: &[usize]) -> Act {
         loop {
             let act = self.incoming.recv().await.unwrap();
             self.acts.push(act);
-            if act.before > moment && !except.contains(&act.process) {
+            if act.before > since && !except.contains(&act.process) {
                 return act;
             }
         }
     }
 
-    /// A new leader is there in time.
-    async fn followed(&mut self, moment: u64, except: &[usize], what: &str) -> Act {
+    /// Waits for a new leader, within `FOLLOWED`.
+    async fn followed(&mut self, since: u64, except: &[usize], what: &str) -> Act {
         let env = self.env.clone();
-        let act = env.timeout(FOLLOWED, self.acting_since(moment, except)).await;
+        let act = env.timeout(FOLLOWED, self.acting_since(since, except)).await;
         act.unwrap_or_else(|_| panic!("{what}: no leader within {FOLLOWED:?}"))
     }
 
-    /// Takes note of what is done for a while.
+    /// Records acts for a while.
     async fn pass(&mut self, d: Duration) {
         let until = self.env.sleep(d);
         tokio::pin!(until);
@@ -211,7 +211,7 @@ async fn chaos() {
     for round in 0..ROUNDS {
         let leader = log.followed(now(), &[], &format!("round {round}")).await.process;
         log.pass(millis(50, 600)).await;
-        // Mostly the leader, for that is what it is about.
+        // Mostly the leader, whose failure is under test.
         let victim = if dice.random_below(5) == 0 {
             usize::try_from(dice.random_below(CANDIDATES as u64)).unwrap()
         } else {
@@ -231,7 +231,7 @@ async fn chaos() {
             let since = now();
             let long = dice.random_below(4) > 0;
             if long {
-                // Another one follows, and then this one wakes up in the belief that nothing has happened.
+                // Another process takes over; then this one resumes unaware of the pause.
                 let number = process.number;
                 log.followed(since, &[number], &format!("round {round}, {number} stopped")).await;
                 log.pass(millis(0, 300)).await;
@@ -249,14 +249,14 @@ async fn chaos() {
     server.shutdown();
     serving.await.unwrap().unwrap();
 
-    let terms = judge(&log.acts);
+    let terms = check_terms(&log.acts);
     println!("{} acts in {terms} terms; {killed} killed, {stopped} stopped", log.acts.len());
     assert!(terms >= 4, "the leader changed");
 }
 
-/// Nobody was in office while another one was. A term lasted at least from the end of its first act to the beginning of its
-/// last: that is certain, however long a process was stopped in the middle of an act.
-fn judge(acts: &[Act]) -> usize {
+/// Checks that no two terms overlap. A term lasted at least from the end of its first act to the beginning of
+/// its last; that holds even if the process was paused in the middle of an act.
+fn check_terms(acts: &[Act]) -> usize {
     let mut terms: BTreeMap<(usize, u64), (u64, u64)> = BTreeMap::new();
     for act in acts {
         let (from, to) = terms.entry((act.process, act.term)).or_insert((act.after, act.before));
@@ -277,11 +277,11 @@ fn judge(acts: &[Act]) -> usize {
 }
 
 #[test]
-fn the_judge_finds_two_leaders_at_a_time() {
+fn the_check_finds_overlapping_terms() {
     let act = |process, before, after| Act { process, term: 0, before, after };
-    assert_eq!(judge(&[act(1, 0, 1), act(1, 10, 11), act(2, 12, 13), act(2, 20, 21)]), 2);
-    // The first one was stopped in the middle of its last act: nobody knows whether it was before or after.
-    assert_eq!(judge(&[act(1, 0, 1), act(1, 10, 50), act(2, 12, 13), act(2, 20, 21)]), 2);
+    assert_eq!(check_terms(&[act(1, 0, 1), act(1, 10, 11), act(2, 12, 13), act(2, 20, 21)]), 2);
+    // The first one was paused in the middle of its last act, which may have been before or after the pause.
+    assert_eq!(check_terms(&[act(1, 0, 1), act(1, 10, 50), act(2, 12, 13), act(2, 20, 21)]), 2);
     let both = [act(1, 0, 1), act(1, 30, 31), act(2, 12, 13), act(2, 20, 21)];
-    assert!(std::panic::catch_unwind(|| judge(&both)).is_err());
+    assert!(std::panic::catch_unwind(|| check_terms(&both)).is_err());
 }

@@ -1,4 +1,4 @@
-//! The life of a manager: what starts and stops in which order, what ends it, what it leaves behind.
+//! The lifecycle of a manager: order of start and stop, causes of its end, and cleanup.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -36,20 +36,20 @@ async fn a_manager_is_started_once() {
 }
 
 #[tokio::test]
-async fn a_reconcile_in_flight_ends_before_the_manager_does_and_no_other_begins() {
+async fn a_reconcile_in_flight_ends_before_the_manager_and_no_other_begins() {
     let (world, clock) = World::simulated(1).await;
     let manager = world.manager();
     let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let log: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (told, wait, noted) = (begun.clone(), go.clone(), log.clone());
+    let (started, wait, noted) = (begun.clone(), go.clone(), log.clone());
     let controller = Controller::managed_by(&manager)
         .named("slow")
         .watches_raw_source(nothing())
         .build(move |request: Request, context: Context| {
-            let (told, wait, noted) = (told.clone(), wait.clone(), noted.clone());
+            let (started, wait, noted) = (started.clone(), wait.clone(), noted.clone());
             async move {
                 noted.lock().push(format!("begin {request}"));
-                told.notify_one();
+                started.notify_one();
                 wait.notified().await;
                 noted
                     .lock()
@@ -63,7 +63,7 @@ async fn a_reconcile_in_flight_ends_before_the_manager_does_and_no_other_begins(
     begun.notified().await;
     controller.queue().add(key("b"));
     running.stop.cancel();
-    // A manager that does not wait has ended when nothing moves any more.
+    // If it did not wait for the reconcile, the manager would have ended once everything is settled.
     clock.settle().await;
     assert!(!running.task.is_finished());
     go.notify_one();
@@ -72,20 +72,20 @@ async fn a_reconcile_in_flight_ends_before_the_manager_does_and_no_other_begins(
 }
 
 #[tokio::test]
-async fn a_shutdown_that_takes_too_long_is_an_error_that_names_the_keys() {
+async fn a_shutdown_timeout_is_an_error_that_names_the_keys() {
     let world = World::new().await;
     let mut options = world.options();
     options.graceful_shutdown_timeout = Some(Duration::from_millis(100));
     let manager = Manager::new(world.kube.clone(), options).unwrap();
     let begun = Arc::new(Notify::new());
-    let told = begun.clone();
+    let started = begun.clone();
     let controller = Controller::managed_by(&manager)
         .named("stuck")
         .watches_raw_source(nothing())
         .build(move |_: Request, context: Context| {
-            let told = told.clone();
+            let started = started.clone();
             async move {
-                told.notify_one();
+                started.notify_one();
                 context.cancelled().await;
                 std::future::pending::<()>().await;
                 Ok::<_, BoxError>(Action::done())
@@ -99,12 +99,12 @@ async fn a_shutdown_that_takes_too_long_is_an_error_that_names_the_keys() {
     let ManagerError::ShutdownTimeout { stuck } = &error else { panic!("{error}") };
     assert!(stuck.len() == 1 && stuck[0].starts_with("reconcile/stuck default/deep/in/it"), "{stuck:?}");
     assert!(error.to_string().contains("default/deep/in/it"));
-    // Nothing is left of it.
+    // No task is left.
     manager.work().wait_idle(HANG).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_was_not_done_is_done_after_the_next_start() {
+async fn unfinished_work_is_done_after_a_restart() {
     let world = World::new().await;
     let live = world.live();
     let done: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -126,7 +126,7 @@ async fn what_was_not_done_is_done_after_the_next_start() {
                     let map = client.get::<ConfigMap>(&request).await?;
                     if request.name().starts_with('m') && map.data.as_ref().is_none_or(|data| data.is_empty())
                     {
-                        // A shutdown in the middle: this one still ends.
+                        // A shutdown during the run: this reconcile still completes.
                         if noted.lock().len() > begun_with + 3 {
                             token.cancel();
                         }
@@ -146,7 +146,7 @@ async fn what_was_not_done_is_done_after_the_next_start() {
         let (ended, ()) = tokio::join!(manager.start(stop.clone()), idle);
         ended.unwrap();
     }
-    assert!(starts > 1, "the shutdowns came in the middle");
+    assert!(starts > 1, "the shutdowns interrupted the work");
     let mut done = done.lock().clone();
     done.sort();
     done.dedup();
@@ -175,7 +175,7 @@ async fn runnables_start_and_stop_in_order_and_a_failing_one_ends_the_manager() 
     let running = start(&manager);
     let mut seen = log.subscribe();
     world.env.timeout(HANG, seen.wait_for(|log| log.len() == 2)).await.unwrap().unwrap();
-    // Added later: started at once.
+    // Added to a running manager: started immediately.
     manager.add(runnable("late", noting("late +", "late -")));
     world.env.timeout(HANG, seen.wait_for(|log| log.len() == 3)).await.unwrap().unwrap();
     running.end().await.unwrap();
@@ -191,7 +191,7 @@ async fn runnables_start_and_stop_in_order_and_a_failing_one_ends_the_manager() 
 }
 
 #[tokio::test]
-async fn endpoints_tell_health_readiness_and_metrics() {
+async fn endpoints_serve_health_readiness_and_metrics() {
     let world = World::new().await;
     let mut options = world.options();
     options.metrics_address = "127.0.0.1:0".into();
@@ -227,7 +227,7 @@ async fn endpoints_tell_health_readiness_and_metrics() {
     ] {
         assert!(text.contains(name), "{name} is not in\n{text}");
     }
-    // A kind that nobody serves: not ready, and it says which. The manager goes on.
+    // A kind that is not served: the manager is not ready, names the kind, and continues.
     manager.cache().get(&widgets, &key("w")).await.unwrap_err();
     let Some(Err(text)) = manager.readyz().run("caches").await else { panic!("it is ready") };
     assert!(
@@ -331,7 +331,7 @@ async fn only_the_leader_works_and_the_next_one_takes_over() {
     world.live().create(&config_map("a", &[])).await.unwrap();
     idle(&managers[0]).await;
     assert_eq!(*worked.lock(), [0]);
-    // Ended in good order, it gives the lease back: the other one need not wait for its end.
+    // On a graceful end it releases the lease: the other manager need not wait for its expiry.
     first.end().await.unwrap();
     let holder = world.live().get::<Lease>(&key("test")).await.unwrap();
     drop(holder);
@@ -342,7 +342,7 @@ async fn only_the_leader_works_and_the_next_one_takes_over() {
 }
 
 #[tokio::test]
-async fn a_controller_can_have_an_election_of_its_own() {
+async fn a_controller_can_have_its_own_election() {
     let world = World::new().await;
     let ran: watch::Sender<Vec<(usize, String)>> = watch::Sender::default();
     let managers: Vec<Manager> = (0..2).map(|_| world.manager()).collect();
@@ -436,7 +436,7 @@ async fn losing_the_lease_ends_the_manager() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_running() {
+async fn a_stopped_manager_leaves_no_tasks() {
     let (env, _clock) = k1s_env::Env::simulated(9);
     let store = Arc::new(k1s_store::MemoryStore::new(env.clone(), k1s_store::MemoryOptions::default()));
     let world = World::with(env.clone(), store).await;
@@ -461,7 +461,7 @@ async fn nothing_is_left_running() {
     let left: Vec<&String> = after
         .iter()
         .filter(|name| !before.contains(name))
-        // Those of the server: its caches, which stay.
+        // Except the server's watch caches, which stay.
         .filter(|name| *name != "store-feed" && !name.starts_with("watch cache"))
         .collect();
     assert!(left.is_empty(), "{left:?}; before: {before:?}");
@@ -469,24 +469,24 @@ async fn nothing_is_left_running() {
 }
 
 #[tokio::test]
-async fn caches_are_complete_before_runnables_start() {
+async fn caches_are_synced_before_runnables_start() {
     let world = World::new().await;
     world.live().create(&config_map("a", &[])).await.unwrap();
     let manager = world.manager();
-    // Lists are held up until somebody has seen that nothing was started.
+    // Lists are refused until the test has checked that nothing was started.
     let held = Arc::new(std::sync::atomic::AtomicBool::new(true));
-    let (refuse, asked) = (held.clone(), Arc::new(Notify::new()));
-    let tell = asked.clone();
+    let (refuse, requested) = (held.clone(), Arc::new(Notify::new()));
+    let notify = requested.clone();
     world.faults.refuse(move |request| {
         let is_list = request.uri().path() == "/api/v1/configmaps";
         let refused = is_list && refuse.load(std::sync::atomic::Ordering::SeqCst);
         if refused {
-            tell.notify_one();
+            notify.notify_one();
         }
         refused.then_some(500)
     });
     let informer = manager.cache().informer(&kind::<ConfigMap>()).unwrap();
-    // One that nobody serves does not hold them up: a runnable may be about to install it.
+    // A kind that is not served does not delay them: a runnable may be about to install it.
     let resource =
         kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk("test.k1s.dev", "v1", "Widget"));
     let widgets = k1s_runtime::Kind::<kube::api::DynamicObject>::dynamic(resource);
@@ -503,27 +503,27 @@ async fn caches_are_complete_before_runnables_start() {
     }
     let running = start(&manager);
     for _ in 0..2 {
-        world.env.timeout(HANG, asked.notified()).await.unwrap();
+        world.env.timeout(HANG, requested.notified()).await.unwrap();
     }
     assert!(found.borrow().is_empty());
     held.store(false, std::sync::atomic::Ordering::SeqCst);
-    let mut told = found.subscribe();
-    world.env.timeout(HANG, told.wait_for(|found| found.len() == 2)).await.unwrap().unwrap();
+    let mut updates = found.subscribe();
+    world.env.timeout(HANG, updates.wait_for(|found| found.len() == 2)).await.unwrap().unwrap();
     assert_eq!(*found.borrow(), [true, true]);
     running.end().await.unwrap();
 
-    // A manager that is stopped while it waits starts nothing.
+    // A manager that is stopped while waiting starts nothing.
     let manager = world.manager();
     held.store(true, std::sync::atomic::Ordering::SeqCst);
     manager.cache().informer(&kind::<ConfigMap>()).unwrap();
     manager.add(runnable("never", |_| async { Err("it was started".into()) }));
     let running = start(&manager);
-    world.env.timeout(HANG, asked.notified()).await.unwrap();
+    world.env.timeout(HANG, requested.notified()).await.unwrap();
     world.env.timeout(HANG, running.end()).await.unwrap().unwrap();
 }
 
 #[tokio::test]
-async fn controllers_do_as_the_manager_says_unless_they_say_otherwise() {
+async fn controllers_inherit_the_managers_options_unless_overridden() {
     use k1s_runtime::{ControllerDefaults, ControllerOptions, GroupKind};
     let world = World::new().await;
     let mut options = world.options();
@@ -550,7 +550,7 @@ async fn controllers_do_as_the_manager_says_unless_they_say_otherwise() {
         let line = format!(r#"controller_runtime_max_concurrent_reconciles{{controller="{name}"}} {count}"#);
         assert!(metrics.contains(&line), "{line} is not in\n{metrics}");
     }
-    // A panic ends the manager here, unless a controller says otherwise.
+    // A panic ends the manager here, unless a controller overrides it.
     for (recovers, ended) in [(None, true), (Some(true), false)] {
         let mut options = world.options();
         options.controller.recover_panic = Some(false);

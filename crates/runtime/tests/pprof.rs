@@ -1,4 +1,4 @@
-//! `/debug/pprof/` of a manager: what is in flight, and where the time goes.
+//! `/debug/pprof/` of a manager: work in flight and CPU profiles.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -23,7 +23,7 @@ use tokio::{
     sync::Notify,
 };
 
-/// What a profile says, as far as the tests look.
+/// The fields of a profile that the tests use.
 #[derive(Clone, PartialEq, Message)]
 struct Profile {
     #[prost(message, repeated, tag = "1")]
@@ -126,7 +126,7 @@ fn with_pprof(world: &World) -> Manager {
 }
 
 #[tokio::test]
-async fn it_is_off_unless_it_is_asked_for() {
+async fn it_is_off_by_default() {
     let world = World::new().await;
     for address in [None, Some(""), Some("0")] {
         let mut options = world.options();
@@ -140,23 +140,23 @@ async fn it_is_off_unless_it_is_asked_for() {
     let options = ManagerOptions { pprof_bind_address: "6060".into(), ..world.options() };
     let manager = Manager::new(world.kube.clone(), options).unwrap();
     let error = manager.start(Default::default()).await.unwrap_err().to_string();
-    assert!(error.contains("pprof") && error.contains("\"6060\" is no address to listen at"), "{error}");
+    assert!(error.contains("pprof") && error.contains("\"6060\" is not a listen address"), "{error}");
 }
 
 #[tokio::test]
-async fn what_is_in_flight_is_told_by_name() {
+async fn work_in_flight_is_listed_by_name() {
     let world = World::new().await;
     let manager = with_pprof(&world);
     let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let (told, wait) = (begun.clone(), go.clone());
+    let (started, wait) = (begun.clone(), go.clone());
     Controller::managed_by(&manager)
         .named("slow")
         .for_(kind::<ConfigMap>())
         .complete(move |request: Request, _: Context| {
-            let (told, wait) = (told.clone(), wait.clone());
+            let (started, wait) = (started.clone(), wait.clone());
             async move {
                 if request.name() == "stuck" {
-                    told.notify_one();
+                    started.notify_one();
                     wait.notified().await;
                 }
                 Ok::<_, BoxError>(Action::done())
@@ -176,7 +176,7 @@ async fn what_is_in_flight_is_told_by_name() {
         loop {
             let answer = get(address, "/debug/pprof/goroutine?debug=1").await;
             assert_eq!(answer.status, 200);
-            // The informer finds out after a while.
+            // The informer detects it after a while.
             if answer.text().contains("does not serve") {
                 return answer;
             }
@@ -188,8 +188,8 @@ async fn what_is_in_flight_is_told_by_name() {
         "\nwork: 1 in flight, the oldest first\n  reconcile/slow default/stuck (",
         "reconcile/slow: 1 in flight, the oldest for ",
         "\nqueues:\n  slow: 0 ready, 1 processing, 0 retrying, 0 delayed",
-        "\ninformers:\n  ConfigMap: complete, ",
-        "  Widget.test.k1s.dev: not complete yet, 0 objects; the server does not serve ",
+        "\ninformers:\n  ConfigMap: synced, ",
+        "  Widget.test.k1s.dev: not synced yet, 0 objects; the server does not serve ",
         "\nelection: none\n",
     ] {
         assert!(text.contains(expected), "{expected:?} is not in\n{text}");
@@ -200,20 +200,18 @@ async fn what_is_in_flight_is_told_by_name() {
     assert!(index.head.contains("text/html") && index.text().contains("goroutine"), "{}", index.text());
     let line = get(address, "/debug/pprof/cmdline").await;
     assert_eq!(line.text().split('\0').next(), std::env::args().next().as_deref());
-    for (path, said) in [
-        ("/debug/pprof/heap", "is something of Go's"),
-        ("/debug/pprof/x", "Unknown"),
-        ("/debug/pprofx", "404"),
-    ] {
+    for (path, expected) in
+        [("/debug/pprof/heap", "exists in Go only"), ("/debug/pprof/x", "Unknown"), ("/debug/pprofx", "404")]
+    {
         let answer = get(address, path).await;
         assert_eq!(answer.status, 404, "{path}");
-        assert!(answer.text().contains(said), "{path}: {}", answer.text());
+        assert!(answer.text().contains(expected), "{path}: {}", answer.text());
     }
     go.notify_one();
     running.end().await.unwrap();
 }
 
-/// Uses the processor until it is told to stop.
+/// Uses the CPU until `stop` is set.
 #[inline(never)]
 fn burns_time(stop: &AtomicBool) -> u64 {
     let mut sum = 1_u64;
@@ -225,9 +223,9 @@ fn burns_time(stop: &AtomicBool) -> u64 {
     sum
 }
 
-/// One test for all of it: there is one profile at a time in a process.
+/// A single test: only one profile can run at a time in a process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_profile_says_where_the_time_goes() {
+async fn a_profile_shows_where_the_time_goes() {
     let world = World::new().await;
     let manager = with_pprof(&world);
     let running = start(&manager);
@@ -237,7 +235,7 @@ async fn a_profile_says_where_the_time_goes() {
     let until = Arc::clone(&stop);
     let burning = world.env.spawn_thread("burning", move || burns_time(&until)).unwrap();
 
-    // Two at once: one is told so.
+    // Of two concurrent requests, one is refused.
     let (one, other) = tokio::join!(
         get(address, "/debug/pprof/profile?seconds=2"),
         get(address, "/debug/pprof/profile?seconds=2")
@@ -265,10 +263,10 @@ async fn a_profile_says_where_the_time_goes() {
         .sum();
     assert!(burnt > 0, "{:?}", profile.string_table);
 
-    // A manager that stops does not wait for a profile, and the profile ends as one.
+    // A stopping manager does not wait for a profile, which then ends early with what it has.
     let long = world.env.spawn("long profile", async move {
         loop {
-            // One that looks whether this one has begun may be there first.
+            // A request that checks whether this one has begun may come first.
             let answer = get(address, "/debug/pprof/profile?seconds=3600").await;
             if answer.status != 500 {
                 return answer;

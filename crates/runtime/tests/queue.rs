@@ -1,4 +1,4 @@
-//! What the queue promises, line by line.
+//! The guarantees of the queue, one by one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -37,7 +37,7 @@ fn because(event: CauseEvent) -> AddOptions {
     AddOptions::because(Cause::new(event))
 }
 
-/// All keys that are ready, done at once.
+/// Takes all ready keys and completes them immediately.
 fn drain<R: Key>(queue: &Queue<R>) -> Vec<R> {
     std::iter::from_fn(|| queue.try_next().map(|item| item.key().clone())).collect()
 }
@@ -51,7 +51,7 @@ fn counts<R: Key>(queue: &Queue<R>) -> QueueState {
 }
 
 #[test]
-fn keys_come_out_by_priority_and_then_in_the_order_they_came_in() {
+fn keys_come_out_by_priority_then_in_insertion_order() {
     let (queue, ..) = queue();
     for (key, at) in [("a", 0), ("b", LOW_PRIORITY), ("c", 7), ("d", 0), ("e", 7), ("f", LOW_PRIORITY)] {
         queue.add_with(priority(at), key);
@@ -75,7 +75,7 @@ fn a_key_added_many_times_comes_out_once_with_the_highest_priority() {
 }
 
 #[test]
-fn a_key_added_again_keeps_its_place_and_a_raised_one_goes_behind_its_new_equals() {
+fn a_key_added_again_keeps_its_place_and_a_raised_one_goes_to_the_end_of_its_new_priority() {
     let (queue, ..) = queue();
     queue.add_with(priority(LOW_PRIORITY), "raised");
     queue.add("a");
@@ -87,7 +87,7 @@ fn a_key_added_again_keeps_its_place_and_a_raised_one_goes_behind_its_new_equals
 }
 
 #[test]
-fn a_key_in_work_is_not_handed_out_again_and_what_was_added_meanwhile_comes_after() {
+fn a_key_being_processed_is_not_handed_out_again_until_it_is_done() {
     let (queue, _env, clock) = queue();
     queue.add_with(priority(5), "a");
     let first = queue.try_next().unwrap();
@@ -108,7 +108,7 @@ fn a_key_in_work_is_not_handed_out_again_and_what_was_added_meanwhile_comes_afte
 }
 
 #[test]
-fn a_delayed_key_comes_when_its_time_has_come_and_not_before() {
+fn a_delayed_key_comes_out_when_it_is_due_and_not_before() {
     let (queue, _env, clock) = queue();
     queue.add_with(after(SECOND), "a");
     assert_eq!((queue.len(), counts(&queue)), (0, state(0, 0, 0, 1)));
@@ -121,7 +121,7 @@ fn a_delayed_key_comes_when_its_time_has_come_and_not_before() {
 }
 
 #[test]
-fn the_earliest_of_several_times_counts() {
+fn the_earliest_of_several_delays_counts() {
     let (queue, _env, clock) = queue();
     queue.add_with(after(3 * SECOND), "a");
     queue.add_with(after(SECOND), "a");
@@ -136,7 +136,7 @@ fn the_earliest_of_several_times_counts() {
 }
 
 #[test]
-fn a_delay_does_not_hold_back_a_key_that_is_ready_and_an_add_calls_off_a_delay() {
+fn a_delayed_add_does_not_delay_a_ready_key_and_an_add_cancels_a_delay() {
     let (queue, _env, clock) = queue();
     queue.add("a");
     queue.add_with(after(SECOND), "a");
@@ -149,12 +149,12 @@ fn a_delay_does_not_hold_back_a_key_that_is_ready_and_an_add_calls_off_a_delay()
 }
 
 #[test]
-fn keys_that_become_due_stand_in_line_by_their_due_times() {
+fn keys_that_become_due_are_ordered_by_due_time() {
     let (queue, _env, clock) = queue();
     queue.add_with(after(3 * SECOND), "third");
     queue.add_with(after(SECOND), "first");
     clock.advance(2 * SECOND);
-    // Nobody has looked since: still, the first has been ready for a second.
+    // The queue was not read since; still, the first key has been ready for a second.
     queue.add("second");
     clock.advance(2 * SECOND);
     queue.add("fourth");
@@ -162,7 +162,7 @@ fn keys_that_become_due_stand_in_line_by_their_due_times() {
 }
 
 #[test]
-fn a_delayed_add_of_a_key_in_work_waits_for_both_its_time_and_the_end_of_the_work() {
+fn a_delayed_add_of_a_key_being_processed_waits_for_its_delay_and_the_end_of_the_run() {
     let (queue, _env, clock) = queue();
     for (work, left) in [(SECOND, true), (3 * SECOND, false)] {
         queue.add("a");
@@ -181,14 +181,14 @@ fn a_delayed_add_of_a_key_in_work_waits_for_both_its_time_and_the_end_of_the_wor
 }
 
 #[tokio::test]
-async fn one_step_ends_a_run_and_begins_the_next_also_of_the_same_key() {
+async fn one_step_ends_a_run_and_begins_the_next_even_of_the_same_key() {
     let (queue, env, clock) = queue();
     queue.add("a");
     let a = queue.next().await.unwrap();
     queue.add("a");
     let again = queue.next_after(a).await.unwrap();
     assert_eq!((*again.key(), counts(&queue)), ("a", state(0, 1, 0, 0)));
-    // Nothing is there: the run has ended all the same, while the next is waited for.
+    // Nothing is ready: the run ends all the same, before the wait for the next key.
     let worker = env.spawn("worker", {
         let queue = queue.clone();
         async move { *queue.next_after(again).await.unwrap().key() }
@@ -197,7 +197,7 @@ async fn one_step_ends_a_run_and_begins_the_next_also_of_the_same_key() {
     assert_eq!(counts(&queue), state(0, 0, 0, 0));
     queue.add("b");
     assert_eq!(worker.await.unwrap(), "b");
-    // One of another queue is done there.
+    // An item of another queue is completed in that queue.
     let other = Queue::new(&env, QueueOptions::named("other"));
     other.add("c");
     queue.add("d");
@@ -206,7 +206,7 @@ async fn one_step_ends_a_run_and_begins_the_next_also_of_the_same_key() {
 }
 
 #[tokio::test]
-async fn keys_that_come_at_once_wake_as_many_workers_as_they_need() {
+async fn keys_added_together_wake_one_worker_each() {
     let (queue, env, clock) = queue();
     let workers: Vec<_> = (0..4)
         .map(|_| {
@@ -231,7 +231,7 @@ async fn keys_that_come_at_once_wake_as_many_workers_as_they_need() {
 }
 
 #[tokio::test]
-async fn those_who_wait_are_woken_by_adds_and_by_time() {
+async fn waiting_workers_are_woken_by_adds_and_by_time() {
     let (queue, env, clock) = queue();
     let worker = || {
         let (queue, env) = (queue.clone(), env.clone());
@@ -261,7 +261,7 @@ async fn those_who_wait_are_woken_by_adds_and_by_time() {
 }
 
 #[tokio::test]
-async fn one_watches_the_clock_for_all_and_is_followed_by_another_when_it_leaves() {
+async fn one_worker_watches_the_clock_for_all_and_is_replaced_when_it_leaves() {
     let (queue, env, clock) = queue();
     let worker = || {
         let queue = queue.clone();
@@ -273,7 +273,7 @@ async fn one_watches_the_clock_for_all_and_is_followed_by_another_when_it_leaves
     queue.add_with(after(SECOND), "late");
     clock.settle().await;
     assert_eq!(clock.sleepers(), 1);
-    // Seven leave with a key and two give up, whoever watches the clock among them.
+    // Seven workers leave with a key and two are cancelled, the one watching the clock among them.
     for key in ["a", "b", "c", "d", "e", "f", "g"] {
         queue.add(key);
         clock.settle().await;
@@ -293,7 +293,7 @@ async fn one_watches_the_clock_for_all_and_is_followed_by_another_when_it_leaves
 }
 
 #[tokio::test]
-async fn keys_that_somebody_looked_at_when_they_became_due_still_find_their_workers() {
+async fn keys_seen_due_by_a_query_still_wake_workers() {
     let (queue, env, clock) = queue();
     let workers: Vec<_> = (0..3)
         .map(|_| {
@@ -313,7 +313,7 @@ async fn keys_that_somebody_looked_at_when_they_became_due_still_find_their_work
 }
 
 #[tokio::test]
-async fn a_wait_that_is_cancelled_takes_no_key_with_it() {
+async fn a_cancelled_wait_takes_no_key() {
     let (queue, env, clock) = queue();
     let workers: Vec<_> = (0..3)
         .map(|_| {
@@ -330,7 +330,7 @@ async fn a_wait_that_is_cancelled_takes_no_key_with_it() {
 }
 
 #[tokio::test]
-async fn a_panic_in_the_middle_of_work_frees_the_key() {
+async fn a_panic_during_processing_frees_the_key() {
     let (queue, env, _clock) = queue();
     queue.add("a");
     let worker = env.spawn("worker", {
@@ -348,7 +348,7 @@ async fn a_panic_in_the_middle_of_work_frees_the_key() {
 }
 
 #[test]
-fn causes_are_merged_oldest_first_and_each_run_has_its_own() {
+fn causes_are_merged_oldest_first_for_each_run() {
     let (queue, _env, clock) = queue();
     let web = || ObjectKey::namespaced("default", "web");
     let cause = |event, rv| AddOptions::because(Cause::object(event, "Deployment.apps", web(), Some(rv)));
@@ -365,12 +365,12 @@ fn causes_are_merged_oldest_first_and_each_run_has_its_own() {
     queue.add_with(AddOptions { after: Some(2 * SECOND), ..because(CauseEvent::Resync) }, web());
     clock.advance(SECOND);
     let mut item = queue.try_next().unwrap();
-    assert_eq!(item.take_causes().to_string(), "requeue after a time; resync");
+    assert_eq!(item.take_causes().to_string(), "requeue after a delay; resync");
     assert_eq!(item.causes(), &Causes::none());
 }
 
 #[test]
-fn failures_make_a_key_wait_longer_each_time_until_it_is_forgotten() {
+fn failures_increase_the_backoff_until_the_key_is_forgotten() {
     let (queue, _env, clock) = queue();
     queue.add("a");
     for (attempt, wait) in [(1, 5), (2, 10), (3, 20)] {
@@ -391,7 +391,7 @@ fn failures_make_a_key_wait_longer_each_time_until_it_is_forgotten() {
 }
 
 #[test]
-fn with_a_delay_and_a_rate_limit_the_earlier_counts_and_a_delay_of_nothing_is_none() {
+fn the_earlier_of_delay_and_rate_limit_counts_and_a_zero_delay_is_none() {
     let (queue, _env, clock) = queue();
     let both = |delay| AddOptions { rate_limited: true, ..after(delay) };
     queue.add_with(both(MS), "a");
@@ -425,7 +425,7 @@ fn a_program_can_bring_its_own_rate_limiter() {
     assert_eq!(queue.try_next().unwrap().attempt(), 4);
 }
 
-/// High priority comes faster than it is taken: after how many handouts have ten low ones come out?
+/// Number of handouts until ten low-priority keys came out, while high-priority keys arrive faster than they are taken.
 fn handouts_until_low_is_done(fairness: Fairness, limit: usize) -> Option<usize> {
     let (queue, ..) = queue_with(QueueOptions { fairness, ..QueueOptions::named("test") });
     for low in 0..10 {
@@ -448,7 +448,7 @@ fn handouts_until_low_is_done(fairness: Fairness, limit: usize) -> Option<usize>
 }
 
 #[test]
-fn low_priority_does_not_starve_however_much_of_high_priority_comes() {
+fn low_priority_does_not_starve_under_high_priority_load() {
     let every = |n| Fairness::OldestEvery(NonZeroU32::new(n).unwrap());
     assert_eq!(handouts_until_low_is_done(Fairness::default(), 1000), Some(100));
     assert_eq!(handouts_until_low_is_done(every(3), 1000), Some(30));
@@ -470,7 +470,7 @@ fn a_removed_key_is_gone_with_its_failures() {
 }
 
 #[test]
-fn removing_a_key_in_work_drops_what_was_added_meanwhile_but_not_what_comes_later() {
+fn removing_a_key_being_processed_drops_pending_adds_but_not_later_ones() {
     let (queue, ..) = queue();
     queue.add("a");
     let item = queue.try_next().unwrap();
@@ -489,7 +489,7 @@ fn removing_a_key_in_work_drops_what_was_added_meanwhile_but_not_what_comes_late
 }
 
 #[test]
-fn keys_are_dropped_by_what_they_are() {
+fn retain_drops_keys_by_predicate() {
     let (queue, _env, clock) = queue();
     for n in 0..100 {
         queue.add(("east", n));
@@ -509,7 +509,7 @@ fn keys_are_dropped_by_what_they_are() {
 }
 
 #[tokio::test]
-async fn after_a_shutdown_nothing_comes_in_or_out() {
+async fn after_a_shutdown_nothing_is_added_or_handed_out() {
     let (queue, env, clock) = queue();
     queue.add("held");
     let held = queue.next().await.unwrap();
@@ -538,7 +538,7 @@ async fn after_a_shutdown_nothing_comes_in_or_out() {
 }
 
 #[tokio::test]
-async fn a_drain_hands_out_what_is_ready_and_then_ends() {
+async fn a_drain_hands_out_ready_keys_and_then_ends() {
     let (queue, env, clock) = queue();
     for key in ["a", "b", "c"] {
         queue.add(key);
@@ -550,7 +550,7 @@ async fn a_drain_hands_out_what_is_ready_and_then_ends() {
     queue.add("late");
     assert_eq!(counts(&queue), state(3, 1, 0, 0));
     assert_eq!(drain(&queue), ["b", "c"]);
-    // "a" has another run before it; who waits for it gets it, or hears that it was the last.
+    // "a" still has another run; a waiting worker gets it, or `None` after it.
     let worker = || {
         let queue = queue.clone();
         env.spawn("worker", async move { queue.next().await.map(|item| *item.key()) })
@@ -569,7 +569,7 @@ async fn a_drain_hands_out_what_is_ready_and_then_ends() {
 }
 
 #[tokio::test]
-async fn idle_is_told_when_nothing_is_left_but_what_is_to_be_done_later() {
+async fn the_queue_is_idle_when_only_delayed_keys_are_left() {
     let (queue, env, clock) = queue();
     queue.idle().await;
     queue.add("a");
@@ -599,7 +599,7 @@ async fn idle_is_told_when_nothing_is_left_but_what_is_to_be_done_later() {
 }
 
 #[tokio::test]
-async fn dropping_the_last_key_makes_it_idle() {
+async fn dropping_the_last_key_makes_the_queue_idle() {
     let ways: [fn(&Queue<&'static str>); 3] = [
         |queue| assert!(queue.remove(&"a")),
         |queue| assert_eq!(queue.retain(|_| false), 1),
@@ -621,7 +621,7 @@ async fn dropping_the_last_key_makes_it_idle() {
 }
 
 #[test]
-fn the_count_of_activity_moves_with_everything_that_happens_and_with_nothing_else() {
+fn the_activity_counter_changes_with_every_change_and_with_nothing_else() {
     let (queue, _env, clock) = queue();
     let mut last = queue.activity();
     let mut moved = |what: &str, expected: bool| {
@@ -648,7 +648,7 @@ fn the_count_of_activity_moves_with_everything_that_happens_and_with_nothing_els
 }
 
 #[test]
-fn what_is_in_work_is_listed_with_the_longest_first() {
+fn keys_being_processed_are_listed_longest_running_first() {
     let (queue, _env, clock) = queue();
     let start = clock.now();
     let mut items = Vec::new();
@@ -664,7 +664,7 @@ fn what_is_in_work_is_listed_with_the_longest_first() {
 }
 
 #[test]
-fn the_keys_that_wait_are_told_with_their_times() {
+fn waiting_keys_are_listed_with_their_due_times() {
     let (queue, env, _clock) = queue();
     let now = env.now();
     queue.add("taken");

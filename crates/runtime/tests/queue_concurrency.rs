@@ -1,4 +1,4 @@
-//! The queue with many hands on it, and with a million keys in it.
+//! The queue under concurrency, and with a million keys.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -31,7 +31,7 @@ impl RateLimiter<usize> for Random {
     }
 }
 
-/// A key's state of the world, as a reconciler sees it: a generation that is wanted, and one that was seen.
+/// A reconciler's view of a key: the wanted generation and the observed one.
 #[derive(Default)]
 struct Target {
     wanted: AtomicU64,
@@ -40,7 +40,7 @@ struct Target {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_key_is_worked_on_twice_at_a_time_and_no_change_is_missed() {
+async fn no_key_is_processed_concurrently_and_no_change_is_missed() {
     let env = Env::system();
     let options =
         QueueOptions { rate_limiter: Arc::new(Random(env.clone())), ..QueueOptions::named("concurrency") };
@@ -69,7 +69,7 @@ async fn no_key_is_worked_on_twice_at_a_time_and_no_change_is_missed() {
             let (env, queue, targets) = (env.clone(), queue.clone(), Arc::clone(&targets));
             env.clone().spawn("worker", async move {
                 loop {
-                    // Some are impatient, and ask again.
+                    // Some workers time out and wait again.
                     let next = if worker % 4 == 0 {
                         match env.timeout(Duration::from_micros(50), queue.next()).await {
                             Ok(next) => next,
@@ -80,7 +80,7 @@ async fn no_key_is_worked_on_twice_at_a_time_and_no_change_is_missed() {
                     };
                     let Some(item) = next else { return };
                     let target = &targets[*item.key()];
-                    assert!(!target.busy.swap(true, SeqCst), "{item:?} is worked on by two");
+                    assert!(!target.busy.swap(true, SeqCst), "{item:?} is processed twice concurrently");
                     target.seen.store(target.wanted.load(SeqCst), SeqCst);
                     if env.random_below(2) == 0 {
                         env.yield_now().await;
@@ -107,7 +107,7 @@ async fn no_key_is_worked_on_twice_at_a_time_and_no_change_is_missed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_shutdown_in_the_middle_of_it_ends_every_worker() {
+async fn a_shutdown_under_load_ends_every_worker() {
     for round in 0..50 {
         let env = Env::system();
         let queue = Queue::new(&env, QueueOptions::named("shutdown"));
@@ -139,7 +139,7 @@ async fn a_shutdown_in_the_middle_of_it_ends_every_worker() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_worker_that_never_waits_lets_others_run() {
+async fn a_worker_that_never_waits_lets_other_tasks_run() {
     let env = Env::system();
     let queue = Queue::new(&env, QueueOptions::named("greedy"));
     for key in 0..100_000 {
@@ -165,7 +165,7 @@ fn a_million_keys_come_out_in_order() {
         match key % 4 {
             0 => queue.add_with(low(), key),
             1 => queue.add(key),
-            // Far from the order in which they are due.
+            // Far from the order of due times.
             _ => queue.add_after(key, Duration::from_micros(u64::from(1 + key.wrapping_mul(7919) % N))),
         }
     }

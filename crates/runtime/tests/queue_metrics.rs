@@ -1,4 +1,4 @@
-//! What a scrape shows of queues.
+//! The metrics of queues.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -32,7 +32,7 @@ impl Fixture {
         Queue::new(&self.env, QueueOptions { metrics, ..QueueOptions::named(name) })
     }
 
-    /// The value of a sample of the queue `q`; after a `|`, one more label.
+    /// The value of a sample of the queue `q`; an additional label may follow after a `|`.
     fn value(&self, sample: &str) -> Option<f64> {
         let (name, label) = sample.split_once('|').unwrap_or((sample, ""));
         let text = self.metrics.encode();
@@ -50,7 +50,7 @@ fn low() -> AddOptions {
 }
 
 #[test]
-fn a_queue_that_has_done_nothing_shows_all_of_its_metrics() {
+fn an_unused_queue_exports_all_of_its_metrics() {
     let f = fixture();
     let _queue = f.queue("q");
     for sample in [
@@ -118,7 +118,7 @@ fn adds_count_keys_that_become_ready_and_retries_count_delays() {
 }
 
 #[test]
-fn waiting_and_working_are_measured_in_gos_buckets() {
+fn wait_and_work_durations_use_gos_buckets() {
     let f = fixture();
     let queue = f.queue("q");
     queue.add_after(1, SECOND);
@@ -143,7 +143,7 @@ fn waiting_and_working_are_measured_in_gos_buckets() {
 }
 
 #[test]
-fn unfinished_work_is_as_old_as_it_is_at_the_moment_of_the_scrape() {
+fn unfinished_work_is_measured_at_scrape_time() {
     let f = fixture();
     let queue = f.queue("q");
     let unfinished = || {
@@ -165,7 +165,7 @@ fn unfinished_work_is_as_old_as_it_is_at_the_moment_of_the_scrape() {
 }
 
 #[test]
-fn queues_share_families_and_keep_their_counts_when_they_end() {
+fn queues_share_metric_families_and_keep_their_counts_when_dropped() {
     let f = fixture();
     let queue = f.queue("q");
     let other = f.queue("other");
@@ -180,7 +180,7 @@ fn queues_share_families_and_keep_their_counts_when_they_end() {
     assert_eq!(f.value("workqueue_depth|priority=\"0\""), Some(0.0));
     let queue = f.queue("q");
     queue.add(1);
-    assert_eq!(f.value("workqueue_adds_total"), Some(3.0), "of the same name, it goes on counting");
+    assert_eq!(f.value("workqueue_adds_total"), Some(3.0), "a queue with the same name continues the count");
 }
 
 #[test]

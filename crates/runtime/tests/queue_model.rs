@@ -1,5 +1,4 @@
-//! The queue against a model of it that is slow and obvious, and its waking against what must never be: a key that could
-//! be handed out, and a worker that waits.
+//! Compares the queue with a slow and obvious model, and checks that no worker waits while a key could be handed out.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -43,7 +42,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// A run that is wanted.
+/// A pending run.
 #[derive(Debug, Clone)]
 struct Wanted {
     priority: i32,
@@ -51,14 +50,15 @@ struct Wanted {
     delayed: bool,
     retry: bool,
     causes: Vec<usize>,
-    /// Its places in the line of its priority and in that of all; or, delayed, among those of the same moment.
+    /// Its positions in the order of its priority and in the overall order; if delayed, among those with the
+    /// same due time.
     line: u64,
     age: u64,
 }
 
 struct Model {
     wanted: BTreeMap<K, Wanted>,
-    /// What was handed out, with the run that is wanted after it.
+    /// The keys handed out, with the run pending after it.
     running: BTreeMap<K, (Instant, Option<Wanted>)>,
     failures: BTreeMap<K, u32>,
     passed_over: u32,
@@ -183,7 +183,7 @@ fn merge(old: Wanted, new: Wanted) -> Wanted {
         delayed: old.delayed && new.delayed,
         retry: old.retry || new.retry,
         causes: [old.causes, new.causes].concat(),
-        // The line of the delayed is by time; priority does not move anybody in it.
+        // Delayed keys are ordered by time; priority does not affect their order.
         line: if sooner || (raised && !old.delayed) { new.line } else { old.line },
         age: if sooner { new.age } else { old.age },
     }
@@ -245,7 +245,7 @@ fn check(ops: &[Op], fair_every: u32) -> Result<(), TestCaseError> {
             Op::Retain(below) => {
                 let expected = (0..10).filter(|key| key >= below && model.remove(*key)).count();
                 prop_assert_eq!(queue.retain(|key| key < below), expected);
-                // Failures of keys that are not in the queue are none of its business.
+                // The queue does not track failures of keys that it does not hold.
                 model.failures = (0..10).map(|key| (key, queue.retries(&key))).collect();
             }
         }
@@ -261,12 +261,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_queue_does_what_the_model_does(ops in prop::collection::vec(op(), 1..150), fair_every in 1..5u32) {
+    fn the_queue_behaves_like_the_model(ops in prop::collection::vec(op(), 1..150), fair_every in 1..5u32) {
         check(&ops, fair_every)?;
     }
 }
 
-/// What happens to a queue with workers.
+/// An event for a queue with workers.
 #[derive(Debug, Clone)]
 enum Event {
     Add {
@@ -274,7 +274,7 @@ enum Event {
         after: u64,
         rate_limited: bool,
     },
-    /// A worker is stopped wherever it is, and another takes its place.
+    /// A worker is aborted in any state and replaced by another one.
     Replace(usize),
     Look,
     Settle,
@@ -292,7 +292,11 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-async fn never_waits_in_vain(events: Vec<Event>, workers: usize, work: u64) -> Result<(), TestCaseError> {
+async fn check_that_no_worker_waits_in_vain(
+    events: Vec<Event>,
+    workers: usize,
+    work: u64,
+) -> Result<(), TestCaseError> {
     let (env, clock) = Env::simulated(1);
     let queue: Queue<K> = Queue::new(&env, QueueOptions::named("workers"));
     let worker = || {
@@ -329,7 +333,7 @@ async fn never_waits_in_vain(events: Vec<Event>, workers: usize, work: u64) -> R
             prop_assert!(queue.try_next().is_none(), "{state:?}, {workers} workers");
         }
     }
-    // Whatever is left gets done, at its time, with nobody looking.
+    // The remaining keys are processed when due, without further queries.
     clock.advance_and_settle(Duration::from_secs(3600)).await;
     prop_assert!(queue.state().is_empty(), "{:?}", queue.state());
     queue.shut_down();
@@ -349,6 +353,6 @@ proptest! {
         work in 0..10u64,
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(never_waits_in_vain(events, workers, work))?;
+        runtime.block_on(check_that_no_worker_waits_in_vain(events, workers, work))?;
     }
 }

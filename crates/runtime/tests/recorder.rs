@@ -1,4 +1,4 @@
-//! Events, recorded and read back from a server in this process.
+//! Events, recorded and read back from an in-process server.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -49,7 +49,7 @@ impl World {
         World { time, line, client: Client::new(server, "default"), tracker, events, recorder }
     }
 
-    /// All events that were recorded are delivered.
+    /// Waits until all recorded events are delivered.
     async fn idle(&self) {
         self.until(self.tracker.wait_idle(60 * MINUTE)).await.unwrap();
     }
@@ -81,7 +81,7 @@ fn node() -> Node {
 }
 
 #[tokio::test]
-async fn an_event_is_written_with_all_that_was_said() {
+async fn an_event_is_written_with_all_fields() {
     let world = World::new(EventOptions::default()).await;
     let event = NewEvent::about(&object("a"), EventType::Warning, "BackOff", "it fails")
         .action("Restarting")
@@ -112,7 +112,7 @@ async fn an_event_is_written_with_all_that_was_said() {
 }
 
 #[tokio::test]
-async fn an_event_of_the_core_api_is_written_with_all_that_was_said() {
+async fn an_event_of_the_core_api_is_written_with_all_fields() {
     let world = World::new(EventOptions::core()).await;
     world.recorder.event(&object("a"), EventType::Normal, "Created", "here it is");
     world.pass(SECOND).await;
@@ -131,7 +131,7 @@ async fn an_event_of_the_core_api_is_written_with_all_that_was_said() {
 }
 
 #[tokio::test]
-async fn events_about_objects_of_the_cluster_are_in_the_default_namespace() {
+async fn events_about_cluster_scoped_objects_are_in_the_default_namespace() {
     for options in [EventOptions::default(), EventOptions::core()] {
         let world = World::new(options).await;
         world.recorder.event(&node(), EventType::Normal, "Ready", "it is");
@@ -142,7 +142,7 @@ async fn events_about_objects_of_the_cluster_are_in_the_default_namespace() {
 }
 
 #[tokio::test]
-async fn texts_that_are_too_long_are_cut_to_what_the_server_takes() {
+async fn long_texts_are_truncated_to_the_servers_limits() {
     let world = World::new(EventOptions::default()).await;
     let (word, note) = ("Very".repeat(100), "long ".repeat(1000));
     world.recorder.publish(NewEvent::about(&object("a"), EventType::Normal, word.clone(), note).action(word));
@@ -167,21 +167,21 @@ async fn repeats_become_a_series() {
     }
     let written = world.line.requests();
     assert_eq!(written, 5, "1, 2, 4, 8 and 16");
-    // The count of a series that has ended is written.
+    // The final count of an ended series is written.
     world.pass(7 * MINUTE).await;
     let found = world.events().await;
     assert_eq!(found.len(), 1);
     let series = found[0].series.clone().unwrap();
     assert_eq!(series.count, 20);
     assert_eq!(series.last_observed_time.0.to_string(), "2025-01-01T00:00:19Z");
-    // Later on, it is a new event.
+    // Later, it is a new event.
     world.recorder.event(&object("a"), EventType::Normal, "Again", "and again");
     world.idle().await;
     assert_eq!(world.events().await.len(), 2);
 }
 
 #[tokio::test]
-async fn other_notes_types_objects_and_controllers_are_other_events() {
+async fn events_with_another_note_type_object_or_controller_are_separate() {
     let world = World::new(EventOptions::default()).await;
     world.recorder.event(&object("a"), EventType::Normal, "R", "one");
     world.recorder.event(&object("a"), EventType::Normal, "R", "two");
@@ -194,7 +194,7 @@ async fn other_notes_types_objects_and_controllers_are_other_events() {
 }
 
 #[tokio::test]
-async fn many_words_for_one_reason_are_combined() {
+async fn many_notes_for_one_reason_are_combined() {
     for (options, last) in [(EventOptions::default(), "note 9"), (EventOptions::core(), "note 19")] {
         let world = World::new(options).await;
         for i in 0..20 {
@@ -213,7 +213,7 @@ async fn many_words_for_one_reason_are_combined() {
 }
 
 #[tokio::test]
-async fn core_events_about_one_object_are_limited() {
+async fn core_events_about_one_object_are_rate_limited() {
     let world = World::new(EventOptions::core()).await;
     for _ in 0..40 {
         world.recorder.event(&object("a"), EventType::Normal, "Again", "and again");
@@ -235,7 +235,7 @@ async fn a_full_queue_drops_and_never_waits() {
     let world = World::new(options).await;
     world.line.set(Network::Hangs);
     for i in 0..100 {
-        // Nothing is awaited here: whatever happens, it happens in this call.
+        // No await here: the call must never wait.
         world.recorder.event(&object(&format!("o{i}")), EventType::Normal, "R", "n");
     }
     let stats = world.events.stats();
@@ -250,7 +250,7 @@ async fn a_full_queue_drops_and_never_waits() {
 }
 
 #[tokio::test]
-async fn what_was_recorded_is_delivered_before_the_end_and_nothing_after() {
+async fn recorded_events_are_delivered_before_the_shutdown_ends_and_none_after() {
     let world = World::new(EventOptions::default()).await;
     for i in 0..50 {
         world.recorder.event(&object(&format!("o{i}")), EventType::Normal, "R", "n");
@@ -258,14 +258,14 @@ async fn what_was_recorded_is_delivered_before_the_end_and_nothing_after() {
     for _ in 0..3 {
         world.recorder.event(&object("again"), EventType::Normal, "R", "n");
     }
-    // As in a shutdown: the tracker takes no more work, and a reconcile in flight still has something to tell.
+    // As in a shutdown: the tracker refuses new work, and a reconcile in flight still records an event.
     world.tracker.stop_accepting();
     world.recorder.event(&object("last"), EventType::Normal, "R", "n");
     world.until(world.events.shutdown(MINUTE)).await.unwrap();
     let found = world.events().await;
     assert_eq!(found.len(), 52);
     let counts: Vec<i32> = found.iter().filter_map(|event| event.series.as_ref()).map(|s| s.count).collect();
-    assert_eq!(counts, [3], "also what was only counted so far");
+    assert_eq!(counts, [3], "including repeats not written yet");
     world.recorder.event(&object("too-late"), EventType::Normal, "R", "n");
     assert_eq!(world.events.stats().dropped, 1);
     assert!(world.env.tasks().is_empty());
@@ -274,7 +274,7 @@ async fn what_was_recorded_is_delivered_before_the_end_and_nothing_after() {
 }
 
 #[tokio::test]
-async fn an_end_without_a_server_is_bounded_and_says_what_was_left() {
+async fn a_shutdown_without_a_server_is_bounded_and_reports_undelivered_events() {
     let world = World::new(EventOptions::default()).await;
     world.line.set(Network::Hangs);
     for i in 0..5 {
@@ -291,7 +291,7 @@ async fn an_end_without_a_server_is_bounded_and_says_what_was_left() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_well_is_asked_again() {
+async fn a_failing_server_is_retried() {
     for network in [
         BROKEN,
         Network::Fails(StatusCode::SERVICE_UNAVAILABLE),
@@ -313,7 +313,7 @@ async fn a_server_that_is_not_well_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_gets_well_is_given_up() {
+async fn events_are_dropped_if_the_server_never_recovers() {
     let world = World::new(EventOptions::default()).await;
     world.line.set(BROKEN);
     world.recorder.event(&object("a"), EventType::Normal, "R", "n");
@@ -322,7 +322,7 @@ async fn a_server_that_never_gets_well_is_given_up() {
     assert_eq!(world.events.stats().failed, 1);
     world.line.set(Network::Fine);
     world.recorder.event(&object("b"), EventType::Normal, "R", "n");
-    // A repeat of what never arrived creates it.
+    // A repeat of an event that was never delivered creates it.
     world.recorder.event(&object("a"), EventType::Normal, "R", "n");
     world.idle().await;
     let found = world.events().await;
@@ -334,13 +334,13 @@ async fn a_server_that_never_gets_well_is_given_up() {
 }
 
 #[tokio::test]
-async fn an_event_that_the_server_does_not_want_is_given_up_at_once() {
+async fn an_event_that_the_server_rejects_is_dropped_immediately() {
     let world = World::new(EventOptions::default()).await;
     let mut gone = object("a");
     gone.metadata.namespace = Some("gone".to_owned());
     world.recorder.event(&gone, EventType::Normal, "R", "in a namespace that is not there");
     world.recorder.event(&object("a"), EventType::Normal, "", "without a reason");
-    // A namespace that is ending, and held by something in it.
+    // A terminating namespace, held by a finalizer on an object in it.
     let namespaces: Api<Namespace> = Api::all(world.client.clone());
     let ending = ObjectMeta { name: Some("ending".to_owned()), ..ObjectMeta::default() };
     let ending = Namespace { metadata: ending, ..Namespace::default() };
@@ -362,7 +362,7 @@ async fn an_event_that_the_server_does_not_want_is_given_up_at_once() {
 }
 
 #[tokio::test]
-async fn an_event_that_was_deleted_meanwhile_is_created_again_with_its_count() {
+async fn a_deleted_event_is_recreated_with_its_count() {
     let world = World::new(EventOptions::core()).await;
     for _ in 0..3 {
         world.recorder.event(&object("a"), EventType::Normal, "R", "n");
@@ -377,7 +377,7 @@ async fn an_event_that_was_deleted_meanwhile_is_created_again_with_its_count() {
 }
 
 #[tokio::test]
-async fn two_managers_at_the_same_moment_do_not_take_each_others_names() {
+async fn two_managers_at_the_same_instant_use_different_event_names() {
     let world = World::new(EventOptions::default()).await;
     let tracker = WorkTracker::new(world.env.clone());
     let other =

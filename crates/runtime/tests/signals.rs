@@ -1,8 +1,8 @@
-//! A process with a manager, and the signals that end it: gracefully, in three logged phases, or at once.
+//! A process with a manager and the signals that end it: gracefully in three logged phases, or immediately.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "the process that is started speaks to the test")]
+#![allow(clippy::print_stdout, reason = "the child process reports to the test")]
 
 mod common;
 
@@ -18,7 +18,7 @@ use k1s_runtime::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Makes this test the process that is ended: how long its reconcile takes, in milliseconds.
+/// Set in the child process: the duration of its reconcile in milliseconds.
 const CHILD: &str = "K1S_TEST_SIGNALS";
 
 fn child(test: &str, reconcile: Duration) -> Child {
@@ -35,7 +35,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// Waits for a line.
+/// Reads lines until one contains `text`.
 fn wait_for(output: &mut impl std::io::BufRead, text: &str) {
     let mut line = String::new();
     while output.read_line(&mut line).unwrap() > 0 {
@@ -44,7 +44,7 @@ fn wait_for(output: &mut impl std::io::BufRead, text: &str) {
         }
         line.clear();
     }
-    panic!("the process ended without saying {text:?}");
+    panic!("the process ended without printing {text:?}");
 }
 
 async fn be_the_child() {
@@ -75,9 +75,9 @@ async fn be_the_child() {
 }
 
 #[tokio::test]
-async fn one_signal_ends_it_in_three_phases() {
+async fn one_signal_ends_the_manager_in_three_phases() {
     be_the_child().await;
-    let mut child = child("one_signal_ends_it_in_three_phases", Duration::from_millis(300));
+    let mut child = child("one_signal_ends_the_manager_in_three_phases", Duration::from_millis(300));
     let mut output = BufReader::new(child.stdout.take().unwrap());
     wait_for(&mut output, "reconciling");
     signal(&child, Signal::TERM);
@@ -95,8 +95,7 @@ async fn one_signal_ends_it_in_three_phases() {
         "Phase 3: Force stopping all controllers",
         "All controllers shut down gracefully",
     ] {
-        let at =
-            rest.find(phase).unwrap_or_else(|| panic!("{phase:?} is not there, or not in order:\n{log}"));
+        let at = rest.find(phase).unwrap_or_else(|| panic!("{phase:?} is missing or out of order:\n{log}"));
         rest = &rest[at..];
     }
     let waiting = log.lines().find(|line| line.contains("Phase 2")).unwrap();
@@ -104,9 +103,9 @@ async fn one_signal_ends_it_in_three_phases() {
 }
 
 #[tokio::test]
-async fn a_second_signal_ends_it_at_once() {
+async fn a_second_signal_ends_the_process_immediately() {
     be_the_child().await;
-    let mut child = child("a_second_signal_ends_it_at_once", Duration::from_secs(600));
+    let mut child = child("a_second_signal_ends_the_process_immediately", Duration::from_secs(600));
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut log = BufReader::new(child.stderr.take().unwrap());
     wait_for(&mut output, "reconciling");

@@ -1,4 +1,4 @@
-//! Admission through the door in process: what is answered to the bodies that a kube-apiserver sends.
+//! Admission, called in process: the responses to reviews sent by kube-apiserver.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod webhook_common;
@@ -50,7 +50,7 @@ fn validating(
 }
 
 #[tokio::test]
-async fn a_defaulter_answers_with_what_it_changed_and_nothing_else() {
+async fn a_defaulter_responds_with_its_changes_and_nothing_else() {
     let server = defaulting(|widget| widget.spec.replicas = Some(3));
     let body = create(&json!({"parts": [], "unknown": {"deep": null}}));
     let (code, answer) = post(&server, MUTATE, &body).await;
@@ -97,7 +97,7 @@ async fn a_defaulter_that_changes_nothing_sends_no_patch() {
 }
 
 #[tokio::test]
-async fn a_defaulter_can_be_told_to_remove_what_its_type_does_not_know() {
+async fn a_defaulter_can_be_configured_to_remove_unknown_fields() {
     let server = server();
     Webhook::for_::<Widget>()
         .default_with(|_, _| Ok(()))
@@ -110,8 +110,8 @@ async fn a_defaulter_can_be_told_to_remove_what_its_type_does_not_know() {
 }
 
 #[tokio::test]
-async fn a_defaulter_is_not_asked_about_deletions() {
-    let server = defaulting(|_| panic!("asked"));
+async fn a_defaulter_is_not_called_for_deletions() {
+    let server = defaulting(|_| panic!("called"));
     let (_, answer) = post(&server, MUTATE, &delete(&json!({}))).await;
     assert_eq!(answer["response"]["allowed"], true);
     assert_eq!(answer["response"]["status"]["code"], 200);
@@ -257,7 +257,7 @@ async fn an_error_that_is_a_status_keeps_code_reason_and_details() {
 
 #[tokio::test]
 async fn connections_are_allowed_and_unknown_operations_are_not() {
-    let server = validating(|_| Err("asked".into()));
+    let server = validating(|_| Err("called".into()));
     let (_, answer) = post(&server, VALIDATE, &review("CONNECT", None, None, "PodExecOptions")).await;
     assert_eq!(answer["response"]["allowed"], true);
     let (code, answer) = post(&server, VALIDATE, &review("PONDER", None, None, "")).await;
@@ -280,7 +280,7 @@ async fn an_object_that_is_not_of_the_kind_is_a_bad_request() {
 }
 
 #[tokio::test]
-async fn a_review_is_answered_in_the_version_it_was_asked_in() {
+async fn a_review_is_answered_in_its_own_version() {
     let server = careful();
     let mut body = create(&json!({}));
     body["apiVersion"] = json!("admission.k8s.io/v1beta1");
@@ -290,7 +290,7 @@ async fn a_review_is_answered_in_the_version_it_was_asked_in() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_review_is_answered_with_400_in_the_form_of_one() {
+async fn a_body_that_is_not_a_review_gets_a_review_with_code_400() {
     let server = careful();
     let other = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v2", "request": {}});
     let pod = json!({"kind": "Pod", "apiVersion": "v1"});
@@ -334,7 +334,7 @@ async fn a_body_that_is_too_large_is_413() {
 }
 
 #[tokio::test]
-async fn a_panic_is_answered_counted_and_the_next_request_is_served() {
+async fn a_panic_is_reported_and_counted_and_the_next_request_is_served() {
     let server =
         validating(|request| if request.dry_run { panic!("out of {}", "cheese") } else { Ok(vec![]) });
     let mut body = create(&json!({}));
@@ -352,7 +352,7 @@ async fn a_panic_is_answered_counted_and_the_next_request_is_served() {
 
 #[tokio::test]
 #[should_panic(expected = "let through")]
-async fn a_panic_can_be_let_through() {
+async fn panic_recovery_can_be_turned_off() {
     let server = server();
     let webhook = Webhook::for_::<Widget>().default_with(|_, _| panic!("let through")).recover_panic(false);
     webhook.complete(&server).unwrap();
@@ -386,7 +386,7 @@ async fn a_raw_handler_sees_everything_and_may_patch() {
 }
 
 #[tokio::test]
-async fn handlers_written_for_kubes_types_work() {
+async fn handlers_for_kube_rs_types_work() {
     let server = server();
     let handler = AdmissionHook::new(|request: Arc<AdmissionRequest>| async move {
         let request: kube::core::admission::AdmissionRequest<DynamicObject> = request.to_kube().unwrap();
@@ -407,7 +407,7 @@ async fn handlers_written_for_kubes_types_work() {
 }
 
 #[tokio::test]
-async fn paths_are_taken_once_and_handlers_can_come_later() {
+async fn paths_are_unique_and_handlers_can_be_added_later() {
     let server = server();
     Webhook::for_::<Pod>().default_with(|_, _| Ok(())).complete(&server).unwrap();
     let again = Webhook::for_::<Pod>().default_with(|_, _| Ok(())).complete(&server);
@@ -435,7 +435,7 @@ async fn paths_are_taken_once_and_handlers_can_come_later() {
 }
 
 #[tokio::test]
-async fn metrics_have_the_names_that_go_gave_them() {
+async fn metrics_have_the_names_of_controller_runtime() {
     let (env, clock) = Env::simulated(1);
     let metrics = Metrics::new();
     let options = WebhookOptions { metrics: metrics.clone(), ..WebhookOptions::default() };
@@ -473,7 +473,7 @@ async fn metrics_have_the_names_that_go_gave_them() {
 }
 
 #[tokio::test]
-async fn a_request_is_tracked_work_and_refused_when_no_more_is_taken() {
+async fn a_request_is_tracked_and_refused_once_the_tracker_stops_accepting() {
     let env = Env::system();
     let tracker = WorkTracker::new(env.clone());
     let server = WebhookServer::new(

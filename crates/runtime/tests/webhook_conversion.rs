@@ -1,4 +1,4 @@
-//! Conversion between the versions of a kind, through the door in process.
+//! Conversion between the versions of a kind, called in process.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(unreachable_pub, reason = "the derive makes public kinds of public specs")]
 
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use webhook_common::{post, post_bytes};
 
-/// The hub.
+/// The hub version.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, JsonSchema)]
 #[kube(group = "jobs.example.com", version = "v2", kind = "Task", namespaced)]
 pub struct TaskSpec {
@@ -57,7 +57,7 @@ mod other {
 
 const ZONE: &str = "jobs.example.com/zone";
 
-// What v1 has no field for goes into an annotation, so that nothing is lost on the way back.
+// Fields that v1 lacks go into an annotation, so that a round trip loses nothing.
 impl From<Task> for v1::Task {
     fn from(mut task: Task) -> v1::Task {
         if let Some(zone) = task.spec.zone.take() {
@@ -74,7 +74,7 @@ impl From<v1::Task> for Task {
     }
 }
 
-// Made anew: metadata is not thought of.
+// Builds a new object without copying the metadata.
 impl From<v1alpha1::Task> for Task {
     fn from(task: v1alpha1::Task) -> Task {
         let schedule = format!("*/{} * * * *", task.spec.minutes);
@@ -86,10 +86,10 @@ impl TryFrom<Task> for v1alpha1::Task {
     type Error = BoxError;
 
     fn try_from(task: Task) -> Result<v1alpha1::Task, BoxError> {
-        assert_ne!(task.spec.schedule, "panic", "a schedule that nobody expects");
+        assert_ne!(task.spec.schedule, "panic", "an unexpected schedule");
         let minutes = task.spec.schedule.strip_prefix("*/").and_then(|rest| rest.split(' ').next());
         let minutes =
-            minutes.ok_or_else(|| format!("{:?} is not every so many minutes", task.spec.schedule))?;
+            minutes.ok_or_else(|| format!("{:?} is not an interval in minutes", task.spec.schedule))?;
         Ok(v1alpha1::Task {
             metadata: Default::default(),
             spec: v1alpha1::TaskSpec { minutes: minutes.parse()? },
@@ -145,7 +145,7 @@ async fn failure(server: &WebhookServer, desired: &str, objects: &[Value]) -> St
 }
 
 #[tokio::test]
-async fn an_object_survives_the_way_to_a_spoke_and_back() {
+async fn an_object_survives_a_round_trip_through_a_spoke() {
     let server = server();
     let hub = task("v2", "a", &json!({"schedule": "@daily", "zone": "UTC"}));
     let response = convert(&server, "v1", std::slice::from_ref(&hub)).await;
@@ -165,7 +165,7 @@ async fn an_object_survives_the_way_to_a_spoke_and_back() {
 }
 
 #[tokio::test]
-async fn spokes_become_each_other_by_the_hub() {
+async fn spokes_are_converted_through_the_hub() {
     let server = server();
     let response = convert(&server, "v1", &[task("v1alpha1", "a", &json!({"minutes": 5}))]).await;
     assert_eq!(response["convertedObjects"][0]["spec"], json!({"cron": "*/5 * * * *"}));
@@ -174,13 +174,13 @@ async fn spokes_become_each_other_by_the_hub() {
 }
 
 #[tokio::test]
-async fn metadata_that_a_conversion_leaves_out_is_the_originals() {
+async fn metadata_dropped_by_a_conversion_is_restored() {
     let response = convert(&server(), "v2", &[task("v1alpha1", "a", &json!({"minutes": 5}))]).await;
     assert_eq!(response["convertedObjects"][0]["metadata"], metadata("a"));
 }
 
 #[tokio::test]
-async fn objects_that_are_in_the_desired_version_pass_as_they_are() {
+async fn objects_in_the_desired_version_are_returned_unchanged() {
     let mut already = task("v1", "a", &json!({"cron": "@daily", "unknown": true}));
     already["metadata"]["strange"] = json!(1);
     let objects = [already.clone(), task("v2", "b", &json!({"schedule": "@hourly"}))];
@@ -191,18 +191,18 @@ async fn objects_that_are_in_the_desired_version_pass_as_they_are() {
 }
 
 #[tokio::test]
-async fn it_is_all_or_nothing_and_the_failure_names_the_object() {
+async fn one_failing_object_fails_the_review_and_is_named() {
     let objects =
         [task("v1", "good", &json!({"cron": "*/5 * * * *"})), task("v1", "bad", &json!({"cron": "@daily"}))];
     assert_eq!(
         failure(&server(), "v1alpha1", &objects).await,
         "Task.jobs.example.com default/bad cannot be converted from jobs.example.com/v1 to jobs.example.com/v1alpha1: \
-         \"@daily\" is not every so many minutes"
+         \"@daily\" is not an interval in minutes"
     );
 }
 
 #[tokio::test]
-async fn what_is_not_known_fails() {
+async fn unknown_versions_and_kinds_fail() {
     let server = server();
     let good = task("v1", "a", &json!({"cron": "@daily"}));
     let message = failure(&server, "v9", std::slice::from_ref(&good)).await;
@@ -243,7 +243,7 @@ async fn names_may_not_change() {
 }
 
 #[tokio::test]
-async fn a_panic_is_a_failure_and_counted() {
+async fn a_panic_is_reported_as_a_failure_and_counted() {
     let server = server();
     let message = failure(&server, "v1alpha1", &[task("v2", "a", &json!({"schedule": "panic"}))]).await;
     assert!(message.contains("panic: ") && message.ends_with("[recovered]"), "{message}");
@@ -253,7 +253,7 @@ async fn a_panic_is_a_failure_and_counted() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_review_is_a_bad_request() {
+async fn a_body_that_is_not_a_review_is_a_bad_request() {
     let server = server();
     let no_request = json!({"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1"}).to_string();
     let other =
@@ -268,7 +268,7 @@ async fn what_is_not_a_review_is_a_bad_request() {
 }
 
 #[tokio::test]
-async fn a_converter_that_cannot_be_is_refused() {
+async fn an_invalid_converter_is_refused() {
     let server = server();
     let again = server.register_converter(Converter::<Task>::new());
     assert_eq!(again, Err(RegisterError::DuplicateConverter("Task.jobs.example.com".into())));
@@ -282,6 +282,6 @@ async fn a_converter_that_cannot_be_is_refused() {
         Converter::<Task>::new().spoke_with::<other::Other>(|_| Err("no".into()), |_| Err("no".into()));
     assert_eq!(
         server.register_converter(other).unwrap_err().to_string(),
-        "the converter cannot be used: Other.jobs.example.com is not a version of the hub's kind Task.jobs.example.com"
+        "invalid converter: Other.jobs.example.com is not a version of the hub's kind Task.jobs.example.com"
     );
 }

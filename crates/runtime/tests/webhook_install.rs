@@ -1,4 +1,4 @@
-//! Certificates for development, configuration objects, and injection of the authority into an API server's objects.
+//! Development certificates, webhook configurations, and injection of the CA bundle.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod webhook_common;
@@ -67,7 +67,7 @@ fn webhooks() -> WebhookServer {
 }
 
 #[test]
-fn configurations_say_what_is_registered() {
+fn configurations_describe_the_registered_webhooks() {
     let server = webhooks();
     let by_service = WebhookConfiguration::new("shop", Endpoint::service("system", "hooks")).ca_bundle("PEM");
     let mutating = serde_json::to_value(by_service.mutating(&server).unwrap()).unwrap();
@@ -113,7 +113,7 @@ fn configurations_say_what_is_registered() {
 }
 
 #[tokio::test]
-async fn configurations_are_installed_and_installed_again() {
+async fn configurations_can_be_installed_repeatedly() {
     let (client, server) = (api_server().await, webhooks());
     let (mutating, validating): (Api<MutatingWebhookConfiguration>, Api<ValidatingWebhookConfiguration>) =
         (Api::all(client.clone()), Api::all(client.clone()));
@@ -133,7 +133,7 @@ async fn configurations_are_installed_and_installed_again() {
 }
 
 #[tokio::test]
-async fn an_authority_is_put_into_configurations() {
+async fn a_ca_bundle_is_injected_into_configurations() {
     let (client, server) = (api_server().await, webhooks());
     WebhookConfiguration::new("shop", Endpoint::service("system", "hooks"))
         .install(&client, &server)
@@ -160,7 +160,7 @@ async fn an_authority_is_put_into_configurations() {
 }
 
 #[tokio::test]
-async fn somebody_elses_change_in_between_is_not_undone() {
+async fn a_concurrent_change_is_not_reverted() {
     let store = Arc::new(MemoryStore::default());
     let api_server = ApiServer::new(Env::system(), store, ServerOptions::default()).await.unwrap();
     let api_server = api_server.as_user(User::admin());
@@ -168,7 +168,7 @@ async fn somebody_elses_change_in_between_is_not_undone() {
     let configuration = WebhookConfiguration::new("shop", Endpoint::service("system", "hooks"));
     configuration.install(&other, &webhooks()).await.unwrap();
 
-    // Before the first patch arrives, the list gets shorter.
+    // The list gets shorter before the first patch arrives.
     let first = Arc::new(AtomicBool::new(true));
     let patches = Arc::new(AtomicUsize::new(0));
     let interfering = tower::service_fn({
@@ -200,7 +200,7 @@ async fn somebody_elses_change_in_between_is_not_undone() {
 }
 
 #[tokio::test]
-async fn an_authority_is_put_into_a_definition_that_converts() {
+async fn a_ca_bundle_is_injected_into_a_crd_with_conversion() {
     let client = api_server().await;
     let (env, dir) = (Env::system(), TempDir::new().unwrap());
     let certificate =
@@ -226,7 +226,7 @@ async fn an_authority_is_put_into_a_definition_that_converts() {
 }
 
 #[test]
-fn a_certificate_that_is_there_is_used_again_until_it_is_near_its_end() {
+fn an_existing_certificate_is_reused_until_it_is_about_to_expire() {
     let (dir, (env, clock)) = (TempDir::new().unwrap(), Env::simulated(1));
     let open = |names: &[&str]| {
         let options = DevCertificateOptions::new(dir.path(), names.iter().copied());
@@ -253,7 +253,7 @@ fn a_certificate_that_is_there_is_used_again_until_it_is_near_its_end() {
     let third = file("tls.crt");
     assert_ne!(third, second, "it was for other names");
 
-    // A key of another certificate, and an authority that is gone.
+    // A key that does not match the certificate, and a missing CA.
     std::fs::copy(dir.path().join("ca.key"), dir.path().join("tls.key")).unwrap();
     open(&["localhost"]);
     assert_ne!(file("tls.crt"), third);
@@ -265,7 +265,7 @@ fn a_certificate_that_is_there_is_used_again_until_it_is_near_its_end() {
 
 #[cfg(unix)]
 #[test]
-fn keys_are_for_their_owner_alone() {
+fn keys_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
 
     let (env, dir) = (Env::system(), TempDir::new().unwrap());
@@ -275,7 +275,7 @@ fn keys_are_for_their_owner_alone() {
     assert_eq!((mode("tls.key"), mode("ca.key")), (0o600, 0o600));
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 4);
     let error = DevCertificate::open(&env, DevCertificateOptions::new(&folder, ["not a näme"])).unwrap_err();
-    assert!(error.to_string().starts_with("the certificate cannot be made"), "{error}");
+    assert!(error.to_string().starts_with("cannot generate the certificate"), "{error}");
 }
 
 #[tokio::test]

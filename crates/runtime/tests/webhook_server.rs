@@ -1,4 +1,4 @@
-//! The webhook server over real sockets: TLS, certificates that change, clients that show one, graceful stop.
+//! The webhook server over real sockets: TLS, certificate rotation, client certificates, graceful stop.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod webhook_common;
@@ -104,7 +104,7 @@ async fn connect(connector: &TlsConnector, address: SocketAddr) -> std::io::Resu
     connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
 }
 
-/// One request over a connection of its own, HTTP/1.1.
+/// Sends one request over its own HTTP/1.1 connection.
 async fn send(
     env: &Env,
     stream: TlsStream<TcpStream>,
@@ -173,7 +173,7 @@ async fn a_body_of_more_than_seven_mebibytes_is_refused() {
     assert_eq!(send(&env, stream, MUTATE, body.clone()).await.unwrap().0, 200);
     body.push(' ');
     let stream = connect(&connector, running.address).await.unwrap();
-    // The server may hang up before all of the body was written.
+    // The server may close the connection before the whole body was written.
     if let Ok((status, body)) = send(&env, stream, MUTATE, body).await {
         assert_eq!(status, 413);
         let answer: Value = serde_json::from_slice(&body).unwrap();
@@ -185,7 +185,7 @@ async fn a_body_of_more_than_seven_mebibytes_is_refused() {
 }
 
 #[tokio::test]
-async fn the_next_handshake_shows_a_certificate_that_was_changed() {
+async fn a_rotated_certificate_is_used_by_the_next_handshake() {
     let (env, dir) = (Env::system(), TempDir::new().unwrap());
     let ca = certificate(&env, dir.path(), &["localhost"]).ca_bundle().to_owned();
     let running = run(env.clone(), options(&dir)).await;
@@ -197,12 +197,12 @@ async fn the_next_handshake_shows_a_certificate_that_was_changed() {
     let first = shown().await;
     assert_eq!(shown().await, first);
 
-    // More names: a new certificate of the same authority.
+    // More names: a new certificate of the same CA.
     certificate(&env, dir.path(), &["localhost", "127.0.0.1"]);
     let second = shown().await;
     assert_ne!(second, first);
 
-    // A pair that cannot be used changes nothing, and is not fatal.
+    // An unusable pair changes nothing and is not fatal.
     let (good, file) = (std::fs::read(dir.path().join("tls.crt")).unwrap(), dir.path().join("tls.crt"));
     std::fs::write(&file, "half of a certific").unwrap();
     assert_eq!(shown().await, second);
@@ -218,7 +218,7 @@ async fn the_next_handshake_shows_a_certificate_that_was_changed() {
 }
 
 #[tokio::test]
-async fn clients_have_to_show_a_certificate_if_their_authority_is_given() {
+async fn clients_need_a_certificate_if_a_client_ca_is_configured() {
     let (env, dir, clients) = (Env::system(), TempDir::new().unwrap(), TempDir::new().unwrap());
     let ca = certificate(&env, dir.path(), &["localhost"]).ca_bundle().to_owned();
     let authority = rcgen_client(clients.path());
@@ -234,7 +234,7 @@ async fn clients_have_to_show_a_certificate_if_their_authority_is_given() {
     assert_eq!(send(&env, stream, MUTATE, body.clone()).await.unwrap().0, 200);
 
     let none = client(&ca, None, &["http/1.1"]);
-    // With TLS 1.3 a client learns of it only when it reads.
+    // With TLS 1.3 a client learns of the refusal only when it reads.
     if let Ok(stream) = connect(&none, running.address).await {
         assert!(send(&env, stream, MUTATE, body.clone()).await.is_err());
     }
@@ -247,7 +247,7 @@ async fn clients_have_to_show_a_certificate_if_their_authority_is_given() {
     running.stop().await;
 }
 
-/// A client's certificate and key; its authority is written to the folder.
+/// A client's certificate and key; its CA is written to the folder.
 fn rcgen_client(dir: &Path) -> (String, String) {
     let mut ca = rcgen::CertificateParams::new(Vec::new()).unwrap();
     ca.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -261,7 +261,7 @@ fn rcgen_client(dir: &Path) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_request_under_way_is_answered_when_the_server_stops() {
+async fn a_request_in_flight_is_answered_when_the_server_stops() {
     let (env, dir) = (Env::system(), TempDir::new().unwrap());
     let ca = certificate(&env, dir.path(), &["localhost"]).ca_bundle().to_owned();
     let running = run(env.clone(), options(&dir)).await;
@@ -287,7 +287,7 @@ async fn a_request_under_way_is_answered_when_the_server_stops() {
     });
     entered.notified().await;
     running.cancel.cancel();
-    // No more connections are taken, but this one is answered.
+    // New connections are refused, but this request gets its response.
     while running.server.address().is_some() {
         env.yield_now().await;
     }
@@ -299,7 +299,7 @@ async fn a_request_under_way_is_answered_when_the_server_stops() {
 }
 
 #[tokio::test]
-async fn a_request_that_does_not_end_holds_the_stop_up_for_the_timeout_only() {
+async fn a_request_that_does_not_end_delays_the_stop_up_to_the_timeout() {
     let (env, dir) = (Env::system(), TempDir::new().unwrap());
     let options = WebhookOptions { tls: false, shutdown_timeout: Duration::ZERO, ..options(&dir) };
     let running = run(env.clone(), options).await;
@@ -320,21 +320,21 @@ async fn a_request_that_does_not_end_holds_the_stop_up_for_the_timeout_only() {
     entered.notified().await;
     running.cancel.cancel();
     running.task.await.unwrap().unwrap();
-    // The client is hung up on, and nothing is left over.
+    // The connection is closed, and no task is left.
     assert!(request.await.unwrap().is_err());
     let _ = connection.await;
     env.tasks_ended().await;
 }
 
 #[tokio::test]
-async fn what_keeps_a_server_from_serving_is_said() {
+async fn errors_on_start_are_reported() {
     let (env, dir) = (Env::system(), TempDir::new().unwrap());
     let server = WebhookServer::new(&env, options(&dir));
     let error = server.run(CancellationToken::new()).await.unwrap_err();
     assert!(matches!(error, WebhookError::Certificate(_)));
     assert!(error.to_string().contains("tls.crt cannot be read"), "{error}");
 
-    // Once there is a certificate, it can be tried again; but it runs once.
+    // Once there is a certificate, it can be started again; but it runs only once.
     certificate(&env, dir.path(), &["localhost"]);
     let running = run(env.clone(), options(&dir)).await;
     let again = running.server.run(CancellationToken::new()).await;

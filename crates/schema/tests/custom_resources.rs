@@ -247,7 +247,7 @@ fn sets_and_maps_hold_nothing_twice() {
 }
 
 #[test]
-fn what_an_update_leaves_alone_is_not_complained_about() {
+fn unchanged_invalid_values_are_tolerated_on_update() {
     let schema = json!({"type": "object", "properties": {
         "x": {"type": "string", "pattern": "^good"},
         "l": {"type": "array", "items": {"type": "string", "maxLength": 2}},
@@ -310,7 +310,7 @@ fn embedded_objects_have_a_type_and_metadata() {
 }
 
 #[test]
-fn unknown_fields_are_pruned_and_told_in_order() {
+fn unknown_fields_are_pruned_and_reported_in_order() {
     let schema = Structural::compile(
         &json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
         "x": {"type": "string"},
@@ -386,7 +386,7 @@ fn a_definition_of_twenty_kilobytes_takes_less_than_a_hundred() {
 }
 
 #[test]
-fn of_alternatives_that_come_equally_close_the_first_is_told() {
+fn of_equally_close_alternatives_the_first_is_reported() {
     let schema = field(
         &json!({"nullable": true, "x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
     );

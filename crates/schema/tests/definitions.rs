@@ -189,7 +189,7 @@ fn updates_keep_what_is_established() {
 }
 
 #[test]
-fn formats_nobody_checks_and_sets_of_objects_are_warned_of_once() {
+fn unchecked_formats_and_sets_of_objects_are_warned_about_once() {
     let old = prepared(definition(
         &json!({"type": "object", "properties": {"x": {"type": "string", "format": "klingon"}}}),
     ));

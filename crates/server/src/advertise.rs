@@ -1,5 +1,5 @@
-//! Where the Service `default/kubernetes` of each tenant leads: its port, its Endpoints and its EndpointSlice follow the address
-//! that is listened at, as kube-apiserver's do. Without one the Service has the usual port, and no endpoints.
+//! The Service `default/kubernetes` of each tenant: as in kube-apiserver, its port, its Endpoints and its `EndpointSlice` follow
+//! the advertised address. Without an address the Service has the default port and no endpoints.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -19,18 +19,18 @@ const ENDPOINT_SLICES: GroupVersionResource<&str> =
 
 const NAMESPACE: &str = "default";
 const NAME: &str = "kubernetes";
-/// Maximum attempts to write one of the objects while other servers write it, too; then 409.
+/// Maximum attempts to write one of the objects while other servers write it as well; then 409.
 const ATTEMPTS: usize = 100;
-/// The port that pods would be listening at, if nobody has said where the server is.
-const USUAL_PORT: u16 = 6443;
+/// The target port of the Service if no address is advertised.
+const DEFAULT_PORT: u16 = 6443;
 
-/// The port that the Service leads to.
+/// The target port of the Service.
 pub(crate) fn target_port(tenant: &Tenant) -> u16 {
-    tenant.options().advertise_address.map_or(USUAL_PORT, |address| address.port())
+    tenant.options().advertise_address.map_or(DEFAULT_PORT, |address| address.port())
 }
 
-/// Makes all three lead to this server. Several servers over one store replace each other: the last one to open a tenant is
-/// shown.
+/// Points all three objects to this server. Several servers over one store replace each other: the last one to open a tenant
+/// wins.
 pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Error> {
     let Some(address) = tenant.options().advertise_address else { return Ok(()) };
     let port = address.port();
@@ -52,7 +52,7 @@ pub(crate) async fn reconcile(tenant: &Arc<Tenant>) -> Result<(), Error> {
     put(tenant, ENDPOINT_SLICES, Some(&slice), &as_slice).await
 }
 
-/// The Endpoints and the EndpointSlice of an address.
+/// The Endpoints and the `EndpointSlice` of an address.
 fn objects(address: SocketAddr) -> (Value, Value) {
     let (ip, kind) = (address.ip().to_string(), if address.is_ipv6() { "IPv6" } else { "IPv4" });
     let ports = json!([{"name": "https", "port": address.port(), "protocol": "TCP"}]);
@@ -71,8 +71,8 @@ fn objects(address: SocketAddr) -> (Value, Value) {
     (endpoints, slice)
 }
 
-/// Changes an object, or creates it as `new`. Not by the way of everybody's requests: those may not name addresses of this
-/// machine alone, and that is where a server may well be.
+/// Changes an object, or creates it as `new`. Bypasses the validation of requests, which rejects loopback addresses: a server
+/// may well listen on one.
 async fn put(
     tenant: &Arc<Tenant>,
     gvr: GroupVersionResource<&str>,

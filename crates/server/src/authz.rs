@@ -8,41 +8,41 @@ use serde_json::{Value, json};
 
 use crate::{identity::User, request::Verb};
 
-/// What somebody wants to do.
+/// An action to be authorized.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attributes<'a> {
     pub(crate) verb: Verb<'a>,
     pub(crate) target: Target<'a>,
 }
 
-/// What somebody wants to do it with.
+/// The target of an action.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target<'a> {
     /// A resource, or one object of it if it has a name.
     Resource { group: &'a str, resource: &'a str, subresource: &'a str, namespace: &'a str, name: &'a str },
-    /// A path that is no resource.
+    /// A non-resource path.
     Path(&'a str),
 }
 
-/// What an authorizer says.
+/// The result of an authorization.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Decision {
     pub(crate) allowed: bool,
-    /// Why, if there is something to say about it.
+    /// An explanation, possibly empty.
     pub(crate) reason: String,
 }
 
-/// What somebody may do in a namespace, as a `SelfSubjectRulesReview` tells it.
+/// The permissions of a user in a namespace, as a `SelfSubjectRulesReview` reports them.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Rules {
     pub(crate) resources: Vec<Value>,
     pub(crate) paths: Vec<Value>,
-    /// Whether there may be more.
+    /// Whether the user may have permissions beyond these.
     pub(crate) incomplete: bool,
 }
 
-/// Decides who may do what. `T` is where an authorizer finds its rules, the tenant of the request, if it exists yet. It is
-/// a parameter because a tenant in turn has an authorizer.
+/// Decides whether users may perform actions. `T` is the tenant, which holds the rules; it may not exist yet. It is a type
+/// parameter because a tenant in turn has an authorizer.
 pub(crate) trait Authorizer<T>: fmt::Debug + Send + Sync {
     /// Whether a user may do this.
     fn authorize<'a>(
@@ -52,17 +52,17 @@ pub(crate) trait Authorizer<T>: fmt::Debug + Send + Sync {
         wanted: &'a Attributes<'a>,
     ) -> BoxFuture<'a, Decision>;
 
-    /// Whether there can be a tenant in which a user may do this. If not, a request is refused before its tenant is looked
-    /// for.
+    /// Whether there can be a tenant in which a user may do this. If not, a request is rejected before its tenant is
+    /// loaded.
     fn could_allow(&self, _user: &User, _wanted: &Attributes<'_>) -> bool {
         true
     }
 
-    /// What a user may do in a namespace.
+    /// The permissions of a user in a namespace.
     fn rules<'a>(&'a self, tenant: &'a T, user: &'a User, namespace: &'a str) -> BoxFuture<'a, Rules>;
 }
 
-/// Refuses what a user may not do.
+/// Returns 403 for an action that a user may not perform.
 pub(crate) async fn check<T>(
     authorizer: &dyn Authorizer<T>,
     tenant: Option<&T>,
@@ -73,7 +73,7 @@ pub(crate) async fn check<T>(
     if decision.allowed { Ok(()) } else { Err(forbidden(user, wanted, &decision.reason)) }
 }
 
-/// 403 for what a user may not do.
+/// The 403 for an action that a user may not perform.
 pub(crate) fn forbidden(user: &User, wanted: &Attributes<'_>, reason: &str) -> Status {
     let verb = wanted.verb;
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
@@ -100,8 +100,8 @@ pub(crate) fn forbidden(user: &User, wanted: &Attributes<'_>, reason: &str) -> S
     }
 }
 
-/// What Kubernetes allows before anybody wrote a rule: everything to administrators, to those it knows discovery and
-/// questions about themselves, and to everybody health and version.
+/// The permissions that Kubernetes bootstraps: everything for administrators, discovery and self reviews for
+/// authenticated users, health and version for everyone.
 #[derive(Debug)]
 pub(crate) struct Defaults;
 
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_are_known_may_ask_about_themselves_and_discover() {
+    fn authenticated_users_may_discover_and_review_themselves() {
         let alice = User::new("alice", &[]);
         let robot = User::new("system:serviceaccount:a:b", &["system:serviceaccounts"]);
         let cases = [
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_who_may_not_do_what_and_why() {
+    fn a_forbidden_status_names_the_user_the_action_and_the_reason() {
         let target = Target::Resource {
             group: "apps",
             resource: "deployments",

@@ -1,4 +1,4 @@
-//! The body of an answer: bytes that are there, or a stream of them.
+//! The body of a response: complete bytes or a stream.
 
 use std::{
     convert::Infallible,
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use http_body::{Frame, SizeHint};
 
-/// What an answer is made of. Its stream never fails: an error on the way is an event, or the end.
+/// The body of a response. Its stream never fails: an error becomes an event, or ends the stream.
 pub struct Body(Kind);
 
 /// A stream of bytes.
@@ -23,12 +23,12 @@ enum Kind {
 }
 
 impl Body {
-    /// No bytes at all.
+    /// An empty body.
     pub fn empty() -> Body {
         Body(Kind::Full(None))
     }
 
-    /// A stream of chunks, each sent as soon as it is there.
+    /// A stream of chunks, each sent as soon as it is available.
     pub fn stream(stream: impl Stream<Item = Bytes> + Send + 'static) -> Body {
         Body(Kind::Stream(Box::pin(stream)))
     }

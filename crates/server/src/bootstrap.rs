@@ -1,4 +1,4 @@
-//! What the server itself creates: the first objects of a tenant, and the default objects of each namespace.
+//! Objects that the server itself creates: the initial objects of a tenant, and the default objects of each namespace.
 
 use std::sync::Arc;
 
@@ -27,16 +27,16 @@ const fn core(resource: &str) -> GroupVersionResource<&str> {
     GroupVersionResource::new("", "v1", resource)
 }
 
-/// Takes up what was left undone in a tenant that was there before.
-pub(crate) async fn take_up(tenant: &Arc<Tenant>) -> Result<(), Error> {
+/// Resumes an existing tenant: advertises this server, and requests controllers if they have work.
+pub(crate) async fn resume(tenant: &Arc<Tenant>) -> Result<(), Error> {
     advertise(tenant).await;
-    if !tenant.has_controllers() && controllers::is_anything_left(tenant).await? {
+    if !tenant.has_controllers() && controllers::has_unfinished(tenant).await? {
         tenant.need_controllers();
     }
     Ok(())
 }
 
-/// Creates an object, as the server itself; one that is there already is fine.
+/// Creates an object as the server itself, unless it exists.
 async fn ensure(
     tenant: &Arc<Tenant>,
     gvr: GroupVersionResource<&str>,
@@ -55,7 +55,7 @@ async fn ensure(
     let key = tenant.key(&resource, namespace, meta_text(&object, "name"));
     match write::create(&cx, object, false).await {
         Ok(_) => Ok(()),
-        // Another server may be making the same, which takes an address before this one finds the object.
+        // Another server may be creating the same object, and have taken its address before the object is visible here.
         Err(Error::AlreadyExists(_)) => Ok(()),
         Err(error) => match tenant.get(&key).await? {
             Some(_) => Ok(()),
@@ -64,14 +64,14 @@ async fn ensure(
     }
 }
 
-/// Has the Service `kubernetes` lead to this server. A tenant can be used without it.
+/// Points the Service `kubernetes` to this server. Errors are only logged: a tenant can be used without it.
 async fn advertise(tenant: &Arc<Tenant>) {
     if let Err(error) = advertise::reconcile(tenant).await {
-        tracing::warn!(tenant = %tenant.name, %error, "the Service kubernetes does not lead to this server");
+        tracing::warn!(tenant = %tenant.name, %error, "the Service kubernetes could not be pointed to this server");
     }
 }
 
-/// Makes what every tenant has; what is there already is left as it is.
+/// Creates the initial objects of a tenant; existing ones are not changed.
 pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Error> {
     for name in NAMESPACES {
         ensure(tenant, core("namespaces"), "", json!({"metadata": {"name": name}})).await?;
@@ -90,7 +90,7 @@ pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What a fresh cluster has besides its namespaces.
+/// The objects of a new cluster besides its namespaces.
 fn bootstrap_objects(tenant: &Tenant) -> Vec<Value> {
     use k1s_kinds::bootstrap;
     let now = crate::time::stamp(tenant.env());
@@ -121,7 +121,7 @@ fn bootstrap_objects(tenant: &Tenant) -> Vec<Value> {
     [bootstrap::priority_classes(), levels, flows, apis, vec![range]].concat()
 }
 
-/// Creates objects of the cluster in few transactions; those that are there already are left as they are.
+/// Creates cluster-scoped objects in few transactions; existing ones are not changed.
 async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Error> {
     let mut txn = Txn::new();
     for object in objects {
@@ -148,7 +148,7 @@ async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Err
     Ok(())
 }
 
-/// What every namespace has: a service account, and the authority that signs the server's certificate.
+/// Creates the default objects of a namespace: a service account, and the authority of the server's certificate.
 pub(crate) async fn fill_namespace(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Error> {
     let account = json!({"metadata": {"name": "default"}});
     ensure(tenant, core("serviceaccounts"), namespace, account).await?;

@@ -1,4 +1,4 @@
-//! The built-in resources, ready to be looked up.
+//! An index of the built-in resources.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -6,7 +6,7 @@ use k1s_object::{Status, gvk::GroupVersionResource};
 
 use crate::resource::Resource;
 
-/// All built-in resources. The same for every tenant, so a tenant costs nothing for them.
+/// All built-in resources, shared by all tenants.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     all: Vec<Arc<Resource>>,
@@ -28,7 +28,7 @@ impl Catalog {
         }
     }
 
-    /// The built-in resource that is served there.
+    /// The built-in resource with this group, version and name.
     pub(crate) fn find(&self, gvr: GroupVersionResource<&str>) -> Option<Arc<Resource>> {
         self.places.get(&gvr).and_then(|place| self.all.get(*place)).cloned()
     }
@@ -36,7 +36,7 @@ impl Catalog {
     /// The same, for a resource that the server itself relies on.
     ///
     /// # Errors
-    /// 500, if it is not in the table of kinds.
+    /// 500 if it is not in the table of kinds.
     pub(crate) fn require(&self, gvr: GroupVersionResource<&str>) -> Result<Arc<Resource>, Status> {
         let not_there = || Status::internal(format!("{} are not in the table of kinds", gvr.resource));
         self.find(gvr).ok_or_else(not_there)

@@ -1,4 +1,4 @@
-//! A request for a resource on its way through the server.
+//! The context of a request for a resource.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -31,19 +31,20 @@ pub(crate) struct Cx {
     pub(crate) name: String,
     pub(crate) subresource: String,
     pub(crate) accepted: Accepted,
-    /// What the `Warning` headers of the answer will say.
+    /// The `Warning` headers of the response.
     pub(crate) warnings: Mutex<Vec<String>>,
-    /// Whether large work may be done where this is: apart from the tasks that serve others.
+    /// Whether the request already runs on a blocking thread, where large work may be done.
     pub(crate) apart: AtomicBool,
 }
 
-/// How many warnings one answer has, and how long they are together.
+/// Maximum number of warnings of a response.
 const MAX_WARNINGS: usize = 100;
+/// Maximum total length of the warnings of a response.
 const MAX_WARNING_BYTES: usize = 4 << 10;
-/// How long a warning is when there are too many.
+/// Length to which warnings are shortened when they exceed the total.
 const SHORT_WARNING_BYTES: usize = 256;
 
-/// How strict the decoder is with fields it does not know.
+/// How the decoder treats unknown and duplicate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -72,27 +73,27 @@ impl Cx {
         warnings.push(warning);
     }
 
-    /// The key of the object asked for.
+    /// The key of the requested object.
     pub(crate) fn key(&self) -> Bytes {
         self.tenant.key(&self.resource, &self.namespace, &self.name)
     }
 
-    /// 404 for the object asked for.
+    /// 404 for the requested object.
     pub(crate) fn not_found(&self) -> Error {
         self.resource.not_found(&self.name)
     }
 
-    /// The object asked for, which was found in the store.
+    /// Decodes the requested object from its stored form.
     pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Status> {
         self.resource.read(stored).map_err(|why| self.resource.unreadable(&self.name, &why))
     }
 
-    /// 422 for the object asked for, by its kind: the one that is stored.
+    /// 422 for the requested object, with its storage group.
     pub(crate) fn invalid(&self, name: &str, errors: &[FieldError]) -> Status {
         Status::invalid(self.resource.storage_group(), &self.resource.kind, name, errors)
     }
 
-    /// A request of the server itself: for another resource or object, as somebody who may do everything.
+    /// A request by the server itself, as an administrator.
     pub(crate) fn internal(
         tenant: &Arc<Tenant>,
         resource: &Arc<Resource>,
@@ -112,12 +113,12 @@ impl Cx {
             subresource: String::new(),
             accepted: Accepted::JSON,
             warnings: Mutex::default(),
-            // A part of another request, which went apart if it is large.
+            // Part of another request, which already runs apart if it is large.
             apart: AtomicBool::new(true),
         }
     }
 
-    /// The same for one object of the collection asked for.
+    /// The same for one object of the requested collection.
     pub(crate) fn for_object(&self, namespace: &str, name: &str) -> Cx {
         Cx { user: self.user.clone(), ..Cx::internal(&self.tenant, &self.resource, namespace, name) }
     }
@@ -151,7 +152,7 @@ impl Cx {
         Ok(WriteOptions { dry_run: !dry_run.is_empty(), field_validation })
     }
 
-    /// Warns if the version asked for is deprecated.
+    /// Warns if the requested version is deprecated.
     pub(crate) fn warn_deprecated(&self) {
         let warning = match &self.resource.source {
             Source::Custom(custom) => custom.deprecation().unwrap_or_default(),
@@ -187,7 +188,7 @@ fn check_field_manager(manager: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What the query says about a write.
+/// The options of a write in the query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,

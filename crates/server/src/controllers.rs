@@ -1,4 +1,4 @@
-//! Which objects are work for controllers. The server only says that there is work; controllers do it.
+//! Detects objects that need controllers. The server only reports them; controllers do the work.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use crate::{
     tenant::Tenant,
 };
 
-/// Objects read from the store at a time.
+/// Number of objects read from the store at a time.
 const PAGE: usize = 1000;
 
-/// What a write did to an object.
+/// The effect of a write on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Created,
-    /// Also: marked as deleted.
+    /// Includes setting the deletion timestamp.
     Updated,
     Deleted,
 }
 
-/// Asks for controllers if this write is work for them. To be called after every write.
+/// Requests controllers if this write needs them. To be called after every write.
 pub(crate) fn note(cx: &Cx, object: &Value, change: Change) {
     let tenant = &cx.tenant;
     if tenant.has_controllers() {
@@ -54,8 +54,8 @@ pub(crate) fn note(cx: &Cx, object: &Value, change: Change) {
     }
 }
 
-/// Whether there is something in a tenant that is waiting to be done.
-pub(crate) async fn is_anything_left(tenant: &Arc<Tenant>) -> Result<bool, Status> {
+/// Whether a tenant holds objects that need controllers.
+pub(crate) async fn has_unfinished(tenant: &Arc<Tenant>) -> Result<bool, Status> {
     let prefix = keys::prefix(&tenant.name);
     let mut range = Range::prefix(prefix.clone()).limit(PAGE);
     let mut tally = Tally::default();
@@ -63,7 +63,7 @@ pub(crate) async fn is_anything_left(tenant: &Arc<Tenant>) -> Result<bool, Statu
         let page = tenant.store().range(range.clone()).await.map_err(|error| errors::store(&error))?;
         for entry in &page.entries {
             let Some(key) = split_key(&entry.key, &prefix) else { continue };
-            if waits(&key, &entry.value) {
+            if may_need_controllers(&key, &entry.value) {
                 return Ok(true);
             }
             tally.count(&key);
@@ -73,8 +73,8 @@ pub(crate) async fn is_anything_left(tenant: &Arc<Tenant>) -> Result<bool, Statu
     }
 }
 
-/// Whether an object names owners, or waits for its dependents. Looking for texts is many times quicker than parsing; one
-/// that has them elsewhere is told of in vain.
+/// Whether an object has owners, or waits for its dependents. Searching the bytes is many times faster than parsing; a false
+/// positive only causes an unnecessary report.
 pub(crate) fn has_owners(value: &[u8]) -> bool {
     memmem::find(value, b"\"ownerReferences\"").is_some()
         || memmem::find(value, b"\"deletionTimestamp\"").is_some()
@@ -82,8 +82,8 @@ pub(crate) fn has_owners(value: &[u8]) -> bool {
                 || memmem::find(value, b"\"orphan\"").is_some())
 }
 
-/// Whether a controller may have to do something about an object.
-pub(crate) fn waits(key: &Key<'_>, value: &[u8]) -> bool {
+/// Whether an object may need a controller.
+pub(crate) fn may_need_controllers(key: &Key<'_>, value: &[u8]) -> bool {
     match (key.group, key.plural) {
         ("" | "events.k8s.io", "events") => true,
         ("coordination.k8s.io", "leases") => !is_controllers_lease(key.namespace, key.name),
@@ -94,7 +94,7 @@ pub(crate) fn waits(key: &Key<'_>, value: &[u8]) -> bool {
     }
 }
 
-/// Whether objects of this kind that are being deleted wait for a controller, whatever their finalizers.
+/// Whether terminating objects of this kind wait for a controller, with any finalizers.
 pub(crate) fn is_finished_by_controllers(group: &str, plural: &str) -> bool {
     matches!(
         (group, plural),
@@ -104,12 +104,12 @@ pub(crate) fn is_finished_by_controllers(group: &str, plural: &str) -> bool {
     )
 }
 
-/// Whether this is the Lease of the controllers themselves, which is no work for them.
+/// Whether this is the Lease of the controllers themselves, which needs no controllers.
 pub(crate) fn is_controllers_lease(namespace: &str, name: &str) -> bool {
     (namespace, name) == CONTROLLERS_LEASE
 }
 
-/// Whether this is an object that each namespace has, and gets again.
+/// Whether this is a default object of a namespace, which is restored if it is changed or deleted.
 pub(crate) fn is_default_object(key: &Key<'_>) -> bool {
     matches!(
         (key.group, key.plural, key.name),
@@ -117,7 +117,7 @@ pub(crate) fn is_default_object(key: &Key<'_>) -> bool {
     )
 }
 
-/// Counts namespaces and what each of them has to have: one that was deleted leaves no other trace.
+/// Counts namespaces and their default objects, because a deleted default object leaves no other trace.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     namespaces: usize,

@@ -21,21 +21,21 @@ use crate::{
     write::modified,
 };
 
-/// The finalizer that keeps a definition until its objects are gone.
+/// The finalizer that keeps a definition until its objects are deleted.
 const DEFINITION_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// What becomes of the dependents.
+/// The propagation policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
-    /// They go after it.
+    /// Dependents are deleted after the object.
     Background,
-    /// They go before it.
+    /// Dependents are deleted before the object.
     Foreground,
-    /// They stay.
+    /// Dependents are kept.
     Orphan,
 }
 
-/// What a DELETE was told.
+/// The options of a DELETE.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     policy: Option<Policy>,
@@ -46,7 +46,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// What an eviction says about the deletion.
+    /// The options in the body of an eviction.
     pub(crate) fn of(body: &Value, dry_run: bool) -> Options {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         Options {
@@ -59,7 +59,7 @@ impl Options {
     }
 }
 
-/// Reads DeleteOptions from the body or, without one, from the query.
+/// Reads `DeleteOptions` from the body or, without one, from the query.
 pub(crate) fn options(cx: &Cx) -> Result<Options, Error> {
     let body = if cx.body.is_empty() {
         let mut body = json!({});
@@ -119,11 +119,11 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Error> {
     })
 }
 
-/// What came of a DELETE.
+/// The result of a DELETE.
 pub(crate) enum Deleted {
-    /// It is gone, or (dry run) would be, or it cannot be shown: this is how it was at last.
+    /// The last state of an object that is deleted, would be (dry run), or cannot be converted.
     Gone(Value),
-    /// It is marked, and waits for finalizers or its grace period.
+    /// The object waits for finalizers or its grace period.
     Marked(Value),
 }
 
@@ -153,7 +153,7 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Error> {
     }
 }
 
-/// Maximum attempts of a DELETE when other writes come between; then 409.
+/// Maximum attempts of a DELETE that conflicts with other writes; then 409.
 const DELETE_ATTEMPTS: usize = 100;
 
 /// Deletes the object of the request.
@@ -180,8 +180,8 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             return Ok(Deleted::Gone(old));
         }
         let (mut old, mut revision) = (old, stored.revision);
-        // Who watches a pod sees that its time is over before it is gone. A server that is killed in between leaves it like
-        // that, and the next DELETE ends it.
+        // Watchers of a pod see its grace period end before the pod is deleted. If the server is killed in between, the next
+        // DELETE completes the deletion.
         if is_gone && is_pod(cx) && object != old {
             let value = cx.resource.encode(&object)?;
             revision = match cx.tenant.store().update(key.clone(), value, revision).await {
@@ -214,7 +214,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             (Ok(revision), Some(mut object)) => {
                 metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
                 controllers::note(cx, &object, Change::Updated);
-                // One that nobody can convert cannot be shown.
+                // An object that cannot be converted is not returned.
                 let shown = !cx.resource.cannot_convert(&stored);
                 return Ok(if shown { Deleted::Marked(object) } else { Deleted::Gone(object) });
             }
@@ -233,8 +233,8 @@ fn is_pod(cx: &Cx) -> bool {
     is_kind(cx, "", "Pod")
 }
 
-/// Deletes an object that cannot be read, whatever it waits for. Of a definition, the objects stay in the store and come
-/// back when it is created again. `None`: it was changed meanwhile.
+/// Deletes an unreadable object without waiting for finalizers. The objects of an unreadable definition stay in the store and
+/// reappear when it is created again. `None`: the object was changed meanwhile.
 async fn delete_unreadable(
     cx: &Cx,
     options: &Options,
@@ -254,13 +254,11 @@ async fn delete_unreadable(
     }
     check_preconditions(cx, options, &old, revision)?;
     admission::before_delete(cx, &old).await?;
-    cx.warn(
-        "the object could not be read from the storage; it was deleted without waiting for its finalizers",
-    );
+    cx.warn("the stored object could not be read; it was deleted without waiting for its finalizers");
     if options.dry_run {
         return Ok(Some(Deleted::Gone(old)));
     }
-    tracing::warn!(key = %key.escape_ascii(), "an object that cannot be read was deleted");
+    tracing::warn!(key = %key.escape_ascii(), "an unreadable object was deleted");
     let txn = Txn::new().delete(key.clone(), Precondition::Revision(revision));
     match cx.tenant.txn(txn).await {
         Ok(_) => {
@@ -293,7 +291,7 @@ fn check_preconditions(cx: &Cx, options: &Options, old: &Value, revision: Revisi
     Ok(())
 }
 
-/// The object with its marks of deletion, and whether it can go at once.
+/// The object with its deletion metadata, and whether it can be removed at once.
 fn mark(cx: &Cx, options: &Options, old: &Value) -> (Value, bool) {
     let mut object = old.clone();
     let wait = grace(cx, options, old);
@@ -308,10 +306,10 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> (Value, bool) {
         metadata.insert("finalizers".into(), finalizers_now.clone().into());
     }
     let old_grace = old["metadata"]["deletionGracePeriodSeconds"].as_i64();
-    // A grace period can be shortened, never made longer.
+    // A grace period can only be shortened.
     let wait = if marked_before { old_grace.map_or(wait, |old| old.min(wait)) } else { wait };
     if !marked_before || old_grace.is_some_and(|old| wait < old) {
-        // Shortened, it counts from when the object was first deleted.
+        // A shortened period counts from the first deletion.
         let ends: Option<jiff::Timestamp> = meta_text(old, "deletionTimestamp").parse().ok();
         let (from, wait_from) = match ends.zip(old_grace).filter(|_| marked_before) {
             Some((ends, old_grace)) => (ends, wait.saturating_sub(old_grace)),
@@ -332,7 +330,7 @@ fn mark(cx: &Cx, options: &Options, old: &Value) -> (Value, bool) {
     (object, gone)
 }
 
-/// The marks that only some kinds get when they are deleted.
+/// Deletion status that only some kinds have.
 fn mark_kind(cx: &Cx, object: &mut Value) {
     if is_kind(cx, "", "Namespace") {
         object["status"]["phase"] = "Terminating".into();
@@ -343,7 +341,7 @@ fn mark_kind(cx: &Cx, object: &mut Value) {
     }
 }
 
-/// How long an object has to end by itself: pods on a node have some time, everything else goes at once.
+/// The grace period in seconds: only pods on a node have one.
 fn grace(cx: &Cx, options: &Options, old: &Value) -> i64 {
     if !is_pod(cx) {
         return 0;
@@ -360,7 +358,7 @@ fn grace(cx: &Cx, options: &Options, old: &Value) -> i64 {
     }
 }
 
-/// The finalizers that a propagation policy asks for, in place of those of another policy.
+/// The finalizers with those of the propagation policy, in place of those of another policy.
 fn wanted_finalizers(cx: &Cx, options: &Options, old: &Value) -> Vec<Value> {
     let has = |name: &str| finalizers(old).iter().any(|finalizer| finalizer == name);
     let default = cx.resource.rules().is_some_and(|rules| rules.orphans_by_default);
@@ -399,7 +397,7 @@ fn wanted_finalizers(cx: &Cx, options: &Options, old: &Value) -> Vec<Value> {
     wanted
 }
 
-/// DELETE of a collection: the list as it was before.
+/// DELETE of a collection. Returns the objects as they were before.
 pub(crate) async fn delete_collection(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = options(cx)?;
     let selection = Selection::parse(cx)?;

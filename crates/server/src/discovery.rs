@@ -20,7 +20,7 @@ use crate::{
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const MEDIA_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
-/// The negotiated form of discovery.
+/// The negotiated format of discovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     Json,
@@ -103,7 +103,7 @@ fn groups(tenant: &Tenant, customs: &Served) -> Vec<Group> {
 }
 
 /// Whether a discovery path exists.
-fn is_there(tenant: &Tenant, customs: &Served, path: &Path) -> bool {
+fn exists(tenant: &Tenant, customs: &Served, path: &Path) -> bool {
     let catalog = &tenant.shared.catalog;
     match path {
         Path::CoreVersions | Path::Groups => true,
@@ -119,7 +119,7 @@ fn is_there(tenant: &Tenant, customs: &Served, path: &Path) -> bool {
     }
 }
 
-/// Whether a discovery path allows no method but GET. Those that kube-apiserver's aggregation layer or its handler of
+/// Whether a discovery path allows only GET. Those that kube-apiserver's aggregation layer or its handler of
 /// custom resources answers allow any.
 pub(crate) fn is_only_read(tenant: &Tenant, path: &Path) -> bool {
     match path {
@@ -155,7 +155,7 @@ pub(crate) async fn handle(
     };
     let key = Key { of, name: format!("{wanted:?} {path:?}") };
     let served = served.unwrap_or_default();
-    if !is_there(tenant, &served, path) {
+    if !exists(tenant, &served, path) {
         return match path {
             Path::GroupVersion(group, _) if tenant.shared.catalog.has_group(group) => {
                 Err(Status::no_such_resource())

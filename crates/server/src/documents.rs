@@ -23,7 +23,7 @@ pub(crate) struct Key {
     pub(crate) name: String,
 }
 
-/// A document as it is sent.
+/// An encoded document.
 #[derive(Debug, Clone)]
 pub(crate) struct Document {
     /// The hash of its bytes.
@@ -55,7 +55,7 @@ pub(crate) struct Documents {
     built: std::sync::atomic::AtomicU64,
 }
 
-/// Maximum bytes of documents; the newest one is kept whatever its size.
+/// Maximum bytes of documents; the newest one is kept regardless of its size.
 const MAX_BYTES: usize = 32 << 20;
 
 /// Maximum number of documents whose hashes are kept.
@@ -68,7 +68,7 @@ impl Default for Documents {
 }
 
 impl Documents {
-    /// A document that is kept.
+    /// A cached document.
     pub(crate) fn find(&self, key: &Key) -> Option<Document> {
         let mut kept = self.kept.lock();
         kept.uses += 1;
@@ -88,21 +88,21 @@ impl Documents {
         Some(entry.hash.clone())
     }
 
-    /// Keeps a document.
+    /// Caches a document.
     pub(crate) fn keep(&self, key: Key, body: Bytes) -> Document {
         let hash = hash(&body);
         self.kept.lock().insert(key, hash.clone(), Some(body.clone()));
         Document { hash, body }
     }
 
-    /// Keeps the hash of a document alone.
+    /// Caches only the hash of a document.
     pub(crate) fn keep_hash(&self, key: Key, body: &[u8]) -> Arc<str> {
         let hash = hash(body);
         self.kept.lock().insert(key, hash.clone(), None);
         hash
     }
 
-    /// Keeps a document that was just built, and counts it.
+    /// Caches a document that was just built, and counts it.
     pub(crate) fn keep_built(&self, key: Key, body: Bytes) -> Document {
         self.built.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         self.keep(key, body)
@@ -129,7 +129,7 @@ impl Kept {
             self.bytes -= oldest.body.take().map_or(0, |body| body.len());
         }
         if self.entries.len() > MAX_ENTRIES {
-            // Half of them at a time, because this visits all.
+            // Drops half of them at a time, because this visits all.
             let mut uses: Vec<u64> = self.entries.values().map(|entry| entry.used).collect();
             let (_, middle, _) = uses.select_nth_unstable(MAX_ENTRIES / 2);
             let middle = *middle;

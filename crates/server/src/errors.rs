@@ -1,4 +1,4 @@
-//! Errors: an enum inside the server, a [`Status`] at its edge, and Kubernetes' texts for both.
+//! Errors: an enum inside the server, a [`Status`] for clients, and the messages of Kubernetes.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use k1s_object::{
 
 use crate::stored::Unreadable;
 
-/// Why a request is not answered as it wished. The server branches on these variants, never on the code or the reason of a
-/// Status. `pipeline` turns an error into a response, once.
+/// Why a request failed. The server branches on these variants, never on the code or the reason of a Status. Only `pipeline`
+/// turns an error into a response.
 #[derive(Debug, Clone)]
 pub(crate) enum Error {
     /// 404: the object does not exist.
@@ -22,23 +22,23 @@ pub(crate) enum Error {
     AlreadyExists(Box<AlreadyExists>),
     /// 410: the revision was compacted.
     Expired(String),
-    /// Another write took an address, a port or quota that this one was about to take. Retried; no client sees it.
+    /// Another write took an address, a port or quota that this one needs. Retried; never returned to clients.
     Taken,
-    /// The request turned out to be large, and has to start over on a thread for blocking work. No client sees it.
+    /// The request turned out to be large, and restarts on a blocking thread. Never returned to clients.
     Apart,
     /// The store failed.
     Store(k1s_store::Error),
-    /// Any other answer: nothing in the server depends on which.
+    /// Any other error; the server does not distinguish them.
     Status(Box<Status>),
 }
 
-/// The object in the way of a create.
+/// The existing object that a create conflicts with.
 #[derive(Debug, Clone)]
 pub(crate) struct AlreadyExists {
     pub(crate) group: String,
     pub(crate) resource: String,
     pub(crate) name: String,
-    /// Whether the name was drawn for a `generateName`.
+    /// Whether the name was generated from `generateName`.
     pub(crate) generated: bool,
     /// Whether the object is being deleted.
     pub(crate) terminating: bool,
@@ -100,8 +100,8 @@ impl From<k1s_store::Error> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Taken => f.write_str("what the object was to hold was taken by another write"),
-            Error::Apart => f.write_str("a large request runs on a thread for blocking work"),
+            Error::Taken => f.write_str("another write took an address, a port or quota that this one needs"),
+            Error::Apart => f.write_str("a large request has to run on a blocking thread"),
             other => other.clone().into_status().fmt(f),
         }
     }
@@ -126,7 +126,7 @@ pub(crate) fn store(error: &k1s_store::Error) -> Status {
     }
 }
 
-/// 500: an object in the store cannot be read, as Kubernetes' `StorageReadError` says it.
+/// 500: an object in the store cannot be read. The message follows Kubernetes' `StorageReadError`.
 pub(crate) fn unreadable(group: &str, plural: &str, name: &str, why: &Unreadable) -> Status {
     if let Unreadable::Unconvertible(why) = why {
         return unconvertible(why.clone());
@@ -145,7 +145,7 @@ pub(crate) fn unconvertible(why: String) -> Status {
     Status::new(500, "", why)
 }
 
-/// 504: a resourceVersion from the future.
+/// 504: a resourceVersion that the store has not reached.
 pub(crate) fn too_large_resource_version(requested: u64, current: u64) -> Status {
     let details = Details {
         causes: vec![Cause {
@@ -184,17 +184,17 @@ pub(crate) fn too_many_requests(message: impl Into<String>, retry_after_seconds:
     Status::new(429, "TooManyRequests", message).with(Details { retry_after_seconds, ..Details::default() })
 }
 
-/// 429 of a server that is at its limit.
+/// 429: a limit of the server is reached.
 pub(crate) fn busy() -> Status {
     too_many_requests("Too many requests, please try again later.", 1)
 }
 
-/// 503 of a server that is stopping.
+/// 503: the server is shutting down.
 pub(crate) fn shutting_down() -> Status {
     Status::new(503, "ServiceUnavailable", "the server is shutting down")
 }
 
-/// 409: another write came between.
+/// 409: another write came first.
 pub(crate) fn modified(group: &str, resource: &str, name: &str) -> Status {
     Status::conflict(
         group,

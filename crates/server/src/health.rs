@@ -14,7 +14,7 @@ use crate::{
     tenant::Tenant,
 };
 
-/// What `/version` says.
+/// The document at `/version`.
 pub(crate) fn version(options: &ServerOptions) -> Value {
     let number = options.git_version.trim_start_matches('v');
     let mut parts = number.split('.');
@@ -37,8 +37,8 @@ pub(crate) fn version(options: &ServerOptions) -> Value {
     })
 }
 
-/// The checks, by name, of an endpoint. A store that cannot write makes a server that is not ready; to end it, as somebody may whom
-/// `/livez` tells, would mend nothing.
+/// The names of an endpoint's checks. A store that cannot write makes the server unready but not unhealthy: restarting it,
+/// as a failing `/livez` may cause, would not help.
 fn checks(endpoint: &str) -> &'static [&'static str] {
     if endpoint == "readyz" { &["ping", "log", "etcd", "store"] } else { &["ping", "log", "etcd"] }
 }
@@ -129,8 +129,8 @@ pub(crate) fn is_component_status(cx: &Cx) -> bool {
     cx.resource.kind == "ComponentStatus" && cx.resource.group.is_empty()
 }
 
-/// The parts of a control plane: the store, the controllers if they run beside the server, and no scheduler. Where the
-/// real server would not reach one, its message says that there is none.
+/// The components: the store, the controllers if they run with the server, and no scheduler. Where kube-apiserver would
+/// fail to reach a component, the message says that there is none.
 async fn components(cx: &Cx) -> Vec<Value> {
     let component = |name: &str, healthy: bool, message: &str, error: &str| {
         let mut condition = json!({"type": "Healthy", "status": if healthy { "True" } else { "False" }});
@@ -143,7 +143,7 @@ async fn components(cx: &Cx) -> Vec<Value> {
     };
     let controllers = match cx.tenant.options().tenant_hook {
         Some(_) => component("controller-manager", true, "ok", ""),
-        None => component("controller-manager", false, "no controllers run beside this server", ""),
+        None => component("controller-manager", false, "no controllers run with this server", ""),
     };
     let store = match run(&cx.tenant, "etcd").await {
         Ok(()) => component("etcd-0", true, "ok", ""),
@@ -152,7 +152,7 @@ async fn components(cx: &Cx) -> Vec<Value> {
     vec![controllers, component("scheduler", false, "this control plane has no scheduler", ""), store]
 }
 
-/// GET of one part.
+/// GET of one component.
 pub(crate) async fn component_status(cx: &Cx) -> Result<Response<Body>, Status> {
     match components(cx).await.iter().find(|component| component["metadata"]["name"] == cx.name.as_str()) {
         Some(component) => respond::object(cx, 200, component),
@@ -160,12 +160,12 @@ pub(crate) async fn component_status(cx: &Cx) -> Result<Response<Body>, Status> 
     }
 }
 
-/// GET of all parts.
+/// GET of all components.
 pub(crate) async fn component_statuses(cx: &Cx) -> Result<Response<Body>, Status> {
     let labels = LabelSelector::parse(cx.query.get("labelSelector")).map_err(Status::bad_request)?;
     let fields = FieldSelector::parse(cx.query.get("fieldSelector")).map_err(Status::bad_request)?;
     let mut items = components(cx).await;
-    // They have no labels, and no field but their name.
+    // Components have no labels, and can only be selected by name.
     items.retain(|item| {
         let name = item["metadata"]["name"].as_str();
         let field = |field: &str| if field == "metadata.name" { name } else { None };

@@ -1,4 +1,4 @@
-//! Request bodies: from bytes to objects of a kind, with everything Kubernetes says about bad ones.
+//! Decodes request bodies into objects of a kind, with the error messages of Kubernetes.
 
 use http::header;
 use k1s_kinds::table::Type;
@@ -76,7 +76,7 @@ fn parse(cx: &Cx, media: Media, must_be: &str) -> Result<Parsed, Status> {
             };
             let value = k1s_kinds::protobuf::decode(&cx.body, lookup)
                 .map_err(|error| unrecognized(&error.to_string()))?;
-            // Messages are limited, but JSON inside of them counts anew.
+            // The depth of messages is limited, but JSON inside of them is counted from zero.
             if depth::is_too_deep(&value) {
                 return Err(unrecognized(&format!("exceeded max depth of {}", depth::MAX_DEPTH)));
             }
@@ -103,7 +103,7 @@ pub(crate) fn summary(body: &[u8], max: usize) -> String {
     }
 }
 
-/// The object in a body, of the kind of the resource asked for: decoded, defaulted, with its type set.
+/// The object in a body, of the requested resource's kind: decoded, defaulted, with its type set.
 pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Status> {
     let resource = &cx.resource;
     match &resource.source {
@@ -124,7 +124,7 @@ pub(crate) fn object(cx: &Cx, validation: FieldValidation) -> Result<Value, Stat
     }
 }
 
-/// A custom resource that was sent: read, pruned, defaulted. Its kind may be another one; validation tells.
+/// A custom resource in a body: decoded, pruned, defaulted. Validation rejects another kind.
 fn custom(
     custom: &CustomResource,
     cx: &Cx,
@@ -136,7 +136,7 @@ fn custom(
     let api_version = text(&object, "apiVersion").to_owned();
     let kind = text(&object, "kind").to_owned();
     let mut unknown = Vec::new();
-    custom.admit(resource, &mut object, &mut unknown).map_err(|why| {
+    custom.prune_and_default(resource, &mut object, &mut unknown).map_err(|why| {
         Status::bad_request(match why {
             Malformed::NoKind => format!(
                 "the object provided is unrecognized (must be of type {}): {} ({})",
@@ -177,7 +177,7 @@ pub(crate) fn body_type(gvk: GroupVersionKind<&str>) -> Result<&'static Type, St
         .ok_or_else(|| Status::internal(format!("{kind} is not in the table of types")))
 }
 
-/// A body of another kind than the resource's: a Scale, an Eviction, DeleteOptions.
+/// A body of another kind than the resource's: a Scale, an Eviction, `DeleteOptions`.
 pub(crate) fn other(
     cx: &Cx,
     expected: GroupVersionKind<&str>,
@@ -189,7 +189,7 @@ pub(crate) fn other(
     typed(cx, parsed, ty, expected, validation, media == Media::Yaml)
 }
 
-/// The DeleteOptions in a body; unknown fields are nobody's concern.
+/// The `DeleteOptions` in a body; unknown fields are ignored.
 pub(crate) fn delete_options(cx: &Cx, ty: &'static Type) -> Result<Value, Status> {
     let media = media(cx)?;
     let Parsed { mut value, .. } = parse(cx, media, "")?;
@@ -213,7 +213,7 @@ fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Checks the kind and apiVersion of a document against what is expected, and fills them in.
+/// Checks that the kind and apiVersion of a document are the expected ones or absent.
 pub(crate) fn check_type(value: &Value, body: &[u8], expected: GroupVersionKind<&str>) -> Result<(), Status> {
     let (api_version, kind) = (expected.group_version(), expected.kind);
     let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -240,7 +240,7 @@ pub(crate) fn check_type(value: &Value, body: &[u8], expected: GroupVersionKind<
     )))
 }
 
-/// Why an object of another kind cannot be taken for one of this group and kind.
+/// Go's error message for an object of another kind than expected.
 pub(crate) fn unknown_conversion((version, sent_kind): (&str, &str), expected: GroupKind<&str>) -> String {
     let GroupKind { group, kind } = expected;
     let package = match group.split('.').next() {
@@ -281,19 +281,19 @@ fn typed(
     Ok(value)
 }
 
-/// How many complaints of strict decoding are told: as many as kube-apiserver tells.
-const MAX_COMPLAINTS: usize = 100;
+/// Maximum number of strict decoding errors in a response, as in kube-apiserver.
+const MAX_STRICT_ERRORS: usize = 100;
 
 fn capped(mut complaints: Vec<String>) -> Vec<String> {
-    let more = complaints.len().saturating_sub(MAX_COMPLAINTS);
+    let more = complaints.len().saturating_sub(MAX_STRICT_ERRORS);
     if more > 0 {
-        complaints.truncate(MAX_COMPLAINTS);
+        complaints.truncate(MAX_STRICT_ERRORS);
         complaints.push(format!("and {more} more errors"));
     }
     complaints
 }
 
-/// Refuses a document because of its unknown and duplicate fields, or warns.
+/// Rejects a document with unknown or duplicate fields, or warns about them.
 pub(crate) fn report(
     cx: &Cx,
     complaints: Vec<String>,

@@ -2,28 +2,28 @@
 
 use bytes::Bytes;
 
-/// The key of a tenant's mark, which says that it is there.
+/// The key of a tenant's mark, which exists as long as the tenant does.
 pub(crate) fn mark_key(tenant: &str) -> Bytes {
     format!("/{tenant}/k1s/ready/").into()
 }
 
-/// What all keys of a tenant begin with.
+/// The prefix of all keys of a tenant.
 pub(crate) fn prefix(tenant: &str) -> String {
     format!("/{tenant}/")
 }
 
-/// Where an object lies.
+/// The parts of an object's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key<'a> {
     /// Empty for the core group.
     pub(crate) group: &'a str,
     pub(crate) plural: &'a str,
-    /// Empty for an object of the cluster.
+    /// Empty for a cluster-scoped object.
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
 }
 
-/// What a key says; nothing, if it is the server's own.
+/// Parses a key; `None` for the server's own keys.
 pub(crate) fn split_key<'a>(key: &'a [u8], prefix: &str) -> Option<Key<'a>> {
     let rest = std::str::from_utf8(key).ok()?.strip_prefix(prefix)?;
     let (group, rest) = rest.split_once('/')?;

@@ -3,9 +3,9 @@
 //! [`ApiServer`] serves Kubernetes' HTTP API over a [`k1s_store::Store`]: to a `kube::Client` in the same process with
 //! no socket between them, or, through [`serve`], to kubectl and every other client over HTTP and HTTPS.
 //!
-//! The tree follows the way of a request: `pipeline` is the list of its steps; `request` and `negotiate` parse it; `auth`
-//! decides on it; `verbs`, `read`, `watch`, `delete` and `subresource` answer it; every change goes through `write` and
-//! `admission`; lists and watches are served from `cache`; `stored` is the format of objects in the store.
+//! The modules follow the path of a request: `pipeline` lists its steps; `request` and `negotiate` parse it; `auth` and
+//! `authz` authenticate and authorize it; `verbs`, `read`, `watch`, `delete` and `subresource` answer it; every change goes
+//! through `write` and `admission`; lists and watches are served from `cache`; `stored` is the format of objects in the store.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

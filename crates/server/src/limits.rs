@@ -1,33 +1,33 @@
-//! What clients can take of a server, one by one and together: every number has its default here.
+//! Limits on requests and connections, with their defaults.
 
 use std::time::Duration;
 
-/// Bounds on memory and processors. Those who run the control plane (`system:masters`, its own controllers and
-/// components) have a share of each that others cannot take.
+/// Limits on memory and processor use. A part of each is reserved for control plane users (`system:masters`, controllers
+/// and components of the control plane).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct LimitOptions {
-    /// So many requests more than [`max_in_flight`](crate::ServerOptions::max_in_flight) are worked on for those who run
-    /// the control plane.
+    /// Additional requests in flight for control plane users, on top of
+    /// [`max_in_flight`](crate::ServerOptions::max_in_flight).
     pub reserved_in_flight: usize,
-    /// The body of a request has to be there by then.
+    /// Maximum time to receive the body of a request.
     pub body_timeout: Duration,
-    /// The bodies of all requests that are read or worked on, in bytes. What does not fit gets 429.
+    /// Maximum total size of the bodies of all requests in flight. Requests over it get 429.
     pub max_body_bytes_in_flight: usize,
-    /// So many bytes more for those who run the control plane.
+    /// Additional bytes for control plane users.
     pub reserved_body_bytes: usize,
-    /// All answers that have to be made as a whole before they are sent (lists in protobuf and YAML, tables), in bytes of
-    /// the objects in them. One answer alone may be larger.
+    /// Maximum total size of all responses that are buffered as a whole (lists in protobuf and YAML, tables), measured by
+    /// the stored size of their objects. A single response may exceed it.
     pub max_answer_bytes_in_flight: usize,
-    /// How long a request waits for room before it gets 429.
+    /// How long a request waits for bytes of these budgets before it gets 429.
     pub patience: Duration,
-    /// From this size on, a body or an object is worked on by a thread of its own, so that other requests need not wait
-    /// for it.
+    /// Minimum size of a body or an object for which the request runs on a separate thread, so that it does not delay
+    /// other requests.
     pub large_bytes: usize,
-    /// How many large requests are worked on at the same time; one more for those who run the control plane. 0: one less
-    /// than there are processors, and at least one.
+    /// Maximum number of large requests at the same time, plus one for control plane users. 0: one less than the number
+    /// of processors, but at least one.
     pub max_large: usize,
-    /// How long a large request waits for its turn before it gets 429.
+    /// How long a large request waits for a thread before it gets 429.
     pub large_patience: Duration,
 }
 
@@ -47,27 +47,27 @@ impl Default for LimitOptions {
     }
 }
 
-/// Bounds on the connections of a listener. The times are kube-apiserver's, where it has them.
+/// Limits on the connections of a listener. The timeouts are those of kube-apiserver, where it has them.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ConnectionOptions {
-    /// How many there can be. Beyond that, the one that has been idle for the longest is closed; if none is idle, the new
-    /// one is.
+    /// Maximum number of connections. Beyond it, the connection that has been idle the longest is closed; if none is idle,
+    /// the new one is.
     pub max: usize,
-    /// The first request has to be there by then, TLS handshake included; and the head of a later one, from its first
-    /// byte on.
+    /// Maximum time to receive the head of the first request, including the TLS handshake; for later requests it counts
+    /// from their first byte.
     pub head_timeout: Duration,
-    /// A connection without a request is closed after this long.
+    /// An idle connection is closed after this time.
     pub idle_timeout: Duration,
-    /// A client that reads nothing of its answer for this long is cut off.
+    /// A client that reads nothing of its response for this time is disconnected.
     pub write_timeout: Duration,
-    /// The largest head of a request.
+    /// Maximum size of the head of a request.
     pub max_header_bytes: u32,
-    /// The most header fields of an HTTP/1.1 request. hyper makes room for that many with each request, so this is not free.
+    /// Maximum number of header fields of an HTTP/1.1 request. hyper allocates that many for each request.
     pub max_headers: usize,
-    /// The most requests at the same time over one HTTP/2 connection.
+    /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_streams: u32,
-    /// Requests under way have this long to end when the server stops.
+    /// How long requests in flight may take to finish when the server shuts down.
     pub shutdown_timeout: Duration,
 }
 

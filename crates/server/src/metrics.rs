@@ -1,4 +1,4 @@
-//! The server's metrics in Prometheus' text format, under the names of kube-apiserver's where there are any.
+//! The server's metrics in Prometheus' text format, with the names of kube-apiserver where it has them.
 
 use std::{
     collections::BTreeMap,
@@ -151,7 +151,7 @@ impl Metrics {
             }
         }
         let name = "apiserver_request_duration_seconds";
-        head(&mut out, name, "histogram", "How long requests took, watches apart.");
+        head(&mut out, name, "histogram", "How long requests took, without watches.");
         for (labels, Series { durations, .. }) in
             requests.iter().filter(|(_, series)| series.durations.count > 0)
         {
@@ -164,7 +164,12 @@ impl Metrics {
             let _ = writeln!(out, "{name}_count{{{labels}}} {}", durations.count);
         }
         drop(requests);
-        head(&mut out, "apiserver_current_inflight_requests", "gauge", "Requests under way, watches apart.");
+        head(
+            &mut out,
+            "apiserver_current_inflight_requests",
+            "gauge",
+            "Requests in flight, without watches.",
+        );
         let _ =
             writeln!(out, "apiserver_current_inflight_requests {}", self.in_flight.load(Ordering::Relaxed));
         head(&mut out, "apiserver_longrunning_requests", "gauge", "Open watches.");

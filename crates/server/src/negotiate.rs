@@ -1,9 +1,9 @@
-//! Which form an answer takes, by the `Accept` header.
+//! Content negotiation by the `Accept` header.
 
 use http::{HeaderMap, HeaderValue, header};
 use k1s_object::{Status, status::Details};
 
-/// The encoding of an answer.
+/// The encoding of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Media {
     Json,
@@ -21,7 +21,7 @@ impl Media {
     }
 }
 
-/// What is made of an object for the answer.
+/// The form in which objects are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// The object itself.
@@ -34,7 +34,7 @@ pub(crate) enum Form {
     PartialList,
 }
 
-/// The form of an answer.
+/// The negotiated format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Accepted {
     pub(crate) media: Media,
@@ -48,14 +48,14 @@ impl Accepted {
         Accepted { media: Media::Json, form: Form::Object, form_version: "meta.k8s.io/v1" };
 }
 
-/// What can be had at a place.
+/// The formats that an endpoint offers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Offer {
-    /// Whether protobuf is to be had: for built-in kinds.
+    /// Whether protobuf is available: for built-in kinds.
     pub(crate) protobuf: bool,
-    /// Whether it is a stream: not to be had as YAML.
+    /// Whether it is a stream, which is not available as YAML.
     pub(crate) stream: bool,
-    /// Whether there is a table of it.
+    /// Whether it is available as a table.
     pub(crate) tables: bool,
 }
 
@@ -102,7 +102,7 @@ fn clauses(header: &str) -> Vec<Clause<'_>> {
     clauses
 }
 
-/// Chooses the form of an answer, or says what could be had.
+/// Chooses the format of a response; 406 lists the available ones.
 pub(crate) fn negotiate(headers: &HeaderMap, offer: Offer) -> Result<Accepted, Status> {
     let header = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if header.trim().is_empty() {
@@ -113,7 +113,7 @@ pub(crate) fn negotiate(headers: &HeaderMap, offer: Offer) -> Result<Accepted, S
         return Ok(accepted);
     }
     let available = offer.media_types();
-    // A header that names no media type of ours at all is refused one layer earlier, in other words.
+    // In kube-apiserver, a header without any known media type is rejected one layer earlier, with another message.
     Err(if clauses.iter().any(|clause| media(clause).is_some()) {
         not_acceptable(format!("only the following media types are accepted: {available}"))
     } else {
@@ -129,8 +129,8 @@ pub(crate) fn negotiate(headers: &HeaderMap, offer: Offer) -> Result<Accepted, S
     })
 }
 
-/// What an error is encoded as: in the first encoding that the client names, whatever form it wants objects in.
-/// `None` when it names none that there is.
+/// The encoding of an error: the first supported one that the client names, regardless of the form it wants objects in.
+/// `None` if it names none.
 pub(crate) fn error_media(accept: Option<&HeaderValue>) -> Option<Media> {
     let header = accept.and_then(|value| value.to_str().ok()).unwrap_or_default();
     if header.trim().is_empty() {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_clause_that_can_be_had_is_taken() {
+    fn the_first_available_clause_is_chosen() {
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
         assert_eq!(chosen(table, OFFER), Some(Accepted { form: Form::Table, ..Accepted::JSON }));
         assert_eq!(chosen(table, Offer { tables: false, ..OFFER }), Some(Accepted::JSON));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_come_in_the_first_encoding_that_is_known() {
+    fn errors_use_the_first_known_encoding() {
         let media = |accept: &str| error_media(Some(&accept.parse().unwrap()));
         assert_eq!(media(""), Some(Media::Json));
         assert_eq!(media("application/vnd.kubernetes.protobuf,application/json"), Some(Media::Protobuf));

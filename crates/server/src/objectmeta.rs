@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// The metadata of an object, made if it is missing.
+/// The metadata of an object, inserted if missing.
 pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
@@ -13,11 +13,11 @@ pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     }
     match metadata {
         Value::Object(map) => map,
-        _ => unreachable!("it was made an object two lines above"),
+        _ => unreachable!("it was set to an object above"),
     }
 }
 
-/// A field of an object's metadata, empty when missing.
+/// A field of an object's metadata, empty if missing.
 pub(crate) fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
     object
         .get("metadata")
@@ -31,7 +31,7 @@ pub(crate) fn finalizers(object: &Value) -> &[Value] {
     object["metadata"]["finalizers"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Whether an object that is being deleted has nothing left to wait for.
+/// Whether a terminating object has nothing left to wait for.
 pub(crate) fn is_gone(object: &Value) -> bool {
     let metadata = &object["metadata"];
     let waits = metadata["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) > 0;

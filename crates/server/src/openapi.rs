@@ -82,7 +82,7 @@ fn sources(served: &Served) -> BTreeMap<String, Source> {
     sources
 }
 
-/// What a document is built from.
+/// The source of a document.
 struct Source {
     name: String,
     group: String,
@@ -171,7 +171,7 @@ fn custom_document(kind: &Resource, group: &str, version: &str, definitions: &[A
         let definition = match kind.read(stored) {
             Ok(definition) => definition,
             Err(error) => {
-                tracing::error!(resource = %resource.plural, group, %error, "a definition cannot be read and is not published");
+                tracing::error!(resource = %resource.plural, group, %error, "an unreadable definition is not published");
                 continue;
             }
         };
@@ -215,13 +215,13 @@ fn custom_document(kind: &Resource, group: &str, version: &str, definitions: &[A
     document.finish()
 }
 
-/// `/openapi/v2`, which kubectl asks for in gnostic's protobuf.
+/// `/openapi/v2`, which kubectl requests in gnostic's protobuf.
 pub(crate) async fn v2(tenant: &Arc<Tenant>, headers: &HeaderMap) -> Result<Response<Body>, Status> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let protobuf = accept.contains("com.github.proto-openapi.spec.v2");
     let json_wanted = accept.is_empty() || accept.contains("application/json") || accept.contains("*/*");
     if !protobuf && !json_wanted {
-        return Err(not_acceptable("only application/json and gnostic's protobuf are to be had here"));
+        return Err(not_acceptable("only application/json and gnostic's protobuf are available here"));
     }
     let (encoding, content_type) = match protobuf {
         true => ("protobuf", "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"),

@@ -1,4 +1,4 @@
-//! How a server is set up: every number has its default here.
+//! The options of a server, with their defaults.
 
 use std::{
     fmt,
@@ -12,70 +12,69 @@ use crate::{
     limits::{ConnectionOptions, LimitOptions},
 };
 
-/// What an [`crate::ApiServer`] can be told.
+/// The options of an [`crate::ApiServer`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerOptions {
     /// Users by their bearer tokens.
     pub tokens: Tokens,
-    /// Who a request without a bearer token is. `None`: the anonymous user, who may see almost nothing.
+    /// The user of requests without a bearer token. `None`: the anonymous user, who may read almost nothing.
     pub default_user: Option<User>,
-    /// Requests that are worked on at the same time, watches apart; more get 429. Those who run the control plane have
-    /// [some more](crate::LimitOptions::reserved_in_flight).
+    /// Maximum number of requests in flight, not counting watches; more get 429. Control plane users have
+    /// [additional ones](crate::LimitOptions::reserved_in_flight).
     pub max_in_flight: usize,
-    /// The largest request body.
+    /// Maximum size of a request body.
     pub max_body_bytes: usize,
-    /// What requests can take of memory and processors.
+    /// Limits on the memory and processor use of requests.
     pub limits: LimitOptions,
-    /// What a listener does about its connections.
+    /// Limits on the connections of a listener.
     pub connections: ConnectionOptions,
-    /// The longest label or field selector.
+    /// Maximum length of a label or field selector.
     pub max_selector_bytes: usize,
-    /// A watch without `timeoutSeconds` lives this long at least, and at most twice as long.
+    /// Minimum lifetime of a watch without `timeoutSeconds`; the maximum is twice as long.
     pub min_watch_lifetime: Duration,
-    /// How often a watch that asked for bookmarks gets one.
+    /// Interval between the bookmarks of a watch that requested them.
     pub bookmark_interval: Duration,
-    /// How long a read waits for a resourceVersion that is not there yet.
+    /// How long a read waits for a resourceVersion that the server has not reached yet.
     pub future_revision_patience: Duration,
-    /// The first address of the services' cluster IPs: a range of 65,536 addresses.
+    /// The first address of the cluster IPs of services, a range of 65,536 addresses.
     pub service_network: Ipv4Addr,
-    /// Where clients find this server: the Service `default/kubernetes` of each tenant leads there. `None`: nowhere.
+    /// The address of this server for the Service `default/kubernetes` of each tenant. `None`: it has no endpoints.
     pub advertise_address: Option<SocketAddr>,
-    /// What `/version` says.
+    /// The version reported by `/version`.
     pub git_version: String,
-    /// The certificate authority that `kube-root-ca.crt` holds, as PEM.
+    /// The certificate authority in `kube-root-ca.crt`, as PEM.
     pub root_ca: String,
-    /// Who tokens of service accounts are issued by and, if they name nobody else, for; a tenant's name is added.
+    /// The issuer of service account tokens, to which the tenant's name is added, and their default audience.
     pub service_account_issuer: String,
     /// The tenant that paths without `/clusters/{name}` belong to.
     pub default_tenant: String,
-    /// Whether a tenant that is not there also comes into being by a write to `/clusters/{name}/…` of somebody who may create
-    /// tenants, besides `POST /k1s/v1/tenants` and [`crate::ApiServer::create_tenant`]. Reading never makes one. Off by
-    /// default: a client that goes on writing would bring back a tenant that was just deleted.
+    /// Whether a write to `/clusters/{name}/…` by a user that may create tenants creates a missing tenant, as
+    /// `POST /k1s/v1/tenants` and [`crate::ApiServer::create_tenant`] do. Reads never create one. Off by default: a client
+    /// that continues to write would recreate a tenant that was just deleted.
     pub create_tenants: bool,
-    /// Hears when a tenant needs controllers, and when it is gone.
+    /// Called when a tenant needs controllers, and when it is deleted.
     pub tenant_hook: Option<TenantHook>,
 }
 
-/// The namespace and name of the Lease, in the tenant `default`, by which servers over one store agree whose controllers run.
-/// That it is renewed is no reason to start controllers.
+/// The namespace and name of the Lease in the tenant `default` by which servers over one store elect whose controllers run.
+/// Its renewal alone does not start controllers.
 pub const CONTROLLERS_LEASE: (&str, &str) = ("kube-system", "k1s-controllers");
 
-/// What a [`TenantHook`] hears.
+/// An event for a [`TenantHook`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TenantEvent<'a> {
-    /// There is something in this tenant that controllers have to take care of: an object with owners, a namespace, a
-    /// definition or something protected from deletion while it is in use (PersistentVolumeClaims, PersistentVolumes,
-    /// VolumeAttributesClasses) that is being deleted, an Event or a Lease, a default object of a namespace that was changed
-    /// or deleted. Told once per tenant, until it is gone.
+    /// This tenant needs controllers: for an object with owners; for the deletion of a namespace, a definition or an object
+    /// that is protected while in use (`PersistentVolumeClaim`, `PersistentVolume`, `VolumeAttributesClass`); for an Event or
+    /// a Lease; or for a default object of a namespace that was changed or deleted. Sent once per tenant, until it is gone.
     Needed(&'a str),
     /// This tenant was deleted.
     Gone(&'a str),
 }
 
-/// Called when something happens to a tenant; it must not wait. This is how whoever runs a server starts controllers where
-/// they are needed only: a tenant that nobody uses costs nothing but what it holds.
+/// A callback for events of tenants; it must not block. It lets the owner of a server start controllers only for tenants that
+/// need them, so that an unused tenant costs only its storage.
 #[derive(Clone)]
 pub struct TenantHook(Arc<dyn Fn(TenantEvent<'_>) + Send + Sync>);
 
@@ -85,7 +84,7 @@ impl TenantHook {
         TenantHook(Arc::new(hook))
     }
 
-    /// Calls it.
+    /// Calls the hook.
     pub fn tell(&self, event: TenantEvent<'_>) {
         (self.0)(event);
     }

@@ -1,8 +1,8 @@
-//! Page sizes for reading all of a tenant.
+//! Adaptive page sizes for reading a whole tenant.
 
 use k1s_store::KeyValue;
 
-/// How many entries are read at a time, when all of a tenant is: values can be megabytes, and are in memory together.
+/// The number of entries per page. It adapts to their size: values can be megabytes, and a page is in memory as a whole.
 pub(crate) struct Page(usize);
 
 impl Default for Page {
@@ -16,7 +16,7 @@ impl Page {
         self.0
     }
 
-    /// Makes the next page larger or smaller than this one.
+    /// Grows or shrinks the next page.
     pub(crate) fn adapt(&mut self, read: &[KeyValue]) {
         let bytes: usize = read.iter().map(|entry| entry.value.len()).sum();
         self.0 = if bytes > 4 << 20 { (self.0 / 2).max(1) } else { (self.0 * 2).min(1024) };

@@ -1,4 +1,4 @@
-//! The parts of an object that can be updated apart from the rest, and the rules for those that have their own.
+//! The parts of an object that can be updated separately, and their rules.
 
 use k1s_kinds::rules::{
     certificates::certificate_signing_request as csr,
@@ -22,11 +22,11 @@ pub(crate) enum Part {
     EphemeralContainers,
     /// `/resize` of a pod.
     Resize,
-    /// What a subresource with a kind of its own (a Scale, a Binding, an eviction) or the server itself changes.
+    /// Changes by a subresource with its own kind (Scale, Binding, Eviction) or by the server itself.
     Internal,
 }
 
-/// Before an update of a part with rules of its own.
+/// Before an update of a part with its own rules.
 pub(crate) fn prepare(part: Part, new: &mut Value, old: &Value) {
     match part {
         Part::Finalize => namespace::prepare_finalize(new, old),
@@ -37,7 +37,7 @@ pub(crate) fn prepare(part: Part, new: &mut Value, old: &Value) {
     }
 }
 
-/// Is an update of such a part right?
+/// Validates an update of such a part.
 pub(crate) fn validate(part: Part, new: At<'_, '_>, old: At<'_, '_>) {
     match part {
         Part::Finalize => namespace::validate_finalize(new, old),

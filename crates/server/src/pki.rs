@@ -1,4 +1,4 @@
-//! Certificates: an authority of one's own, and the serving certificates that it issues.
+//! A certificate authority, and the serving certificates that it issues.
 
 use std::{
     fmt,
@@ -18,17 +18,17 @@ use rustls::{
 };
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// Clocks differ: certificates are valid from a little before they are made.
+/// Maximum clock skew: certificates are valid from this long before they are issued.
 const SKEW: Duration = Duration::from_secs(3600);
-/// Every kubeconfig has the authority in it: it does not expire while anybody looks.
+/// Every kubeconfig contains the authority, so it should never expire in practice.
 const AUTHORITY_VALIDITY: Duration = DAY.saturating_mul(36_500);
-/// As long as those of kubeadm.
+/// As in kubeadm.
 const SERVING_VALIDITY: Duration = DAY.saturating_mul(365);
 
 /// A certificate and its key, as PEM.
 #[derive(Clone)]
 pub struct TlsFiles {
-    /// The certificate, followed by those that lead to its authority.
+    /// The certificate, followed by its intermediate certificates.
     pub certificate: String,
     /// The private key.
     pub key: String,
@@ -43,40 +43,40 @@ impl fmt::Debug for TlsFiles {
 }
 
 impl TlsFiles {
-    /// Whether a client that trusts the authority, and calls the server by any of these names and addresses, is content at
-    /// this moment; otherwise why not.
+    /// Checks that a client that trusts the authority would accept the certificate for each of these names and addresses at
+    /// this time.
     ///
     /// # Errors
-    /// What is wrong: damaged, of another authority, not for a name, expired.
-    pub fn check(&self, names: &[String], moment: SystemTime) -> Result<(), String> {
+    /// Why it would not: damaged, issued by another authority, not valid for a name, expired.
+    pub fn check(&self, names: &[String], time: SystemTime) -> Result<(), String> {
         let (chain, verifier) = self.verifier()?;
         let Some((certificate, between)) = chain.split_first() else {
             return Err("there is no certificate".into());
         };
-        let moment = UnixTime::since_unix_epoch(since_epoch(moment));
+        let time = UnixTime::since_unix_epoch(since_epoch(time));
         for name in names {
-            // A wildcard stands for any label; what is not a name to TLS cannot be asked for.
+            // A wildcard matches any label. Names that are not valid in TLS cannot be requested by clients.
             let Ok(asked) = ServerName::try_from(name.replacen('*', "any", 1)) else { continue };
             verifier
-                .verify_server_cert(certificate, between, &asked, &[], moment)
+                .verify_server_cert(certificate, between, &asked, &[], time)
                 .map_err(|error| format!("not good for {name}: {error}"))?;
         }
         Ok(())
     }
 
-    /// Whether the certificate was issued by the authority as [`Authority::issue`] does, however long ago and for whichever names.
-    /// False for what cannot be read.
+    /// Whether the certificate was issued by the authority with [`Authority::issue`], at any time and for any names. False if
+    /// it cannot be read.
     #[must_use]
     pub fn is_by_its_authority(&self, now: SystemTime) -> bool {
         use rustls::{CertificateError as Problem, Error};
         let Ok((chain, verifier)) = self.verifier() else { return false };
         let Some((certificate, between)) = chain.split_first() else { return false };
         let Ok(name) = ServerName::try_from("localhost") else { return false };
-        // Before anything else it is looked whether it is valid: so some moment has to be found at which it was.
-        let mut moment = since_epoch(now);
+        // The verifier checks the validity period first, so this searches for a time within it.
+        let mut time = since_epoch(now);
         let mut direction = None;
         for _ in 0..100 {
-            let at = UnixTime::since_unix_epoch(moment);
+            let at = UnixTime::since_unix_epoch(time);
             let later = match verifier.verify_server_cert(certificate, between, &name, &[], at) {
                 Ok(_) => return true,
                 Err(Error::InvalidCertificate(
@@ -89,17 +89,17 @@ impl TlsFiles {
                 Err(_) => return false,
             };
             if direction.is_some_and(|direction| direction != later) {
-                // It is valid for less time than what is issued here.
+                // Its validity is shorter than that of certificates issued here.
                 return false;
             }
             direction = Some(later);
             let step = SERVING_VALIDITY / 2;
-            moment = if later { moment + step } else { moment.saturating_sub(step) };
+            time = if later { time + step } else { time.saturating_sub(step) };
         }
         false
     }
 
-    /// The certificates, which fit to the key, and who tells whether clients are content.
+    /// The certificate chain, which is checked to match the key, and a verifier that acts as a client.
     fn verifier(&self) -> Result<(Vec<CertificateDer<'static>>, Arc<WebPkiServerVerifier>), String> {
         let provider = provider();
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(self.certificate.as_bytes())
@@ -126,39 +126,39 @@ impl TlsFiles {
     }
 }
 
-/// A certificate for these names and addresses, signed by an authority made for it: for servers whose end is the end of
-/// everything. Others keep their [`Authority`].
+/// A certificate for these names and addresses, signed by a temporary authority: for servers that keep no state. Other
+/// servers should store an [`Authority`].
 ///
 /// # Errors
-/// If a name is none.
+/// If a name is invalid.
 pub fn certificate(names: &[String]) -> Result<TlsFiles, PkiError> {
     let key = KeyPair::generate()?;
     let authority = Authority::signed(authority_params()?, key)?;
     authority.sign(&serving_params(names)?)
 }
 
-/// Why there is no authority, or no certificate by it.
+/// Why an authority cannot be loaded, or a certificate cannot be issued.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PkiError {
-    /// It cannot be made: a name that is none, most likely.
+    /// It cannot be created, most likely because of an invalid name.
     #[error("the certificate cannot be made: {0}")]
     Make(#[from] rcgen::Error),
-    /// This is no private key.
+    /// This is not a private key.
     #[error("it is not a private key: {0}")]
     Key(String),
-    /// This is no certificate.
+    /// This is not a certificate.
     #[error("it is not a certificate: {0}")]
     Certificate(String),
-    /// These two do not belong together.
+    /// The certificate does not match the key.
     #[error("it is not the certificate of the authority's key")]
     NotThisKeys,
-    /// What it issues is not taken for its own by those who trust it.
+    /// Clients that trust the authority would not accept certificates issued with it here.
     #[error("certificates cannot be issued by this authority, which was made by another program: {0}")]
     Foreign(String),
 }
 
-/// A certificate authority with its key, to be kept: those who trust it go on doing so when a serving certificate is made anew.
+/// A certificate authority with its key. If it is stored, clients that trust it also accept renewed serving certificates.
 pub struct Authority {
     certificate: String,
     key: String,
@@ -175,12 +175,12 @@ impl Authority {
     /// A new one, valid for a hundred years.
     ///
     /// # Errors
-    /// If no key can be made.
+    /// If no key can be generated.
     pub fn generate(now: SystemTime) -> Result<Authority, PkiError> {
         Authority::of_key(KeyPair::generate()?, now)
     }
 
-    /// One whose certificate is lost, made again from its key: those who trusted it do so still.
+    /// Recreates an authority whose certificate is lost from its key. Clients that trusted it still do.
     ///
     /// # Errors
     /// If this is not a key.
@@ -188,10 +188,10 @@ impl Authority {
         Authority::of_key(parse_key(key)?, now)
     }
 
-    /// One that was kept, as PEM.
+    /// Loads a stored authority from PEM.
     ///
     /// # Errors
-    /// If one of them cannot be read, or they do not belong together.
+    /// If one of them cannot be read, or they do not match.
     pub fn from_pem(certificate: &str, key: &str) -> Result<Authority, PkiError> {
         let pair = parse_key(key)?;
         let der = CertificateDer::from_pem_slice(certificate.as_bytes())
@@ -201,14 +201,14 @@ impl Authority {
             PrivateKeyDer::try_from(pair.serialize_der()).map_err(|error| PkiError::Key(error.into()))?;
         rustls::sign::CertifiedKey::from_der(vec![der], private, &provider())
             .map_err(|_| PkiError::NotThisKeys)?;
-        // All that an issuer has to know of its certificate is the same for all that are made here.
+        // All authorities created here have the same issuer parameters.
         let issuer = Issuer::new(authority_params()?, pair);
         Ok(Authority { certificate: certificate.to_owned(), key: key.to_owned(), issuer })
     }
 
     fn of_key(key: KeyPair, now: SystemTime) -> Result<Authority, PkiError> {
         let mut params = authority_params()?;
-        // Clocks of small machines are set after their first start: whatever this one says, it is valid already.
+        // Small machines may set their clock after the first start; the authority must be valid before and after.
         params.not_before = rcgen::date_time_ymd(2000, 1, 1);
         params.not_after = rcgen::date_time_ymd(1970, 1, 1) + since_epoch(now) + AUTHORITY_VALIDITY;
         Authority::signed(params, key)
@@ -220,13 +220,13 @@ impl Authority {
         Ok(Authority { certificate, key: text, issuer: Issuer::new(params, key) })
     }
 
-    /// The certificate, as PEM: what clients are to trust.
+    /// The certificate that clients should trust, as PEM.
     #[must_use]
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// The private key, as PEM. Who has it can pretend to be the server.
+    /// The private key, as PEM. Anyone who has it can impersonate the server.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
@@ -235,7 +235,7 @@ impl Authority {
     /// A serving certificate for these names and addresses, valid for a year.
     ///
     /// # Errors
-    /// If a name is none, or this authority was made by another program.
+    /// If a name is invalid, or this authority was created by another program.
     pub fn issue(&self, names: &[String], now: SystemTime) -> Result<TlsFiles, PkiError> {
         let mut params = serving_params(names)?;
         let (epoch, now_since) = (rcgen::date_time_ymd(1970, 1, 1), since_epoch(now));
@@ -279,8 +279,8 @@ fn parse_key(key: &str) -> Result<KeyPair, PkiError> {
     KeyPair::from_pem(key).map_err(|error| PkiError::Key(error.to_string()))
 }
 
-fn since_epoch(moment: SystemTime) -> Duration {
-    moment.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+fn since_epoch(time: SystemTime) -> Duration {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_authority_issues_is_good_for_a_year_and_its_names() {
+    fn an_issued_certificate_is_valid_for_a_year_and_its_names() {
         let authority = Authority::generate(now()).unwrap();
         let files = authority.issue(&names(), now()).unwrap();
         files.check(&names(), now() + DAY * 364).unwrap();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_authority_has_issued_is_known_whenever_that_was() {
+    fn a_certificate_is_recognized_by_its_authority_at_any_time() {
         let authority = Authority::generate(now()).unwrap();
         let files = authority.issue(&["example.org".to_owned()], now()).unwrap();
         for at in [now(), now() + DAY * 400, now() + DAY * 4000, now() - DAY * 1000] {
@@ -327,13 +327,13 @@ mod tests {
     }
 
     #[test]
-    fn an_authority_that_was_kept_goes_on_issuing() {
+    fn a_stored_authority_continues_to_issue() {
         let first = Authority::generate(now()).unwrap();
         let kept = Authority::from_pem(first.certificate(), first.key()).unwrap();
         assert_eq!(kept.certificate(), first.certificate());
         kept.issue(&names(), now() + DAY * 1000).unwrap().check(&names(), now() + DAY * 1001).unwrap();
 
-        // Its certificate is lost: who has a copy of it takes what the new one issues.
+        // The certificate is lost: clients that have a copy accept what the recreated one issues.
         let again = Authority::from_key(first.key(), now() + DAY).unwrap();
         let files = again.issue(&names(), now() + DAY).unwrap();
         let trusting = TlsFiles { authority: first.certificate().to_owned(), ..files };
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_authority_is_refused() {
+    fn invalid_authorities_are_rejected() {
         let (one, other) = (Authority::generate(now()).unwrap(), Authority::generate(now()).unwrap());
         let mixed = Authority::from_pem(one.certificate(), other.key()).unwrap_err();
         assert!(matches!(mixed, PkiError::NotThisKeys), "{mixed}");

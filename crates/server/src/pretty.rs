@@ -1,7 +1,7 @@
-//! JSON for people: answers are indented when the client asks for it, or looks like a browser, curl or wget.
+//! Indented JSON: for clients that request it, or that look like a browser, curl or wget.
 //!
-//! Whatever made an answer wrote compact JSON; here it is indented on its way out, piece by piece, so that nobody else has to
-//! know and a large answer is never in memory twice.
+//! Handlers always write compact JSON; it is indented while it is sent, chunk by chunk, so that a large response is never in
+//! memory twice.
 
 use std::{
     pin::Pin,
@@ -17,17 +17,17 @@ use crate::{
     request::Query,
 };
 
-/// Marks an answer that is sent as it is, whoever asks: streams of events, and documents for programs.
+/// Marks a response that is never indented: event streams, and documents for programs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AsIs;
 
-/// Marks an answer as [`AsIs`].
+/// Marks a response as [`AsIs`].
 pub(crate) fn as_is(mut response: Response<Body>) -> Response<Body> {
     response.extensions_mut().insert(AsIs);
     response
 }
 
-/// Whether a request wants indented JSON. `pretty` in the query decides; else it is guessed by the `User-Agent`.
+/// Whether a request wants indented JSON: according to `pretty` in the query, otherwise to the `User-Agent`.
 pub(crate) fn is_wanted<B>(request: &Request<B>) -> bool {
     let text = |name| {
         let headers: &HeaderMap = request.headers();
@@ -46,7 +46,7 @@ pub(crate) fn is_wanted<B>(request: &Request<B>) -> bool {
     ["curl", "Wget", "Mozilla/5.0"].iter().any(|known| agent.starts_with(known))
 }
 
-/// The answer with its JSON indented, if it is JSON.
+/// Indents the body of a response, if it is JSON.
 pub(crate) fn indent(response: Response<Body>) -> Response<Body> {
     let content_type = response.headers().get(header::CONTENT_TYPE);
     let is_json = content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
@@ -56,7 +56,7 @@ pub(crate) fn indent(response: Response<Body>) -> Response<Body> {
     response.map(|body| match body.into_bytes() {
         Ok(bytes) => {
             let mut indented = Indented::new(None, bytes);
-            let first = indented.piece();
+            let first = indented.chunk();
             match indented.is_done() {
                 true => first.into(),
                 false => Body::stream(Indented { ready: Some(first.into()), ..indented }),
@@ -66,7 +66,7 @@ pub(crate) fn indent(response: Response<Body>) -> Response<Body> {
     })
 }
 
-/// JSON, indented, at once: for what is small.
+/// Indents a small document at once.
 pub(crate) fn text(json: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len() * 2);
     let mut indenter = Indenter::default();
@@ -76,10 +76,10 @@ pub(crate) fn text(json: &[u8]) -> Vec<u8> {
     out
 }
 
-/// As much as is written at a time. An indented document can be many times as long as it was.
-const PIECE: usize = 64 << 10;
+/// Target size of an output chunk. An indented document can be many times as long as the compact one.
+const CHUNK_BYTES: usize = 64 << 10;
 
-/// A body of compact JSON, read and indented piece by piece.
+/// A body of compact JSON, read and indented chunk by chunk.
 struct Indented {
     from: Option<Chunks>,
     input: Bytes,
@@ -96,12 +96,12 @@ impl Indented {
         self.from.is_none() && self.input.is_empty()
     }
 
-    /// The next piece of what there is of the input.
-    fn piece(&mut self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(PIECE.min(self.input.len().saturating_mul(2)));
+    /// Indents the next chunk of the buffered input.
+    fn chunk(&mut self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(CHUNK_BYTES.min(self.input.len().saturating_mul(2)));
         let mut read = 0;
         for byte in &self.input {
-            if out.len() >= PIECE {
+            if out.len() >= CHUNK_BYTES {
                 break;
             }
             self.indenter.push(*byte, &mut out);
@@ -122,7 +122,7 @@ impl Stream for Indented {
         }
         loop {
             if !this.input.is_empty() {
-                return Poll::Ready(Some(this.piece().into()));
+                return Poll::Ready(Some(this.chunk().into()));
             }
             let Some(from) = &mut this.from else { return Poll::Ready(None) };
             match from.as_mut().poll_next(cx) {
@@ -134,13 +134,13 @@ impl Stream for Indented {
     }
 }
 
-/// Indents JSON by two spaces as Go does. It is told the document byte by byte, and expects it to be one.
+/// Indents JSON by two spaces, as Go does. Takes the document byte by byte, and assumes that it is valid.
 #[derive(Default)]
 struct Indenter {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// Behind an opening bracket: an empty object or list stays on its line.
+    /// Directly after an opening bracket: an empty object or list stays on its line.
     opened: bool,
 }
 
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn documents_are_indented_as_everybody_does_it() {
+    fn documents_are_indented_like_serde_json() {
         let value = json!({"a": [], "b": {}, "c": [1, -2.5e3, null, true], "d": {"e\"\\,{[:": "x: [y], {z}\u{1F600}"},
             "f": [[[]], [{}], {"g": ""}]});
         for value in [value, json!([]), json!("text"), json!(3)] {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_says_that_people_read_the_answer() {
+    fn indentation_depends_on_the_query_and_the_user_agent() {
         let wanted = |path: &str, agent: &str| {
             is_wanted(&Request::get(path).header(header::USER_AGENT, agent).body(()).unwrap())
         };
@@ -223,17 +223,17 @@ mod tests {
     }
 
     #[test]
-    fn a_long_document_comes_in_pieces() {
+    fn a_long_document_is_sent_in_chunks() {
         let value: Value = (0..20_000).map(|number| json!({"number": [number]})).collect();
         let mut indented = Indented::new(None, value.to_string().into());
-        let (mut whole, mut pieces) = (Vec::new(), 0);
+        let (mut whole, mut chunks) = (Vec::new(), 0);
         while !indented.is_done() {
-            let piece = indented.piece();
-            assert!(piece.len() < 2 * PIECE);
-            whole.extend(piece);
-            pieces += 1;
+            let chunk = indented.chunk();
+            assert!(chunk.len() < 2 * CHUNK_BYTES);
+            whole.extend(chunk);
+            chunks += 1;
         }
-        assert!(pieces > 5);
+        assert!(chunks > 5);
         assert_eq!(String::from_utf8(whole).unwrap(), serde_json::to_string_pretty(&value).unwrap());
     }
 }

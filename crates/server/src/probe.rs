@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::shared_call::SharedCall;
 
-/// Asks the store how it is. Anyone may have it asked, so concurrent callers share one call.
+/// Checks the health of the store. Any client can cause checks, so concurrent callers share one.
 #[derive(Debug, Default)]
 pub(crate) struct Probe {
     answers: SharedCall<Result<(), String>>,

@@ -66,7 +66,7 @@ fn bad_revision(text: &str, get: bool) -> Status {
     }
 }
 
-/// The state that a list is of, by resourceVersion and resourceVersionMatch.
+/// The state that a list returns, by resourceVersion and resourceVersionMatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Freshness {
     /// The newest.
@@ -91,8 +91,8 @@ struct Options {
     expired: bool,
 }
 
-/// Maximum age of a continue token, in seconds. kube-apiserver compacts the revision of a list after five to ten minutes,
-/// so clients have to cope with it, and snapshots are not kept for ever.
+/// Maximum age of a continue token, in seconds, so that snapshots are not kept forever. Clients have to handle expiry:
+/// kube-apiserver compacts the revision of a list after five to ten minutes.
 const TOKEN_LIFE: i64 = 300;
 
 fn options(cx: &Cx, prefix: &str) -> Result<Options, Status> {
@@ -249,7 +249,7 @@ pub(crate) async fn list(cx: &Cx) -> Result<Response<Body>, Error> {
 /// Maximum number of unreadable objects that a warning names.
 const MAX_NAMED: usize = 10;
 
-/// Warns of the objects that a list leaves out.
+/// Warns about the objects that a list leaves out.
 fn warn_of_unreadable(cx: &Cx, list: &List) {
     if list.unreadable.is_empty() {
         return;
@@ -284,7 +284,7 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Erro
         Freshness::MostRecent => cache.now().await?,
         Freshness::Any => cache.at_least(Revision::FIRST, crate::cache::PATIENCE).await?,
         Freshness::NotOlderThan(revision) => {
-            // The cache reaches a revision of the store soon; a later one may never come.
+            // The cache soon reaches a revision that the store has; a later one may never come.
             let patience =
                 if cx.tenant.revision().await? >= revision { crate::cache::PATIENCE } else { patience };
             cache.at_least(revision, patience).await?
@@ -295,7 +295,7 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Erro
             Err(error) => return Err(error),
         },
     };
-    // Without selectors, a page costs what is in it; with them, all objects have to be looked at.
+    // Without selectors, the cost of a page is its size; with them, all objects have to be checked.
     let scope = selection.scope(cx, &prefix);
     let from = options.start.as_deref().unwrap_or_default();
     let left = snapshot.entries.count_under(&scope.prefix, from).min(scope.max);
@@ -372,7 +372,7 @@ fn page(
     if let (true, Some(last), Some(_)) = (entries.len() == limit, entries.last(), found.next()) {
         let revision = i64::try_from(snapshot.revision.get()).unwrap_or(i64::MAX);
         list.continue_token = Continue::token(revision, &last.key, prefix, now);
-        // With selectors there is no count, as in Kubernetes: it would take a look at every object.
+        // With selectors there is no count, as in Kubernetes: it would require checking every object.
         if selection.is_everything() {
             list.remaining =
                 Some(snapshot.entries.count_under(&scope.prefix, start).saturating_sub(entries.len()));

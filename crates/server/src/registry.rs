@@ -1,8 +1,8 @@
-//! The tenants of a server: those that are open, and how they are found, made and deleted in the store.
+//! The tenants of a server: keeps those that are open, and finds, creates and deletes them in the store.
 //!
-//! A tenant is there when its *mark* is: a key whose value says whether it is being made, active, or being deleted. Everything
-//! that is written to a tenant is conditional on the revision of its mark ([`Tenant::txn`]). So whoever changes the mark, in
-//! this process or another one over the same store, ends all writes at once, and what is deleted afterwards stays so.
+//! A tenant exists if it has a *mark*: a key whose value is its phase (creating, active or terminating). Every write to a
+//! tenant is conditional on the revision of its mark ([`Tenant::txn`]). So a change of the mark, in this process or in another
+//! one over the same store, makes all further writes fail, and what is deleted afterwards stays deleted.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -23,38 +23,38 @@ use crate::{
     tenant::{MAX_OPS, Shared, Tenant, not_found},
 };
 
-/// Tenants that are looked for in the store at the same time.
-const LOOKUPS: usize = 32;
+/// Maximum number of concurrent lookups of tenants in the store.
+const MAX_LOOKUPS: usize = 32;
 
-/// Requests of users that nobody knows which may wait for such a lookup at the same time; more get 429.
-const STRANGERS: usize = 8;
+/// Maximum number of unauthenticated requests that wait for such a lookup; more get 429.
+const MAX_ANONYMOUS_LOOKUPS: usize = 8;
 
 /// Maximum attempts to create a tenant, or to mark it as deleted, while other servers change its mark; then 429.
 const ATTEMPTS: usize = 10;
 
-/// Where a tenant is in its life.
+/// The phase of a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
-    /// Its first objects are being made; it cannot be used yet.
+    /// Its initial objects are being created; it cannot be used yet.
     Creating,
     Active,
     /// Everything in it is being deleted.
     Terminating,
 }
 
-/// What the store says of a tenant.
+/// The value of a tenant's mark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) phase: Phase,
     #[serde(default)]
     pub(crate) uid: String,
-    /// When it was made.
+    /// When it was created.
     #[serde(default)]
     pub(crate) created: String,
 }
 
 impl Mark {
-    /// The first versions wrote `1`.
+    /// Marks of the first versions have the value `1`.
     fn read(value: &[u8]) -> Mark {
         let old = || Mark { phase: Phase::Active, uid: String::new(), created: String::new() };
         serde_json::from_slice(value).unwrap_or_else(|_| old())
@@ -74,7 +74,7 @@ impl Mark {
 pub(crate) struct Found {
     pub(crate) name: String,
     pub(crate) mark: Mark,
-    /// The mark's.
+    /// The revision of the mark.
     pub(crate) revision: Revision,
 }
 
@@ -89,22 +89,22 @@ pub(crate) enum Absent {
     Create,
 }
 
-/// The answer to a lookup, for all who wait for it.
+/// A lookup whose result is shared by all requests that wait for it.
 type Lookup = SharedCall<Result<Arc<Tenant>, Error>>;
 
-/// The names that somebody waits for, with how many do.
+/// The names with lookups in progress, and the number of requests that wait for each.
 type Turns = Mutex<HashMap<String, (usize, Arc<Lookup>)>>;
 
 pub(crate) struct Registry {
     shared: Arc<Shared>,
     open: RwLock<HashMap<String, Arc<Tenant>>>,
-    /// A name is looked up, made or deleted by one at a time, and no other name waits for it.
+    /// Serializes lookup, creation and deletion per name.
     turns: Turns,
     lookups: Semaphore,
-    strangers: Semaphore,
+    anonymous_lookups: Semaphore,
 }
 
-/// A place among those who wait for a name. The name is forgotten with the last of them.
+/// A request that waits for a name. The name is removed with its last waiter.
 struct Turn<'a> {
     turns: &'a Turns,
     name: &'a str,
@@ -129,8 +129,8 @@ impl Registry {
             shared,
             open: RwLock::default(),
             turns: Turns::default(),
-            lookups: Semaphore::new(LOOKUPS),
-            strangers: Semaphore::new(STRANGERS),
+            lookups: Semaphore::new(MAX_LOOKUPS),
+            anonymous_lookups: Semaphore::new(MAX_ANONYMOUS_LOOKUPS),
         }
     }
 
@@ -156,7 +156,7 @@ impl Registry {
         None
     }
 
-    /// A tenant that is open in this process, and was not deleted by another one.
+    /// A tenant that is open in this process and that no other process has deleted.
     pub(crate) async fn verified(&self, name: &str) -> Option<Arc<Tenant>> {
         let tenant = self.opened(name)?;
         tenant.verify().await.then_some(tenant)
@@ -173,24 +173,24 @@ impl Registry {
         Ok(self.lookups.acquire().await.map_err(Status::internal)?)
     }
 
-    /// A tenant that is there. `known`: whether somebody knows who asks.
+    /// An existing tenant. `authenticated`: whether the request is.
     ///
     /// # Errors
-    /// 404 if it is not; 429 if too many that nobody knows ask for tenants that are not open.
-    pub(crate) async fn find(&self, name: &str, known: bool) -> Result<Arc<Tenant>, Error> {
+    /// 404 if it does not exist; 429 if too many unauthenticated requests are for tenants that are not open.
+    pub(crate) async fn find(&self, name: &str, authenticated: bool) -> Result<Arc<Tenant>, Error> {
         if let Some(tenant) = self.opened(name) {
             return Ok(tenant);
         }
         check_name(name)?;
-        let _stranger = match known {
+        let _permit = match authenticated {
             true => None,
-            false => Some(self.strangers.try_acquire().map_err(|_| errors::busy())?),
+            false => Some(self.anonymous_lookups.try_acquire().map_err(|_| errors::busy())?),
         };
         let turn = self.turn(name);
         turn.lookup.call(|| async { Ok(self.take(name, Absent::Fail).await?.0) }).await
     }
 
-    /// A tenant, which is made if it is not there; whether it was.
+    /// A tenant, created if it does not exist; and whether it was created.
     pub(crate) async fn make(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Error> {
         if let Some(tenant) = self.verified(name).await {
             return Ok((tenant, false));
@@ -210,13 +210,13 @@ impl Registry {
         Ok((tenant, made))
     }
 
-    /// Finds or makes a tenant in the store.
+    /// Finds or creates a tenant in the store.
     async fn open(&self, name: &str, absent: Absent) -> Result<(Arc<Tenant>, bool), Error> {
         for _ in 0..ATTEMPTS {
             let (mark, revision) = match self.mark(name).await? {
                 Some((mark, revision)) if mark.phase == Phase::Active => {
                     let tenant = Tenant::new(self.shared.clone(), name, revision);
-                    bootstrap::take_up(&tenant).await?;
+                    bootstrap::resume(&tenant).await?;
                     return Ok((tenant, false));
                 }
                 _ if absent == Absent::Fail => return Err(not_found(name)),
@@ -229,7 +229,7 @@ impl Registry {
                     self.purge(name, revision).await?;
                     continue;
                 }
-                // Whoever began to make it may be gone, or is doing it now: then one of us comes too late and sees it.
+                // Another server began to create it, and has stopped or still does: the update of the mark decides.
                 Some(creating) => creating,
                 None => {
                     let uid = self.shared.env.uuid().to_string();
@@ -267,7 +267,7 @@ impl Registry {
         Ok(entry.map(|entry| (Mark::read(&entry.value), entry.revision)))
     }
 
-    /// Deletes a tenant and everything in it; whether there was one.
+    /// Deletes a tenant and everything in it; `None` if there was none.
     pub(crate) async fn delete(&self, name: &str) -> Result<Option<Mark>, Error> {
         let turn = self.turn(name);
         let marked = turn.lookup.alone(|| self.terminate(name)).await?;
@@ -277,7 +277,7 @@ impl Registry {
         Ok(Some(mark))
     }
 
-    /// Marks a tenant as deleted: from then on nobody writes to it.
+    /// Marks a tenant as terminating, which makes all further writes to it fail.
     async fn terminate(&self, name: &str) -> Result<Option<(Mark, Revision)>, Error> {
         let marked = self.mark_terminating(name).await?;
         if let Some(tenant) = self.open.write().remove(name) {
@@ -289,7 +289,7 @@ impl Registry {
         Ok(marked)
     }
 
-    /// Sets the mark of a tenant to `Terminating`, if there is anything of it.
+    /// Sets the mark of a tenant to `Terminating`, if it has a mark or any key.
     async fn mark_terminating(&self, name: &str) -> Result<Option<(Mark, Revision)>, Error> {
         let store = &self.shared.store;
         for _ in 0..ATTEMPTS {
@@ -302,7 +302,7 @@ impl Registry {
                     let written = store.update(mark_key(name), mark.encode()?, revision).await;
                     (mark, written)
                 }
-                // What an older version did not finish to make has no mark.
+                // A tenant that an older version did not finish creating has keys but no mark.
                 None => {
                     let anything = store.range(Range::prefix(keys::prefix(name)).limit(1)).await;
                     if anything?.entries.is_empty() {
@@ -322,8 +322,8 @@ impl Registry {
         Err(contended().into())
     }
 
-    /// Deletes everything in a tenant whose mark says so, and the mark at last. Several may do it at the same time, and none
-    /// of them touches a tenant that was made anew under the name.
+    /// Deletes everything in a terminating tenant, and finally its mark. Several servers may do so at the same time; none of
+    /// them touches a tenant that was created again under the name.
     async fn purge(&self, name: &str, revision: Revision) -> Result<(), Error> {
         let (store, mark) = (&self.shared.store, mark_key(name));
         let mut page = Page::default();
@@ -345,21 +345,21 @@ impl Registry {
             match store.txn(txn).await {
                 Ok(_) if done => return Ok(()),
                 Ok(_) => {}
-                // Somebody else has done it.
+                // Another server has completed the deletion.
                 Err(StoreError::Conflict(_)) => return Ok(()),
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// What the store says of a tenant.
+    /// A tenant in the store.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<Found>, Error> {
         let mark = self.mark(name).await?;
         Ok(mark.map(|(mark, revision)| Found { name: name.to_owned(), mark, revision }))
     }
 
-    /// The tenants in the store whose prefix is not before `start`, at most so many; the store's revision, and where to go on
-    /// if there are more. What lies in a tenant is skipped, not read.
+    /// A page of the tenants in the store whose prefix is not before `start`, the store's revision, and the start of the next
+    /// page if there are more. The contents of tenants are skipped, not read.
     pub(crate) async fn list(
         &self,
         start: Option<Bytes>,
@@ -377,7 +377,7 @@ impl Registry {
             let rest = first.key.get(1..).unwrap_or_default();
             let length = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
             let name = rest.get(..length).unwrap_or_default();
-            // The server's own keys are under names that no tenant can have.
+            // The server's own keys are under names that are not valid for tenants.
             if let Ok(name) = std::str::from_utf8(name)
                 && check_name(name).is_ok()
                 && let Some(tenant) = self.get(name).await?
@@ -392,7 +392,7 @@ impl Registry {
     }
 }
 
-/// Whether a tenant can be called so.
+/// Validates the name of a tenant.
 pub(crate) fn check_name(name: &str) -> Result<(), Status> {
     let wrong = k1s_object::names::is_dns1123_label(name);
     if wrong.is_empty() {
@@ -403,10 +403,10 @@ pub(crate) fn check_name(name: &str) -> Result<(), Status> {
 
 /// 429: other servers keep changing the tenant.
 fn contended() -> Status {
-    errors::too_many_requests("the tenant is being made and deleted at the same time", 1)
+    errors::too_many_requests("the tenant is being created and deleted at the same time", 1)
 }
 
-/// 409: the name is free when the deletion has come to its end.
+/// 409: the name is free once the deletion is complete.
 fn being_deleted(name: &str) -> Error {
     Error::AlreadyExists(Box::new(AlreadyExists {
         group: "k1s.dev".into(),

@@ -34,14 +34,14 @@ enum Place {
 /// The keys that selected objects can have.
 #[derive(Debug)]
 pub(crate) struct Scope {
-    /// What their keys begin with.
+    /// The prefix of their keys.
     pub(crate) prefix: Bytes,
-    /// Maximum number of objects to look at: one if the prefix is the whole key.
+    /// Maximum number of objects: one if the prefix is a whole key.
     pub(crate) max: usize,
 }
 
 impl Selection {
-    /// The keys to look at, of those that begin with a prefix: a field selector for one name or namespace excludes all
+    /// Narrows a prefix to the keys that selected objects can have: a field selector for a name or namespace excludes all
     /// others.
     pub(crate) fn scope(&self, cx: &Cx, prefix: &str) -> Scope {
         let equal = |place: Place| {

@@ -1,4 +1,4 @@
-//! The server as programs hold it: its tenants, its user, its end. `pipeline` makes it a tower Service.
+//! The public handle of a server. `pipeline` implements its tower Service.
 
 use std::{fmt, sync::Arc};
 
@@ -24,14 +24,14 @@ use crate::{
 
 /// A Kubernetes API server over a store. Cheap to clone; clones are the same server.
 ///
-/// Give it to `kube::Client::new(server, "default")` and nothing touches a socket; give it to [`crate::serve`] and
-/// kubectl, client-go and everybody else can use it.
+/// Pass it to `kube::Client::new(server, "default")` for a client in the same process without a socket, or to
+/// [`crate::serve`] for kubectl, client-go and all other clients.
 #[derive(Clone)]
 pub struct ApiServer {
     inner: Arc<Inner>,
-    /// The tenant that this handle is for; `None`: the path says it.
+    /// The tenant that this handle is bound to; `None`: the path selects it.
     tenant: Option<Arc<Tenant>>,
-    /// Who requests without credentials are.
+    /// The user of requests without credentials.
     user: Option<User>,
 }
 
@@ -41,7 +41,7 @@ struct Inner {
 }
 
 impl ApiServer {
-    /// A server over this store. The default tenant is there when this returns.
+    /// A server over this store. Creates the default tenant if it does not exist.
     pub async fn new(env: Env, store: Arc<dyn Store>, options: ServerOptions) -> Result<ApiServer, Status> {
         let stop = CancellationToken::new();
         let default = options.default_tenant.clone();
@@ -65,23 +65,23 @@ impl ApiServer {
         Ok(ApiServer { inner: Arc::new(Inner { shared, tenants }), tenant: None, user: None })
     }
 
-    /// The same server, where requests without credentials are this user's: for programs in this process.
+    /// A handle to the same server whose requests without credentials are by this user: for clients in this process.
     #[must_use]
     pub fn as_user(&self, user: User) -> ApiServer {
         ApiServer { user: Some(user), ..self.clone() }
     }
 
-    /// A handle on one tenant: paths are relative to it. The tenant comes into being if it is not there.
+    /// A handle bound to one tenant: paths are relative to it. Creates the tenant if it does not exist.
     pub async fn tenant(&self, name: &str) -> Result<ApiServer, Status> {
         let made = self.inner.tenants.make(name, Absent::Create).await;
         let (tenant, _) = made.map_err(Error::into_status)?;
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
-    /// A handle on a tenant that is there.
+    /// A handle bound to an existing tenant.
     ///
     /// # Errors
-    /// 404 if it is not.
+    /// 404 if it does not exist.
     pub async fn find_tenant(&self, name: &str) -> Result<ApiServer, Status> {
         let tenant = match self.inner.tenants.verified(name).await {
             Some(tenant) => tenant,
@@ -90,23 +90,23 @@ impl ApiServer {
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
-    /// Makes a tenant; it is no error if it is there.
+    /// Creates a tenant; it is no error if it exists.
     pub async fn create_tenant(&self, name: &str) -> Result<(), Status> {
         let made = self.inner.tenants.make(name, Absent::Create).await;
         made.map(|_| ()).map_err(Error::into_status)
     }
 
-    /// Deletes a tenant and everything in it; it is no error if it is not there. Its watches end, and no write that is under
-    /// way leaves anything behind, in this process or another one over the same store.
+    /// Deletes a tenant and everything in it; it is no error if it does not exist. Its watches end, and no write in flight
+    /// leaves anything behind, in this process or another one over the same store.
     pub async fn delete_tenant(&self, name: &str) -> Result<(), Status> {
         check_name(name)?;
         self.inner.tenants.delete(name).await.map(|_| ()).map_err(Error::into_status)
     }
 
-    /// The tenants in the store that can be used, whoever made them.
+    /// The active tenants in the store, including those created by other servers.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub async fn stored_tenants(&self) -> Result<Vec<String>, Status> {
         let listed = self.inner.tenants.list(None, usize::MAX).await;
         let (found, _, _) = listed.map_err(Error::into_status)?;
@@ -116,27 +116,27 @@ impl ApiServer {
         Ok(names)
     }
 
-    /// The tenants that were used in this process; [`ApiServer::stored_tenants`] are all.
+    /// The tenants that are open in this process; [`ApiServer::stored_tenants`] returns all.
     pub fn tenants(&self) -> Vec<String> {
         self.inner.tenants.names()
     }
 
-    /// Ends all watches and tasks. Requests under way go on to their end.
+    /// Ends all watches and tasks. Requests in flight are completed.
     pub fn shutdown(&self) {
         self.inner.shared.stop.cancel();
     }
 
-    /// Fires when [`ApiServer::shutdown`] was called.
+    /// Cancelled by [`ApiServer::shutdown`].
     pub(crate) fn stopped(&self) -> &CancellationToken {
         &self.inner.shared.stop
     }
 
-    /// What a listener does about its connections.
+    /// The limits on the connections of a listener.
     pub(crate) fn connection_options(&self) -> &ConnectionOptions {
         &self.inner.shared.options.connections
     }
 
-    /// What everything is kept in.
+    /// The store.
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.inner.shared.store
     }
@@ -146,7 +146,7 @@ impl ApiServer {
         &self.inner.shared.env
     }
 
-    /// The tenant that this handle is for, if it is for one alone.
+    /// The tenant that this handle is bound to, if any.
     pub(crate) fn bound_tenant(&self) -> Option<&Arc<Tenant>> {
         self.tenant.as_ref()
     }

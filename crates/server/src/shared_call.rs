@@ -1,4 +1,4 @@
-//! One call for all who wait for the same answer.
+//! Coalesces concurrent calls.
 
 use std::{
     future::Future,
@@ -7,38 +7,38 @@ use std::{
 
 use tokio::sync::Mutex;
 
-/// Callers who wait at the same time share one call. Nobody gets the answer of a call that began before they asked: it might
-/// be older than what they know already.
+/// Coalesces concurrent calls: callers that wait at the same time share one. No caller gets the result of a call that began
+/// before its own, which might be stale.
 #[derive(Debug)]
 pub(crate) struct SharedCall<T> {
-    asked: AtomicU64,
-    /// The last answer, and how many had asked when its call began.
+    calls: AtomicU64,
+    /// The last result, and the number of callers when its call began.
     last: Mutex<Option<(u64, T)>>,
 }
 
 impl<T> Default for SharedCall<T> {
     fn default() -> SharedCall<T> {
-        SharedCall { asked: AtomicU64::new(0), last: Mutex::new(None) }
+        SharedCall { calls: AtomicU64::new(0), last: Mutex::new(None) }
     }
 }
 
 impl<T: Clone> SharedCall<T> {
-    /// The answer of a call that began after this one was asked for.
+    /// The result of a call that begins after this one.
     pub(crate) async fn call<F: Future<Output = T>>(&self, work: impl FnOnce() -> F) -> T {
-        let ticket = self.asked.fetch_add(1, Ordering::SeqCst);
+        let ticket = self.calls.fetch_add(1, Ordering::SeqCst);
         let mut last = self.last.lock().await;
         if let Some((covered, answer)) = &*last
             && *covered > ticket
         {
             return answer.clone();
         }
-        let covered = self.asked.load(Ordering::SeqCst);
+        let covered = self.calls.load(Ordering::SeqCst);
         let answer = work().await;
         *last = Some((covered, answer.clone()));
         answer
     }
 
-    /// Does something while no call is under way.
+    /// Runs something while no call is in progress.
     pub(crate) async fn alone<F: Future>(&self, work: impl FnOnce() -> F) -> F::Output {
         let _turn = self.last.lock().await;
         work().await
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn those_who_wait_share_the_next_call_and_not_the_one_under_way() {
+    async fn waiting_callers_share_the_next_call_and_not_the_one_in_progress() {
         let calls = AtomicU64::new(0);
         let shared = SharedCall::default();
         let gate = Arc::new(Semaphore::new(0));
@@ -73,7 +73,7 @@ mod tests {
         gate.add_permits(2);
         assert_eq!(first.await, 0);
         assert_eq!(others.await, vec![1; 100]);
-        // A caller that gives up leaves nothing behind.
+        // A cancelled caller does not block later ones.
         let mut given_up = Box::pin(ask());
         assert!((&mut given_up).now_or_never().is_none());
         drop(given_up);

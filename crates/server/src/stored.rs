@@ -1,8 +1,8 @@
-//! How an object lies in the store, and how it is put together for a client.
+//! The stored form of an object, and how it is assembled for a client.
 //!
-//! A value in the store is a short header and then the object's JSON *without* what the reader knows better: its
-//! `kind` and `apiVersion` (the path asked for them) and its `resourceVersion` (the store's revision). `metadata`
-//! comes first, so these three are put in front of the stored bytes and nothing else is touched:
+//! A value in the store is a short header followed by the object's JSON *without* the fields that the reader can derive:
+//! `kind` and `apiVersion` (from the path) and `resourceVersion` (the store's revision). `metadata` comes first, so these
+//! three are inserted in front of the stored bytes, which are copied unchanged:
 //!
 //! ```text
 //! stored  {"metadata":{                              "name":"a",…},"data":{…}}
@@ -16,10 +16,10 @@ use k1s_object::{Status, depth};
 use k1s_store::Revision;
 use serde_json::{Map, Value};
 
-/// What every stored object begins with.
+/// The beginning of every stored object.
 const HEAD: &[u8] = b"{\"metadata\":{";
 
-/// Why a value in the store is no object that can be read.
+/// Why a value in the store cannot be read as an object.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unreadable {
     #[error("its header is damaged")]
@@ -30,31 +30,31 @@ pub(crate) enum Unreadable {
     Json(#[from] serde_json::Error),
     #[error("it is not an object")]
     NoObject,
-    /// The object is sound, but only a webhook can convert it to the version asked for.
+    /// The object is sound, but only a webhook can convert it to the requested version.
     #[error("{0}")]
     Unconvertible(String),
 }
 
-/// An object as it lies in the store.
+/// An object in its stored form.
 #[derive(Debug, Clone)]
 pub(crate) struct Stored {
-    /// The whole value: one reference to it is all that an object costs beyond its bytes.
+    /// The whole value, as a single reference to keep the overhead per object small.
     value: Bytes,
-    /// Which schema it was written by; 0 for built-in kinds. A reader with another one looks into the object.
+    /// Identifies the schema it was written with; 0 for built-in kinds. A reader with another schema parses the object.
     pub(crate) stamp: u64,
     /// Its resourceVersion.
     pub(crate) revision: Revision,
 }
 
 impl Stored {
-    /// Reads the header of a value from the store. What is nested too deeply is refused here already, since
-    /// most of what is stored is sent without being parsed.
+    /// Parses the header of a value from the store. Values that are nested too deeply are rejected here, because most
+    /// are sent without being parsed.
     pub(crate) fn new(value: &Bytes, revision: Revision) -> Result<Stored, Unreadable> {
         let stored = Stored::any_depth(value, revision)?;
         if depth::is_too_deep_json(stored.json()) { Err(Unreadable::TooDeep) } else { Ok(stored) }
     }
 
-    /// The same for an object of which only the metadata is looked at.
+    /// The same without the depth check, for an object of which only the metadata is read.
     pub(crate) fn any_depth(value: &Bytes, revision: Revision) -> Result<Stored, Unreadable> {
         let broken = || Unreadable::Header;
         let length = usize::from(*value.first().ok_or_else(broken)?);
@@ -66,7 +66,7 @@ impl Stored {
         Ok(Stored { value: value.clone(), stamp: u64::from_le_bytes(*stamp), revision })
     }
 
-    /// An object that was stored a moment ago.
+    /// An object that was just stored.
     pub(crate) fn written(value: &Bytes, revision: Revision) -> Result<Stored, Status> {
         Stored::new(value, revision)
             .map_err(|why| Status::internal(format!("an object was stored that cannot be read: {why}")))
@@ -96,7 +96,7 @@ impl Stored {
             }
         }
         out.push(b'}');
-        // No room is left over: the store and the cache keep these very bytes.
+        // Without spare capacity: the store and the cache keep these bytes.
         Ok(out.into_boxed_slice().into())
     }
 
@@ -158,12 +158,12 @@ impl Stored {
         Ok(serde_json::from_slice(self.metadata_json())?)
     }
 
-    /// Whether the JSON can be read; what is sent as it is stored was not parsed before.
+    /// Checks that the JSON is valid; objects that are sent as stored have not been parsed before.
     pub(crate) fn check(&self) -> Result<(), Unreadable> {
         is_json(self.json())
     }
 
-    /// Appends `"metadata":{…}` as a client sees it, and nothing else of the object; nothing if it is damaged.
+    /// Appends only `"metadata":{…}` as a client sees it; nothing if it is damaged.
     pub(crate) fn write_metadata(&self, out: &mut Vec<u8>) -> Result<(), Unreadable> {
         let metadata = self.metadata_json();
         is_json(metadata)?;
@@ -193,15 +193,15 @@ impl Stored {
     }
 }
 
-/// Whether this is one JSON document in UTF-8.
+/// Checks that this is one JSON document in UTF-8.
 fn is_json(bytes: &[u8]) -> Result<(), Unreadable> {
-    // Skipping over strings does not look at their encoding, so the deserializer of text is asked.
+    // Skipped strings are not checked for UTF-8 when reading from bytes, so the input is checked first.
     let text = std::str::from_utf8(bytes).map_err(<serde_json::Error as serde::de::Error>::custom)?;
     serde_json::from_str::<serde::de::IgnoredAny>(text)?;
     Ok(())
 }
 
-/// The length of the rest of an object that was opened before, with its closing brace.
+/// The length of the rest of an object after its opening brace, including the closing one.
 fn end_of_object(json: &[u8]) -> usize {
     let (mut depth, mut in_string, mut escaped) = (1_usize, false, false);
     for (at, byte) in json.iter().enumerate() {
@@ -227,7 +227,7 @@ fn write_member(out: &mut Vec<u8>, key: &str, value: &Value, first: &mut bool) {
     if !std::mem::take(first) {
         out.push(b',');
     }
-    // Writing to a Vec cannot fail, and neither can strings and values.
+    // Writing to a Vec cannot fail, nor can encoding strings and values.
     let _ = serde_json::to_writer(&mut *out, key);
     out.push(b':');
     let _ = serde_json::to_writer(&mut *out, value);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_ends_where_its_own_brace_is() {
+    fn metadata_ends_at_its_own_closing_brace() {
         let object = json!({"kind": "K", "metadata": {"name": "a}\"{\\", "labels": {"x": "}"}, "y": [{}]}, "data": {"k": "}"}});
         let stored = Stored::new(&Stored::encode(&object, "v1", 7).unwrap(), Revision::new(5)).unwrap();
         let mut out = b"{".to_vec();

@@ -1,11 +1,11 @@
-//! Tables, as `kubectl get` prints them.
+//! Tables for `kubectl get`.
 
 use k1s_object::{Status, gvk::GroupKind};
 use serde_json::{Value, json};
 
 use crate::{context::Cx, resource::Source};
 
-/// The object of a row: `includeObject`.
+/// The `includeObject` parameter: which object a row contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Include {
     None,
@@ -91,7 +91,7 @@ pub(crate) fn build_as<'a>(
         "columnDefinitions": columns, "rows": rows})
 }
 
-/// Whether cells depend on other rows.
+/// Whether the cells of a row depend on other rows.
 pub(crate) fn needs_all(cx: &Cx) -> bool {
     match &cx.resource.source {
         Source::BuiltIn(_) => k1s_kinds::printers::printer(&cx.resource.group, &cx.resource.kind).needs_all(),

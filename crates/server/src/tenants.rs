@@ -1,8 +1,8 @@
-//! `/k1s/v1/tenants`: the tenants of the store, for those who may know of them.
+//! `/k1s/v1/tenants`: the tenants of the store.
 //!
-//! This is not Kubernetes' API, but it speaks like one. A tenant comes into being by POST, and goes with everything in it by
-//! DELETE. By its path alone, `/clusters/{name}`, one comes into being only where `ServerOptions::create_tenants` says so, by a
-//! write of somebody who may create tenants; reading never makes one.
+//! This is not a Kubernetes API but follows its conventions. POST creates a tenant, and DELETE deletes it with everything in
+//! it. If `ServerOptions::create_tenants` is set, a write to `/clusters/{name}` by a user that may create tenants creates
+//! the tenant as well; reads never do.
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ const PATH: &str = "/k1s/v1/tenants";
 const GROUP: &str = "k1s.dev";
 const API_VERSION: &str = "k1s.dev/v1";
 
-/// Tenants in one answer, if the client does not say how many.
+/// Default `limit` of a list.
 const PAGE: usize = 500;
 
-/// The name in a path to a tenant, empty in the path to all of them.
+/// The tenant name in a path, empty for the collection.
 pub(crate) fn parse(path: &str) -> Option<&str> {
     let rest = path.strip_prefix(PATH)?;
     match rest.strip_prefix('/') {
@@ -39,14 +39,14 @@ pub(crate) fn parse(path: &str) -> Option<&str> {
     }
 }
 
-/// What the authorizer is asked about a request for a tenant.
+/// The attributes to authorize for a request for a tenant.
 pub(crate) fn attributes<'a>(verb: Verb<'a>, name: &'a str) -> Attributes<'a> {
     let target = Target::Resource { group: GROUP, resource: "tenants", subresource: "", namespace: "", name };
     Attributes { verb, target }
 }
 
-/// Whether a request in a tenant that is not there may bring it into being: if it stores an object. Reviews and dry runs
-/// store nothing.
+/// Whether a request to a tenant that does not exist may create it: only if it stores an object, unlike reviews and dry
+/// runs.
 pub(crate) fn stores(method: &Method, path: &Path, query: &Query, catalog: &Catalog) -> bool {
     let Path::Resource(path) = path else { return false };
     let found = catalog.find(path.gvr());
@@ -55,7 +55,7 @@ pub(crate) fn stores(method: &Method, path: &Path, query: &Query, catalog: &Cata
         && query.find("dryRun").is_none()
 }
 
-/// 405: `DELETE /clusters/{name}` is not how a tenant is deleted, nor made by another method.
+/// 405 for `/clusters/{name}`, at which a tenant is neither created nor deleted.
 pub(crate) fn not_here(name: &str) -> Status {
     let mut status = Status::method_not_allowed();
     status
@@ -64,7 +64,7 @@ pub(crate) fn not_here(name: &str) -> Status {
     status
 }
 
-/// Answers a request; `name` is of its path.
+/// Answers a request; `name` is the one in its path.
 pub(crate) async fn handle(
     registry: &Arc<Registry>,
     shared: &Arc<Shared>,
@@ -85,7 +85,7 @@ pub(crate) async fn handle(
     }
 }
 
-/// What the store says of a tenant; there is none of a name that no tenant can have.
+/// A tenant in the store; `None` also for an invalid name.
 async fn find(registry: &Registry, name: &str) -> Result<Option<Found>, Error> {
     if check_name(name).is_err() {
         return Ok(None);
@@ -171,7 +171,7 @@ async fn delete(registry: &Arc<Registry>, shared: &Arc<Shared>, name: &str) -> R
         return Err(Status::forbidden(GROUP, "tenants", name, "the default tenant may not be deleted").into());
     }
     check_name(name).map_err(|_| not_found(name))?;
-    // Once begun it goes on to its end, whether the client waits or not.
+    // The deletion is completed even if the client disconnects.
     let deletion = {
         let (registry, name) = (registry.clone(), name.to_owned());
         async move { registry.delete(&name).await }

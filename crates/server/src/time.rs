@@ -8,12 +8,12 @@ pub(crate) fn now(env: &Env) -> Timestamp {
     Timestamp::try_from(env.wall()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// The wall clock as a metav1.Time: `2026-01-02T15:04:05Z`.
+/// The wall clock as a `metav1.Time`: `2026-01-02T15:04:05Z`.
 pub(crate) fn stamp(env: &Env) -> String {
     format(now(env))
 }
 
-/// A moment as a metav1.Time.
+/// A timestamp as a `metav1.Time`.
 pub(crate) fn format(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -1,10 +1,10 @@
-//! What can be stored and has no effect yet. Who stores such a thing relies on it, so the answer says so.
+//! Warnings about objects that can be stored but have no effect yet.
 
 use serde_json::Value;
 
 use crate::context::Cx;
 
-/// Warns of what the object asks for and the server does not do.
+/// Warns about features of the object that the server does not implement.
 pub(crate) fn warn(cx: &Cx, object: &Value) {
     let (group, kind) = (&*cx.resource.group, &*cx.resource.kind);
     match (group, kind) {

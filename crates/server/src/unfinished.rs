@@ -1,5 +1,5 @@
-//! Which tenants have something for controllers to do, by what is in the store: for a server that takes over from one that is
-//! gone, and for the one among several over a store whose controllers run.
+//! Finds tenants that need controllers from the contents of the store: for a server that takes over from another one, and for
+//! the server whose controllers run when several share a store.
 
 use std::collections::HashSet;
 
@@ -7,56 +7,54 @@ use k1s_object::Status;
 use k1s_store::{Change, Error, Range, Revision, Store, WatchItem, WatchRequest};
 
 use crate::{
-    controllers::{Tally, is_default_object, waits},
+    controllers::{Tally, is_default_object, may_need_controllers},
     errors,
     keys::{Key, split_key},
     options::TenantEvent,
     server::ApiServer,
 };
 
-/// Keys read from the store at a time.
+/// Number of keys read from the store at a time.
 const PAGE: usize = 1000;
 
 impl ApiServer {
-    /// Tells of every tenant that had something for controllers to do at a revision, as a [`TenantHook`](crate::TenantHook)
-    /// is told of it when it happens. It opens no tenant, and leaves out those that are open: they are looked at when that
-    /// happens.
+    /// Reports every tenant that needed controllers at a revision, with the events that a [`TenantHook`](crate::TenantHook)
+    /// gets. It opens no tenant, and skips those that are open: they were checked when they were opened.
     ///
     /// # Errors
-    /// Those of the store; 410 if that revision is not there any more.
+    /// Those of the store; 410 if that revision was compacted.
     pub async fn find_unfinished(
         &self,
         at: Revision,
-        mut tell: impl FnMut(TenantEvent<'_>),
+        mut report: impl FnMut(TenantEvent<'_>),
     ) -> Result<(), Status> {
         let mut known = self.tenants().into_iter().collect();
-        scan(&**self.store(), at, &mut known, &mut tell).await
+        scan(&**self.store(), at, &mut known, &mut report).await
     }
 
-    /// Tells of every tenant that has something for controllers to do, and of those that come to have it, whichever server
-    /// over this store is asked to change them; and of those that another server deletes. It goes on until it fails or is
-    /// dropped.
+    /// Reports every tenant that needs controllers, now or later, and every tenant that is deleted, by any server over this
+    /// store. Runs until it fails or is dropped.
     ///
     /// # Errors
-    /// Those of the store. Who calls this again is told of everything again.
-    pub async fn follow_unfinished(&self, mut tell: impl FnMut(TenantEvent<'_>)) -> Result<(), Status> {
+    /// Those of the store. Another call reports everything again.
+    pub async fn follow_unfinished(&self, mut report: impl FnMut(TenantEvent<'_>)) -> Result<(), Status> {
         let store = &**self.store();
         let failed = |error: Error| errors::store(&error);
         let at = store.revision().await.map_err(failed)?;
-        // Opened first, so that nothing between the two is missed.
+        // Opened before the scan, so that no change in between is missed.
         let mut watch = store.watch(WatchRequest::prefix("/").after(at)).await.map_err(failed)?;
-        let mut told = HashSet::new();
-        scan(store, at, &mut told, &mut tell).await?;
+        let mut reported = HashSet::new();
+        scan(store, at, &mut reported, &mut report).await?;
         while let Some(item) = watch.next().await {
             if let WatchItem::Change(change) = item.map_err(failed)? {
-                changed(&change, &mut told, &mut tell);
+                changed(&change, &mut reported, &mut report);
             }
         }
         Ok(())
     }
 }
 
-/// The tenant of a key, and where the object is in it.
+/// The tenant of a key, and the object's key within it.
 fn split(key: &[u8]) -> Option<(&str, Option<Key<'_>>)> {
     let text = std::str::from_utf8(key).ok()?;
     let (tenant, _) = text.strip_prefix('/')?.split_once('/')?;
@@ -64,12 +62,12 @@ fn split(key: &[u8]) -> Option<(&str, Option<Key<'_>>)> {
     Some((tenant, split_key(key, prefix)))
 }
 
-/// Reads everything once, page by page, and leaves out the rest of a tenant as soon as something is found in it.
+/// Reads the store page by page, skipping the rest of a tenant as soon as it is reported.
 async fn scan(
     store: &dyn Store,
     at: Revision,
-    told: &mut HashSet<String>,
-    tell: &mut impl FnMut(TenantEvent<'_>),
+    reported: &mut HashSet<String>,
+    report: &mut impl FnMut(TenantEvent<'_>),
 ) -> Result<(), Status> {
     let mut range = Range::prefix("/").limit(PAGE).at(at);
     let mut current: Option<(String, Tally)> = None;
@@ -78,16 +76,16 @@ async fn scan(
         for entry in &page.entries {
             let Some((tenant, key)) = split(&entry.key) else { continue };
             if current.as_ref().is_none_or(|(name, _)| name != tenant) {
-                finish(current.take(), told, tell);
+                finish(current.take(), reported, report);
                 current = Some((tenant.to_owned(), Tally::default()));
             }
-            let found = key.as_ref().is_some_and(|key| waits(key, &entry.value));
-            if found && told.insert(tenant.to_owned()) {
-                tell(TenantEvent::Needed(tenant));
+            let found = key.as_ref().is_some_and(|key| may_need_controllers(key, &entry.value));
+            if found && reported.insert(tenant.to_owned()) {
+                report(TenantEvent::Needed(tenant));
             }
-            if told.contains(tenant) {
+            if reported.contains(tenant) {
                 current = None;
-                // `0` follows `/`: everything of this tenant is before it.
+                // `0` follows `/` in ASCII, so this skips all keys of the tenant.
                 range = range.start(format!("/{tenant}0"));
                 continue 'pages;
             }
@@ -99,45 +97,46 @@ async fn scan(
         let Some(last) = page.entries.last().filter(|_| page.more) else { break };
         range = range.start([&*last.key, b"\0"].concat());
     }
-    finish(current, told, tell);
+    finish(current, reported, report);
     Ok(())
 }
 
 fn finish(
     current: Option<(String, Tally)>,
-    told: &mut HashSet<String>,
-    tell: &mut impl FnMut(TenantEvent<'_>),
+    reported: &mut HashSet<String>,
+    report: &mut impl FnMut(TenantEvent<'_>),
 ) {
     if let Some((tenant, tally)) = current
         && !tally.is_complete()
     {
-        tell(TenantEvent::Needed(&tenant));
-        told.insert(tenant);
+        report(TenantEvent::Needed(&tenant));
+        reported.insert(tenant);
     }
 }
 
-fn changed(change: &Change, told: &mut HashSet<String>, tell: &mut impl FnMut(TenantEvent<'_>)) {
+fn changed(change: &Change, reported: &mut HashSet<String>, report: &mut impl FnMut(TenantEvent<'_>)) {
     for event in change.events() {
         let Some((tenant, key)) = split(&event.key) else { continue };
         let Some(key) = key else {
             if event.value.is_none() && event.key.ends_with(b"/k1s/ready/") {
-                told.remove(tenant);
-                tell(TenantEvent::Gone(tenant));
+                reported.remove(tenant);
+                report(TenantEvent::Gone(tenant));
             }
             continue;
         };
-        if told.contains(tenant) {
+        if reported.contains(tenant) {
             continue;
         }
         let needed = match &event.value {
             Some(value) => {
-                waits(&key, value) || !event.created && key.plural == "configmaps" && is_default_object(&key)
+                may_need_controllers(&key, value)
+                    || !event.created && key.plural == "configmaps" && is_default_object(&key)
             }
             None => is_default_object(&key),
         };
         if needed {
-            told.insert(tenant.to_owned());
-            tell(TenantEvent::Needed(tenant));
+            reported.insert(tenant.to_owned());
+            report(TenantEvent::Needed(tenant));
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) async fn update(cx: &Cx, part: Part) -> Result<Response<Body>, Error>
     updated.written.respond(cx, if updated.created { 201 } else { 200 })
 }
 
-/// The name and the namespace of a body must be those of the path.
+/// Checks that the name and namespace of a body match the path.
 fn check_identity(cx: &Cx, object: &mut Value) -> Result<(), Error> {
     write::check_namespace(cx, object)?;
     match meta_text(object, "name") {
@@ -67,7 +67,7 @@ fn no_name(cx: &Cx) -> Status {
     ))
 }
 
-/// A patch, read and ready to be applied.
+/// A parsed patch.
 pub(crate) enum Patch {
     Json(JsonPatch),
     Merge(Value),
@@ -77,10 +77,10 @@ pub(crate) enum Patch {
 const PATCH_TYPES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
 
-/// Server-side apply, which is not there yet.
+/// Server-side apply, which is not supported.
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// What kind of patch a request carries, by its content type.
+/// The type of patch, by the content type of the request.
 fn patch_type(cx: &Cx) -> Result<&'static str, Error> {
     let sent = input::content_type(cx);
     let custom = cx.resource.is_custom();
@@ -131,7 +131,7 @@ impl Patch {
         }
     }
 
-    /// Applies it to an object of a type of the table, and reads the outcome as one.
+    /// Applies the patch to an object of a type of the table, and decodes the result.
     pub(crate) fn apply_typed(
         &self,
         cx: &Cx,
@@ -159,7 +159,7 @@ impl Patch {
         if fine {
             return Ok(object);
         }
-        // What there is to complain about is told in the order of the document as the real server holds it.
+        // Errors are reported in the field order that kube-apiserver uses.
         let mut object = old.clone();
         self.apply(target, &mut object)?;
         let shown = self.shown(target, old, &mut object);
@@ -187,8 +187,8 @@ impl Patch {
         Ok(())
     }
 
-    /// What errors quote: the patched document, or what is left of a strategic merge patch. The document's fields
-    /// are put in the order that the real server finds them in.
+    /// The text that errors quote: the patched document, with its fields in the order of kube-apiserver, or the rest of a
+    /// strategic merge patch.
     fn shown(&self, target: &Target<'_>, old: &Value, patched: &mut Value) -> String {
         match (self, target) {
             (Patch::Json(patch), _) => patch.sort_touched(patched),
@@ -203,7 +203,7 @@ impl Patch {
     }
 }
 
-/// The options of a PATCH, with what only an apply may say.
+/// The options of a PATCH. Rejects those that only an apply may have.
 pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Error> {
     if cx.query.find("force").is_some() {
         let error = FieldError::forbidden("force", "may not be specified for non-apply patch");
@@ -212,10 +212,10 @@ pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Error> {
     Ok(cx.write_options("PatchOptions")?)
 }
 
-/// Reads the patch in a request for an object that is there.
+/// Reads the patch in a request for an existing object.
 pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Error> {
     patch_type(cx)?;
-    // The body's syntax comes before the object's existence, its meaning after it.
+    // The syntax of the body is checked before the existence of the object, its meaning afterwards.
     if let Err(error) = decode::json(&cx.body) {
         return Err(match Patch::read(cx, options) {
             _ if error.is_too_deep() => Status::bad_request(format!("invalid JSON patch: {error}")).into(),
@@ -242,14 +242,14 @@ pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Error> 
     updated.written.respond(cx, 200)
 }
 
-/// What a patched document must be.
+/// The type of a patched document.
 enum Target<'a> {
-    /// A type of the table, and the kind that the document must say it is of.
+    /// A type of the table, and the kind that the document must have.
     Typed(&'static Type, GroupVersionKind<&'a str>),
     Custom(&'a CustomResource),
 }
 
-/// A patched object: decoded and defaulted as one that was sent.
+/// The patched object, decoded and defaulted like a request body.
 fn patched(
     cx: &Cx,
     patch: &Patch,
@@ -272,15 +272,15 @@ fn patched(
     Ok(object)
 }
 
-/// Why a patched document is not taken.
+/// Why a patched document is rejected.
 enum Refused {
-    /// It is no object of its kind: 422 with the document.
+    /// It is not an object of its kind: 422 with the document.
     Patch(String),
-    /// Another answer.
+    /// Any other error.
     Status(Status),
 }
 
-/// Reads a patched document, and gives the complaints about unknown fields.
+/// Decodes a patched document. Returns messages about unknown fields.
 fn read_patched(
     cx: &Cx,
     patch: &Patch,
@@ -301,7 +301,7 @@ fn read_patched(
             k1s_kinds::codec::decode(ty, object, strict.then_some(&mut unknown)).map_err(refused)?;
         }
         (Target::Custom(custom), _) => {
-            custom.admit(&cx.resource, object, &mut unknown).map_err(|why| {
+            custom.prune_and_default(&cx.resource, object, &mut unknown).map_err(|why| {
                 Refused::Patch(match why {
                     Malformed::NoKind => no_kind(&object.to_string()),
                     Malformed::Other(why) => why,
@@ -315,8 +315,8 @@ fn read_patched(
     Ok(unknown)
 }
 
-/// A patch may not make an object one of another kind. Without an apiVersion the real server reads an object of its
-/// own inner form, and finds nothing in it.
+/// Rejects a patch that changes the kind. Without an apiVersion, kube-apiserver decodes its internal version, which has no
+/// serialized fields.
 fn check_kind(cx: &Cx, object: &Value, expected: GroupVersionKind<&str>) -> Result<(), Refused> {
     let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
     let api_version = text("apiVersion");
@@ -339,7 +339,7 @@ fn check_kind(cx: &Cx, object: &Value, expected: GroupVersionKind<&str>) -> Resu
     }))
 }
 
-/// 422 for a patch whose outcome is no object of the kind.
+/// 422 for a patch whose result is not an object of the kind.
 fn invalid_patch(why: &str, shown: &str) -> Status {
     Status::invalid("", "", "", &[FieldError::invalid("patch", shown, why)])
 }

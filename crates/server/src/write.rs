@@ -1,4 +1,4 @@
-//! The way of a write: prepare, admit, validate, store. Create and update; every other write is made of these.
+//! Create and update: prepare, admit, validate, store. All other writes use these.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -22,18 +22,18 @@ use crate::{
     unenforced,
 };
 
-/// Sets the times that are the server's to set.
+/// Sets the timestamps that the server manages.
 fn stamp_times(cx: &Cx, new: &mut Value, old: Option<&Value>) {
     if let Some(rules) = cx.resource.rules() {
         (rules.stamp_times)(new, old, &crate::time::stamp(cx.tenant.env()));
     }
 }
 
-/// What came of a write.
+/// The result of a write.
 pub(crate) enum Written {
-    /// It is in the store.
+    /// The object is in the store.
     Stored(Stored),
-    /// A dry run, or a change that removed the object for good: this is how it would be, or was at last.
+    /// The result of a dry run, or the last state of an object that the write removed.
     Value(Value),
 }
 
@@ -46,7 +46,7 @@ impl Written {
         }
     }
 
-    /// The answer to the request.
+    /// The response to the request.
     pub(crate) fn respond(&self, cx: &Cx, code: u16) -> Result<Response<Body>, Error> {
         Ok(match self {
             Written::Stored(stored) => respond::stored(cx, code, stored)?,
@@ -55,7 +55,7 @@ impl Written {
     }
 }
 
-/// The namespace of the body must be the one of the path.
+/// Checks that the namespace in the body matches that of the path.
 pub(crate) fn check_namespace(cx: &Cx, object: &mut Value) -> Result<(), Error> {
     let sent = meta_text(object, "namespace");
     if cx.resource.namespaced {
@@ -68,7 +68,7 @@ pub(crate) fn check_namespace(cx: &Cx, object: &mut Value) -> Result<(), Error> 
         let namespace = cx.namespace.clone();
         metadata_mut(object).insert("namespace".into(), namespace.into());
     } else if !sent.is_empty() {
-        // Objects of the cluster have none, whatever the body says.
+        // A namespace in the body of a cluster-scoped object is dropped.
         metadata_mut(object).shift_remove("namespace");
     }
     Ok(())
@@ -93,11 +93,12 @@ pub(crate) async fn create(cx: &Cx, object: Value, dry_run: bool) -> Result<Writ
         }
     }
     let name = meta_text(&object, "name");
-    let why = "the namespace, its quotas or what the object was to hold kept changing; please try again";
+    let why =
+        "the namespace, its quotas or the requested addresses and ports kept changing; please try again";
     Err(Status::conflict(&cx.resource.group, &cx.resource.plural, name, why).into())
 }
 
-/// A transaction with more steps.
+/// The transaction with additional operations.
 fn with(txn: Txn, ops: Vec<Op>) -> Txn {
     ops.into_iter().fold(txn, Txn::op)
 }
@@ -123,7 +124,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     metadata.insert("uid".into(), uid.into());
     metadata.insert("creationTimestamp".into(), now.into());
     if !resource.namespaced {
-        // Objects of the cluster have none, whatever the body says; validation tells.
+        // Validation rejects a namespace in a cluster-scoped object, but an empty one is allowed.
         metadata
             .retain(|key, value| key != "namespace" || value.as_str().is_some_and(|text| !text.is_empty()));
     }
@@ -155,7 +156,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     warn(cx, &object, None);
     ops.extend(admission::check_create(cx, &object).await?);
     if dry_run && !version.is_empty() {
-        // Nothing replaces it in a dry run.
+        // A dry run has no store revision to replace it.
         metadata_mut(&mut object).insert("resourceVersion".into(), version.as_str().into());
     }
     resource.finish(&mut object);
@@ -175,7 +176,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     }
     unenforced::warn(cx, &object);
     let value = resource.encode(&object)?;
-    // What was only checked comes first: a namespace that is gone is the answer even if the object exists.
+    // Checks come first: a deleted namespace is reported even if the object exists.
     let (checks, ops): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| op.action == Action::Check);
     let txn = with(Txn::new(), checks).put(key.clone(), value.clone(), Precondition::Absent);
     match cx.tenant.txn(with(txn, ops)).await {
@@ -192,14 +193,14 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     }
 }
 
-/// Nothing is stored that could not be read again: defaults, patches and admission may have made an object deeper than
-/// what was sent.
+/// Rejects an object that is nested too deeply to be read again: defaults, patches and admission may have made it deeper
+/// than the one sent.
 fn check_depth(cx: &Cx, object: &Value, name: &str) -> Result<(), Error> {
     let errors = depth::check(object);
     if errors.is_empty() { Ok(()) } else { Err(invalid(cx, object, name, errors).into()) }
 }
 
-/// 409 for a create; `stored` is the object in its way, if that can be read.
+/// 409 for a create; `stored` is the existing object, if readable.
 fn already_exists(cx: &Cx, object: &Value, stored: Option<&Stored>) -> Error {
     let found = stored.and_then(|stored| cx.resource.read(stored).ok());
     Error::AlreadyExists(Box::new(AlreadyExists {
@@ -211,7 +212,7 @@ fn already_exists(cx: &Cx, object: &Value, stored: Option<&Stored>) -> Error {
     }))
 }
 
-/// Owner references that say the same twice are said once, with a warning.
+/// Removes duplicate owner references, with a warning.
 fn dedupe_owners(cx: &Cx, object: &mut Value) {
     let Some(owners) = object.get_mut("metadata").and_then(|meta| meta.get_mut("ownerReferences")) else {
         return;
@@ -236,8 +237,8 @@ fn dedupe_owners(cx: &Cx, object: &mut Value) {
     }
 }
 
-/// Built-in kinds insist on finalizers of a domain, or one of the few well-known names. Custom resources and what
-/// extends the API do not.
+/// Built-in kinds require domain-qualified finalizers or one of the few well-known names. Custom resources and the kinds
+/// that extend the API do not.
 fn check_finalizers(resource: &Resource, metadata: k1s_object::At<'_, '_>) {
     if !resource.is_custom() && !matches!(&*resource.group, "apiextensions.k8s.io" | "apiregistration.k8s.io")
     {
@@ -245,7 +246,7 @@ fn check_finalizers(resource: &Resource, metadata: k1s_object::At<'_, '_>) {
     }
 }
 
-/// Custom resources get a warning where built-in kinds get an error: for finalizers that are new.
+/// Warns about new finalizers of custom resources that built-in kinds would reject.
 fn finalizer_warnings(cx: &Cx, new: &Value, old: Option<&Value>) {
     let before: HashSet<&str> = old.map_or(&[][..], finalizers).iter().filter_map(Value::as_str).collect();
     let had = |finalizer: &str| before.contains(finalizer);
@@ -263,18 +264,18 @@ fn finalizer_warnings(cx: &Cx, new: &Value, old: Option<&Value>) {
     }
 }
 
-/// 422 by the kind that an object says it is of, which of a custom resource can be a wrong one. What several rules
-/// found is said once, but for custom resources.
+/// 422 with the kind in the object, which can be wrong for a custom resource. Duplicate errors are removed, except for
+/// custom resources.
 fn invalid(cx: &Cx, object: &Value, name: &str, errors: Vec<FieldError>) -> Status {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     if cx.resource.is_custom() {
         let group = GroupVersion::split(text("apiVersion")).group;
         return Status::invalid(group, text("kind"), name, &errors);
     }
-    let mut told = errors;
-    let mut seen = HashSet::with_capacity(told.len());
-    told.retain(|error| seen.insert((error.kind.reason(), error.to_string())));
-    cx.invalid(name, &told)
+    let mut unique = errors;
+    let mut seen = HashSet::with_capacity(unique.len());
+    unique.retain(|error| seen.insert((error.kind.reason(), error.to_string())));
+    cx.invalid(name, &unique)
 }
 
 fn warn(cx: &Cx, new: &Value, old: Option<&Value>) {
@@ -288,15 +289,15 @@ fn warn(cx: &Cx, new: &Value, old: Option<&Value>) {
     }
 }
 
-/// What an update does to the object it finds.
+/// An update of the object of a request.
 pub(crate) struct Update<'a> {
     pub(crate) part: Part,
     pub(crate) dry_run: bool,
-    /// Makes the new object of the old one.
+    /// Computes the new object from the old one.
     pub(crate) change: &'a (dyn Fn(&Value) -> Result<Value, Error> + Sync),
     /// Whether `metadata.uid` of the new object is a precondition (PUT) or an immutable field (PATCH).
     pub(crate) uid_is_precondition: bool,
-    /// Whether the object is created when it is not there.
+    /// Whether the object is created if it does not exist.
     pub(crate) create: bool,
 }
 
@@ -305,7 +306,7 @@ pub(crate) struct Updated {
     pub(crate) written: Written,
     /// Whether the object did not exist before.
     pub(crate) created: bool,
-    /// Whether the update removed the last finalizer of an object that was being deleted, and the object with it.
+    /// Whether the update removed the last finalizer of a terminating object, and thereby the object.
     pub(crate) removed: bool,
 }
 
@@ -316,7 +317,7 @@ impl Updated {
     }
 }
 
-/// Changes the object of the request for the server's own purposes; `None` when it is not there (any more).
+/// Changes the object of the request on behalf of the server; `None` if it does not exist.
 pub(crate) async fn change(
     cx: &Cx,
     change: &(dyn Fn(&Value) -> Result<Value, Error> + Sync),
@@ -330,7 +331,7 @@ pub(crate) async fn change(
     }
 }
 
-/// Maximum attempts of an update without a precondition when other writes come between; then 409.
+/// Maximum attempts of an update without a precondition that conflicts with other writes; then 409.
 const UPDATE_ATTEMPTS: usize = 100;
 
 /// Updates the object of the request.
@@ -343,7 +344,7 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Erro
                 return Err(cx.not_found());
             }
             let mut object = (update.change)(&Value::Null)?;
-            // An object that is not there has no uid that could be meant.
+            // A missing object cannot match a UID precondition.
             let uid = meta_text(&object, "uid");
             if update.uid_is_precondition && !uid.is_empty() {
                 return Err(uid_conflict(cx, uid, "").into());
@@ -368,11 +369,11 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Erro
 
 enum Attempt {
     Done(Updated),
-    /// Another write came between: this is how the object is now.
+    /// Another write came first: the object as it is now.
     Again(Option<Stored>),
 }
 
-/// 409: another write came between.
+/// 409: another write came first.
 pub(crate) fn modified(cx: &Cx) -> Status {
     errors::modified(&cx.resource.group, &cx.resource.plural, &cx.name)
 }
@@ -437,7 +438,7 @@ async fn update_once(
         unenforced::warn(cx, &new);
     }
     let value = resource.encode(&new)?;
-    // The last finalizer of a deleted object was removed: so is the object.
+    // Removing the last finalizer of a terminating object removes the object.
     let expected = Precondition::Revision(stored.revision);
     let txn = if gone {
         ops = admission::release(cx, old).await?;
@@ -474,7 +475,7 @@ fn revision_number(text: &str) -> Result<u64, Status> {
     })
 }
 
-/// Compares resourceVersions. `true`: the client named one, so a conflict is theirs to solve.
+/// Compares resourceVersions. `true`: the client sent one, so a conflict is returned instead of retried.
 fn check_revision(cx: &Cx, update: &Update<'_>, new: &Value, stored: &Stored) -> Result<bool, Error> {
     let number = revision_number(meta_text(new, "resourceVersion"))?;
     if number == 0 {
@@ -499,10 +500,10 @@ fn check_uid(cx: &Cx, update: &Update<'_>, new: &Value, old: &Value) -> Result<(
     Ok(())
 }
 
-/// 409: the object is not the one that was meant.
+/// 409: the UID precondition does not match.
 pub(crate) fn uid_conflict(cx: &Cx, sent: &str, kept: &str) -> Status {
     let resource = &cx.resource;
-    // Where the real server keeps it.
+    // The key in kube-apiserver's storage.
     let place = match (&*resource.group, &*resource.plural) {
         ("", "services") => "services/specs".to_owned(),
         ("", "endpoints") => "services/endpoints".to_owned(),
@@ -521,7 +522,7 @@ pub(crate) fn uid_conflict(cx: &Cx, sent: &str, kept: &str) -> Status {
     Status::conflict(&resource.group, &resource.plural, &cx.name, why)
 }
 
-/// What of the metadata a client cannot change by leaving it out.
+/// Restores metadata that a client cannot remove by omitting it.
 fn keep_metadata(new: &mut Value, old: &Value) {
     let metadata = metadata_mut(new);
     for field in ["selfLink", "managedFields"] {
@@ -549,7 +550,7 @@ fn counts_generation(part: Part) -> bool {
     !matches!(part, Part::Status | Part::Approval | Part::Internal)
 }
 
-/// Whether anything changed that generation counts.
+/// Whether a change increments `metadata.generation`.
 fn spec_differs(resource: &Resource, new: &Value, old: &Value) -> bool {
     let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return false };
     let counts_status = resource.is_custom() && !resource.has_subresource("status");
@@ -572,7 +573,7 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
     meta::validate_common(metadata);
     meta::validate_update(metadata, old_metadata);
     if resource.is_custom() {
-        // Custom resources look at it once more, and nobody drops what is said twice.
+        // Kubernetes validates this twice for custom resources, and reports the errors twice.
         meta::validate_update(metadata, old_metadata);
     }
     check_finalizers(resource, metadata);
@@ -588,7 +589,7 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
     if errors.is_empty() { Ok(()) } else { Err(invalid(cx, new, &cx.name, errors).into()) }
 }
 
-/// Whether two states of an object are the same but for what the server counts.
+/// Whether two states of an object are equal except for resourceVersion and managedFields.
 fn same(new: &Value, old: &Value) -> bool {
     let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return false };
     let meta = |object: &Map<String, Value>| {

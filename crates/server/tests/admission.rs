@@ -1,4 +1,4 @@
-//! Rules that look at other objects: quotas, limit ranges, classes, aggregated roles, addresses of services.
+//! Rules that depend on other objects: quotas, limit ranges, classes, aggregated roles, addresses of services.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -20,7 +20,7 @@ async fn server() -> ApiServer {
     server.await.unwrap().as_user(User::admin())
 }
 
-/// Sends a request; the answer's code and body.
+/// Sends a request; returns the status code and body.
 async fn send(server: &ApiServer, method: &str, path: &str, body: Value) -> (u16, Value) {
     let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
     let bytes = if body.is_null() { String::new() } else { body.to_string() };
@@ -78,7 +78,7 @@ async fn used(server: &ApiServer) -> Value {
 }
 
 #[tokio::test]
-async fn a_quota_counts_what_is_there_and_what_comes_and_goes() {
+async fn a_quota_counts_existing_new_and_deleted_objects() {
     let server = server().await;
     create(&server, PODS, with_cpu("before", "100m")).await;
     quota(&server, json!({"pods": "2", "requests.cpu": "1"})).await;
@@ -129,7 +129,7 @@ async fn a_quota_counts_devices_by_their_class() {
 }
 
 #[tokio::test]
-async fn a_changed_quota_is_counted_again() {
+async fn a_changed_quota_is_recalculated() {
     let server = server().await;
     quota(&server, json!({"pods": "2"})).await;
     send(&server, "PATCH", &format!("{QUOTAS}/q"), json!({"spec": {"hard": {"count/configmaps": "5"}}}))
@@ -138,7 +138,7 @@ async fn a_changed_quota_is_counted_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quota_holds_against_many_at_once() {
+async fn a_quota_holds_under_concurrent_creates() {
     let server = server().await;
     quota(&server, json!({"count/secrets": "10"})).await;
     let path = "/api/v1/namespaces/default/secrets";
@@ -165,7 +165,7 @@ async fn a_dry_run_is_checked_but_not_charged() {
 }
 
 #[tokio::test]
-async fn a_limit_range_gives_defaults_and_sets_bounds() {
+async fn a_limit_range_sets_defaults_and_bounds() {
     let server = server().await;
     let range = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"},
         "spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}, "default": {"cpu": "500m"}}]}});
@@ -248,7 +248,7 @@ async fn claims_and_ingresses_get_the_default_class() {
 }
 
 #[tokio::test]
-async fn a_cluster_role_adds_up_others() {
+async fn a_cluster_role_aggregates_others() {
     let server = server().await;
     let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     let role = |name: &str, label: &str, rest: &Value| {
@@ -268,7 +268,7 @@ async fn a_cluster_role_adds_up_others() {
 }
 
 #[tokio::test]
-async fn a_service_holds_its_address_by_name() {
+async fn a_service_holds_its_address_as_an_ip_address_object() {
     let server = server().await;
     let services = "/api/v1/namespaces/default/services";
     let service = |name: &str, ip: &Value| {
@@ -295,7 +295,7 @@ async fn a_service_holds_its_address_by_name() {
 }
 
 #[tokio::test]
-async fn a_fresh_control_plane_has_what_clients_look_for() {
+async fn a_new_control_plane_has_the_objects_that_clients_expect() {
     let server = server().await;
     for path in [
         "/apis/apiregistration.k8s.io/v1/apiservices/v1.apps",
@@ -310,7 +310,7 @@ async fn a_fresh_control_plane_has_what_clients_look_for() {
 }
 
 #[tokio::test]
-async fn a_namespace_says_how_much_its_pods_may_do() {
+async fn pod_security_levels_follow_the_labels_of_the_namespace() {
     let server = server().await;
     let label = |level: &str| json!({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level}}});
     let namespace = "/api/v1/namespaces/default";

@@ -1,4 +1,4 @@
-//! Tokens of service accounts, reviews, and who may do what, through the server's front door.
+//! Service account tokens, reviews and authorization, through the HTTP API.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -25,7 +25,7 @@ struct Client {
 }
 
 impl Client {
-    /// Somebody without credentials.
+    /// A client without credentials.
     fn of(server: &ApiServer) -> Client {
         Client { server: server.clone(), headers: Vec::new() }
     }
@@ -66,7 +66,7 @@ impl Client {
         answer
     }
 
-    /// Whether they are known at all.
+    /// The status code of a request that needs authentication.
     async fn code(&self) -> u16 {
         self.call(Method::POST, SELF, json!({})).await.0
     }
@@ -89,7 +89,7 @@ async fn server() -> ApiServer {
 }
 
 #[tokio::test]
-async fn a_token_of_a_service_account_says_who_it_is() {
+async fn a_service_account_token_identifies_its_account() {
     let server = server().await;
     let token = Client::admin(&server).robot(json!({})).await;
     let robot = Client::of(&server).bearer(&token);
@@ -108,12 +108,12 @@ async fn a_token_of_a_service_account_says_who_it_is() {
         answer["message"],
         "configmaps is forbidden: User \"system:serviceaccount:default:robot\" cannot list resource \"configmaps\" in API group \"\" in the namespace \"default\""
     );
-    // In a program, credentials count for more than who the program is.
+    // Credentials take precedence over the default user of an in-process client.
     assert_eq!(Client::admin(&server).bearer(&token).get("/api/v1/nodes").await.0, 403);
 }
 
 #[tokio::test]
-async fn a_token_dies_with_its_account_and_does_not_come_back() {
+async fn a_token_is_invalid_after_its_account_is_deleted_or_recreated() {
     let server = server().await;
     let admin = Client::admin(&server);
     let token = admin.robot(json!({})).await;
@@ -127,7 +127,7 @@ async fn a_token_dies_with_its_account_and_does_not_come_back() {
 }
 
 #[tokio::test]
-async fn a_token_dies_with_what_it_is_bound_to() {
+async fn a_token_is_invalid_after_its_bound_object_is_deleted() {
     let server = server().await;
     let admin = Client::admin(&server);
     admin.robot(json!({})).await;
@@ -147,7 +147,7 @@ async fn a_token_dies_with_what_it_is_bound_to() {
 }
 
 #[tokio::test]
-async fn a_token_is_for_one_tenant() {
+async fn a_token_is_valid_in_one_tenant_only() {
     let server = server().await;
     let (one, two) = (server.tenant("one").await.unwrap(), server.tenant("two").await.unwrap());
     let token = Client::admin(&one).robot(json!({})).await;
@@ -165,7 +165,7 @@ async fn a_token_is_for_one_tenant() {
 }
 
 #[tokio::test]
-async fn a_changed_token_is_refused() {
+async fn a_changed_token_is_rejected() {
     let server = server().await;
     let token = Client::admin(&server).robot(json!({})).await;
     assert_eq!(Client::of(&server).bearer(&token).code().await, 201);
@@ -197,7 +197,7 @@ async fn a_token_expires() {
     let robot = Client::of(&server).bearer(&token);
     assert_eq!(robot.code().await, 201);
     clock.advance(Duration::from_secs(600));
-    assert_eq!(robot.code().await, 201, "clocks may be a minute apart");
+    assert_eq!(robot.code().await, 201, "a minute of clock skew is allowed");
     clock.advance(Duration::from_secs(61));
     assert_eq!(robot.code().await, 401);
     let review = Client::admin(&server).create(TOKEN_REVIEWS, json!({"spec": {"token": token}})).await;
@@ -205,7 +205,7 @@ async fn a_token_expires() {
 }
 
 #[tokio::test]
-async fn a_token_for_somebody_else_is_for_them_to_review() {
+async fn a_token_for_another_audience_is_valid_only_in_its_review() {
     let server = server().await;
     let admin = Client::admin(&server);
     let token = admin.robot(json!({"audiences": ["vault"]})).await;
@@ -223,7 +223,7 @@ async fn a_token_for_somebody_else_is_for_them_to_review() {
 }
 
 #[tokio::test]
-async fn tokens_survive_a_restart_and_are_known_to_replicas() {
+async fn tokens_survive_a_restart_and_are_accepted_by_replicas() {
     let store = Arc::new(MemoryStore::default());
     let start =
         async || ApiServer::new(Env::system(), store.clone(), ServerOptions::default()).await.unwrap();
@@ -240,7 +240,7 @@ async fn tokens_survive_a_restart_and_are_known_to_replicas() {
 }
 
 #[tokio::test]
-async fn tokens_live_as_long_as_kubernetes_lets_them() {
+async fn tokens_have_the_lifetimes_of_kubernetes() {
     let server = server().await;
     let admin = Client::admin(&server);
     admin.robot(json!({})).await;
@@ -262,7 +262,7 @@ async fn tokens_live_as_long_as_kubernetes_lets_them() {
 }
 
 #[tokio::test]
-async fn those_who_check_tokens_themselves_find_the_keys() {
+async fn the_issuer_publishes_its_keys() {
     let server = server().await;
     let token = Client::admin(&server).robot(json!({})).await;
     let robot = Client::of(&server).bearer(&token);
@@ -275,7 +275,7 @@ async fn those_who_check_tokens_themselves_find_the_keys() {
 }
 
 #[tokio::test]
-async fn reviews_of_access_tell_what_requests_would_get() {
+async fn access_reviews_agree_with_authorization() {
     let mut options = ServerOptions::default();
     options.tokens = Tokens::parse("t,alice,7,devs").unwrap();
     let server = ApiServer::new(Env::system(), Arc::new(MemoryStore::default()), options).await.unwrap();
@@ -304,7 +304,7 @@ async fn reviews_of_access_tell_what_requests_would_get() {
 }
 
 #[tokio::test]
-async fn administrators_may_act_as_others_with_the_rights_of_those() {
+async fn administrators_may_impersonate_users_with_their_permissions() {
     let server = server().await;
     let admin = Client::admin(&server);
     let (code, answer) = admin.with("impersonate-user", "bob").get("/api/v1/nodes/n").await;

@@ -1,9 +1,9 @@
-//! Anything at all at the door: requests that are wrong in every way get an answer, and the right kind of answer.
+//! Fuzzing of the HTTP API: malformed requests of all kinds get a well-formed response.
 //!
-//! This is what fuzzing is for, but cargo-fuzz needs a nightly compiler, which this project is not built with. So
-//! proptest mutates the requests in `corpus/` (a request per file: the first line, headers, an empty line, the body),
-//! from a fixed seed. `K1S_FUZZ_CASES=100000 K1S_FUZZ_SEED=7 cargo test -p k1s-server --test door` runs longer and
-//! elsewhere. A request that once found a bug belongs into the corpus.
+//! cargo-fuzz needs a nightly compiler, which this project does not use. So proptest mutates the requests in `corpus/` (one
+//! per file: the request line, headers, an empty line, the body), from a fixed seed.
+//! `K1S_FUZZ_CASES=100000 K1S_FUZZ_SEED=7 cargo test -p k1s-server --test door` runs longer and with another seed. A request
+//! that found a bug is added to the corpus.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -26,7 +26,7 @@ use proptest::{
 use serde_json::{Value, json};
 use tower::Service as _;
 
-/// A request that may be nonsense.
+/// A request that may be malformed.
 #[derive(Debug, Clone)]
 struct Sent {
     method: String,
@@ -51,14 +51,14 @@ fn parse(text: &str) -> Sent {
     Sent { method: method.into(), path: path.into(), headers: lines.map(header).collect(), body: body.into() }
 }
 
-/// The server with what the corpus speaks of, and the corpus.
-struct Door {
+/// A server with the objects that the corpus refers to, and the corpus.
+struct Harness {
     runtime: tokio::runtime::Runtime,
     client: Client,
 }
 
-impl Door {
-    fn new() -> Door {
+impl Harness {
+    fn new() -> Harness {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let client = runtime.block_on(async {
             let mut options = ServerOptions::default();
@@ -75,10 +75,10 @@ impl Door {
             }
             client
         });
-        Door { runtime, client }
+        Harness { runtime, client }
     }
 
-    /// Sends a request and checks that the answer is one; what cannot be sent at all is no case.
+    /// Sends a request and checks the response; `None` for a request that the client library cannot build.
     fn send(&self, sent: &Sent) -> Result<Option<(u16, Bytes)>, TestCaseError> {
         let Some(request) = build(sent) else { return Ok(None) };
         let env = Env::system();
@@ -88,7 +88,7 @@ impl Door {
             let (parts, mut body) = response.into_parts();
             let mut bytes = Vec::new();
             let mut ended = false;
-            // A watch may have nothing to say for a long time.
+            // A watch may be silent for a long time.
             let patience = Duration::from_millis(if http_body::Body::size_hint(&body).exact().is_some() {
                 60_000
             } else {
@@ -104,12 +104,12 @@ impl Door {
             (parts, Bytes::from(bytes), ended)
         };
         let answer = self.runtime.block_on(env.timeout(HANG, answer));
-        let (parts, body, ended) = answer.map_err(|_| TestCaseError::fail("the server does not answer"))?;
+        let (parts, body, ended) = answer.map_err(|_| TestCaseError::fail("the server does not respond"))?;
         check(sent, &parts, &body, ended)?;
         Ok(Some((parts.status.as_u16(), body)))
     }
 
-    /// The server still works: each kind can be listed, and one can be written.
+    /// Checks that the server still works: each kind can be listed, and one can be written.
     fn still_works(&self) {
         self.runtime.block_on(async {
             for path in [
@@ -144,7 +144,7 @@ fn build(sent: &Sent) -> Option<Request<Full<Bytes>>> {
     Some(request)
 }
 
-/// Whether an answer is one that a client of Kubernetes can read.
+/// Checks that a Kubernetes client can read a response.
 fn check(sent: &Sent, parts: &http::response::Parts, body: &Bytes, ended: bool) -> Result<(), TestCaseError> {
     let status = parts.status.as_u16();
     let content_type = parts.headers.get("content-type").map_or("", |value| value.to_str().unwrap_or("?"));
@@ -160,7 +160,7 @@ fn check(sent: &Sent, parts: &http::response::Parts, body: &Bytes, ended: bool) 
     }
     match content_type.split(';').next().unwrap_or_default() {
         "application/json" => {
-            // A stream is lines; what was cut off while it was read is nobody's fault.
+            // A stream consists of lines; the last one may be incomplete if reading was cut off.
             let mut documents = Vec::new();
             let one = serde_json::from_slice::<Value>(body);
             match one {
@@ -169,7 +169,7 @@ fn check(sent: &Sent, parts: &http::response::Parts, body: &Bytes, ended: bool) 
                     for line in body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
                         match serde_json::from_slice::<Value>(line) {
                             Ok(value) if value["type"].is_string() && value["object"].is_object() => {}
-                            Ok(_) => return fail("an event without a type or an object"),
+                            Ok(_) => return fail("an event without a type or object"),
                             Err(_) => return fail("no JSON"),
                         }
                     }
@@ -181,14 +181,14 @@ fn check(sent: &Sent, parts: &http::response::Parts, body: &Bytes, ended: bool) 
                 let whole =
                     value["kind"] == "Status" && value["apiVersion"] == "v1" && value["status"] == "Failure";
                 if !whole || value["code"] != status || !value["message"].is_string() {
-                    return fail("an error that is no Status");
+                    return fail("an error that is not a Status");
                 }
             }
             Ok(())
         }
         "application/vnd.kubernetes.protobuf" => {
             let framed = content_type.contains("stream=watch");
-            if framed || body.starts_with(b"k8s\0") { Ok(()) } else { fail("no protobuf") }
+            if framed || body.starts_with(b"k8s\0") { Ok(()) } else { fail("not protobuf") }
         }
         "application/yaml" => {
             if body.is_empty() {
@@ -197,34 +197,38 @@ fn check(sent: &Sent, parts: &http::response::Parts, body: &Bytes, ended: bool) 
                 Ok(())
             }
         }
-        // Health, metrics, the index of OpenAPI and pages that are not there.
+        // Health, metrics, the index of OpenAPI and unknown paths.
         "text/plain" => match status {
             200 | 500 => Ok(()),
             404 if *body == "404 page not found\n" => Ok(()),
             _ => fail("an error in plain text"),
         },
-        // OpenAPI documents that are not there, or not to be had in that form.
+        // OpenAPI documents that do not exist, or are not available in that format.
         "" if matches!(status, 404 | 406) && body.is_empty() => Ok(()),
         "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" => Ok(()),
-        _ => fail("an answer of a type that is not documented"),
+        _ => fail("a response of an undocumented content type"),
     }
 }
 
-fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(&Door, S::Value) -> Result<(), TestCaseError>) {
+fn run<S: Strategy>(
+    cases: u32,
+    strategy: &S,
+    test: impl Fn(&Harness, S::Value) -> Result<(), TestCaseError>,
+) {
     let variable = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let cases = variable("K1S_FUZZ_CASES").map_or(cases, |cases| u32::try_from(cases).unwrap());
     let mut seed = [0; 32];
     seed[..8].copy_from_slice(&variable("K1S_FUZZ_SEED").unwrap_or(1).to_le_bytes());
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 2000, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
-    let door = Door::new();
-    if let Err(error) = runner.run(strategy, |value| test(&door, value)) {
+    let harness = Harness::new();
+    if let Err(error) = runner.run(strategy, |value| test(&harness, value)) {
         panic!("{error}");
     }
-    door.still_works();
+    harness.still_works();
 }
 
-/// Words that mean something somewhere.
+/// Path segments that are meaningful to some endpoint.
 static WORDS: [&str; 46] = [
     "default",
     "kube-system",
@@ -352,7 +356,7 @@ static HEADERS: [(&str, &str); 22] = [
 static METHODS: [&str; 10] =
     ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "BREW"];
 
-/// Pieces of documents.
+/// Fragments of documents.
 static PIECES: [&str; 30] = [
     "{",
     "}",
@@ -386,7 +390,7 @@ static PIECES: [&str; 30] = [
     "k8s\0\u{a}",
 ];
 
-/// One way to spoil a request.
+/// A mutation of a request.
 #[derive(Debug, Clone)]
 enum Change {
     Method(usize),
@@ -511,13 +515,13 @@ impl Change {
 }
 
 fn parameter(sent: &mut Sent, name: &str, value: &str) {
-    // The first of a name counts, so it goes to the front.
+    // The first parameter of a name wins, so it is put first.
     let (path, query) = sent.path.split_once('?').unwrap_or((&sent.path, ""));
     let query = if query.is_empty() { String::new() } else { format!("&{query}") };
     sent.path = format!("{path}?{name}={value}{query}");
 }
 
-/// Puts a value somewhere into a document.
+/// Replaces some value in a document.
 fn replace(document: &mut Value, first: &Index, second: &Index, value: &Value) {
     fn places(value: &Value, at: String, out: &mut Vec<String>) {
         match value {
@@ -547,12 +551,12 @@ fn replace(document: &mut Value, first: &Index, second: &Index, value: &Value) {
 
 #[test]
 fn the_corpus_is_answered() {
-    let door = Door::new();
+    let harness = Harness::new();
     let sent = corpus();
     assert!(sent.len() > 20);
     for sent in sent {
-        let (status, body) = door.send(&sent).unwrap().expect("a request");
-        // They are well-formed, whatever becomes of them.
+        let (status, body) = harness.send(&sent).unwrap().expect("a request");
+        // The unmodified requests are well-formed.
         assert!(
             status != 400 && status < 500,
             "{} {}: {status} {}",
@@ -561,24 +565,24 @@ fn the_corpus_is_answered() {
             body.escape_ascii()
         );
     }
-    door.still_works();
+    harness.still_works();
 }
 
 #[test]
-fn spoilt_requests_are_answered() {
+fn mutated_requests_are_answered() {
     let corpus = corpus();
     let strategy = (any::<Index>(), prop::collection::vec(change(), 1..6));
-    run(2500, &strategy, |door, (which, changes)| {
+    run(2500, &strategy, |harness, (which, changes)| {
         let mut sent = corpus[which.index(corpus.len())].clone();
         for change in &changes {
             change.apply(&mut sent);
         }
-        door.send(&sent).map(|_| ()).map_err(|error| TestCaseError::fail(format!("{sent:?}\n{error}")))
+        harness.send(&sent).map(|_| ()).map_err(|error| TestCaseError::fail(format!("{sent:?}\n{error}")))
     });
 }
 
 #[test]
-fn requests_from_nowhere_are_answered() {
+fn random_requests_are_answered() {
     let part = prop_oneof![select(&WORDS[..]).prop_map(str::to_owned), "[!-~]{0,8}"];
     let query = prop::collection::vec((select(&PARAMETERS[..]), "[!-~]{0,12}"), 0..4);
     let strategy = (
@@ -594,12 +598,12 @@ fn requests_from_nowhere_are_answered() {
             any_json().prop_map(|value| value.to_string().into_bytes())
         ],
     );
-    run(1500, &strategy, |door, (method, path, query, headers, body)| {
+    run(1500, &strategy, |harness, (method, path, query, headers, body)| {
         let query: Vec<String> = query.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         let path = format!("/{}?{}", path.join("/"), query.join("&"));
         let headers = headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let sent = Sent { method, path, headers, body };
-        door.send(&sent).map(|_| ()).map_err(|error| TestCaseError::fail(format!("{sent:?}\n{error}")))
+        harness.send(&sent).map(|_| ()).map_err(|error| TestCaseError::fail(format!("{sent:?}\n{error}")))
     });
 }
 
@@ -612,7 +616,7 @@ fn escaped(text: &str) -> String {
 }
 
 #[test]
-fn tokens_to_continue_are_never_trusted() {
+fn continue_tokens_are_never_trusted() {
     let number = prop_oneof![
         any::<i64>().prop_map(Value::from),
         any::<u64>().prop_map(Value::from),
@@ -639,16 +643,16 @@ fn tokens_to_continue_are_never_trusted() {
         ]),
         0..3,
     );
-    run(800, &strategy, |door, (token, path, limit)| {
+    run(800, &strategy, |harness, (token, path, limit)| {
         let sent = get(format!("{path}?limit={limit}&continue={}", escaped(&token)));
-        let Some((status, body)) = door.send(&sent)? else { return Ok(()) };
+        let Some((status, body)) = harness.send(&sent)? else { return Ok(()) };
         prop_assert!(
             matches!(status, 200 | 400 | 410 | 504),
             "{status} {} for {sent:?}",
             body.escape_ascii()
         );
         if status == 200 {
-            // Whatever the token says, the objects are of the kind and the place asked for.
+            // With any token, the objects are of the requested kind and namespace.
             let list: Value = serde_json::from_slice(&body).unwrap();
             let kind = if path.ends_with("widgets") { "WidgetList" } else { "ConfigMapList" };
             prop_assert_eq!(&list["kind"], kind);
@@ -661,7 +665,7 @@ fn tokens_to_continue_are_never_trusted() {
 }
 
 #[test]
-fn selectors_of_all_sorts_are_read_or_refused() {
+fn random_selectors_are_parsed_or_rejected() {
     let word = select(vec![
         "a",
         "app",
@@ -690,17 +694,17 @@ fn selectors_of_all_sorts_are_read_or_refused() {
         prop_oneof![3 => prop::collection::vec(word, 0..10).prop_map(|words| words.concat()), 1 => ".{0,20}"];
     let name = select(vec!["labelSelector", "fieldSelector"]);
     let strategy = (selector, name, any::<bool>());
-    run(800, &strategy, |door, (selector, name, watch)| {
+    run(800, &strategy, |harness, (selector, name, watch)| {
         let watch = if watch { "&watch=true&timeoutSeconds=1" } else { "" };
         let sent = get(format!("/api/v1/configmaps?{name}={}{watch}", escaped(&selector)));
-        let Some((status, body)) = door.send(&sent)? else { return Ok(()) };
+        let Some((status, body)) = harness.send(&sent)? else { return Ok(()) };
         prop_assert!(matches!(status, 200 | 400), "{status} {} for {selector:?}", body.escape_ascii());
         Ok(())
     });
 }
 
 #[test]
-fn patches_of_all_sorts_are_applied_or_refused() {
+fn random_patches_are_applied_or_rejected() {
     let pointer = prop_oneof![
         select(vec![
             "",
@@ -767,13 +771,13 @@ fn patches_of_all_sorts_are_applied_or_refused() {
         "/apis/apps/v1/namespaces/default/deployments/d/scale?fieldManager=m",
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.fuzz.k1s.dev?dryRun=All&fieldManager=m",
     ]);
-    run(1500, &(path, patch), |door, (path, (content_type, patch))| {
+    run(1500, &(path, patch), |harness, (path, (content_type, patch))| {
         let headers = vec![("content-type".to_owned(), content_type.to_owned())];
         let sent =
             Sent { method: "PATCH".into(), path: path.into(), headers, body: patch.to_string().into_bytes() };
-        // Kubernetes too blames itself for directives of the wrong type.
+        // Kubernetes also returns 500 for directives of the wrong type.
         let strategic = content_type.contains("strategic");
-        let Some((status, body)) = door.send(&sent)? else { return Ok(()) };
+        let Some((status, body)) = harness.send(&sent)? else { return Ok(()) };
         prop_assert!(
             matches!(status, 200 | 201 | 400 | 404 | 409 | 413 | 415 | 422) || (status == 500 && strategic),
             "{status} {} for {sent:?}",

@@ -1,4 +1,4 @@
-//! kube-rs, unmodified, with the server in its own process: the client, watchers, reflectors and controllers.
+//! kube-rs, unmodified, with the server in the same process: the client, watchers, reflectors and controllers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -46,7 +46,7 @@ fn config_map(name: &str, data: &[(&str, &str)]) -> ConfigMap {
 fn code(error: &kube::Error) -> (u16, String) {
     match error {
         kube::Error::Api(status) => (status.code, status.reason.clone()),
-        other => panic!("no answer of the server: {other}"),
+        other => panic!("not a response of the server: {other}"),
     }
 }
 
@@ -54,7 +54,7 @@ async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     Env::system().timeout(HANG, future).await.unwrap_or_else(|_| panic!("{what}: still not done"))
 }
 
-/// A set of ConfigMaps: what the controller below is for.
+/// A set of config maps, managed by the controller below.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, JsonSchema)]
 #[kube(
     group = "test.k1s.dev",
@@ -73,13 +73,13 @@ struct ConfigSetSpec {
     text: String,
 }
 
-/// What the controller has seen.
+/// The state that the controller has observed.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 struct ConfigSetStatus {
     replicas: i32,
 }
 
-/// Installs the definition that the derive makes; it is served when it is established.
+/// Installs the derived definition, and waits until it is established.
 async fn install(client: &Client) -> Api<ConfigSet> {
     let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
     crds.create(&PostParams::default(), &ConfigSet::crd()).await.unwrap();
@@ -90,7 +90,7 @@ async fn install(client: &Client) -> Api<ConfigSet> {
 }
 
 #[tokio::test]
-async fn a_built_in_kind_goes_through_its_life() {
+async fn a_built_in_kind_is_created_read_updated_and_deleted() {
     let api: Api<ConfigMap> = Api::default_namespaced(client().await);
     let post = PostParams::default();
     let created = api.create(&post, &config_map("one", &[("a", "1")])).await.unwrap();
@@ -166,7 +166,7 @@ async fn lists_are_paged_selected_and_deleted_as_collections() {
 }
 
 #[tokio::test]
-async fn status_and_scale_are_changed_apart() {
+async fn status_and_scale_are_updated_separately() {
     let client = client().await;
     let api: Api<Deployment> = Api::default_namespaced(client.clone());
     let labels = json!({"app": "web"});
@@ -192,7 +192,7 @@ async fn status_and_scale_are_changed_apart() {
     assert_eq!(replaced.status.unwrap().ready_replicas, Some(3));
     assert_eq!(replaced.metadata.uid, created.metadata.uid);
 
-    // Lists of a strategic merge patch are merged by their key.
+    // A strategic merge patch merges lists by their key.
     let patch = json!({"spec": {"template": {"spec": {"containers": [{"name": "log", "image": "log:1"}]}}}});
     let patched = api.patch("web", &PatchParams::default(), &Patch::Strategic(patch)).await.unwrap();
     let names = |spec: &Deployment| -> Vec<String> {
@@ -210,7 +210,7 @@ async fn status_and_scale_are_changed_apart() {
 }
 
 #[tokio::test]
-async fn objects_without_types_and_metadata_alone() {
+async fn dynamic_objects_and_partial_metadata_can_be_used() {
     let client = client().await;
     install(&client).await;
     let discovery = Discovery::new(client.clone()).run_aggregated().await.unwrap();
@@ -225,7 +225,7 @@ async fn objects_without_types_and_metadata_alone() {
     let object = DynamicObject::new("dynamic", &resource).data(json!({"spec": {"replicas": 3}}));
     let created = api.create(&PostParams::default(), &object).await.unwrap();
     assert_eq!(created.types.as_ref().unwrap().kind, "ConfigSet");
-    // With the default that the derive wrote into the schema.
+    // With the default of the derived schema.
     assert_eq!(created.data["spec"], json!({"replicas": 3, "text": ""}));
     let metadata: PartialObjectMeta<DynamicObject> = api.get_metadata("dynamic").await.unwrap();
     assert_eq!(metadata.metadata.uid, created.metadata.uid);
@@ -287,11 +287,11 @@ async fn a_bare_watch_sees_every_change() {
         pin_mut!(events);
         events.try_next().await.unwrap()
     });
-    // The store remembers everything here, so even the first revision is watched from.
+    // This store is not compacted, so a watch can start from the first revision.
     assert!(matches!(error.await, Some(WatchEvent::Added(_))));
 }
 
-/// Follows a watcher until its store holds exactly `wanted`.
+/// Polls a watcher until its store holds exactly `wanted`.
 async fn until<K>(
     events: &mut (impl futures_util::Stream<Item = watcher::Result<Event<K>>> + Unpin),
     wanted: &[&str],
@@ -324,7 +324,7 @@ async fn watchers_sync_by_list_and_by_stream() {
         watcher::Config::default().page_size(2),
         watcher::Config::default().any_semantic(),
         watcher::Config::default().streaming_lists(),
-        // The server ends the watch every second, and the watcher comes again from where it was.
+        // The server ends the watch every second, and the watcher resumes.
         watcher::Config::default().streaming_lists().timeout(1),
     ] {
         let client = client().await;
@@ -340,13 +340,13 @@ async fn watchers_sync_by_list_and_by_stream() {
         api.delete("a", &DeleteParams::default()).await.unwrap();
         let leaves = Patch::Merge(json!({"metadata": {"labels": {"app": "other"}}}));
         api.patch("b", &PatchParams::default(), &leaves).await.unwrap();
-        // `until` starts with an empty set, so what it counts is what came since.
+        // `until` starts with an empty set, so it counts only changes since then.
         let mut changes = Vec::new();
         while changes.len() < 3 {
             match within("a change", events.next()).await.expect("the watcher ended").unwrap() {
                 Event::Apply(map) => changes.push(format!("+{}", map.name_any())),
                 Event::Delete(map) => changes.push(format!("-{}", map.name_any())),
-                other => assert!(short, "the watcher began again: {other:?}"),
+                other => assert!(short, "the watcher restarted: {other:?}"),
             }
         }
         assert_eq!(changes, ["+d", "-a", "-b"]);
@@ -377,7 +377,7 @@ async fn metadata_watchers_see_metadata() {
 }
 
 #[tokio::test]
-async fn a_reflectors_store_follows() {
+async fn the_store_of_a_reflector_follows_changes() {
     let client = client().await;
     let api = install(&client).await;
     for streaming in [false, true] {
@@ -404,7 +404,7 @@ struct Context {
     client: Client,
 }
 
-/// Makes the ConfigMaps of a set, removes those that are too many, and writes how many there are to the status.
+/// Creates the config maps of a set, deletes surplus ones, and writes their number to the status.
 async fn reconcile(set: Arc<ConfigSet>, context: Arc<Context>) -> Result<Action, kube::Error> {
     let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), &set.namespace().unwrap());
     let wanted: Vec<String> =
@@ -446,7 +446,7 @@ async fn a_controller_converges() {
     let secrets: Api<Secret> = Api::default_namespaced(client.clone());
     let controller = Controller::new(sets.clone(), watcher::Config::default())
         .owns(maps.clone(), watcher::Config::default())
-        // A Secret named like a set has the set looked at again.
+        // A Secret named like a set triggers its reconciliation.
         .watches(secrets.clone(), watcher::Config::default().streaming_lists(), |secret: Secret| {
             Some(reflector::ObjectRef::new(&secret.name_any()).within("default"))
         });
@@ -482,7 +482,7 @@ async fn a_controller_converges() {
         }
     };
     common::eventually("there are three", converged(3, "one")).await;
-    // What is deleted or changed behind the controller's back comes again: it owns it.
+    // Owned objects that are deleted or changed by others are restored.
     maps.delete("web-1", &DeleteParams::default()).await.unwrap();
     let patch = Patch::Merge(json!({"data": {"text": "spoilt"}}));
     maps.patch("web-2", &PatchParams::default(), &patch).await.unwrap();

@@ -1,11 +1,10 @@
-//! List and watch against a model: at any moment, a list and the watch from its revision make the list of now.
+//! List and watch against a model: at any time, a list plus the watch from its revision equals the current list.
 //!
-//! Writers change a few objects while watchers start from all kinds of revisions, with selectors, and reads come in
-//! pages. Beside the server that everybody uses there is a second one over the same store, which answers one question
-//! alone: what was there at this revision, read from the store's history. Whatever a watcher believes at a bookmark
-//! has to be that, filtered by the test's own understanding of selectors.
+//! Writers change a few objects while watchers start from all kinds of revisions, with selectors, and lists are read in
+//! pages. A second server over the same store is the oracle: it reads the objects at a revision from the store's history. The
+//! state of a watcher at a bookmark has to equal that, filtered by the test's own implementation of selectors.
 //!
-//! The runs on a memory store are simulated: a seed (printed on failure) fixes the time and what is done.
+//! The runs on a memory store are simulated: a seed (printed on failure) determines the time and all actions.
 //! `K1S_MODEL_SEEDS=500` runs longer.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
@@ -22,7 +21,7 @@ use k1s_store_disk::{DiskOptions, DiskStore};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// What a check says when it fails.
+/// The result of a check, with a message on failure.
 type Check<T = ()> = Result<T, String>;
 
 const NAMESPACES: [&str; 2] = ["ns-a", "ns-b"];
@@ -32,24 +31,24 @@ const COLORS: [&str; 3] = ["red", "blue", ""];
 /// Objects by namespace and name.
 type State = BTreeMap<(String, String), Value>;
 
-/// What is done wrong on purpose, to see that the checks notice.
+/// A fault injected to verify that the checks detect it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sabotage {
     None,
-    /// An event is lost on its way to the watcher.
+    /// An event is not delivered to the watcher.
     LoseEvent,
-    /// An event comes twice.
+    /// An event is delivered twice.
     RepeatEvent,
-    /// A deletion is shown as a change.
+    /// A DELETED event becomes MODIFIED.
     ChangeType,
     /// An object is lost between two pages.
     LoseItem,
 }
 
-/// How a run is set up.
+/// The configuration of a run.
 #[derive(Clone)]
 struct Setup {
-    /// Where the objects are: `/api/v1` and `configmaps`, or a custom resource's.
+    /// The path and plural of the objects: `/api/v1` and `configmaps`, or those of a custom resource.
     root: &'static str,
     plural: &'static str,
     writers: usize,
@@ -57,8 +56,8 @@ struct Setup {
     watchers: usize,
     restarts: usize,
     compactions: usize,
-    /// Whether history may be forgotten: else no watcher ever hears 410.
-    forgets: bool,
+    /// Whether history may be compacted; otherwise no watcher gets 410.
+    compacts: bool,
     sabotage: Sabotage,
 }
 
@@ -70,25 +69,25 @@ const MAPS: Setup = Setup {
     watchers: 5,
     restarts: 0,
     compactions: 0,
-    forgets: false,
+    compacts: false,
     sabotage: Sabotage::None,
 };
 
 const CUSTOM: Setup = Setup { root: "/apis/model.k1s.dev/v1", plural: "things", ..MAPS };
 
-/// What all parts of a run share.
+/// State shared by all tasks of a run.
 struct World {
     setup: Setup,
     env: Env,
-    /// What the run is decided by.
+    /// The source of randomness.
     dice: Env,
     store: Arc<dyn Store>,
     server: Mutex<ApiServer>,
-    /// Another replica, for questions about the past.
+    /// Another replica, which reads past states.
     oracle: Client,
-    /// Revisions that were seen somewhere.
+    /// Revisions that some task has seen.
     seen: Mutex<Vec<u64>>,
-    /// What writers were told: the revision, and the object at it.
+    /// Acknowledged writes: the revision, and the object at it.
     acknowledged: Mutex<BTreeMap<u64, Value>>,
     finished: Mutex<bool>,
     gone: Mutex<usize>,
@@ -121,18 +120,18 @@ impl World {
         }
     }
 
-    /// Once in a run, something is done wrong.
+    /// Whether to inject the fault now, at most once per run.
     fn spoil(&self, how: Sabotage) -> bool {
         self.setup.sabotage == how && self.below(8) == 0 && !std::mem::replace(&mut *self.spoilt.lock(), true)
     }
 
-    /// All objects at a revision, by the other replica's reading of the store's history; `None`: it is forgotten.
+    /// All objects at a revision, read by the oracle from the store's history; `None` if it was compacted.
     async fn truth(&self, at: u64) -> Check<Option<State>> {
         let path = format!("{}?resourceVersion={at}&resourceVersionMatch=Exact", self.path(""));
         let (status, body) = self.oracle.call("GET", &path, Value::Null).await;
         match status {
             200 => Ok(Some(state(&body)?)),
-            410 if self.setup.forgets => Ok(None),
+            410 if self.setup.compacts => Ok(None),
             _ => Err(format!("{path}: {body}")),
         }
     }
@@ -154,7 +153,7 @@ fn key(object: &Value) -> (String, String) {
     (text("namespace"), text("name"))
 }
 
-/// An object without its type, which items of lists of built-in kinds do not carry.
+/// An object without its type, which items of built-in lists do not have.
 fn bare(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(object) = object.as_object_mut() {
@@ -164,10 +163,10 @@ fn bare(object: &Value) -> Value {
     object
 }
 
-/// This test's understanding of a selector.
+/// The test's own implementation of a selector.
 type Matches = fn(&Value) -> bool;
 
-/// A choice of objects: as the query says it, and as this test understands it.
+/// A selection of objects: as a query, and in the test's own implementation.
 #[derive(Clone)]
 struct Filter {
     namespace: &'static str,
@@ -232,18 +231,18 @@ fn same(what: &str, have: &State, want: &State) -> Check {
     Err(format!("{what}:\n have {}\n want {}", show(have), show(want)))
 }
 
-/// What a client knows who lists and watches.
+/// The state of a client that lists and watches.
 struct Follower {
     filter: Filter,
     state: State,
-    /// Everything up to here is known.
+    /// The revision up to which the state is complete.
     reached: u64,
-    /// While objects of the beginning come in, their revisions are in no order.
+    /// Whether initial events are being received, whose revisions are not ordered.
     initial: bool,
 }
 
 impl Follower {
-    /// Takes in an event; `true` when it was a bookmark, at which the state is that of one moment.
+    /// Applies an event; `true` for a bookmark, at which the state is a consistent snapshot.
     fn apply(&mut self, event: &Value) -> Check<bool> {
         let (kind, object) = (event["type"].as_str().unwrap_or_default(), &event["object"]);
         let at = revision(object);
@@ -280,7 +279,7 @@ impl Follower {
     }
 }
 
-/// Where a watch begins: the client's state, and what its query says.
+/// The start of a watch: the client's state, and the query.
 async fn begin(world: &World, filter: Filter) -> Check<Option<(Follower, String)>> {
     let client = world.client();
     let path = world.path(filter.namespace);
@@ -305,11 +304,11 @@ async fn begin(world: &World, filter: Filter) -> Check<Option<(Follower, String)
                 format!("sendInitialEvents=true&resourceVersionMatch=NotOlderThan{version}"),
             )
         }
-        // A moment that somebody has seen, perhaps long ago.
+        // A revision that some task has seen, perhaps long ago.
         3 if !old.is_empty() => {
             let at = world.pick(&old);
             let Some(all) = world.truth(at).await? else {
-                // The store has forgotten it; the server says so, unless its own memory is longer.
+                // The store has compacted it: the server returns 410, unless its cache still has the events.
                 let mut events =
                     client.watch(&format!("{path}?allowWatchBookmarks=true&resourceVersion={at}")).await;
                 match next(world, &mut events).await? {
@@ -337,7 +336,7 @@ async fn begin(world: &World, filter: Filter) -> Check<Option<(Follower, String)
     Ok(Some((follower, query)))
 }
 
-/// A client that watches, checks what it believes at each bookmark, and now and then starts again.
+/// A client that watches, checks its state at each bookmark, and sometimes starts over.
 async fn watch(world: Arc<World>) -> Check {
     let mut last_of_all = false;
     loop {
@@ -345,7 +344,7 @@ async fn watch(world: Arc<World>) -> Check {
         if !follower.initial {
             check(&world, &follower).await?;
         }
-        // One beginning, perhaps several connections.
+        // One start, perhaps several connections.
         'connections: loop {
             let filter = follower.filter.query;
             let path = format!(
@@ -362,7 +361,7 @@ async fn watch(world: Arc<World>) -> Check {
             } {
                 count += 1;
                 if event["type"] == "ERROR" {
-                    if event["object"]["code"] != 410 || !world.setup.forgets {
+                    if event["object"]["code"] != 410 || !world.setup.compacts {
                         return Err(format!("{path}: {event}"));
                     }
                     *world.gone.lock() += 1;
@@ -388,7 +387,7 @@ async fn watch(world: Arc<World>) -> Check {
                     }
                 }
             }
-            // The stream ended: the client goes on from what it knows. What was only begun begins again.
+            // The stream ended: the client resumes from its revision, or starts over if the initial events were incomplete.
             if follower.initial {
                 break;
             }
@@ -404,7 +403,7 @@ async fn next(world: &World, events: &mut Watch) -> Check<Option<Value>> {
     }
 }
 
-/// Whether a client believes what was so at the revision that it has reached.
+/// Checks that the state of a client equals the objects at its revision.
 async fn check(world: &World, follower: &Follower) -> Check {
     let Some(all) = world.truth(follower.reached).await? else { return Ok(()) };
     let what = format!(
@@ -414,13 +413,13 @@ async fn check(world: &World, follower: &Follower) -> Check {
     same(&what, &follower.state, &follower.filter.of(&all))
 }
 
-/// A client that changes things.
+/// A client that writes.
 async fn write(world: Arc<World>) -> Check {
     for _ in 0..world.setup.writes {
         if world.below(3) > 0 {
             world.pause().await;
         }
-        // Either replica takes writes.
+        // Both replicas accept writes.
         let client = if world.below(4) == 0 { world.oracle.clone() } else { world.client() };
         let (namespace, name, color) = (world.pick(&NAMESPACES), world.pick(&NAMES), world.pick(&COLORS));
         let (path, number) = (world.path(namespace), world.dice.random_below(1000));
@@ -482,7 +481,7 @@ async fn write(world: Arc<World>) -> Check {
     Ok(())
 }
 
-/// A client that lists in pages: they are all of the moment of the first.
+/// A client that lists in pages, which are all of the same revision.
 async fn page(world: Arc<World>) -> Check {
     while !*world.finished.lock() {
         world.pause().await;
@@ -492,7 +491,7 @@ async fn page(world: Arc<World>) -> Check {
         loop {
             let (status, list) =
                 world.client().call("GET", &format!("{path}&continue={token}"), Value::Null).await;
-            if status == 410 && world.setup.forgets {
+            if status == 410 && world.setup.compacts {
                 break;
             }
             if status != 200 {
@@ -524,7 +523,7 @@ async fn page(world: Arc<World>) -> Check {
     Ok(())
 }
 
-/// New servers over the same store, and history that is forgotten.
+/// Starts new servers over the same store, and compacts its history.
 async fn disturb(world: Arc<World>) -> Check {
     let mut deeds = vec![true; world.setup.restarts];
     deeds.extend(vec![false; world.setup.compactions]);
@@ -549,7 +548,7 @@ fn options() -> ServerOptions {
     options
 }
 
-/// A run from the beginning to the end; how many watches were told 410.
+/// A whole run; returns the number of watches that got 410.
 async fn run(env: Env, dice: Env, store: Arc<dyn Store>, setup: Setup) -> Check<usize> {
     let server = common::server_with(&env, store.clone(), options()).await;
     let oracle =
@@ -579,7 +578,7 @@ async fn run(env: Env, dice: Env, store: Arc<dyn Store>, setup: Setup) -> Check<
         spoilt: Mutex::new(false),
         setup,
     });
-    // One that sees everything from the beginning, to be held against what writers were told.
+    // A watcher of all events from the start, to be compared with the acknowledged writes.
     let list = world.client().get(&world.path("")).await;
     let all = env.spawn("witness", witness(world.clone(), state(&list)?, revision(&list)));
     let spawn = |name: &'static str,
@@ -613,7 +612,7 @@ async fn run(env: Env, dice: Env, store: Arc<dyn Store>, setup: Setup) -> Check<
     }
 }
 
-/// Sees every event, and at the end holds them against what writers were told.
+/// Receives every event, and finally compares them with the acknowledged writes.
 async fn witness(world: Arc<World>, state: State, mut reached: u64) -> Check {
     let filter = Filter { namespace: "", query: "", matches: |_| true };
     let mut follower = Follower { filter, state, reached, initial: false };
@@ -624,8 +623,8 @@ async fn witness(world: Arc<World>, state: State, mut reached: u64) -> Check {
         let mut stream = world.client().watch(&path).await;
         while let Some(event) = next(&world, &mut stream).await? {
             if event["type"] == "ERROR" {
-                // Compacted while it was between two connections: it has seen enough.
-                return if world.setup.forgets { Ok(()) } else { Err(format!("the witness: {event}")) };
+                // Compacted between two connections: this run cannot be checked any further.
+                return if world.setup.compacts { Ok(()) } else { Err(format!("the witness: {event}")) };
             }
             let bookmark = follower.apply(&event).map_err(|why| format!("the witness: {why}"))?;
             reached = follower.reached;
@@ -643,14 +642,14 @@ async fn witness(world: Arc<World>, state: State, mut reached: u64) -> Check {
         let event = events.get(at).ok_or_else(|| format!("no event of the acknowledged write at {at}"))?;
         if *object != bare(&event["object"]) {
             return Err(format!(
-                "the writer of {at} was told of another object than the watcher: {object} {event}"
+                "the write of {at} returned another object than the watch: {object} {event}"
             ));
         }
     }
     Ok(())
 }
 
-/// Runs in simulated time; the outcome, and how many watches were told 410.
+/// Runs in simulated time; returns the number of watches that got 410.
 fn simulate(seed: u64, memory: MemoryOptions, setup: &Setup) -> Check<usize> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (env, clock) = Env::simulated(seed);
@@ -672,7 +671,7 @@ async fn drive(clock: &VirtualClock, task: Task<Check<usize>>) -> Check<usize> {
     Err("the run does not come to its end".into())
 }
 
-/// How many seeds each kind of run gets.
+/// The seeds of each kind of run.
 fn seeds(usual: u64) -> std::ops::Range<u64> {
     0..std::env::var("K1S_MODEL_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
@@ -689,39 +688,39 @@ fn holds(usual: u64, memory: MemoryOptions, setup: &Setup) -> usize {
 }
 
 #[test]
-fn a_list_and_the_watch_from_it_make_the_list_of_now() {
+fn a_list_plus_the_watch_from_it_equals_the_current_list() {
     holds(4, MemoryOptions::default(), &MAPS);
     holds(4, MemoryOptions::default(), &CUSTOM);
 }
 
 #[test]
-fn so_they_do_when_servers_come_and_go() {
+fn a_list_plus_the_watch_from_it_survives_restarts_of_servers() {
     holds(3, MemoryOptions::default(), &Setup { restarts: 4, ..MAPS });
     holds(3, MemoryOptions::default(), &Setup { restarts: 4, ..CUSTOM });
 }
 
 #[test]
-fn what_is_forgotten_is_told_and_listing_again_heals() {
-    let compacted = Setup { compactions: 6, restarts: 3, forgets: true, ..MAPS };
+fn compacted_revisions_get_410_and_a_new_list_recovers() {
+    let compacted = Setup { compactions: 6, restarts: 3, compacts: true, ..MAPS };
     let mut gone = holds(4, MemoryOptions::default(), &compacted);
-    // A store that keeps almost nothing, with a ring that its own watchers fall off.
+    // A store with little history, in which even its own watchers lag too far behind.
     let small = MemoryOptions {
         history_revisions: 12,
         feed: FeedOptions { changes: 4, ..FeedOptions::default() },
         ..MemoryOptions::default()
     };
-    // Whether somebody is too late is a matter of luck, which a seed does not fix: a few rounds make it all but sure.
+    // Whether a watcher is too late is not determined by the seed; several rounds make it all but certain.
     for _ in 0..20 {
-        gone += holds(4, small, &Setup { restarts: 2, forgets: true, ..MAPS });
+        gone += holds(4, small, &Setup { restarts: 2, compacts: true, ..MAPS });
         if gone > 0 {
             break;
         }
     }
-    assert!(gone > 0, "nobody was told 410, so nothing was shown");
+    assert!(gone > 0, "no watch got 410, so the test showed nothing");
 }
 
 #[test]
-fn on_disk_too_and_after_it_was_closed_and_opened_again() {
+fn lists_and_watches_hold_on_disk_and_after_a_restart() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let (env, folder) = (Env::system(), tempfile::tempdir().unwrap());
@@ -750,14 +749,14 @@ fn on_disk_too_and_after_it_was_closed_and_opened_again() {
             server.shutdown();
             store.close().await.unwrap();
             drop((server, store));
-            // The last tasks of the servers let go of the store, which is then unlocked.
+            // The last tasks of the servers drop the store, which unlocks it.
             common::eventually("the tasks have ended", || async { env.tasks().is_empty() }).await;
         }
     });
 }
 
 #[test]
-fn the_checks_notice_what_is_done_wrong() {
+fn the_checks_detect_injected_faults() {
     for sabotage in [Sabotage::LoseEvent, Sabotage::RepeatEvent, Sabotage::ChangeType, Sabotage::LoseItem] {
         for seed in 0..3 {
             let outcome = simulate(seed, MemoryOptions::default(), &Setup { sabotage, ..MAPS });

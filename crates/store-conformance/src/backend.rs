@@ -1,4 +1,4 @@
-//! What the suite wants to know of a backend.
+//! The interface between the suite and a backend.
 
 use std::time::Duration;
 
@@ -6,44 +6,43 @@ use async_trait::async_trait;
 
 use super::Fresh;
 
-/// A backend as the suite sees it: a maker of empty stores.
+/// A backend under test: creates empty stores.
 #[async_trait]
 pub trait Backend: Send + Sync + 'static {
-    /// An empty store of its own. It is called within a tokio runtime, perhaps several times in one case.
+    /// Creates an empty store. Called within a tokio runtime, possibly several times in one case.
     async fn fresh(&self) -> Fresh;
 
-    /// An empty store that keeps a history of about `revisions` revisions and no more, or `None` (and the
-    /// case that needs one is skipped) for a backend that cannot be told.
+    /// Creates an empty store that keeps about `revisions` revisions of history, or `None` if the backend has
+    /// no such limit; the case that needs one is then skipped.
     async fn bounded(&self, revisions: usize) -> Option<Fresh> {
         let _ = revisions;
         None
     }
 
-    /// How much the suite should do, and what it may not assume.
+    /// The amount of work the suite does, and the assumptions it may not make.
     fn profile(&self) -> Profile {
         Profile::default()
     }
 }
 
-/// How much the suite does with a backend, and what it may not assume of it.
+/// The amount of work the suite does with a backend, and the assumptions it may not make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Others write to the same server outside of the store's key space, so revisions may jump. They must not
-    /// compact it.
+    /// Other clients write to the same server outside of the store's key space, so revisions may jump. They
+    /// must not compact it.
     pub shared: bool,
-    /// Keys of the case that reads a large range page by page.
+    /// Number of keys in the case that reads a large range page by page.
     pub many_keys: usize,
-    /// Writes of the cases that write a lot.
+    /// Number of writes in the write-heavy cases.
     pub many_writes: usize,
-    /// Seeds for each of the random searches.
+    /// Number of seeds for each random search.
     pub seeds: u64,
-    /// Operations in each of the random searches.
+    /// Number of operations in each random search.
     pub steps: usize,
-    /// So many of the last changes an open watch still yields after the store was closed. One that is further
-    /// behind may end with [`Error::Closed`](k1s_store::Error::Closed) instead.
+    /// Number of latest changes that an open watch still yields after the store was closed. A watch lagging
+    /// further may end with [`Error::Closed`](k1s_store::Error::Closed) instead.
     pub after_close: usize,
-    /// How long the suite waits for one item of a watch that is due before it calls that a broken promise.
-    /// Only a failing case ever waits that long.
+    /// Maximum wait for a watch item that is due. Only a failing case ever waits that long.
     pub patience: Duration,
 }
 

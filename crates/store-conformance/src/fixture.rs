@@ -1,4 +1,4 @@
-//! The store a case works on.
+//! The store that a case runs on.
 
 use std::{any::Any, fmt, future::Future, pin::Pin, sync::Arc};
 
@@ -6,22 +6,22 @@ use k1s_store::Store;
 
 type Open = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send>> + Send + Sync>;
 
-/// An empty store for one case, and the way to open it again if there is one.
+/// An empty store for one case, and how to reopen it if that is possible.
 pub struct Fresh {
-    // In this order: a store goes before what it stands on.
+    // Drop order: the store before the resources it uses.
     store: Option<Arc<dyn Store>>,
     open: Option<Open>,
     kept: Vec<Box<dyn Any + Send + Sync>>,
 }
 
 impl Fresh {
-    /// A store that is gone once it is closed.
+    /// A store that cannot be reopened after it is closed.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store: Some(store), open: None, kept: Vec::new() }
     }
 
-    /// A store that can be closed and opened again. `open` opens the same data each time; it is called at once
-    /// for the first time, and later only after the store was closed and every handle to it was dropped.
+    /// A store that can be reopened. `open` opens the same data each time; it is called immediately, and
+    /// later only after the store was closed and every handle to it was dropped.
     pub async fn reopenable<O, F>(open: O) -> Self
     where
         O: Fn() -> F + Send + Sync + 'static,
@@ -31,7 +31,7 @@ impl Fresh {
         Self { store: Some(store), open: Some(Box::new(move || Box::pin(open()))), kept: Vec::new() }
     }
 
-    /// Keeps `what` until the case is over: a directory, a server, a lock.
+    /// Keeps `what` alive until the case ends: a directory, a server, a lock.
     #[must_use]
     pub fn keep(mut self, what: impl Any + Send + Sync) -> Self {
         self.kept.push(Box::new(what));
@@ -48,12 +48,12 @@ impl Fresh {
         self.open.is_some()
     }
 
-    /// Closes the store and opens it again.
+    /// Closes and reopens the store.
     ///
     /// # Panics
-    /// If the store cannot be closed, or not be reopened at all.
+    /// If the store cannot be closed or cannot be reopened.
     pub async fn reopen(&mut self) {
-        let open = self.open.as_ref().expect("the backend said how to reopen a store");
+        let open = self.open.as_ref().expect("the backend can reopen its store");
         let store = self.store.take().expect("the store is open");
         store.close().await.expect("a store can be closed");
         drop(store);

@@ -1,6 +1,6 @@
-//! The suite every backend passes, a third party's too.
+//! The conformance suite for store backends, including third-party ones.
 //!
-//! A backend says how to make an empty store; the suite does the rest. Its test file is this long:
+//! A backend provides empty stores; the suite does the rest. The backend's test file:
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -21,15 +21,15 @@
 //! k1s_store_conformance::conformance_tests!(Memory);
 //! ```
 //!
-//! with, in its `Cargo.toml`,
+//! and in its `Cargo.toml`:
 //!
 //! ```toml
 //! [dev-dependencies]
 //! k1s-store-conformance.workspace = true
 //! ```
 //!
-//! A store that survives being closed is made with [`Fresh::reopenable`]: the closure opens the same data
-//! each time it is called, and what it owns (a temporary directory, a server) lives as long as the case.
+//! A store that survives being closed is created with [`Fresh::reopenable`]: the closure opens the same data
+//! each time it is called, and whatever it owns (a temporary directory, a server) lives as long as the case.
 //!
 //! ```no_run
 //! # use std::sync::Arc;
@@ -52,34 +52,34 @@
 //!     }
 //!
 //!     fn profile(&self) -> Profile {
-//!         // Fewer keys and seeds where a write costs more.
+//!         // Fewer keys if writes are expensive.
 //!         Profile { many_keys: 20_000, ..Profile::default() }
 //!     }
 //! }
 //! ```
 //!
-//! What a fresh store must be: empty, written to by nobody else ([`Profile::shared`] lifts that for other key
-//! spaces of one server), and keeping a history of at least 20,000 revisions that nobody else compacts. A case
-//! runs on a tokio runtime of its own with several threads, and a store is made inside it.
+//! A fresh store must be empty, have no other writers ([`Profile::shared`] lifts that for other key spaces of
+//! the same server), and keep at least 20,000 revisions of history without being compacted by anything else.
+//! Each case runs on its own multi-threaded tokio runtime and creates its stores there.
 //!
-//! Beyond the fixed cases there are four searches, each reproducible from its seed. The suite runs each with a
-//! few seeds ([`Profile::seeds`]); a backend's own tests can run them with many:
+//! Beyond the fixed cases there are random searches, each reproducible from its seed. The suite runs each
+//! with a few seeds ([`Profile::seeds`]); a backend's own tests can run them with many:
 //!
-//! - [`model`] compares a random sequence of operations with a simple model, answer by answer, and shortens
-//!   the sequence that fails. [`replay`] runs a sequence made elsewhere (by proptest, say).
-//! - [`watch_promises`] has many writers, watches that drop and resume, and compaction, all at once. What
-//!   was seen is judged by one checker for each promise of [`Watch`](k1s_store::Watch): see [`watched`].
-//! - [`linearizability`] has clients race for a few keys, and looks for an order of their operations that
-//!   explains every answer: see [`linear`].
+//! - [`model`] compares a random sequence of operations with a simple model, result by result, and shrinks a
+//!   failing sequence. [`replay`] runs a sequence generated elsewhere (by proptest, say).
+//! - [`watch_promises`] runs many writers, watches that drop and resume, and compaction concurrently. The
+//!   recorded items are checked by one checker for each promise of [`Watch`](k1s_store::Watch): see [`watched`].
+//! - [`linearizability`] runs concurrent clients on a few keys, and searches for an order of their operations
+//!   that explains every result: see [`linear`].
 //!
-//! [`cases`] lists the cases for programs that want to run them in another way.
+//! [`cases`] lists the cases for programs with their own test runner.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
     clippy::missing_panics_doc,
-    reason = "this is a test suite: it reports by panicking"
+    reason = "a test suite reports failures by panicking"
 )]
 
 mod backend;

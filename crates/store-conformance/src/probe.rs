@@ -1,11 +1,11 @@
-//! A watch, read with expectations.
+//! A watch with expectations.
 
 use std::{sync::Arc, time::Duration};
 
 use k1s_env::Env;
 use k1s_store::{Change, Error, Result, Revision, Watch, WatchItem};
 
-/// A watch that is read by a case. Where something is due and does not come, it panics instead of hanging.
+/// A watch read by a case. It panics instead of hanging when an item that is due does not come.
 pub(super) struct Probe {
     watch: Watch,
     patience: Duration,
@@ -16,18 +16,18 @@ impl Probe {
         Self { watch, patience }
     }
 
-    /// The next item or the end, which must be due.
+    /// The next item or the end, one of which must be due.
     pub(super) async fn next(&mut self) -> Option<Result<WatchItem>> {
         match Env::system().timeout(self.patience, self.watch.next()).await {
             Ok(item) => item,
             Err(_) => panic!(
-                "broken promise: a watch that has something to say says it\n  it was silent for {:?}",
+                "broken promise: an item that is due arrives\n  it yielded nothing for {:?}",
                 self.patience
             ),
         }
     }
 
-    /// The next change; marks that nobody asked for are allowed before it.
+    /// The next change; unrequested marks may come before it.
     pub(super) async fn change(&mut self) -> Arc<Change> {
         loop {
             match self.next().await {
@@ -38,7 +38,7 @@ impl Probe {
         }
     }
 
-    /// So many changes.
+    /// The next `count` changes.
     pub(super) async fn changes(&mut self, count: usize) -> Vec<Arc<Change>> {
         let mut changes = Vec::with_capacity(count);
         while changes.len() < count {
@@ -51,7 +51,7 @@ impl Probe {
         self.watch.request_progress();
     }
 
-    /// Asks for a mark at `revision` or later; returns what came before it, and the mark.
+    /// Requests a mark at `revision` or later; returns the changes before it, and the mark.
     pub(super) async fn mark(&mut self, revision: Revision) -> (Vec<Arc<Change>>, Revision) {
         self.ask();
         match self.until_mark(revision).await {
@@ -60,7 +60,7 @@ impl Probe {
         }
     }
 
-    /// Reads until a mark at `revision` or later, which must have been asked for, or until the watch fails.
+    /// Reads until a requested mark at `revision` or later, or until the watch fails.
     pub(super) async fn until_mark(&mut self, revision: Revision) -> (Vec<Arc<Change>>, Result<Revision>) {
         let mut changes = Vec::new();
         loop {
@@ -74,16 +74,16 @@ impl Probe {
         }
     }
 
-    /// Checks that nothing is to be yielded: a mark comes, and no change before it.
+    /// Checks that no change is due: a mark comes, and no change before it.
     pub(super) async fn quiet(&mut self, revision: Revision) {
         let (changes, mark) = self.mark(revision).await;
         assert!(
             changes.is_empty(),
-            "broken promise: a watch yields what is under its prefix, once\n  before the mark at {mark} came {changes:?}"
+            "broken promise: a watch yields each change under its prefix once\n  before the mark at {mark} came {changes:?}"
         );
     }
 
-    /// Reads what is left until the end, which must be a clean one.
+    /// Reads the remaining changes until the watch ends, which must be without an error.
     pub(super) async fn rest(self) -> Vec<Arc<Change>> {
         match self.until_end().await {
             (changes, None) => changes,
@@ -93,7 +93,7 @@ impl Probe {
         }
     }
 
-    /// Reads what is left until the end; returns the error that it ended with, if it did.
+    /// Reads the remaining changes until the watch ends; returns the error it ended with, if any.
     pub(super) async fn until_end(mut self) -> (Vec<Arc<Change>>, Option<Error>) {
         let mut changes = Vec::new();
         loop {

@@ -1,4 +1,4 @@
-//! What cases have in common: the backend with its profile, random numbers, and ways to expect an error.
+//! Helpers shared by the cases: the backend with its profile, random numbers, and checks for errors.
 
 use std::{fmt::Debug, sync::Arc};
 
@@ -8,11 +8,11 @@ use k1s_store::{Conflict, Error, KeyValue, Precondition, Range, Result, Revision
 
 use super::{Backend, Fresh, Profile, probe::Probe};
 
-/// What a case is given.
+/// The context of a case.
 pub(super) struct Suite {
     pub(super) backend: Arc<dyn Backend>,
     pub(super) profile: Profile,
-    /// For tasks and for patience; randomness comes from [`Dice`].
+    /// For tasks and timeouts; randomness comes from [`Dice`].
     pub(super) env: Env,
 }
 
@@ -26,15 +26,15 @@ impl Suite {
         self.backend.fresh().await
     }
 
-    /// Opens a watch that must open.
+    /// Opens a watch, which must succeed.
     pub(super) async fn watch(&self, store: &Arc<dyn Store>, request: WatchRequest) -> Probe {
         match store.watch(request.clone()).await {
             Ok(watch) => Probe::new(watch, self.profile.patience),
-            Err(error) => panic!("broken promise: {request:?} can be watched\n  the store said: {error}"),
+            Err(error) => panic!("broken promise: {request:?} can be watched\n  the store returned: {error}"),
         }
     }
 
-    /// Why a watch that must not open does not: `watch` itself may say so, or its first item.
+    /// The error of a watch that must not open: returned by `watch` itself, or as its first item.
     pub(super) async fn watch_refused(&self, store: &Arc<dyn Store>, request: WatchRequest) -> Error {
         match store.watch(request.clone()).await {
             Err(error) => error,
@@ -45,7 +45,7 @@ impl Suite {
         }
     }
 
-    /// Checks that a write took the revision after `before`, or a later one where others write too.
+    /// Checks that a write took the revision after `before`, or a later one if the server is shared.
     #[track_caller]
     pub(super) fn follows(&self, before: Revision, after: Revision) {
         if self.profile.shared {
@@ -62,7 +62,7 @@ impl Suite {
         }
     }
 
-    /// Checks that nothing was written between two looks at the revision.
+    /// Checks that nothing was written between two readings of the revision.
     #[track_caller]
     pub(super) fn unmoved(&self, before: Revision, after: Revision, by: &str) {
         if self.profile.shared {
@@ -72,7 +72,7 @@ impl Suite {
         }
     }
 
-    /// Checks for [`Error::Compacted`] with what was asked and what is left.
+    /// Checks for [`Error::Compacted`] with the requested and the oldest revision.
     #[track_caller]
     pub(super) fn compacted<T: Debug>(&self, result: Result<T>, requested: Revision, oldest: Revision) {
         match result {
@@ -84,7 +84,7 @@ impl Suite {
         }
     }
 
-    /// Checks for [`Error::FutureRevision`] with what was asked and what is newest.
+    /// Checks for [`Error::FutureRevision`] with the requested and the newest revision.
     #[track_caller]
     pub(super) fn future<T: Debug>(&self, result: Result<T>, requested: Revision, newest: Revision) {
         match result {
@@ -96,19 +96,19 @@ impl Suite {
         }
     }
 
-    /// A revision the store will not reach in this case.
+    /// A revision that the store will not reach in this case.
     pub(super) fn far_future(&self, newest: Revision) -> Revision {
         Revision::new(newest.get() + if self.profile.shared { 1_000_000_000 } else { 1 })
     }
 }
 
-/// Says that a case does nothing on this backend.
-#[allow(clippy::print_stderr, reason = "a skipped test should be seen by the one who runs it")]
+/// Reports that a case is skipped on this backend.
+#[allow(clippy::print_stderr, reason = "a skipped test should be visible to its user")]
 pub(super) fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Checks for a conflict on `key`, with `current` there.
+/// Checks for a conflict on `key` whose current entry is `current`.
 #[track_caller]
 pub(super) fn conflict<T: Debug>(
     result: Result<T>,
@@ -120,7 +120,9 @@ pub(super) fn conflict<T: Debug>(
     match result {
         Err(Error::Conflict(conflict)) if *conflict == wanted => {}
         other => {
-            panic!("broken promise: a conflict tells what is there now\n  wanted {wanted:?}\n  got {other:?}")
+            panic!(
+                "broken promise: a conflict returns the current entry\n  wanted {wanted:?}\n  got {other:?}"
+            )
         }
     }
 }
@@ -152,35 +154,35 @@ pub(super) fn closed<T: Debug>(result: Result<T>, what: &str) {
     }
 }
 
-/// An entry, for comparison.
+/// Builds an entry for comparison.
 pub(super) fn entry(key: impl Into<Bytes>, value: impl Into<Bytes>, revision: Revision) -> KeyValue {
     KeyValue { key: key.into(), value: value.into(), revision }
 }
 
-/// The entry of a key now.
+/// The current entry of a key.
 pub(super) async fn now(store: &Arc<dyn Store>, key: &str) -> Option<KeyValue> {
     store.get(key.as_bytes(), None).await.expect("the newest state can be read").entry
 }
 
-/// Gives a key a value, whatever it had.
+/// Puts a value unconditionally.
 pub(super) async fn put(store: &Arc<dyn Store>, key: impl Into<Bytes>, value: impl Into<Bytes>) -> Revision {
     let txn = k1s_store::Txn::new().put(key, value, Precondition::Any);
-    store.txn(txn).await.expect("an unconditional put goes through")
+    store.txn(txn).await.expect("an unconditional put succeeds")
 }
 
-/// Takes the value of a key away, whatever it had.
+/// Deletes a key unconditionally.
 pub(super) async fn remove(store: &Arc<dyn Store>, key: impl Into<Bytes>) -> Revision {
     let txn = k1s_store::Txn::new().delete(key, Precondition::Any);
-    store.txn(txn).await.expect("an unconditional delete goes through")
+    store.txn(txn).await.expect("an unconditional delete succeeds")
 }
 
-/// The keys of a range, as text that shows every byte.
+/// The keys of a range, as text with all other bytes escaped.
 pub(super) async fn keys(store: &Arc<dyn Store>, range: Range) -> Vec<String> {
     let result = store.range(range).await.expect("the range can be read");
     result.entries.iter().map(|entry| entry.key.escape_ascii().to_string()).collect()
 }
 
-/// Random numbers that follow from a seed.
+/// Random numbers determined by a seed.
 #[derive(Clone)]
 pub(super) struct Dice(Env);
 
@@ -189,9 +191,9 @@ impl Dice {
         Self(Env::simulated(seed).0)
     }
 
-    /// The dice of one of several who roll at the same time: what it rolls does not depend on the others.
-    pub(super) fn of(seed: u64, who: usize) -> Self {
-        Self::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(who as u64 + 1))
+    /// Independent dice for one of several concurrent tasks.
+    pub(super) fn of(seed: u64, task: usize) -> Self {
+        Self::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(task as u64 + 1))
     }
 
     pub(super) fn below(&self, bound: usize) -> usize {
@@ -202,7 +204,7 @@ impl Dice {
         self.0.random_below(256) as u8
     }
 
-    /// True in so many of 100 rolls.
+    /// True with a probability of `percent` in 100.
     pub(super) fn chance(&self, percent: usize) -> bool {
         self.below(100) < percent
     }

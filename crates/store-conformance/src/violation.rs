@@ -1,18 +1,18 @@
-//! A promise that was broken, with the evidence.
+//! A broken promise with its evidence.
 
 use std::fmt;
 
-/// A promise that was broken, with the evidence.
+/// A broken promise with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The promise, in a word or a sentence.
+    /// The promise, as a short sentence.
     pub promise: &'static str,
-    /// What was seen that breaks it.
+    /// The observation that breaks it.
     pub evidence: String,
 }
 
 impl Violation {
-    /// A broken promise.
+    /// Creates a violation of `promise`.
     pub fn new(promise: &'static str, evidence: impl Into<String>) -> Self {
         Self { promise, evidence: evidence.into() }
     }

@@ -1,4 +1,4 @@
-//! The suite itself, tested: a store that breaks a promise is caught, and one that is merely unreliable is not.
+//! Tests of the suite itself: it catches a store that breaks a promise, and accepts one that is merely unreliable.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
 
@@ -21,59 +21,59 @@ use k1s_store_conformance::{
     Backend, Fresh, Profile, cases, linearizability, model, run, run_async, watch_promises, watched::Load,
 };
 
-/// What is wrong with a store. Each fault strikes now and then, not always.
+/// A defect of a store. Each one occurs now and then, not always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
     /// Writes fail with an unknown outcome; some of them happen.
     UnknownOutcome,
-    /// Writes that happen are said to have failed.
+    /// Writes that happen are reported as failed.
     DeniedWrite,
     /// Writes are acknowledged and do not happen.
     LostWrite,
-    /// Reads show the moment before the newest.
+    /// Reads show the revision before the newest.
     StaleRead,
-    /// Reads claim to be of a later moment than they are.
+    /// Reads report a later revision than the one they show.
     MisdatedRead,
-    /// Updates do not look at the revision.
+    /// Updates ignore the revision.
     LostUpdate,
-    /// Creates do not look whether the key is there.
+    /// Creates ignore an existing key.
     DoubleCreate,
-    /// Conflicts show nothing.
+    /// Conflicts return no entry.
     EmptyConflict,
-    /// Transactions are carried out step by step.
+    /// Transactions are not atomic.
     TornTxn,
     /// Watches yield a change twice.
     RepeatedChange,
-    /// Watches leave a change out.
+    /// Watches skip a change.
     SkippedChange,
     /// Watches yield a transaction in parts.
     SplitChange,
-    /// Watches say "previous" of something else.
+    /// Watches yield a wrong previous entry.
     WrongPrevious,
-    /// Marks come before the changes they are behind.
+    /// Marks come before the changes they cover.
     EarlyMark,
-    /// Marks are of the past.
+    /// Marks are too old.
     LateMark,
-    /// Watches begin a change too late.
+    /// Watches begin one change too late.
     LateStart,
-    /// Compaction is forgotten.
+    /// Compaction is ignored.
     IgnoredCompaction,
 }
 
-struct Bent {
+struct FaultyStore {
     inner: MemoryStore,
     fault: Fault,
     rolls: AtomicUsize,
     closed: AtomicBool,
 }
 
-impl Bent {
+impl FaultyStore {
     fn new(inner: MemoryStore, fault: Fault) -> Self {
         Self { inner, fault, rolls: AtomicUsize::new(0), closed: AtomicBool::new(false) }
     }
 
-    /// Whether `fault` strikes this time.
+    /// Whether `fault` occurs this time.
     fn strikes(&self, fault: Fault) -> bool {
         self.fault == fault && self.rolls.fetch_add(1, Ordering::Relaxed) % 5 == 4
     }
@@ -82,7 +82,7 @@ impl Bent {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// The transaction with other preconditions.
+    /// The transaction with modified preconditions.
     fn bend(txn: Txn, bend: impl Fn(Precondition) -> Precondition) -> Txn {
         txn.into_ops()
             .into_iter()
@@ -91,7 +91,7 @@ impl Bent {
 }
 
 #[async_trait]
-impl Store for Bent {
+impl Store for FaultyStore {
     async fn revision(&self) -> Result<Revision> {
         self.open()?;
         self.inner.revision().await
@@ -140,10 +140,10 @@ impl Store for Bent {
         }
         if self.fault == Fault::UnknownOutcome {
             match self.rolls.fetch_add(1, Ordering::Relaxed) % 6 {
-                2 => return Err(Error::outcome_unknown("it went away on the way there")),
+                2 => return Err(Error::outcome_unknown("the request was lost")),
                 5 => {
                     self.inner.txn(txn).await?;
-                    return Err(Error::outcome_unknown("it went away on the way back"));
+                    return Err(Error::outcome_unknown("the response was lost"));
                 }
                 _ => {}
             }
@@ -196,7 +196,7 @@ impl Store for Bent {
     }
 }
 
-/// What comes instead of the `n`th item of a watch.
+/// The items yielded instead of the `n`th item of a watch.
 fn distort(fault: Fault, n: usize, item: Result<WatchItem>) -> Vec<Result<WatchItem>> {
     let strikes = n % 7 == 3;
     match (&item, fault) {
@@ -234,7 +234,7 @@ impl Backend for Sabotaged {
     async fn fresh(&self) -> Fresh {
         let (inner, fault) = (MemoryStore::default(), self.0);
         Fresh::reopenable(move || {
-            let store: Arc<dyn Store> = Arc::new(Bent::new(inner.clone(), fault));
+            let store: Arc<dyn Store> = Arc::new(FaultyStore::new(inner.clone(), fault));
             async move { store }
         })
         .await
@@ -252,7 +252,7 @@ enum Search {
     Linearizability,
 }
 
-/// What the search says about a store with this fault, in up to forty runs: one message for each that finds something.
+/// Runs the search up to forty times on a store with this fault; yields the message of each run that fails.
 fn search(search: Search, fault: Fault) -> impl Iterator<Item = String> {
     (0..40).filter_map(move |seed| {
         let run = || {
@@ -271,7 +271,7 @@ fn search(search: Search, fault: Fault) -> impl Iterator<Item = String> {
 
 #[track_caller]
 fn caught(by: Search, fault: Fault, saying: &str) {
-    // A fault can break several promises; which one is noticed first depends on the order of events.
+    // A fault can break several promises; the order of events decides which one is noticed first.
     let mut others = Vec::new();
     for message in search(by, fault) {
         if message.contains(saying) {
@@ -283,7 +283,7 @@ fn caught(by: Search, fault: Fault, saying: &str) {
 }
 
 #[test]
-fn nothing_is_found_where_nothing_is_wrong() {
+fn a_correct_store_passes_every_search() {
     for by in [Search::Model, Search::Watches, Search::Linearizability] {
         assert_eq!(search(by, Fault::None).next(), None);
     }
@@ -291,24 +291,24 @@ fn nothing_is_found_where_nothing_is_wrong() {
 }
 
 #[test]
-fn the_linearizability_check_catches_what_it_is_for() {
+fn linearizability_catches_its_faults() {
     let by = Search::Linearizability;
-    caught(by, Fault::StaleRead, "seen by whoever asks later");
+    caught(by, Fault::StaleRead, "later operations see what was acknowledged or read");
     caught(by, Fault::MisdatedRead, "a read shows the state of its revision");
     caught(by, Fault::LostWrite, "broken promise");
-    caught(by, Fault::DeniedWrite, "each change was written by somebody");
-    // Its conflicts name a precondition nobody asked for, which may be noticed first.
+    caught(by, Fault::DeniedWrite, "each change was written by some transaction");
+    // Its conflicts name a precondition that was not requested, which may be noticed first.
     caught(by, Fault::LostUpdate, "broken promise");
-    caught(by, Fault::DoubleCreate, "what is acknowledged has happened, whole, at its revision");
+    caught(by, Fault::DoubleCreate, "an acknowledged transaction happened, whole, at its revision");
     caught(by, Fault::EmptyConflict, "a conflict");
     caught(by, Fault::TornTxn, "broken promise");
 }
 
 #[test]
-fn the_model_catches_what_it_is_for() {
+fn the_model_catches_its_faults() {
     let by = Search::Model;
-    caught(by, Fault::StaleRead, "reads are of the newest revision");
-    caught(by, Fault::MisdatedRead, "a read shows its moment");
+    caught(by, Fault::StaleRead, "reads return the newest revision");
+    caught(by, Fault::MisdatedRead, "a read shows the state of its revision");
     caught(by, Fault::LostWrite, "broken promise");
     caught(by, Fault::LostUpdate, "a transaction goes through if its preconditions hold");
     caught(by, Fault::DoubleCreate, "a transaction goes through if its preconditions hold");
@@ -325,9 +325,9 @@ fn the_model_catches_what_it_is_for() {
 }
 
 #[test]
-fn the_watch_checks_catch_what_they_are_for() {
+fn the_watch_checks_catch_their_faults() {
     let by = Search::Watches;
-    // The watch of everything suffers the same fault, so the history may be what gives it away.
+    // The recorder suffers the same fault, so the check of the history may find it first.
     caught(by, Fault::RepeatedChange, "once");
     caught(by, Fault::SkippedChange, "broken promise");
     caught(by, Fault::SplitChange, "broken promise");
@@ -339,7 +339,7 @@ fn the_watch_checks_catch_what_they_are_for() {
 }
 
 #[test]
-fn a_failing_sequence_is_shortened() {
+fn a_failing_sequence_is_shrunk() {
     let message = search(Search::Model, Fault::EmptyConflict).next().expect("it fails");
     let steps =
         message.lines().filter(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit())).count();
@@ -347,7 +347,7 @@ fn a_failing_sequence_is_shortened() {
 }
 
 #[test]
-fn the_cases_of_reopening_pass_on_a_store_that_can_be_reopened() {
+fn the_reopening_cases_pass_on_a_reopenable_store() {
     let names: Vec<_> =
         cases().into_iter().map(|case| case.name).filter(|name| name.contains("reopening")).collect();
     assert_eq!(names.len(), 3);

@@ -1,4 +1,4 @@
-//! Copying a moment of a store while it goes on.
+//! Copies a snapshot of a store while writes continue.
 
 use std::{path::Path, sync::Arc};
 
@@ -16,10 +16,10 @@ use crate::{
     view::View,
 };
 
-/// So many bytes go into one frame of the copy.
+/// Size at which a frame of the copy is closed.
 const FRAME_BYTES: usize = 1 << 20;
 
-/// Makes a store in `target` that is what `view` shows of the one in `source`.
+/// Creates a store in `target` from the snapshot `view` of the store in `source`.
 pub(crate) fn backup(
     files: &Arc<dyn Files>,
     view: &View,
@@ -60,12 +60,12 @@ fn copy(view: &View, dead: &Dead, folder: &Folder, options: &DiskOptions) -> Res
             if is_dead {
                 return Ok(true);
             }
-            // A revision is in one frame.
+            // A revision is never split across frames.
             if frame.len() >= FRAME_BYTES && pointer.revision > last {
                 log.append_unsynced(&mut frame).map_err(|error| io_error(&error))?;
                 frame.clear();
             }
-            // What is damaged is not copied.
+            // Damaged records are not copied.
             Record::read(pointer, &bytes)?;
             frame.push(pointer, |into| into.extend_from_slice(&bytes));
             last = pointer.revision;
@@ -89,7 +89,7 @@ mod tests {
     use crate::DiskStore;
 
     #[tokio::test]
-    async fn a_copy_that_was_interrupted_is_no_store_until_it_is_made_again() {
+    async fn an_interrupted_copy_is_refused_until_it_is_made_again() {
         let dir = tempfile::tempdir().unwrap();
         let open = |name| DiskStore::open(Env::system(), dir.path().join(name), DiskOptions::default());
         let store = open("store").unwrap();
@@ -98,11 +98,11 @@ mod tests {
         let interrupted = Folder::lock(&crate::files::real(), &target).unwrap().create(
             Making::Copy,
             Revision::FIRST,
-            |folder| Err::<(), _>(OpenError::io(&folder.log())(std::io::Error::other("the power is gone"))),
+            |folder| Err::<(), _>(OpenError::io(&folder.log())(std::io::Error::other("power cut"))),
         );
         assert!(interrupted.is_err());
         let refused = open("copy").unwrap_err().to_string();
-        assert!(refused.contains("a backup into it did not come to its end"), "{refused}");
+        assert!(refused.contains("a backup into it was interrupted"), "{refused}");
         store.backup(&target).await.unwrap();
         assert_eq!(open("copy").unwrap().get(b"/a", None).await.unwrap().entry.unwrap().value, "1");
     }

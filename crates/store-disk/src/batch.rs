@@ -1,4 +1,4 @@
-//! Putting a batch together: transactions become records, judged on what the batch has written before them.
+//! Assembles a batch: transactions become records, and preconditions see the batch's earlier writes.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,19 +14,19 @@ use crate::{
     writer::Write,
 };
 
-/// A key's newest state within the batch that is being put together.
+/// A key's newest state within the batch being assembled.
 struct Pending {
     head: Head,
     value: Option<Bytes>,
 }
 
-/// A batch that is being put together.
+/// A batch being assembled.
 pub(crate) struct Batch<'a> {
     frame: &'a mut Frame,
     view: Arc<View>,
     pub(crate) state: State,
     pending: HashMap<Bytes, Pending>,
-    /// The heads it has written, in order.
+    /// The heads the batch has written, in order.
     pub(crate) heads: Vec<(Bytes, Head)>,
     pub(crate) changes: Vec<(Arc<Change>, bool)>,
     pub(crate) answers: Vec<(Write, Result<Revision>)>,
@@ -48,7 +48,7 @@ impl<'a> Batch<'a> {
     }
 
     pub(crate) fn add(&mut self, shared: &Shared, mut write: Write) {
-        // What deletes is needed again if the disk is full.
+        // Deletions are kept: they are retried from the reserve if the disk is full.
         let deletes = write.txn.ops().iter().any(|op| matches!(op.action, Action::Delete));
         let txn = if deletes { write.txn.clone() } else { std::mem::take(&mut write.txn) };
         let answer = self.apply(shared, txn);
@@ -73,8 +73,8 @@ impl<'a> Batch<'a> {
         if writes.is_empty() {
             return Ok(self.state.revision);
         }
-        // What was there before is read before anything is changed: it can fail. It is only read if
-        // somebody wants it; watches that come later find it on disk.
+        // Previous values are read before anything is changed, because that can fail. They are read only if a
+        // watcher needs them; later watches read them from disk.
         let mut complete = true;
         let mut befores = smallvec::SmallVec::<[Option<KeyValue>; 1]>::new();
         for (op, head) in &writes {
@@ -120,7 +120,7 @@ impl<'a> Batch<'a> {
         Ok(revision)
     }
 
-    /// The newest record of a key, with what this batch has written.
+    /// The newest record of a key, including the batch's own writes.
     fn head(&self, key: &Bytes) -> Option<Head> {
         match self.pending.get(key) {
             Some(pending) => Some(pending.head),
@@ -128,7 +128,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// The entry of a key, with what this batch has written.
+    /// The entry of a key, including the batch's own writes.
     fn current(&self, key: &Bytes, head: Option<Head>) -> Result<Option<KeyValue>> {
         let Some(head) = head.filter(|head| head.live()) else { return Ok(None) };
         let revision = head.pointer.revision;

@@ -1,4 +1,4 @@
-//! Reading a whole store to see that it is sound.
+//! Reads a whole store and reports damage.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,10 +12,10 @@ use crate::{
     view::View,
 };
 
-/// No more problems than this are told one by one.
-const TOLD: usize = 100;
+/// Maximum number of problems reported individually.
+const MAX_PROBLEMS: usize = 100;
 
-/// What [`DiskStore::check`](crate::DiskStore::check) found.
+/// The result of [`DiskStore::check`](crate::DiskStore::check).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -27,38 +27,38 @@ pub struct Report {
     pub keys: u64,
     /// Records that were read, history included.
     pub records: u64,
-    /// What is wrong, in words. Empty for a sound store.
+    /// Descriptions of all problems. Empty for a sound store.
     pub problems: Vec<String>,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether there are no problems.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
     }
 
     fn problem(&mut self, text: String) {
-        if self.problems.len() < TOLD {
+        if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(text);
         }
     }
 }
 
 /// Checks that
-/// - every frame and every record is whole, and from the oldest revision on, none is missing;
+/// - all frames and records are intact, and from the oldest revision on, none is missing;
 /// - every head points to the newest record of its key, and every key with a value has a head;
-/// - what a record replaced is there, as long as it can be read;
-/// - what is dead, and nothing else, is known to be dead;
+/// - every record that was replaced within the readable history is present;
+/// - exactly the dead records are marked as dead;
 /// - the totals are right.
 pub(crate) fn check(view: &View, dead: &Dead) -> Report {
     let state = view.state;
     let mut report = Report { revision: state.revision, oldest: state.oldest, ..Report::default() };
     let mut newest = HashMap::<_, Pointer>::new();
-    // The newest records of their keys, when the store was swept last.
+    // Records up to `swept` that are still readable.
     let mut live = HashSet::new();
     let mut present = HashSet::new();
     let mut replaced = Vec::new();
-    // The record that should come next, from the oldest revision on.
+    // The next record expected, from the oldest revision on.
     let mut expected = Pointer::new(state.oldest.next(), 0);
 
     let log = view.heads.log();
@@ -122,8 +122,8 @@ pub(crate) fn check(view: &View, dead: &Dead) -> Report {
     }
     check_dead(state.swept, dead, &live, &mut report);
     for (key, pointer) in newest {
-        // Only what nobody can read any more, and whose room was not given back yet, may be without a head. (A key that
-        // has lost its head is missing in the totals.)
+        // Only keys whose records are all dead may have no head. (A key that lost its head is missing from
+        // the totals.)
         if pointer.revision > state.swept {
             report.problem(format!("key \"{}\" has records but no head", key.escape_ascii()));
         }
@@ -138,7 +138,7 @@ pub(crate) fn check(view: &View, dead: &Dead) -> Report {
     report
 }
 
-/// Up to the revision that is swept, the records in `live` are live, and no others.
+/// Checks that of the records up to `swept`, exactly those in `live` are not marked as dead.
 fn check_dead(swept: Revision, dead: &Dead, live: &HashSet<Pointer>, report: &mut Report) {
     for (segment, dead) in dead {
         let listed = segment.each_listed(|listed| {

@@ -1,7 +1,7 @@
-//! What the log does not say itself: how far the history is compacted, and which records that made superfluous.
+//! The state that is not in the log itself: how far the history is compacted, and which records are dead.
 //!
-//! A file of its own, written whole and put into the place of the last one. What happened since is found in the log
-//! again. Only what it says is dead may be left out of the log.
+//! A checkpoint is a separate file, replaced as a whole. Changes since the last one are found in the log
+//! again. Only records that it lists as dead may be omitted from the log.
 //!
 //! ```text
 //!   "k1s state\n", oldest: u64, swept: u64, segments: u32, of each: id: u64, from: u64, cleaned: u64, records: u32,
@@ -28,12 +28,12 @@ use crate::{
 
 const BEGIN: &[u8; 10] = b"k1s state\n";
 
-/// What a checkpoint says.
+/// The contents of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
     /// The oldest revision that can be read and watched from.
     pub(crate) oldest: Revision,
-    /// Up to here, superfluous records are known.
+    /// Dead records have been found up to this revision.
     pub(crate) swept: Revision,
     dead: Vec<DeadOf>,
 }
@@ -44,7 +44,7 @@ struct DeadOf {
     id: u64,
     from: u64,
     cleaned: Revision,
-    /// How many records it had.
+    /// Number of records the segment had.
     records: u32,
     dead: Bits,
 }
@@ -61,11 +61,12 @@ impl Checkpoint {
         Self { oldest, swept, dead: log.iter().map(dead_of).collect() }
     }
 
-    /// Puts it into the place of the one before. The segments in `log` must be there, under their names, before it is.
+    /// Atomically replaces the previous checkpoint. First syncs the names of the segments in `log`, which it
+    /// refers to.
     pub(crate) fn write(&self, files: &dyn Files, path: &Path, log: &Path) -> io::Result<()> {
         files.sync_dir(log)?;
         let new = path.with_extension("new");
-        // It would take up room that is needed, if it is a part.
+        // A partial file would occupy space that is needed.
         files.write_synced(&new, &self.encode()).inspect_err(|_| drop(files.remove_file(&new)))?;
         files.rename(&new, path)?;
         path.parent().map_or(Ok(()), |store| files.sync_dir(store))
@@ -79,11 +80,12 @@ impl Checkpoint {
         Self::decode(&bytes).ok_or_else(|| OpenError::damaged(path, "it does not match its checksum"))
     }
 
-    /// Tells the segments which of their records are dead; or says why it cannot be the checkpoint of this log.
+    /// Marks the dead records of the segments. Fails with the reason if this is not the checkpoint of this
+    /// log.
     pub(crate) fn apply(&self, log: &Segments) -> Result<(), String> {
         let is_there = |id: u64| log.iter().any(|segment| (segment.from()..=segment.id()).contains(&id));
         if let Some(missing) = self.dead.iter().find(|dead| !is_there(dead.id)) {
-            return Err(format!("segment {} of the log, which it knows, is missing", missing.id));
+            return Err(format!("segment {} of the log, which it lists, is missing", missing.id));
         }
         for segment in log.iter() {
             let (id, cleaned) = (segment.id(), segment.cleaned());
@@ -94,13 +96,13 @@ impl Checkpoint {
                 {
                     segment.set_dead(dead.clone());
                 }
-                // It was cleaned after this was written, and everything that this knows to be dead was left out.
+                // Cleaned after this checkpoint: everything dead was omitted.
                 _ if cleaned == self.swept => {}
-                // It has come since.
+                // Created after this checkpoint.
                 None if cleaned == Revision::FIRST && segment.begin() > self.swept => {}
                 _ => {
                     return Err(format!(
-                        "it is of another moment than segment {id} of the log: it is swept to revision {}, the segment \
+                        "it does not match segment {id} of the log: it is swept to revision {}, the segment \
                          is cleaned up to {cleaned}",
                         self.swept
                     ));
@@ -110,11 +112,11 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// What a checkpoint that is lost can be replaced by, and tells the segments so. The history begins where no record has been
-    /// left out of the log yet.
+    /// Rebuilds a lost checkpoint from the log, and marks the dead records of the segments. The history
+    /// begins where no record has been omitted from the log yet.
     ///
-    /// A key that was deleted may come back by this: if the record of its deletion has been left out, and not yet the one that
-    /// it replaced. Then there is more in the store than its newest record says.
+    /// A deleted key may reappear: if the record of its deletion has been omitted, and the record it replaced
+    /// has not. Then the store is larger than its newest record says.
     pub(crate) fn rebuild(log: &Segments) -> Result<Self, Error> {
         let swept = log.iter().map(|segment| segment.cleaned()).max().unwrap_or(Revision::FIRST);
         let mut newest = HashMap::new();
@@ -143,19 +145,20 @@ impl Checkpoint {
         Ok(Self::new(swept, swept, log))
     }
 
-    /// Which records of a segment it says are dead, if it knows that segment.
+    /// The dead records of a segment, if this checkpoint lists it.
     pub(crate) fn dead_of(&self, id: u64, header: (u64, Revision)) -> Option<&Bits> {
         let of = self.dead.iter().find(|of| of.id == id)?;
         (header == (of.from, of.cleaned)).then_some(&of.dead)
     }
 
-    /// The same of a segment whose header is damaged, if it has as many records as the one that this knows.
+    /// The dead records of a segment whose header is damaged, if the listed one has the same number of
+    /// records.
     pub(crate) fn dead_among(&self, id: u64, records: usize) -> Option<&Bits> {
         let of = self.dead.iter().find(|of| of.id == id)?;
         (of.records as usize == records).then_some(&of.dead)
     }
 
-    /// The first of the segments that one stands for, if it knows that.
+    /// The first of the segments that segment `id` replaced, if this checkpoint lists it.
     pub(crate) fn first_of(&self, id: u64) -> Option<u64> {
         self.dead.iter().find(|of| of.id == id).map(|of| of.from)
     }
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_comes_back_as_it_was_and_notices_every_flipped_bit_and_every_cut() {
+    fn a_checkpoint_round_trips_and_detects_every_flipped_bit_and_every_truncation() {
         let bytes = checkpoint().encode();
         assert_eq!(Checkpoint::decode(&bytes), Some(checkpoint()));
         for bit in 0..bytes.len() * 8 {
@@ -245,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_one_that_was_written_counts() {
+    fn a_checkpoint_replaces_the_previous_one() {
         let folder = tempfile::tempdir().unwrap();
         let (files, path) = (files::real(), folder.path().join("checkpoint"));
         assert!(matches!(Checkpoint::read(&*files, &path), Err(OpenError::Damaged { .. })));

@@ -1,4 +1,4 @@
-//! Why a store could not be opened, and how I/O errors look to a caller.
+//! Errors of opening a store, and the mapping of I/O errors to store errors.
 
 use std::{
     io,
@@ -9,7 +9,7 @@ use k1s_store::Error;
 
 use crate::lock::is_gone;
 
-/// Why a [`DiskStore`](crate::DiskStore) could not be opened, checked or copied.
+/// Error of opening, checking or copying a [`DiskStore`](crate::DiskStore).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -18,13 +18,13 @@ pub enum OpenError {
     Locked {
         /// The store's folder.
         folder: PathBuf,
-        /// Who has it, as far as they said.
+        /// The holder, as recorded in its lock file.
         holder: String,
     },
 
-    /// The store has a format that this version of the program does not know.
+    /// The store has a format that this version of the program does not support.
     #[error(
-        "the store in {} has format {found}, but this program knows format {known} only; use the version of it that \
+        "the store in {} has format {found}, but this program supports only format {known}; use the version of it that \
          wrote the store",
         .folder.display()
     )]
@@ -33,11 +33,12 @@ pub enum OpenError {
         folder: PathBuf,
         /// Its format.
         found: u32,
-        /// The format this program knows.
+        /// The format this program supports.
         known: u32,
     },
 
-    /// Permissions, or a file system that is mounted read-only. A store is not served without being able to write.
+    /// Insufficient permissions, or a file system that is mounted read-only. A store is only served if it can
+    /// be written to.
     #[error(
         "the store in {} cannot be written to: {reason}; this process needs write permission for the folder and everything in it, \
          on a file system that is not mounted read-only (`k1s store check` works without)",
@@ -46,11 +47,11 @@ pub enum OpenError {
     ReadOnly {
         /// The store's folder.
         folder: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
 
-    /// Something on disk is not as it was written. Nothing was changed.
+    /// Something on disk is damaged. Nothing was changed.
     #[error("the store is damaged: {}: {reason}", .path.display())]
     Damaged {
         /// The file or folder that is damaged.
@@ -59,7 +60,8 @@ pub enum OpenError {
         reason: String,
     },
 
-    /// The folder holds something else, a part of a backup, or already a store where a new one was to be made.
+    /// The folder holds something other than a store, an incomplete backup, or a store where a new one was to
+    /// be created.
     #[error("{}: {reason}", .folder.display())]
     Unsuitable {
         /// The folder.
@@ -68,10 +70,10 @@ pub enum OpenError {
         reason: String,
     },
 
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{}: {source}", .path.display())]
     Io {
-        /// What was being accessed.
+        /// The path that was accessed.
         path: PathBuf,
         /// Why it failed.
         source: io::Error,
@@ -88,7 +90,7 @@ impl OpenError {
         Self::Damaged { path: path.to_owned(), reason: reason.into() }
     }
 
-    /// The same for somebody who uses a store that was open already.
+    /// Maps the error for callers of a store that is already open.
     pub(crate) fn into_store_error(self) -> Error {
         match self {
             Self::Damaged { .. } => Error::corrupt(self.to_string()),
@@ -97,7 +99,7 @@ impl OpenError {
     }
 }
 
-/// What an I/O error means to the caller of the store.
+/// Maps an I/O error to the error that callers of the store see.
 pub(crate) fn io_error(error: &io::Error) -> Error {
     match error.kind() {
         _ if is_gone(error) => Error::unavailable(error.to_string()),
@@ -109,13 +111,13 @@ pub(crate) fn io_error(error: &io::Error) -> Error {
     }
 }
 
-/// Whether an I/O error says that there is no room.
+/// Whether an I/O error means that the disk is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Whether an I/O error tells of files that are not as they were written.
+/// Whether an I/O error means that a file is damaged.
 pub(crate) fn is_damage(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
     matches!(error.kind(), InvalidData | InvalidInput | NotFound | UnexpectedEof)

@@ -1,16 +1,16 @@
-//! The files around the log: who has the store, its format, and how far it was acknowledged.
+//! The files around the log: lock, format and watermark.
 //!
 //! ```text
-//!   LOCK               held while the store is open, as the folder itself and `store` are; says by whom
-//!   reserve            takes up room until the disk is full
+//!   LOCK               names the holder; locked while the store is open, like the folder itself and `store`
+//!   reserve            occupies space until the disk is full
 //!   store/FORMAT       the format's number
-//!   store/watermark    the last revision that was acknowledged
-//!   store/log/         every record, in segments
-//!   store/checkpoint   which of them nobody can read any more
+//!   store/watermark    the last acknowledged revision
+//!   store/log/         all records, in segments
+//!   store/checkpoint   which records are dead
 //! ```
 //!
-//! While a store is being made it has a file `store/NEW`, too, and no `FORMAT`. It says whether this was to be an empty store, or
-//! a copy of another.
+//! While a store is being created it has a file `store/NEW`, and no `FORMAT`. `NEW` says whether the store
+//! was to be empty or a copy of another.
 
 use std::{
     io,
@@ -31,7 +31,7 @@ use crate::{
 /// The format this program writes.
 pub(crate) const FORMAT: u32 = 1;
 
-/// A store that a repair has made, until it takes the place of the damaged one.
+/// A store created by a repair, until it replaces the damaged one.
 pub(crate) const REPAIRED: &str = "store.repaired";
 
 const FORMAT_LINE: &str = "k1s disk store, format ";
@@ -45,17 +45,17 @@ pub(crate) struct Folder {
     lock: Arc<Lock>,
 }
 
-/// What is in a folder.
+/// The contents of a data folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Nothing that was ever acknowledged.
     Nothing,
-    /// A copy of another store that is not whole.
+    /// An incomplete copy of another store.
     PartOfCopy,
     Store,
 }
 
-/// What a store is made to be.
+/// The kind of store being created.
 #[derive(Clone, Copy)]
 pub(crate) enum Making {
     Empty,
@@ -72,13 +72,13 @@ impl Making {
 }
 
 impl Folder {
-    /// Locks the folder, which is made if need be.
+    /// Locks the folder, and creates it if needed.
     pub(crate) fn lock(files: &Arc<dyn Files>, path: &Path) -> Result<Self, OpenError> {
         files.create_dir_all(path).map_err(OpenError::io(path))?;
         Self::lock_existing(files, path, &path.join("store"), Access::Write)
     }
 
-    /// Locks a folder that is there, with the store in it at `store`.
+    /// Locks an existing folder, with the store in it at `store`.
     pub(crate) fn lock_existing(
         files: &Arc<dyn Files>,
         path: &Path,
@@ -107,27 +107,27 @@ impl Folder {
         &self.files
     }
 
-    /// Where the store is.
+    /// The folder `store`.
     pub(crate) fn store(&self) -> &Path {
         &self.store
     }
 
-    /// Which records are dead.
+    /// The file that lists dead records.
     pub(crate) fn checkpoint(&self) -> PathBuf {
         self.store.join("checkpoint")
     }
 
-    /// Room that is kept for a full disk.
+    /// The file that reserves space for a full disk.
     pub(crate) fn reserve(&self) -> PathBuf {
         self.path.join("reserve")
     }
 
-    /// Where the log is.
+    /// The folder of the log.
     pub(crate) fn log(&self) -> PathBuf {
         self.store.join("log")
     }
 
-    /// What is here. Only what holds nothing may be made anew.
+    /// The contents of the folder. A store may only be created if there is nothing.
     pub(crate) fn content(&self) -> Result<Content, OpenError> {
         let is_empty = || self.files.list(&self.store).is_ok_and(|names| names.is_empty());
         if !self.files.exists(&self.store) {
@@ -136,7 +136,7 @@ impl Folder {
                 return Err(OpenError::Unsuitable {
                     folder: self.path.clone(),
                     reason: format!(
-                        "a repair of the store was interrupted right before its end; `k1s store repair {}` finishes it",
+                        "a repair of the store was interrupted before its last step; `k1s store repair {}` finishes it",
                         self.path.display()
                     ),
                 });
@@ -147,7 +147,7 @@ impl Folder {
             return Ok(Content::Nothing);
         }
         let new = self.store.join("NEW");
-        // The format is written when everything else is there.
+        // `FORMAT` is written last.
         if !self.files.exists(&new) || self.format(&self.store.join("FORMAT")).is_ok() {
             return Ok(Content::Store);
         }
@@ -157,19 +157,19 @@ impl Folder {
         if log::holds_records(&*self.files, &self.log()).map_err(OpenError::io(&self.log()))? {
             return Err(OpenError::damaged(
                 &new,
-                "it says that this store was never finished, but there are records in it; nothing was changed",
+                "it marks the store as unfinished, but the log has records; nothing was changed",
             ));
         }
         Ok(Content::Nothing)
     }
 
-    /// Makes everything durable that the last process may have left in the system's memory: it could be gone after a power cut, when
-    /// others rely on it.
+    /// Syncs everything that the previous process may have left in the page cache, since readers will rely on
+    /// it and a power cut could undo it.
     pub(crate) fn make_durable(&self) -> io::Result<()> {
         let new = self.store.join("NEW");
         if self.files.exists(&new) {
-            // The store is whole, but perhaps its last file was not durable yet when its maker ended. It is written again: a sync
-            // that failed may have left it in memory only, where another sync does not find it.
+            // The store is complete, but `FORMAT` may not have been durable when its creator ended. It is
+            // written again: after a failed sync, another sync may not write the cached pages.
             self.write_format()?;
             self.files.sync_dir(&self.store)?;
             self.files.remove_file(&new)?;
@@ -178,14 +178,14 @@ impl Folder {
         self.files.sync_dir(&self.path)
     }
 
-    /// Makes a store, which is at `revision`: `fill` makes the log and the checkpoint.
+    /// Creates a store at `revision`; `fill` writes the log and the checkpoint.
     pub(crate) fn create<T>(
         &self,
         making: Making,
         revision: Revision,
         fill: impl FnOnce(&Self) -> Result<T, OpenError>,
     ) -> Result<T, OpenError> {
-        // Under another name: what is half removed must not look like a store.
+        // Renamed first: a partly removed store must not look like a store.
         let unfinished = self.path.join("store.unfinished");
         let files = &self.files;
         if files.exists(&unfinished) {
@@ -224,7 +224,7 @@ impl Folder {
         self.files.write_synced(&self.store.join("FORMAT"), format!("{FORMAT_LINE}{FORMAT}\n").as_bytes())
     }
 
-    /// Fails unless the store has the format that this program knows.
+    /// Fails unless the store has the supported format.
     pub(crate) fn check_format(&self) -> Result<(), OpenError> {
         match self.format(&self.store.join("FORMAT"))? {
             FORMAT => Ok(()),
@@ -254,7 +254,7 @@ impl Folder {
         Ok(Watermark { path, file })
     }
 
-    /// What the watermark says.
+    /// Reads the watermark.
     pub(crate) fn acknowledged(&self) -> Result<Acknowledged, OpenError> {
         let path = self.store.join("watermark");
         match self.files.read(&path) {
@@ -267,14 +267,15 @@ impl Folder {
         }
     }
 
-    /// Replaces the watermark, if that is possible: it can be told from the log, too. Everything up to `revision` must be durable.
+    /// Replaces the watermark. A failure is only logged, since the log has the same information. Everything
+    /// up to `revision` must be durable.
     pub(crate) fn renew_watermark(&self, revision: Revision) {
         if let Err(error) = self.replace_watermark(revision) {
-            tracing::warn!(store = %self.store.display(), %error, "the watermark could not be replaced");
+            tracing::warn!(store = %self.store.display(), %error, "could not replace the watermark");
         }
     }
 
-    /// Puts a new watermark in the place of the one that is there. Everything up to `revision` must be durable.
+    /// Atomically replaces the watermark. Everything up to `revision` must be durable.
     fn replace_watermark(&self, revision: Revision) -> io::Result<()> {
         let (path, new) = (self.store.join("watermark"), self.store.join("watermark.new"));
         self.files.write_synced(&new, &Acknowledged::encode(revision))?;
@@ -282,11 +283,11 @@ impl Folder {
         self.files.sync_dir(&self.store)
     }
 
-    /// Whether there is room to write, found out by writing.
+    /// Whether there is room to write, determined by writing.
     pub(crate) fn probe(&self) -> io::Result<()> {
         const ROOM: usize = 1 << 20;
         let path = self.path.join("probe");
-        // Not zeros: a file system that compresses would have room for any number of them.
+        // Not zeros: a compressing file system would allocate nothing for them.
         let noise: Vec<u8> =
             (0..ROOM as u64 / 8).flat_map(|i| xxh3_64(&i.to_le_bytes()).to_le_bytes()).collect();
         let written = self.files.write_synced(&path, &noise);
@@ -295,7 +296,7 @@ impl Folder {
     }
 }
 
-/// Bytes that the files in a folder take up on disk. Parts that were never written do not count.
+/// Bytes allocated on disk by the files in a folder. Sparse parts do not count.
 pub(crate) fn disk_bytes(files: &dyn Files, folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     let mut folders = vec![folder.to_path_buf()];
@@ -305,7 +306,7 @@ pub(crate) fn disk_bytes(files: &dyn Files, folder: &Path) -> io::Result<u64> {
             match files.metadata(&path) {
                 Ok(metadata) if metadata.is_dir => folders.push(path),
                 Ok(metadata) => bytes += metadata.allocated,
-                // Files are removed while we look.
+                // Files may be removed meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -314,23 +315,24 @@ pub(crate) fn disk_bytes(files: &dyn Files, folder: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// The last revision that was acknowledged, in a file of its own, twice.
+/// The last acknowledged revision, stored twice in one file.
 ///
-/// The second is written after each synced batch, but not synced: it survives the process, and after a power cut it may be old
-/// or torn, but never says more than what is durable. The first is synced, and written only when the store is opened or closed, by
-/// replacing the file: it is what is left if the second is torn. A store that opens with less than either says has lost something.
+/// The second slot is written after each synced batch, but not synced: it survives a killed process, and
+/// after a power cut it may be old or torn, but is never ahead of what is durable. The first slot is synced,
+/// and only written when the store is opened or closed, by replacing the file: it remains if the second is
+/// torn. A store whose log ends before either slot has lost data.
 #[derive(Debug)]
 pub(crate) struct Watermark {
     path: PathBuf,
     file: Box<dyn File>,
 }
 
-/// What a watermark says.
+/// The contents of a watermark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Acknowledged {
     /// The last revision that is known to have been acknowledged.
     pub(crate) revision: Revision,
-    /// Whether the file should be replaced: part of it cannot be read, or the synced part is behind.
+    /// Whether the file should be replaced: it is torn, or the synced slot is behind.
     pub(crate) renew: bool,
     /// Whether part of it cannot be read.
     pub(crate) torn: bool,
@@ -338,7 +340,7 @@ pub(crate) struct Acknowledged {
 
 impl Acknowledged {
     const SLOT: usize = 16;
-    /// In another sector than the first, which a write of the second must not touch.
+    /// In another sector than the first slot, so that writing one cannot tear the other.
     const SECOND: usize = 4096;
 
     fn encode(revision: Revision) -> Vec<u8> {
@@ -407,7 +409,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn nobody_else_can_look_into_a_store() {
+    fn a_store_is_readable_by_its_owner_only() {
         use std::os::unix::fs::PermissionsExt as _;
         let (_dir, folder) = made();
         assert_eq!(fs::metadata(&folder.store).unwrap().permissions().mode() & 0o777, 0o700);
@@ -420,7 +422,7 @@ mod tests {
             fs::write(folder.store.join("FORMAT"), format!("k1s disk store, format {found}\n")).unwrap();
             let error = folder.check_format().unwrap_err().to_string();
             assert!(
-                error.contains(&format!("has format {found}, but this program knows format 1 only")),
+                error.contains(&format!("has format {found}, but this program supports only format 1")),
                 "{error}"
             );
         }
@@ -439,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watermark_says_what_is_left_of_it_however_its_second_half_is_torn() {
+    fn a_watermark_is_readable_however_its_second_slot_is_torn() {
         let (_dir, folder) = made();
         let path = folder.store.join("watermark");
         folder.replace_watermark(Revision::new(7)).unwrap();
@@ -479,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_that_was_made_half_way_is_made_anew() {
+    fn a_partly_created_store_is_created_again() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::lock(&files::real(), dir.path()).unwrap();
         fs::create_dir(dir.path().join("store")).unwrap();

@@ -1,4 +1,4 @@
-//! Where the newest record of each key is, for everybody who reads.
+//! The newest record of each key, shared with readers.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::{
     record::{Head, Pointer, Totals},
 };
 
-/// Who lists keys looks at so many at a time. Nobody can write meanwhile.
+/// Keys copied per lock acquisition while listing; writers wait for one page.
 const PAGE: usize = 256;
 
-/// Of a transaction, so many keys are looked at beforehand.
-const LOOKED_AT: usize = 16;
+/// Maximum number of a transaction's keys that are prefetched.
+const MAX_PREFETCHED: usize = 16;
 
-/// Where a store is.
+/// The revisions and the size of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct State {
     /// The newest revision.
     pub(crate) revision: Revision,
     /// The oldest revision that can be read and watched from.
     pub(crate) oldest: Revision,
-    /// Records that `oldest` made superfluous are known up to this revision.
+    /// Dead records have been found up to this revision.
     pub(crate) swept: Revision,
     pub(crate) totals: Totals,
 }
@@ -39,19 +39,20 @@ impl State {
     };
 }
 
-/// The heads of all keys, as they are now: who reads a moment finds newer heads, too, and goes back from there.
+/// The newest heads of all keys. A read of an older revision starts from them, too, and follows the records
+/// back.
 pub(crate) struct Heads(RwLock<Newest>);
 
 #[derive(Clone)]
 struct Newest {
     keys: Keys,
-    /// The log has all records that these heads point to.
+    /// The log that holds all records these heads point to.
     log: Segments,
-    /// Where the store is: the heads of keys that were deleted before it was swept are gone.
+    /// Deleted keys up to `swept` may have lost their heads.
     state: State,
 }
 
-/// Which records of each segment were dead at some moment.
+/// The dead records of each segment, in a snapshot.
 pub(crate) type Dead = Vec<(Arc<Segment>, Bits)>;
 
 impl Heads {
@@ -59,53 +60,53 @@ impl Heads {
         Self(RwLock::new(Newest { keys, log, state }))
     }
 
-    /// The heads as they are at this moment, whatever happens to them later, and what is dead.
+    /// A snapshot of the heads, and the dead records.
     pub(crate) fn pinned(&self) -> (Self, Dead) {
         let newest = self.0.read();
         let dead = newest.log.iter().map(|segment| (segment.clone(), segment.dead())).collect();
         (Self(RwLock::new(newest.clone())), dead)
     }
 
-    /// The newest record of a key, if it has any.
+    /// The newest record of a key, if any.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Head> {
         self.0.read().keys.get(key)
     }
 
-    /// Looks at the heads of some keys that will be written to.
+    /// Looks up the heads of keys that are about to be written.
     ///
-    /// There is one thread that writes and many that want it to. It finds what they have just looked at in the processor's
-    /// cache; else, with many keys, it would do little but wait for memory.
-    pub(crate) fn look_at<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
+    /// This loads them into the processor's cache on the caller's thread. The single writer thread would
+    /// otherwise spend most of its time waiting for memory when there are many keys.
+    pub(crate) fn prefetch<'a>(&self, keys: impl Iterator<Item = &'a [u8]>) {
         let newest = self.0.read();
-        for key in keys.take(LOOKED_AT) {
+        for key in keys.take(MAX_PREFETCHED) {
             std::hint::black_box(newest.keys.get(key));
         }
     }
 
-    /// The newest record of a key, if it has any, and the log that it is in.
+    /// The newest record of a key, if any, and the log that holds it.
     pub(crate) fn find(&self, key: &[u8]) -> Option<(Head, Segments)> {
         let newest = self.0.read();
         Some((newest.keys.get(key)?, newest.log.clone()))
     }
 
-    /// Where the store is.
+    /// The current revisions and size of the store.
     pub(crate) fn state(&self) -> State {
         self.0.read().state
     }
 
-    /// The log, with all records that heads had pointed to before.
+    /// The log, with all records that any head read before points to.
     pub(crate) fn log(&self) -> Segments {
         self.0.read().log.clone()
     }
 
-    /// Fails if heads that were needed to read at `revision` may have gone meanwhile.
+    /// Fails if heads needed to read at `revision` may have been removed meanwhile.
     pub(crate) fn still_there(&self, revision: Revision) -> Result<()> {
         let swept = self.state().swept;
         if swept > revision { Err(Error::Compacted { requested: revision, oldest: swept }) } else { Ok(()) }
     }
 
-    /// The heads of the keys in a range, whatever its limit, in order. Those of the first keys may be older than those of the
-    /// last.
+    /// The heads of the keys in a range, in order, regardless of its limit. Later pages may be newer than
+    /// earlier ones.
     pub(crate) fn range<'a>(&'a self, range: &'a Range) -> impl Iterator<Item = (Bytes, Head)> + 'a {
         let mut first = range.first_key().to_vec();
         let mut page = Vec::new().into_iter();
@@ -128,7 +129,7 @@ impl Heads {
                 more = found.len() == wanted;
                 wanted = PAGE;
                 if let Some((last, _)) = found.last() {
-                    // The next key there can be.
+                    // The smallest key after the last one.
                     first.clear();
                     first.extend_from_slice(last);
                     first.push(0);
@@ -138,7 +139,7 @@ impl Heads {
         })
     }
 
-    /// Remembers heads that were written, in order. Their records are in `log`, and the store is at `state` now.
+    /// Adds heads, in the order written. Their records are in `log`, and the store is now at `state`.
     pub(crate) fn note(&self, heads: &[(Bytes, Head)], log: Segments, state: State) {
         let mut newest = self.0.write();
         newest.log = log;
@@ -148,16 +149,16 @@ impl Heads {
         }
     }
 
-    /// The records at `dead` can no longer be read. The store is at `state` now.
+    /// Marks records as dead. The store is now at `state`.
     pub(crate) fn sweep(&self, dead: &[Pointer], state: State) {
         let mut newest = self.0.write();
         newest.state = state;
         for pointer in dead {
-            newest.log.kill(*pointer);
+            newest.log.mark_dead(*pointer);
         }
     }
 
-    /// Forgets keys whose newest record is the deletion at this pointer.
+    /// Removes keys whose newest record is the deletion at this pointer.
     pub(crate) fn forget(&self, deleted: &[(Bytes, Pointer)]) {
         let mut newest = self.0.write();
         for (key, pointer) in deleted {
@@ -167,8 +168,8 @@ impl Heads {
         }
     }
 
-    /// The log has changed, but not what is in it.
-    pub(crate) fn show(&self, log: Segments) {
+    /// Replaces the log by another one with the same live records.
+    pub(crate) fn set_log(&self, log: Segments) {
         self.0.write().log = log;
     }
 }

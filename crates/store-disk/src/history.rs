@@ -1,4 +1,4 @@
-//! How much of the past is kept, and what goes when it is not.
+//! Retention of the history, and which records compaction makes dead.
 
 use std::{collections::VecDeque, ops::RangeInclusive, time::Duration};
 
@@ -13,25 +13,26 @@ use crate::{
     record::{Pointer, Record},
 };
 
-/// So much superfluous history is worth a look.
-const WORTHWHILE: u64 = 256;
+/// Minimum number of excess revisions before the history is compacted.
+const MIN_EXCESS: u64 = 256;
 
-/// So many records are looked at in one go, between two batches of writes; or twice as many as were written, if that is
-/// more: else, what nobody needs would become more and more. But a batch waits for it, so there is a limit, which is more
-/// than a batch can have.
+/// Records swept between two batches of writes: twice as many as were written, within these bounds, so that
+/// dead records do not accumulate. A batch waits for the sweep, so there is a maximum; it exceeds the largest
+/// batch.
 const SWEEP: RangeInclusive<usize> = 512..=4096;
 
-/// So many moments are remembered to tell the age of a revision.
+/// Number of marks that an age limit is divided into.
 const MARKS: u32 = 64;
 
-/// The bounds of the history, and when which revision was the newest.
+/// The limits of the history, and the times at which revisions were the newest.
 pub(crate) struct History {
     revisions: u64,
     age: Duration,
     marks: VecDeque<Mark>,
 }
 
-/// At `at`, `revision` was the newest. Marks of the same little while are one, begun at `begun`.
+/// At `at`, `revision` was the newest. Writes within a short interval share one mark, which started at
+/// `begun`.
 struct Mark {
     begun: Instant,
     at: Instant,
@@ -44,7 +45,7 @@ impl History {
         Self { revisions: options.history_revisions, age: options.history_age, marks }
     }
 
-    /// Remembers that `revision` is the newest now.
+    /// Records that `revision` is the newest now.
     pub(crate) fn note(&mut self, revision: Revision, now: Instant) {
         match self.marks.back_mut() {
             Some(last) if last.revision == revision => {}
@@ -56,11 +57,11 @@ impl History {
         }
     }
 
-    /// Where the history should begin. Old marks are forgotten.
+    /// The revision at which the history should begin. Expired marks are dropped.
     pub(crate) fn bound(&mut self, state: &State, now: Instant) -> Revision {
         let mut oldest = state.oldest;
         let by_count = state.revision.get().saturating_sub(self.revisions);
-        if by_count >= oldest.get() + WORTHWHILE {
+        if by_count >= oldest.get() + MIN_EXCESS {
             oldest = Revision::new(by_count);
         }
         while let Some(Mark { at, revision, .. }) = self.marks.front()
@@ -72,12 +73,12 @@ impl History {
         oldest
     }
 
-    /// Whether there is something to look for.
+    /// Whether there are revisions left to sweep.
     pub(crate) fn unswept(&self, state: &State) -> bool {
         state.swept < sweep_until(state.revision, state.oldest)
     }
 
-    /// When there is something to do next, if nothing else happens.
+    /// Time until the next sweep or expiry, if there are no writes.
     pub(crate) fn due(&self, state: &State, now: Instant) -> Option<Duration> {
         if self.unswept(state) {
             return Some(Duration::ZERO);
@@ -92,9 +93,9 @@ impl History {
         Some((next - now).max(Duration::from_millis(1)))
     }
 
-    /// Finds the records that nobody can read any more if the history begins at `oldest`: those that were replaced up to
-    /// there, and those that only say that a key was deleted. Not all of them need be found at once, but more than the
-    /// `written` records that have come since the last time.
+    /// Finds the records that can no longer be read if the history begins at `oldest`: records replaced up to
+    /// there, and records of deletions. A call may stop early, but covers more than the `written` records
+    /// added since the last call.
     pub(crate) fn sweep(log: &Segments, state: State, oldest: Revision, written: usize) -> Result<Swept> {
         let mut swept = Swept { state: State { oldest, ..state }, dead: Vec::new(), deleted: Vec::new() };
         let until = sweep_until(state.revision, oldest);
@@ -119,7 +120,7 @@ impl History {
             }
             if record.value.is_none() {
                 swept.dead.push(pointer);
-                // A copy: the key is a slice of all that was read at once.
+                // Copied, because the key is a slice of the whole chunk that was read.
                 swept.deleted.push((Bytes::copy_from_slice(&record.key), pointer));
             }
             Ok(true)
@@ -128,16 +129,16 @@ impl History {
     }
 }
 
-/// What a sweep comes to.
+/// The result of a sweep.
 pub(crate) struct Swept {
     pub(crate) state: State,
-    /// The records that nobody can read any more.
+    /// Records that can no longer be read.
     pub(crate) dead: Vec<Pointer>,
-    /// Keys that were deleted, and the records that say so.
+    /// Deleted keys, with the records of their deletion.
     pub(crate) deleted: Vec<(Bytes, Pointer)>,
 }
 
-/// The newest record stays: it says where the store is.
+/// The newest record is kept: it holds the store's revision and size.
 pub(crate) fn sweep_until(revision: Revision, oldest: Revision) -> Revision {
     oldest.min(Revision::new(revision.get().saturating_sub(1)))
 }

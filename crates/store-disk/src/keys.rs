@@ -1,8 +1,8 @@
 //! All keys in memory, in order, with the newest record of each.
 //!
-//! Keys of a control plane are long and alike: neighbours have most of their bytes in common. They are packed into nodes of a
-//! tree, which have that once; about fifty bytes for a key, its head included. Packed they also take few cache lines, and
-//! that is what a look at one of a million keys costs.
+//! A control plane's keys are long and share prefixes. They are packed into the nodes of a tree, and a node
+//! stores its common prefix once: about fifty bytes for a key, including its head. Packed keys also occupy
+//! few cache lines, which dominate the cost of a lookup among a million keys.
 
 use std::cmp::Ordering;
 
@@ -10,10 +10,10 @@ use bytes::Bytes;
 
 use crate::record::Head;
 
-/// A node has at most so many keys.
+/// Maximum number of keys in a node.
 const FULL: usize = 64;
 
-/// A node with fewer is put together with a neighbour, if both fit.
+/// A node with fewer keys is merged with a neighbour, if both fit.
 const SPARSE: usize = 16;
 
 /// An ordered map from keys to heads.
@@ -25,18 +25,18 @@ pub(crate) struct Keys {
 #[derive(Clone)]
 enum Node {
     Leaf(Packed<[u8; Head::LEN]>),
-    /// The keys in a child are not before its own here, and before the next one's.
+    /// A child's keys are >= its own key here, and < the next child's key.
     Inner(Packed<Node>),
 }
 
-/// An ordered list of keys with something for each.
+/// An ordered list of keys with a value for each.
 #[derive(Clone)]
 struct Packed<T> {
-    /// What all keys begin with.
+    /// The common prefix of all keys.
     prefix: Box<[u8]>,
-    /// What follows in each, one behind the other,
+    /// The suffixes, concatenated,
     rests: Vec<u8>,
-    /// and where each of those ends.
+    /// and the end of each.
     ends: Vec<u32>,
     values: Vec<T>,
 }
@@ -46,7 +46,7 @@ impl Keys {
         Self { root: Node::Leaf(Packed::new()) }
     }
 
-    /// How many keys there are, those included that have only a deletion left.
+    /// Number of keys, including deleted keys whose head is still kept.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         let mut len = 0;
@@ -67,7 +67,7 @@ impl Keys {
         }
     }
 
-    /// Gives a key a head; returns the one it had.
+    /// Sets the head of a key; returns the previous one.
     pub(crate) fn insert(&mut self, key: &[u8], head: Head) -> Option<Head> {
         let (before, split) = self.root.insert(key, head);
         if let Some((bound, right)) = split {
@@ -77,7 +77,7 @@ impl Keys {
         before
     }
 
-    /// Forgets a key; returns its head.
+    /// Removes a key; returns its head.
     pub(crate) fn remove(&mut self, key: &[u8]) -> Option<Head> {
         let head = self.root.remove(key)?;
         while let Node::Inner(children) = &mut self.root
@@ -89,7 +89,7 @@ impl Keys {
         Some(head)
     }
 
-    /// Calls `each` for the keys from `first` on, in order, until it says that it has seen enough.
+    /// Calls `each` for the keys from `first` on, in order, until it returns false.
     pub(crate) fn each(&self, first: &[u8], mut each: impl FnMut(&[u8], Head) -> bool) {
         self.root.each(first, &mut Vec::new(), &mut each);
     }
@@ -103,8 +103,8 @@ impl Node {
         }
     }
 
-    /// Returns the head that the key had, and if there are too many keys now, the second half of them, with what tells it from
-    /// the first.
+    /// Returns the key's previous head. If the node had to be split, also returns its second half and the key
+    /// that separates the halves.
     fn insert(&mut self, key: &[u8], head: Head) -> (Option<Head>, Option<(Bytes, Self)>) {
         match self {
             Self::Leaf(heads) => match heads.search(key) {
@@ -116,7 +116,7 @@ impl Node {
                 Err(at) => {
                     heads.insert(at, key, head.encode());
                     let split = heads.split_if_full(at).map(|(first, right)| {
-                        // The shortest that tells them apart.
+                        // The shortest key that separates them.
                         let before = heads.len().checked_sub(1).map_or(Bytes::new(), |last| heads.key(last));
                         let bound = first.slice(..(common(&before, &first) + 1).min(first.len()));
                         (bound, Self::Leaf(right))
@@ -160,7 +160,7 @@ impl Node {
         }
     }
 
-    /// False if `each` has seen enough. `key` is room to put one together.
+    /// Returns false if `each` did. `key` is a scratch buffer.
     fn each(&self, first: &[u8], key: &mut Vec<u8>, each: &mut dyn FnMut(&[u8], Head) -> bool) -> bool {
         match self {
             Self::Leaf(heads) => {
@@ -180,12 +180,12 @@ impl Node {
 }
 
 impl Packed<Node> {
-    /// The place of the child that a key is in, if it is anywhere.
+    /// The index of the only child that can hold a key.
     fn child_for(&self, key: &[u8]) -> usize {
         self.search(key).unwrap_or_else(|next| next.saturating_sub(1))
     }
 
-    /// Puts a child together with a neighbour, if they fit, or drops it if it is empty.
+    /// Merges a child with a neighbour, if both fit, or drops it if it is empty.
     fn merge(&mut self, at: usize) {
         let len = |at: usize| self.values.get(at).map(Node::len);
         let fit = |left: usize| Some(len(left)? + len(left + 1)? <= FULL * 3 / 4);
@@ -204,11 +204,11 @@ impl Packed<Node> {
         match (&mut self.values[at], next) {
             (Node::Leaf(heads), Node::Leaf(next)) => heads.append(next),
             (Node::Inner(children), Node::Inner(mut next)) => {
-                // Its first child may have another key, but has nothing before this one.
+                // Lowers the first child's key to the separator: no key lies between the two.
                 next.rename_first(&bound);
                 children.append(next);
             }
-            // All leaves are on one level.
+            // Cannot happen: all leaves have the same depth.
             (_, next) => self.insert(at + 1, &bound, next),
         }
     }
@@ -219,7 +219,7 @@ impl<T> Packed<T> {
         Self { prefix: Box::default(), rests: Vec::new(), ends: Vec::new(), values: Vec::new() }
     }
 
-    /// With these keys, which are in order.
+    /// Packs keys, which must be in order.
     fn pack(entries: Vec<(Bytes, T)>) -> Self {
         debug_assert!(entries.is_sorted_by(|(one, _), (next, _)| one < next), "keys are in order");
         let (Some((first, _)), Some((last, _))) = (entries.first(), entries.last()) else {
@@ -251,7 +251,7 @@ impl<T> Packed<T> {
         self.ends.len()
     }
 
-    /// Where the rest of the key at a place begins; behind the last one, where that ends.
+    /// The offset of a key's suffix; for the index after the last, the end of all suffixes.
     fn begin(&self, at: usize) -> usize {
         at.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end as usize)
     }
@@ -264,7 +264,7 @@ impl<T> Packed<T> {
         [&self.prefix, self.rest(at)].concat().into()
     }
 
-    /// The place of a key, or the one it would have.
+    /// The index of a key, or where it would be inserted.
     fn search(&self, key: &[u8]) -> Result<usize, usize> {
         let Some(rest) = key.strip_prefix(&self.prefix[..]) else {
             return Err(if *key < *self.prefix { 0 } else { self.len() });
@@ -303,7 +303,7 @@ impl<T> Packed<T> {
         self.values.insert(at, value);
     }
 
-    /// Keeps only so much of the prefix for all keys.
+    /// Shortens the common prefix to `len` bytes.
     fn shorten(&mut self, len: usize) {
         let moved = &self.prefix[len..];
         let mut rests = Vec::with_capacity(self.rests.len() + moved.len() * self.len());
@@ -343,12 +343,12 @@ impl<T> Packed<T> {
         *self = Self::pack(entries);
     }
 
-    /// Splits it in two if it is too large, after a key was put in at `at`; returns the second half with its first key.
+    /// Splits the node if it is full, after an insertion at `at`; returns the second half with its first key.
     fn split_if_full(&mut self, at: usize) -> Option<(Bytes, Self)> {
         if self.len() <= FULL {
             return None;
         }
-        // Keys that come in order fill their nodes.
+        // Keys inserted in order fill their nodes.
         let middle = if at + 1 == self.len() { at } else { self.len() / 2 };
         let mut left = self.unpack();
         let right = left.split_off(middle);
@@ -358,12 +358,12 @@ impl<T> Packed<T> {
     }
 }
 
-/// How many bytes two keys have in common at their beginning.
+/// Length of the common prefix of two keys.
 pub(crate) fn common(one: &[u8], other: &[u8]) -> usize {
     one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// Room for `more`, and a little beyond: there are many nodes, and they do not grow for ever.
+/// Reserves room for `more` and a little spare: there are many nodes, and their size is bounded.
 fn make_room<T>(vec: &mut Vec<T>, more: usize, spare: usize) {
     if vec.capacity() < vec.len() + more {
         vec.reserve_exact(more + spare);
@@ -385,7 +385,7 @@ mod tests {
         Head { pointer: Pointer::new(Revision::new(number), (number % 3) as u32), size }
     }
 
-    /// Keys that are prefixes of each other, alike, and not alike at all.
+    /// Keys that are prefixes of each other, similar, or unrelated.
     fn key(random: &Env) -> Vec<u8> {
         let number = random.random_below(20_000);
         match random.random_below(10) {
@@ -404,12 +404,12 @@ mod tests {
     }
 
     #[test]
-    fn it_does_what_an_ordered_map_does() {
+    fn it_behaves_like_an_ordered_map() {
         let (random, _clock) = Env::simulated(3);
         let (mut keys, mut model) = (Keys::new(), BTreeMap::<Vec<u8>, Head>::new());
         for round in 0..60_000 {
             let key = key(&random);
-            // It grows, shrinks to almost nothing, and grows again.
+            // Grows, shrinks to almost nothing, and grows again.
             let removes = if (20_000..40_000).contains(&round) { 9 } else { 2 };
             if random.random_below(10) < removes {
                 assert_eq!(keys.remove(&key), model.remove(&key));
@@ -439,9 +439,9 @@ mod tests {
         assert_eq!((keys.len(), leaves(&keys.root)), (0, 1), "nothing is left behind");
     }
 
-    /// Whole kinds come and go: nodes lose their first children, and get smaller keys again.
+    /// Keys of a whole prefix come and go: nodes lose their first children, and get smaller keys again.
     #[test]
-    fn it_does_what_an_ordered_map_does_when_neighbours_come_and_go_together() {
+    fn it_behaves_like_an_ordered_map_when_whole_prefixes_come_and_go() {
         for seed in 0..4 {
             let (random, _clock) = Env::simulated(seed);
             let (mut keys, mut model) = (Keys::new(), BTreeMap::<Vec<u8>, Head>::new());
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_come_in_order_fill_their_leaves() {
+    fn keys_inserted_in_order_fill_their_leaves() {
         let mut keys = Keys::new();
         for number in 0..10_000 {
             keys.insert(format!("/registry/widgets/widget-{number:06}").as_bytes(), head(number));

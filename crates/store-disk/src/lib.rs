@@ -1,14 +1,15 @@
 //! The embedded, durable backend of [`k1s_store`]: a folder on disk.
 //!
-//! - A write is acknowledged when it is synced, and visible only then; writes that wait together share a sync.
-//! - One process at a time. A second one is told who has the store.
-//! - What is damaged is refused or reported with the place, and left as it is. What is acknowledged is never
-//!   dropped in silence.
-//! - A full or failing disk makes writes fail and leaves reads working; when there is room again, so do writes. On a full disk,
-//!   what deletes goes through all the same: some room is kept for it.
+//! - A write is acknowledged, and becomes visible, only after it has been synced. Concurrent writes share a
+//!   sync (group commit).
+//! - One process at a time. A second process gets an error that names the holder.
+//! - Damage is refused or reported with its position, and nothing is changed. Acknowledged data is never
+//!   dropped silently.
+//! - On a full or failing disk, writes fail and reads keep working; writes resume when there is room again.
+//!   Deletions succeed even on a full disk: some space is reserved for them.
 //!
-//! It may not know what keys and values mean, and it starts nothing but its one writing thread, and one that gives back room
-//! now and then.
+//! The store does not interpret keys and values. It starts one writer thread, and at times a second thread
+//! that reclaims space.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -28,7 +29,7 @@
 //! # }
 //! ```
 //!
-//! `docs/disk-format.md` describes what is in the folder.
+//! The folder's contents are specified in `docs/disk-format.md`.
 
 mod backup;
 mod batch;

@@ -1,8 +1,8 @@
-//! Who has a store, and whether what is open is still what the path shows.
+//! Locks on a store, and whether its open files are still the ones at their paths.
 //!
-//! Three things are locked: the data folder, `store` in it, and the file `LOCK`. A folder cannot be removed without removing the
-//! store, and keeps its lock when it is moved. `LOCK` says who has the store, and keeps out older versions of this program,
-//! which look at nothing else.
+//! Three things are locked: the data folder, `store` in it, and the file `LOCK`. A folder cannot be removed
+//! without removing the store, and keeps its lock when it is moved. `LOCK` names the holder, and excludes
+//! older versions of this program, which lock nothing else.
 
 use std::{
     error, fmt,
@@ -19,11 +19,11 @@ use crate::{
     files::{File, Files, Mode},
 };
 
-/// What a lock is wanted for.
+/// What a lock is taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Write,
-    /// Nothing is changed: a folder that cannot be written to will do.
+    /// Nothing is changed, so a read-only folder is accepted.
     Read,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Locks a data folder that is there, and the store in it if there is one.
+    /// Locks an existing data folder, and the store in it if there is one.
     pub(crate) fn take(
         files: Arc<dyn Files>,
         path: &Path,
@@ -53,9 +53,9 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Locks the store in the folder, which is there now.
+    /// Locks the store in the folder, which exists now.
     pub(crate) fn take_store(&self, path: &Path, store: &Path) -> Result<(), OpenError> {
-        // The one before may be of the same folder.
+        // The previous lock may be of the same folder.
         let mut place = self.store.lock();
         *place = None;
         *place = lock_folder(&*self.files, store)?.map_err(|()| locked(&*self.files, path))?;
@@ -64,7 +64,7 @@ impl Lock {
 }
 
 fn locked(files: &dyn Files, path: &Path) -> OpenError {
-    // What the holder wrote is a courtesy; without it the lock holds all the same.
+    // The holder's text is informational; the lock does not depend on it.
     let holder = files.read(&path.join("LOCK")).ok().filter(|holder| !holder.is_empty());
     let holder = holder.map(|holder| String::from_utf8_lossy(&holder).into_owned());
     OpenError::Locked {
@@ -73,7 +73,8 @@ fn locked(files: &dyn Files, path: &Path) -> OpenError {
     }
 }
 
-/// Locks a folder. `Err(())`: somebody else has it. `None`: folders cannot be locked here, as on some network file systems.
+/// Locks a folder. `Err(())`: another process holds the lock. `None`: folders cannot be locked here, as on
+/// some network file systems.
 fn lock_folder(files: &dyn Files, path: &Path) -> Result<Result<Option<Box<dyn File>>, ()>, OpenError> {
     if !cfg!(unix) {
         return Ok(Ok(None));
@@ -87,7 +88,7 @@ fn lock_folder(files: &dyn Files, path: &Path) -> Result<Result<Option<Box<dyn F
         Ok(()) => Ok(Ok(Some(folder))),
         Err(TryLockError::WouldBlock) => Ok(Err(())),
         Err(TryLockError::Error(error)) => {
-            tracing::debug!(folder = %path.display(), %error, "the folder cannot be locked");
+            tracing::debug!(folder = %path.display(), %error, "could not lock the folder");
             Ok(Ok(None))
         }
     }
@@ -114,13 +115,13 @@ fn lock_file(files: &dyn Files, path: &Path, access: Access) -> Result<Option<Bo
         Err(TryLockError::Error(error)) => return Err(OpenError::io(&lock_path)(error)),
     }
     if writable {
-        // On a full disk the holder's name cannot be written; the store can be read all the same.
+        // On a full disk the holder cannot be written; the store can still be read.
         let _ = lock.set_len(0).and_then(|()| lock.write_all_at(this_process().as_bytes(), 0));
     }
     Ok(Some(lock))
 }
 
-/// Whether a file cannot be opened for writing because of permissions, or because nothing there can be written to.
+/// Whether a file cannot be opened for writing because of permissions or a read-only file system.
 pub(crate) fn cannot_write(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
@@ -131,18 +132,18 @@ fn this_process() -> String {
     format!("process {} ({})", std::process::id(), name.as_deref().unwrap_or("unknown"))
 }
 
-/// Which file it is, whatever its name.
+/// The identity of a file, independent of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileId((u64, u64));
 
 impl FileId {
-    /// That of an open file, if its path shows the same one. (Some file systems make up numbers as they go.)
+    /// The id of an open file, if its path has the same one. (On some file systems, ids are not stable.)
     pub(crate) fn known(files: &dyn Files, file: &dyn File, path: &Path) -> Option<Self> {
         let id = file.metadata().ok()?.id;
         (files.metadata(path).ok()?.id == id).then_some(Self(id))
     }
 
-    /// Fails if the path does not show this file any more.
+    /// Fails if there is no longer the same file at the path.
     pub(crate) fn check(self, files: &dyn Files, path: &Path) -> io::Result<()> {
         match files.metadata(path) {
             Ok(metadata) if metadata.id == self.0 => Ok(()),
@@ -155,7 +156,7 @@ impl FileId {
     }
 }
 
-/// A file of an open store is not where it was: the store's folder was removed, moved or replaced.
+/// A file of an open store is no longer at its path: the store's folder was removed, moved or replaced.
 #[derive(Debug)]
 struct Gone {
     path: PathBuf,
@@ -165,7 +166,7 @@ impl fmt::Display for Gone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the data folder was removed, moved or replaced while the store was open: {} is not the file that is written to; \
+            "the data folder was removed, moved or replaced while the store was open: {} is no longer the open file; \
              nothing is written until the store is opened again",
             self.path.display()
         )
@@ -174,7 +175,7 @@ impl fmt::Display for Gone {
 
 impl error::Error for Gone {}
 
-/// Whether an error says that the store's folder was removed, moved or replaced.
+/// Whether an error means that the store's folder was removed, moved or replaced.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Gone>())
 }

@@ -1,4 +1,4 @@
-//! The log of a store, open, and what is known of it.
+//! The open log of a store, with the state read from it.
 
 use std::{io, sync::Arc};
 
@@ -17,34 +17,34 @@ use crate::{
     view::View,
 };
 
-/// No checkpoint says this.
+/// Matches no checkpoint, so that the next one is written.
 const NOTHING: (Revision, Revision) = (Revision::new(0), Revision::new(0));
 
-/// Files that could not be read, and follow from the log.
+/// Files that could not be read, but can be rebuilt from the log.
 #[derive(Default)]
 pub(crate) struct Lost {
-    /// What there is in the place of the checkpoint.
+    /// The checkpoint rebuilt from the log.
     pub(crate) checkpoint: Option<Checkpoint>,
     pub(crate) watermark: bool,
-    /// The last revision that is known to have been acknowledged.
+    /// The last revision known to have been acknowledged.
     pub(crate) acknowledged: Option<Revision>,
-    /// Whether the watermark should be replaced: also if all of it can be read, but the synced part is old.
+    /// Whether the watermark should be replaced: it is torn, or its synced slot is old.
     pub(crate) renew_watermark: bool,
 }
 
-/// What there is to write to.
+/// An open store, for the writer thread.
 pub(crate) struct Opened {
     pub(crate) log: Log,
     pub(crate) heads: Arc<Heads>,
     pub(crate) state: State,
-    /// What the last checkpoint says: the oldest revision, and how far it was swept.
-    pub(crate) written_down: (Revision, Revision),
-    /// Why nothing can be written yet, if that is so.
-    pub(crate) trouble: Option<io::Error>,
+    /// The contents of the last checkpoint: the oldest revision, and the revision swept to.
+    pub(crate) checkpointed: (Revision, Revision),
+    /// Why writes are not possible yet, if so.
+    pub(crate) write_error: Option<io::Error>,
 }
 
 impl Opened {
-    /// Makes an empty store.
+    /// Creates an empty store.
     pub(crate) fn create(folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
         let log = Log::create(folder.files(), &folder.log(), options.segment_bytes)?;
         let state = State::NEW;
@@ -53,42 +53,42 @@ impl Opened {
             .write(&**folder.files(), &folder.checkpoint(), &folder.log())
             .map_err(OpenError::io(&folder.checkpoint()))?;
         let heads = Arc::new(Heads::new(Keys::new(), log.segments(), state));
-        Ok(Self { log, heads, state, written_down: (state.oldest, state.swept), trouble: None })
+        Ok(Self { log, heads, state, checkpointed: (state.oldest, state.swept), write_error: None })
     }
 
-    /// Opens a store that is there, if it holds all that had been acknowledged. What is damaged, but follows from the log, is made
-    /// again.
+    /// Opens an existing store, if it holds everything that was acknowledged. Damaged files that can be
+    /// rebuilt from the log are rebuilt.
     pub(crate) fn open(folder: &Folder, options: &DiskOptions) -> Result<Self, OpenError> {
         folder.check_format()?;
         let (mut opened, lost) = Self::read(folder, options, Access::Write)?;
-        // What is found here will be seen, so it must not be gone later: the process before may have been killed before it had synced
-        // it. (On a full disk there is nothing to lose: nothing is written before this works.)
+        // Readers will see what was found, so it must be durable: the previous process may have been killed
+        // before it synced. (On a full disk, nothing is written until this succeeds.)
         let durable = folder.make_durable().and_then(|()| opened.log.make_durable(lost.acknowledged));
         if let Err(error) = &durable
             && !is_full(error)
         {
             return Err(OpenError::io(folder.store())(io::Error::new(error.kind(), error.to_string())));
         }
-        // It is sound: what was torn when it was last used can go.
-        // If not now, because the disk is full, then before the next write. It can be read all the same.
+        // The store is sound, so torn writes can be cut. If the disk is full, that is done before the next
+        // write; the store is readable anyway.
         let mut prepared = durable.and_then(|()| opened.log.prepare());
         if let Some(checkpoint) = lost.checkpoint {
             let written = checkpoint.write(&**folder.files(), &folder.checkpoint(), &folder.log());
             if written.is_err() {
-                opened.written_down = NOTHING;
+                opened.checkpointed = NOTHING;
             }
             prepared = prepared.and(written);
         }
-        opened.trouble = prepared.err();
-        if lost.renew_watermark && opened.trouble.is_none() {
-            // What is in the log is durable now.
+        opened.write_error = prepared.err();
+        if lost.renew_watermark && opened.write_error.is_none() {
+            // The contents of the log are durable now.
             folder.renew_watermark(opened.state.revision);
         }
-        opened.heads.show(opened.log.segments());
+        opened.heads.set_log(opened.log.segments());
         Ok(opened)
     }
 
-    /// Reads a store without changing anything. Returns, too, which files follow from the log and have to be made again.
+    /// Reads a store without changing anything. Also returns which files must be rebuilt from the log.
     pub(crate) fn read(
         folder: &Folder,
         options: &DiskOptions,
@@ -102,7 +102,7 @@ impl Opened {
                 Some(acknowledged.revision)
             }
             Err(OpenError::Damaged { path, reason }) => {
-                tracing::warn!(path = %path.display(), reason, "what was acknowledged last is found in the log");
+                tracing::warn!(path = %path.display(), reason, "the watermark is rebuilt from the log");
                 (lost.watermark, lost.renew_watermark) = (true, true);
                 None
             }
@@ -126,7 +126,7 @@ impl Opened {
                 checkpoint
             }
             Err(OpenError::Damaged { path, reason }) => {
-                tracing::warn!(path = %path.display(), reason, "what is dead is found in the log");
+                tracing::warn!(path = %path.display(), reason, "the checkpoint is rebuilt from the log");
                 let checkpoint = Checkpoint::rebuild(&segments).map_err(damaged)?;
                 lost.checkpoint = Some(checkpoint.clone());
                 checkpoint
@@ -145,7 +145,7 @@ impl Opened {
         let (keys, found) = keys_of(&segments).map_err(damaged)?;
         if found != totals {
             let why = match lost.checkpoint {
-                Some(_) => "; the checkpoint, which is damaged, knew which of them had been deleted",
+                Some(_) => "; the checkpoint, which lists the deleted ones, is damaged",
                 None => "",
             };
             return Err(OpenError::damaged(
@@ -157,7 +157,7 @@ impl Opened {
             ));
         }
         let heads = Arc::new(Heads::new(keys, segments, state));
-        let opened = Self { log, heads, state, written_down: (state.oldest, state.swept), trouble: None };
+        let opened = Self { log, heads, state, checkpointed: (state.oldest, state.swept), write_error: None };
         Ok((opened, lost))
     }
 
@@ -166,14 +166,14 @@ impl Opened {
     }
 }
 
-/// Where a log ends, and what its last record says about the size of the store.
+/// The end of a log, and the size of the store according to its last record.
 pub(crate) fn end_of(log: &Segments) -> Result<(Revision, Totals), Error> {
     let Some(last) = log.last() else { return Ok((Revision::FIRST, Totals::default())) };
     let record = log.get(last)?.ok_or_else(|| last.missing())?;
     Ok((last.revision, record.totals))
 }
 
-/// The newest record of each key, as the log has it, and how large that makes the store.
+/// The newest live record of each key in the log, and the size of the store that they add up to.
 pub(crate) fn keys_of(log: &Segments) -> Result<(Keys, Totals), Error> {
     let (mut keys, mut totals) = (Keys::new(), Totals::default());
     for segment in log.iter() {

@@ -1,26 +1,27 @@
-//! What can be chosen about a disk store.
+//! Options of a disk store.
 
 use std::time::Duration;
 
 use k1s_store::feed::FeedOptions;
 
-/// How a [`DiskStore`](crate::DiskStore) works. The defaults suit a control plane.
+/// Options of a [`DiskStore`](crate::DiskStore). The defaults suit a control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskOptions {
-    /// History of at most so many revisions, for reads and watches of the past.
+    /// Maximum number of revisions kept as history, for reads and watches of the past.
     pub history_revisions: u64,
-    /// History of at most this age. After a restart, what is there counts as new.
+    /// Maximum age of the history. After a restart, existing history counts as new.
     pub history_age: Duration,
-    /// The log is in files of about so many bytes. The room of what nobody can read any more is given back a file at a
-    /// time, and the last file is read when the store is opened.
+    /// Approximate size of a log file. Space is reclaimed one file at a time, and the last file is read when
+    /// the store is opened.
     pub segment_bytes: u64,
-    /// So much room is kept for a full disk: deletions, and what leads to them, go through as long as it lasts. 0 keeps none.
+    /// Space reserved for a full disk: deletions, and updates that lead to them, succeed while it lasts. 0
+    /// reserves none.
     pub reserve_bytes: u64,
-    /// How many writes may wait for the disk; more of them wait outside.
+    /// Maximum number of writes queued for the disk; further callers wait to enqueue.
     pub queued_writes: usize,
-    /// After how long a write that the disk does not finish fails, its fate unknown.
+    /// Time after which a write that the disk has not completed fails with an unknown outcome.
     pub stall: Duration,
-    /// The ring from which open watches are served.
+    /// The ring buffer that serves open watches.
     pub feed: FeedOptions,
 }
 

@@ -1,14 +1,14 @@
-//! How a revision looks on disk. Pure: bytes in, bytes out.
+//! Encoding of records. Pure: bytes in, bytes out.
 //!
-//! A record is one step of one transaction; its pointer is the revision and its place in the transaction. Records are in
-//! the log, in the order of their pointers: the cost of a write does not grow with the store. They are the history
-//! too: a record points to the one it replaced.
+//! A record is one operation of one transaction; its pointer is the revision and its index in the
+//! transaction. The log holds records in the order of their pointers, so the cost of a write does not grow
+//! with the store. They are also the history: a record points to the one it replaced.
 
 use bytes::{BufMut, Bytes};
 use k1s_store::{Error, KeyValue, Result, Revision, limits};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Where a record is: the revision that wrote it, and its place in the transaction.
+/// Identifies a record: the revision that wrote it, and its index in the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Pointer {
     pub(crate) revision: Revision,
@@ -22,7 +22,7 @@ impl Pointer {
         Self { revision, index }
     }
 
-    /// The record that follows, if the revision of this one has so many steps.
+    /// The record that follows, if this record's revision has `steps` records.
     pub(crate) fn next(self, steps: u32) -> Self {
         if self.index + 1 < steps {
             Self::new(self.revision, self.index + 1)
@@ -31,12 +31,12 @@ impl Pointer {
         }
     }
 
-    /// What to say if there should be a record and is none.
+    /// The error for a record that should exist and does not.
     pub(crate) fn missing(self) -> Error {
         Error::corrupt(format!("record {} of revision {} is missing", self.index, self.revision))
     }
 
-    /// Ordered as bytes like the pointers are.
+    /// The byte order is the order of the pointers.
     pub(crate) fn encode(self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..8].copy_from_slice(&self.revision.get().to_be_bytes());
@@ -62,7 +62,7 @@ pub(crate) struct Head {
 impl Head {
     pub(crate) const LEN: usize = Pointer::LEN + 4;
 
-    /// No key with its value is that large.
+    /// Larger than any key with its value.
     const DELETED: u32 = u32::MAX;
 
     pub(crate) fn encode(self) -> [u8; Self::LEN] {
@@ -89,7 +89,7 @@ impl Head {
     }
 }
 
-/// How large the store is.
+/// The size of the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     /// Keys that have a value.
@@ -98,7 +98,7 @@ pub(crate) struct Totals {
     pub(crate) bytes: u64,
 }
 
-/// One step of a transaction.
+/// One operation of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) key: Bytes,
@@ -106,21 +106,21 @@ pub(crate) struct Record {
     pub(crate) value: Option<Bytes>,
     /// Whether the key had no value before.
     pub(crate) created: bool,
-    /// The record of the same key before this one, if there is any: also one that deleted it.
+    /// The previous record of the same key, if any, including a deletion.
     pub(crate) replaced: Option<Pointer>,
-    /// How many records its revision has.
+    /// Number of records of its revision.
     pub(crate) steps: u32,
-    /// How large the store is after this step.
+    /// The size of the store after this record.
     pub(crate) totals: Totals,
 }
 
-/// What an entry counts in [`Totals::bytes`].
+/// The size of an entry in [`Totals::bytes`].
 pub(crate) fn entry_size(key: &[u8], value: &[u8]) -> u32 {
     // The store's limits keep both far below this.
     u32::try_from(key.len() + value.len()).unwrap_or(u32::MAX - 1)
 }
 
-/// What a segment's directory wants to know of a record.
+/// The parts of a record that a segment's directory lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outline<'a> {
     pub(crate) key: &'a [u8],
@@ -129,7 +129,7 @@ pub(crate) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    /// The outline of an encoded record, whose checksum is not looked at.
+    /// The outline of an encoded record, without checking its checksum.
     pub(crate) fn of(bytes: &'a [u8]) -> Option<Self> {
         let body = bytes.get(..bytes.len().checked_sub(CHECKSUM)?)?;
         let (header, rest) = body.split_at_checked(HEADER)?;
@@ -148,8 +148,8 @@ const HEADER: usize = 1 + Pointer::LEN + 4 + 8 + 8 + 4;
 const CHECKSUM: usize = 8;
 
 impl Record {
-    /// Appends the record as it is stored under `pointer`. The checksum covers the pointer: a record in the
-    /// wrong place is as damaged as one with wrong bytes.
+    /// Appends the encoding of the record. The checksum covers the pointer: a record in the wrong place is as
+    /// damaged as one with wrong bytes.
     pub(crate) fn encode(&self, pointer: Pointer, bytes: &mut Vec<u8>) {
         let begin = bytes.len();
         let value = self.value.as_deref().unwrap_or_default();
@@ -170,21 +170,21 @@ impl Record {
         bytes.put_u64(checksum(pointer, &bytes[begin..]));
     }
 
-    /// The record under `pointer`, or what is wrong with it.
+    /// Decodes the record at `pointer`, or reports how it is damaged.
     pub(crate) fn read(pointer: Pointer, bytes: &Bytes) -> Result<Self> {
         Self::decode(pointer, bytes).ok_or_else(|| {
             Error::corrupt(format!("{} does not match its checksum", describe(pointer, bytes)))
         })
     }
 
-    /// The same record in memory of its own: see [`KeyValue::detached`].
+    /// Copies the record into its own memory: see [`KeyValue::detached`].
     pub(crate) fn detached(self) -> Self {
         let value = self.value.as_deref();
         let whole = KeyValue::detached(&self.key, value.unwrap_or_default(), Revision::FIRST);
         Self { key: whole.key, value: value.map(|_| whole.value), ..self }
     }
 
-    /// The record, if the bytes are whole and belong under `pointer`. Key and value share the bytes.
+    /// Decodes the record, if the bytes are intact and belong to `pointer`. Key and value share the bytes.
     pub(crate) fn decode(pointer: Pointer, bytes: &Bytes) -> Option<Self> {
         let (body, sum) = bytes.split_last_chunk::<CHECKSUM>()?;
         if body.len() < HEADER || u64::from_be_bytes(*sum) != checksum(pointer, body) {
@@ -211,7 +211,7 @@ impl Record {
     }
 }
 
-/// Names a record that may be damaged: by its pointer, and by its key as far as that can be read.
+/// Describes a record that may be damaged: by its pointer, and its key if that is readable.
 pub(crate) fn describe(pointer: Pointer, bytes: &[u8]) -> String {
     let Pointer { revision, index } = pointer;
     let key = Outline::of(bytes).map(|outline| outline.key).filter(|key| key.len() <= limits::MAX_KEY_BYTES);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_comes_back_as_it_was() {
+    fn a_record_round_trips() {
         let pointer = Pointer::new(Revision::new(300), 0);
         for record in [
             record(),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_every_cut_and_the_wrong_place_are_noticed() {
+    fn every_flipped_bit_every_truncation_and_the_wrong_pointer_are_detected() {
         let pointer = Pointer::new(Revision::new(300), 0);
         let bytes = encoded(&record(), pointer);
         for bit in 0..bytes.len() * 8 {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_are_ordered_as_bytes_like_their_revisions() {
+    fn encoded_pointers_sort_by_revision() {
         let pointers = [(1, 0), (1, 1), (255, 0), (256, 0), (u64::MAX, u32::MAX)]
             .map(|(revision, index)| Pointer::new(Revision::new(revision), index));
         assert!(pointers.map(Pointer::encode).is_sorted());

@@ -1,4 +1,4 @@
-//! Checking and repairing a store that nobody has open.
+//! Checks and repairs a store that is not open.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,58 +21,59 @@ use crate::{
     salvage::{self, Lost, Progress, Survey},
 };
 
-/// So many bytes go into one frame.
+/// Size at which a frame is closed.
 const FRAME_BYTES: usize = 1 << 20;
 
-/// The key of the record that says where a repaired store is. It deletes a key that has no value.
+/// The key of a repaired store's newest record, which holds its revision and size. It deletes a key that has
+/// no value.
 const MARK: &str = "/_k1s/repaired";
 
-/// What [`check_folder`] found.
+/// The result of [`check_folder`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FolderReport {
-    /// The newest revision, as far as is known.
+    /// The newest revision, as far as known.
     pub revision: Revision,
-    /// Keys that have a value that can be read.
+    /// Keys whose value can be read.
     pub keys: u64,
-    /// Records that can be read, history included.
+    /// Number of readable records, history included.
     pub records: u64,
-    /// What is damaged, in words. Empty for a sound store.
+    /// Descriptions of the damage. Empty for a sound store.
     pub problems: Vec<String>,
-    /// What a repair could not save.
+    /// Data that a repair could not recover.
     pub lost: Vec<Lost>,
 }
 
 impl FolderReport {
-    /// Whether nothing is wrong.
+    /// Whether there is no damage.
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty() && self.lost.is_empty()
     }
 }
 
-/// What [`repair_folder`] did.
+/// The result of [`repair_folder`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repaired {
-    /// Nothing is damaged, and nothing was done.
+    /// Nothing was damaged, and nothing was changed.
     Sound(FolderReport),
-    /// There is a store with everything that could be read.
+    /// A new store holds everything that could be read.
     Saved {
-        /// What was damaged, and what could not be saved.
+        /// The damage, and the data that could not be recovered.
         report: FolderReport,
-        /// Where the good store is.
+        /// The path of the good store.
         store: PathBuf,
-        /// Where the damaged one is kept.
+        /// The path of the damaged one.
         damaged: PathBuf,
     },
-    /// An earlier repair had been interrupted right before its end; the store that it made is in its place now.
+    /// An earlier repair was interrupted before its last step, which has been completed now.
     Finished {
-        /// Where the good store is.
+        /// The path of the good store.
         store: PathBuf,
     },
 }
 
-/// The data folder and the store in it that a user means, who may name either.
+/// Resolves a path given by a user, a data folder or the `store` in one, to both.
 fn places(files: &dyn Files, path: &Path) -> Result<(PathBuf, PathBuf), OpenError> {
     let inner = path.join("store");
     if files.is_dir(&inner) || files.is_dir(&path.join(REPAIRED)) {
@@ -88,10 +89,10 @@ fn places(files: &dyn Files, path: &Path) -> Result<(PathBuf, PathBuf), OpenErro
     Err(OpenError::Unsuitable { folder: path.to_owned(), reason: reason.to_owned() })
 }
 
-/// Fails for what is not a store of the format that this program writes.
+/// Fails unless the folder holds a store of the supported format.
 fn suitable(folder: &Folder) -> Result<(), OpenError> {
     if folder.content()? == Content::PartOfCopy {
-        let reason = "a backup into it did not come to its end; make it again".to_owned();
+        let reason = "a backup into it was interrupted; make it again".to_owned();
         return Err(OpenError::Unsuitable { folder: folder.path().to_owned(), reason });
     }
     match folder.check_format() {
@@ -100,11 +101,11 @@ fn suitable(folder: &Folder) -> Result<(), OpenError> {
     }
 }
 
-/// Reads the store in `path`, a data folder or the folder `store` in one, and tells everything that is damaged in it, and what
-/// would be lost by a repair. Nothing is changed, and a folder that cannot be written to will do; but nobody may have it open.
+/// Reads the store in `path`, a data folder or the folder `store` in one, and reports all damage and what a
+/// repair would lose. Nothing is changed, and a read-only folder is accepted; but the store must not be open.
 ///
 /// # Errors
-/// If it cannot be read, is not a store, or somebody has it open.
+/// If it cannot be read, is not a store, or is open.
 pub fn check_folder(
     path: impl AsRef<Path>,
     progress: &mut dyn FnMut(Progress),
@@ -123,7 +124,7 @@ pub(crate) fn check_on(
     Ok(examine(&folder, progress)?.0)
 }
 
-/// What is in a store; and if it is damaged, what can be saved.
+/// Checks a store; if it is damaged, surveys what can be recovered.
 fn examine(
     folder: &Folder,
     progress: &mut dyn FnMut(Progress),
@@ -135,7 +136,7 @@ fn examine(
         Err(error) => return Err(error),
     };
     let survey = salvage::survey(folder, progress)?;
-    // What was looked for tells more than what was stumbled upon.
+    // The survey finds more than the first error.
     let problems = if survey.problems.is_empty() { first } else { survey.problems.clone() };
     let report = FolderReport {
         revision: survey.newest,
@@ -147,7 +148,7 @@ fn examine(
     Ok((report, Some(survey)))
 }
 
-/// Opens a store as a server does, but for reading, and looks at everything in it.
+/// Opens a store like a server does, but read-only, and checks everything.
 fn sound(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Result<FolderReport, OpenError> {
     folder.check_format()?;
     progress(Progress { what: "reading keys", done: 0, of: 1 });
@@ -174,14 +175,15 @@ fn sound(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Result<FolderRe
     })
 }
 
-/// Makes a good store of everything that can be read of the one in `path`, a data folder or the folder `store` in one. It is at a
-/// newer revision than the damaged one ever was, and has no history: watches of the past begin anew.
+/// Creates a good store of everything that can be read in `path`, a data folder or the folder `store` in one.
+/// Its revision is newer than any the damaged store ever had, and it has no history, so older watches must
+/// list again.
 ///
-/// With `output`, the good store is made in that data folder, and nothing else is changed. Without, it takes the place of the damaged
-/// one, which is kept beside it as `store.damaged-1`. A sound store is left as it is.
+/// With `output`, the good store is created in that data folder, and nothing else is changed. Without, it
+/// replaces the damaged one, which is kept as `store.damaged-1`. A sound store is left unchanged.
 ///
 /// # Errors
-/// If it cannot be read or written, is not a store, or somebody has it open. Then the damaged store is where it was.
+/// If it cannot be read or written, is not a store, or is open. The damaged store is then unchanged.
 pub fn repair_folder(
     path: impl AsRef<Path>,
     output: Option<&Path>,
@@ -220,7 +222,8 @@ pub(crate) fn repair_on(
             .map(|number| store.with_file_name(format!("{}.damaged-{number}", name_of(&store))))
             .find(|place| !files.exists(place))
             .unwrap_or_else(|| store.with_extension("damaged"));
-        // Between the two there is no store. Who opens it then is told to repair it again, which does the second.
+        // Between the two renames there is no store. Opening it then fails with a hint to repair again, which
+        // does the second rename.
         let swap = || {
             files.rename(&store, &damaged)?;
             files.sync_dir(&path)?;
@@ -245,7 +248,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().map_or_else(|| "store".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Makes a store of what can be saved, and sees that it is sound.
+/// Creates a store of what can be recovered, and checks it.
 fn make(target: &Folder, survey: &Survey, progress: &mut dyn FnMut(Progress)) -> Result<(), OpenError> {
     let revision = survey.newest.next();
     let made = target.create(Making::Copy, revision, |target| {
@@ -261,10 +264,10 @@ fn make(target: &Folder, survey: &Survey, progress: &mut dyn FnMut(Progress)) ->
         Ok(report) if report.is_sound() && report.keys == survey.totals.keys => Ok(()),
         Ok(report) => Err(OpenError::damaged(
             target.store(),
-            format!("what was saved is not sound: {:?}; the damaged store is where it was", report.problems),
+            format!("the repaired store is not sound: {:?}; the damaged store is unchanged", report.problems),
         )),
         Err(error) => {
-            // What was written may be what filled the disk.
+            // The partial copy may be what filled the disk.
             let _ = target.files().remove_dir_all(target.store());
             Err(error)
         }
@@ -283,19 +286,19 @@ fn copy(
     let mut frame = Frame::default();
     let mut last = Revision::FIRST;
     for (done, (path, places)) in (0..).zip(&survey.files) {
-        progress(Progress { what: "writing what was saved", done, of: survey.files.len() as u64 });
+        progress(Progress { what: "writing records", done, of: survey.files.len() as u64 });
         if places.is_empty() {
             continue;
         }
         let bytes = crate::log::scan::read_all(&**target.files(), path).map_err(io)?;
         for place in places {
-            // A revision is in one frame.
+            // A revision is never split across frames.
             if frame.len() >= FRAME_BYTES && place.pointer.revision > last {
                 log.append_unsynced(&mut frame).map_err(io)?;
                 frame.clear();
             }
             let record = bytes.get(place.at..place.at + place.len).unwrap_or_default();
-            // It may have changed since it was looked at.
+            // It may have changed since the survey.
             Record::read(place.pointer, &bytes.slice_ref(record))?;
             frame.push(place.pointer, |into| into.extend_from_slice(record));
             last = place.pointer.revision;
@@ -305,7 +308,7 @@ fn copy(
         log.append_unsynced(&mut frame).map_err(io)?;
         frame.clear();
     }
-    // The newest record says where the store is, and how large.
+    // The newest record holds the store's revision and size.
     let (pointer, totals) = (Pointer::new(revision, 0), survey.totals);
     let mark = Record { key: MARK.into(), value: None, created: true, replaced: None, steps: 1, totals };
     frame.push(pointer, |into| mark.encode(pointer, into));
@@ -317,14 +320,15 @@ fn copy(
         .map_err(io)
 }
 
-/// Gives a folder and everything in it to whom another belongs: a repair is often made by somebody else than the server's user.
+/// Gives a folder and its contents the owner of another: a repair is often run by a different user than the
+/// server.
 fn own_like(files: &dyn Files, like: &Path, folder: &Path) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let names = files.list(&folder).unwrap_or_default();
         for path in names.iter().map(|name| folder.join(name)).chain([folder.clone()]) {
             if let Err(error) = files.chown_like(like, &path) {
-                tracing::warn!(path = %path.display(), %error, "it could not be given to the owner of the damaged store");
+                tracing::warn!(path = %path.display(), %error, "could not change the owner");
             }
             if path != folder && files.is_dir(&path) {
                 folders.push(path);

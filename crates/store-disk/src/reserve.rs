@@ -1,4 +1,4 @@
-//! Room on disk that is kept for when there is no other: so that what gives room back can be written.
+//! Disk space reserved for a full disk, so that writes which free space can still be made.
 
 use std::{
     io,
@@ -15,17 +15,17 @@ use crate::{
     record::entry_size,
 };
 
-/// So much is written, and given back, at a time.
+/// Number of bytes written or released at a time.
 const SLICE: u64 = 64 << 10;
 
-/// An update may make a value larger by so much and still be one that leads to its deletion: it notes when it was asked for, and by
-/// whom it is waited for.
+/// Maximum growth of a value for an update that leads to a deletion: it sets the deletion timestamp and
+/// finalizers.
 const GROWTH: u32 = 1 << 10;
 
-/// No transaction that uses the reserve is larger than this.
+/// Maximum size of a transaction that uses the reserve.
 const LARGEST: usize = 256 << 10;
 
-/// A file that takes up room until that is needed.
+/// A file that occupies space until the disk is full.
 pub(crate) struct Reserve {
     files: Arc<dyn Files>,
     path: PathBuf,
@@ -39,12 +39,13 @@ impl Reserve {
         Self { files, path: path.to_owned(), wanted, left }
     }
 
-    /// How much there is of it.
+    /// Bytes currently reserved.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }
 
-    /// Fills it up. If there is no room for all of it, it takes up none: somebody may need that.
+    /// Fills the reserve up. If there is no room for all of it, nothing is added: other writes may need the
+    /// room.
     pub(crate) fn fill(&mut self) -> io::Result<()> {
         if self.left == self.wanted {
             return Ok(());
@@ -59,7 +60,7 @@ impl Reserve {
         if self.left > self.wanted {
             return file.set_len(self.wanted);
         }
-        // Not zeros: a file system that compresses would need no room for them.
+        // Not zeros: a compressing file system would allocate nothing for them.
         let noise: Vec<u8> = (0..SLICE / 8).flat_map(|i| xxh3_64(&i.to_le_bytes()).to_le_bytes()).collect();
         let mut at = self.left;
         while at < self.wanted {
@@ -70,7 +71,7 @@ impl Reserve {
         Ok(())
     }
 
-    /// Gives some of it to the disk. False if there is nothing left.
+    /// Releases part of the reserve. Returns false if nothing is left.
     pub(crate) fn release(&mut self, bytes: u64) -> bool {
         if self.left == 0 {
             return false;
@@ -81,8 +82,9 @@ impl Reserve {
         given.is_ok()
     }
 
-    /// Whether a transaction may use what is left: one that deletes may use all of it, one that makes values smaller three quarters,
-    /// and one that makes them a little larger half, as it must be to mark what is to be deleted. Nothing new may.
+    /// Whether a transaction may use the reserve: all of it for deletions, three quarters for updates that
+    /// shrink values, half for updates that grow them slightly, as marking an object for deletion does.
+    /// Creations may not use it.
     pub(crate) fn serves(&self, txn: &Txn, heads: &Heads) -> bool {
         let mut stays = 0;
         for op in txn.ops() {

@@ -1,8 +1,9 @@
-//! What is left of a damaged store.
+//! What can be recovered from a damaged store.
 //!
-//! Every record has a checksum of its own, so those that are whole are known. Of the others, a directory tells the key and the
-//! revision; without one, what can be read of the record itself, or the revisions that are missing. The newest record of each key
-//! that is whole, and not dead, is kept; what came after it and cannot be read is named.
+//! Every record has its own checksum, so intact records are recognized. For the others, the directory tells
+//! the key and the revision; without a directory, the readable parts of the record or the gaps between
+//! revisions do. The newest intact live record of each key is kept; later records that cannot be read are
+//! reported.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -21,31 +22,31 @@ use crate::{
     record::{Pointer, Totals},
 };
 
-/// Something that a damaged store had, or may have had.
+/// Data that a damaged store held, or may have held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lost {
-    /// The key, where that is known.
+    /// The key, if known.
     pub key: Option<Bytes>,
     /// The revision that wrote it, or the first of those that may have.
     pub first: Revision,
     /// The last of those.
     pub last: Revision,
-    /// What became of it.
+    /// What happened to it.
     pub fate: Fate,
 }
 
-/// What became of something that cannot be read.
+/// What happened to data that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fate {
-    /// The value is gone, and there is no older one.
+    /// The value is lost, and there is no older one.
     Gone,
-    /// The value is gone; the one that this revision wrote is kept instead.
+    /// The value is lost; the one written by this revision is kept instead.
     Older(Revision),
-    /// Writes are gone, and whose they were is not known: a key that is kept may have an older value, or have been deleted.
+    /// Writes to unknown keys are lost: a key that is kept may have an older value, or have been deleted.
     Unknown,
-    /// The value is kept, but the key may have been deleted since: what would tell is damaged.
+    /// The value is kept, but the key may have been deleted since: the record that would tell is damaged.
     PerhapsDeleted,
 }
 
@@ -59,40 +60,40 @@ impl fmt::Display for Lost {
         }
         match fate {
             Fate::Gone => f.write_str("lost"),
-            Fate::Older(kept) => write!(f, "lost; the value of revision {kept} is there instead"),
-            Fate::Unknown => f.write_str("lost; what was written is not known"),
+            Fate::Older(kept) => write!(f, "lost; the value of revision {kept} is kept instead"),
+            Fate::Unknown => f.write_str("lost; the keys are unknown"),
             Fate::PerhapsDeleted => f.write_str("kept, but it may have been deleted later"),
         }
     }
 }
 
-/// How far something is that may take a while.
+/// Progress of a long operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// What is being done.
+    /// The current step.
     pub what: &'static str,
-    /// So much of it is done,
+    /// Units done,
     pub done: u64,
-    /// out of so much.
+    /// of this total.
     pub of: u64,
 }
 
-/// What can be saved of a store, and what cannot.
+/// What can be recovered of a store, and what cannot.
 pub(crate) struct Survey {
-    /// The records to keep, by the file that they are in, in order.
+    /// The records to keep, in order, by file.
     pub(crate) files: Vec<(PathBuf, Vec<Place>)>,
-    /// Of what is kept.
+    /// The size of what is kept.
     pub(crate) totals: Totals,
-    /// The newest revision that there ever was, as far as is known.
+    /// The newest revision that ever existed, as far as known.
     pub(crate) newest: Revision,
-    /// Whole records, history included.
+    /// Number of intact records, history included.
     pub(crate) records: u64,
     pub(crate) problems: Vec<String>,
     pub(crate) lost: Vec<Lost>,
 }
 
-/// Where a record is in a file.
+/// The position of a record in a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) pointer: Pointer,
@@ -100,14 +101,14 @@ pub(crate) struct Place {
     pub(crate) len: usize,
 }
 
-/// What is known of a key.
+/// What is known about a key.
 #[derive(Default)]
 struct Known {
-    /// The newest value that can be read: its file, its place, and its size with the key.
+    /// The newest readable value: its file, position, and size including the key.
     value: Option<(usize, Place, u32)>,
-    /// A later one that cannot.
+    /// A later value that is unreadable.
     lost: Option<Pointer>,
-    /// Whether it is not known that the value was not deleted later.
+    /// Whether the value may have been deleted later.
     in_doubt: bool,
 }
 
@@ -116,13 +117,13 @@ struct Surveyor {
     checkpoint: Option<Checkpoint>,
     problems: Vec<String>,
     keys: BTreeMap<Bytes, Known>,
-    /// Writes of revisions that are missing, and whose they were is not known.
+    /// Missing revisions whose keys are unknown.
     unknown: Vec<(Revision, Revision)>,
-    /// The revision after the last that was found.
+    /// The revision after the last one found.
     reached: Revision,
 }
 
-/// Reads a store, whatever is damaged in it.
+/// Reads a store, no matter how damaged it is.
 pub(crate) fn survey(folder: &Folder, progress: &mut dyn FnMut(Progress)) -> Result<Survey, OpenError> {
     let mut problems = Vec::new();
     let acknowledged = match folder.acknowledged() {
@@ -183,13 +184,13 @@ impl Surveyor {
         Ok(self.finish(&chain))
     }
 
-    /// The segments that count, oldest first.
+    /// The segments that are part of the log, oldest first.
     fn chain(&mut self, scans: Vec<Scan>) -> Vec<Scan> {
         let mut chain = Vec::with_capacity(scans.len());
         let mut wanted = None;
         for scan in scans.into_iter().rev() {
             match wanted {
-                // One that was cleaned stands for it.
+                // Replaced by a cleaned segment.
                 Some(wanted) if scan.id > wanted => continue,
                 Some(wanted) if scan.id < wanted => self.missing(scan.id + 1, wanted),
                 _ => {}
@@ -210,18 +211,19 @@ impl Surveyor {
         self.problems.push(format!("segment {which} of the log is missing"));
     }
 
-    /// Takes in what is in one segment.
+    /// Processes the records of one segment.
     fn segment(&mut self, file: usize, scan: &Scan, next: Option<&Scan>, later: &[Scan]) {
         let origin = scan.origin();
         let dead = self.checkpoint.as_ref().and_then(|checkpoint| match origin {
-            // What the checkpoint does not know has come, or has been cleaned, since.
+            // Segments that the checkpoint does not list were created or cleaned after it.
             Some(origin) => Some(checkpoint.dead_of(scan.id, origin).cloned().unwrap_or_default()),
             None => {
                 let records = scan.listed.as_ref().map_or(scan.records.len(), Vec::len);
                 checkpoint.dead_among(scan.id, records).cloned()
             }
         });
-        // A record of a deletion may have been left out of a later segment, while what it deleted is here.
+        // The record of a deletion may have been omitted from a later segment, while the value it deleted is
+        // here.
         let cleaned = origin.map_or(Revision::FIRST, |(_, cleaned)| cleaned);
         let may_be_deleted =
             later.iter().any(|later| later.origin().is_none_or(|(_, later)| later > cleaned));
@@ -231,7 +233,7 @@ impl Surveyor {
                 && !whole.frame_is_whole
                 && self.acknowledged.is_some_and(|acknowledged| whole.pointer.revision > acknowledged);
             if torn {
-                // It was never acknowledged, and not all of what was written with it is there.
+                // Never acknowledged, and part of its frame is missing.
                 continue;
             }
             let known_dead = dead.as_ref().zip(whole.number).map(|(dead, number)| dead.contains(number));
@@ -253,7 +255,7 @@ impl Surveyor {
                 for (number, (key, head)) in listed.iter().enumerate() {
                     let is_dead = dead.as_ref().is_some_and(|dead| dead.contains(number));
                     if !whole.contains(&head.pointer) && !is_dead {
-                        // The directory says all that there is to say of a deletion.
+                        // For a deletion, the directory entry is sufficient.
                         let event = if head.live() { Event::Lost } else { Event::Deleted };
                         events.push((head.pointer, key.clone(), event));
                     }
@@ -282,9 +284,9 @@ impl Surveyor {
         }
     }
 
-    /// Finds what is missing in a segment without a directory.
+    /// Finds missing records in a segment without a directory.
     fn gaps(&mut self, scan: &Scan, next: Option<&Scan>, events: &mut Vec<(Pointer, Bytes, Event)>) {
-        // Up to here, records may have been left out.
+        // Up to here, records may have been omitted.
         let cleaned = scan.origin().map(|(_, cleaned)| cleaned);
         let mut expected = Pointer::new(self.first_of(scan), 0);
         for whole in &scan.records {
@@ -312,7 +314,7 @@ impl Surveyor {
         }
     }
 
-    /// There is no record from `first` on, before `end`.
+    /// Handles missing records from `first` to before `end`.
     fn gap(
         &mut self,
         scan: &Scan,
@@ -326,16 +328,16 @@ impl Surveyor {
         let mut named = HashSet::new();
         for unread in scan.unread.iter().filter(here) {
             if let (Some(pointer), Some(key)) = (unread.pointer, &unread.key) {
-                // It may be followed by others of the same revision.
+                // Further records of the same revision may be missing.
                 if scan.unread.iter().all(|unread| unread.is_one) {
                     named.insert(pointer.revision);
                 }
-                // What cannot be read may say wrong things about itself: it is named, and decides nothing.
+                // An unreadable record may claim anything about itself: it is reported, but decides nothing.
                 events.push((pointer, key.clone(), Event::Lost));
             }
         }
         if scan.unread.is_empty() && cleaned.is_none_or(|cleaned| last <= cleaned) {
-            // Left out when the segment was cleaned, most likely.
+            // Most likely omitted when the segment was cleaned.
             return;
         }
         let mut missing = (first.revision.get()..=last.get()).map(Revision::new);
@@ -352,23 +354,23 @@ impl Surveyor {
         }
     }
 
-    /// What was acknowledged from `first` on is missing.
+    /// Reports the acknowledged revisions from `first` on as missing.
     fn until_acknowledged(&mut self, first: Revision) {
         if let Some(acknowledged) = self.acknowledged.filter(|acknowledged| *acknowledged >= first) {
             self.unknown.push((first, acknowledged));
         }
     }
 
-    /// The first revision that a segment can have.
+    /// The first revision that a segment can hold.
     fn first_of(&self, scan: &Scan) -> Revision {
-        // An empty store is at the first revision: no record has that.
+        // An empty store is at the first revision, which has no record.
         scan.begin().unwrap_or(self.reached).max(Revision::new(2))
     }
 
     fn finish(mut self, chain: &[Scan]) -> Survey {
         let wholes = || chain.iter().flat_map(|scan| &scan.records);
         let last = wholes().next_back();
-        // Whole segments that are missing.
+        // Missing segments.
         let mut before: Option<&Scan> = None;
         for scan in chain {
             let (from, id) = (scan.from().unwrap_or(scan.id), before.map_or(0, |before| before.id));
@@ -414,11 +416,11 @@ impl Surveyor {
         for (_, places) in &mut files {
             places.sort_unstable_by_key(|place| place.pointer);
         }
-        // If nothing is lost and the store is as large as its newest record says, nothing has come back either.
+        // If nothing is lost and the size matches the newest record, no deleted key has reappeared.
         if !lost.is_empty() || last.is_some_and(|last| last.totals != totals) {
             if !in_doubt.is_empty() {
                 let count = in_doubt.len();
-                self.problems.push(format!("of {count} keys it is not known whether they have been deleted"));
+                self.problems.push(format!("{count} keys may have been deleted"));
             }
             lost.extend(in_doubt);
         }
@@ -433,7 +435,7 @@ impl Surveyor {
     }
 }
 
-/// What a segment says of a key.
+/// What a segment tells about a key.
 enum Event {
     Value { place: Place, size: u32, in_doubt: bool },
     Deleted,

@@ -1,4 +1,4 @@
-//! What readers, watches and the writing thread of one store share.
+//! State shared by the readers, the watches and the writer thread of a store.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use parking_lot::Mutex;
 
 use crate::{options::DiskOptions, view::View};
 
-/// So often somebody who reads the newest moment may be overtaken.
-const ATTEMPTS: usize = 3;
+/// Maximum retries of an unpinned read before it takes a snapshot.
+const MAX_RETRIES: usize = 3;
 
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) options: DiskOptions,
     pub(crate) feed: Feed,
-    /// The newest moment that is synced. `None` when the store is closed.
+    /// The newest synced snapshot. `None` when the store is closed.
     pub(crate) view: ArcSwapOption<View>,
-    /// Why writes fail at the moment.
-    pub(crate) trouble: Mutex<Option<Error>>,
+    /// Why writes currently fail.
+    pub(crate) write_error: Mutex<Option<Error>>,
 }
 
 impl Shared {
-    /// Reads the newest moment. It runs on the caller's thread: mostly from memory, at times from disk.
+    /// Reads the newest snapshot on the caller's thread: mostly from memory, sometimes from disk.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&View) -> Result<T>) -> Result<T> {
         match &*self.view.load() {
             Some(view) => read(view),
@@ -35,17 +35,18 @@ impl Shared {
         }
     }
 
-    /// Reads a moment: the newest if none is given. If that is compacted while it is read, there is a newer one.
+    /// Reads at a revision, or the newest one if `None`. If the newest one is compacted meanwhile, the read
+    /// is retried at a newer one.
     pub(crate) fn read_at<T>(&self, at: Option<Revision>, read: impl Fn(&View) -> Result<T>) -> Result<T> {
         let mut attempts = 0;
         loop {
             attempts += 1;
             let done = self.read(|view| {
-                if attempts <= ATTEMPTS {
+                if attempts <= MAX_RETRIES {
                     return read(view);
                 }
-                // It takes longer than the history reaches back. From a copy of all heads, it may take as long as it wants.
-                // They may be ahead of what everybody can see: it is the same moment that is read.
+                // The read takes longer than the history reaches back. A copy of all heads does not age. The
+                // copy may be ahead of the published state, so the read stays at `view.state`.
                 let (pinned, _) = view.pinned();
                 read(&View { state: view.state, ..pinned })
             });
@@ -56,7 +57,7 @@ impl Shared {
         }
     }
 
-    /// Reads more than a little, on a thread that may block.
+    /// A read that may take long, on a thread that may block.
     pub(crate) async fn read_much<T: Send + 'static>(
         self: &Arc<Self>,
         name: &'static str,
@@ -66,7 +67,7 @@ impl Shared {
         self.blocking(name, move || shared.read(read)).await
     }
 
-    /// Does something that may block, on a thread where that does no harm.
+    /// Runs `work` on a thread that may block.
     pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -77,7 +78,7 @@ impl Shared {
     }
 }
 
-/// Where watches find what is no longer in the feed's ring.
+/// Serves watches from the log when the feed's ring no longer has the events.
 pub(crate) struct Past(pub(crate) Arc<Shared>);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The store itself: opening it, and the trait.
+//! The [`DiskStore`] handle: opening a store, and the [`Store`] trait.
 
 use std::{
     fmt,
@@ -31,13 +31,14 @@ use crate::{
     writer::{Background, Command, Write, Writer},
 };
 
-/// A range of at most so many entries is read on the caller's thread; a longer one on one that may block.
+/// Maximum number of entries of a range that is read on the caller's thread; longer ranges run on a blocking
+/// thread.
 const SHORT_RANGE: usize = 64;
 
-/// A [`Store`] in a folder: what is acknowledged is on disk.
+/// A [`Store`] in a folder: acknowledged writes are on disk.
 ///
 /// Cheap to clone; clones are the same store. It is closed by [`close`](Store::close), or when the last
-/// clone is dropped, which waits for writes that are under way.
+/// clone is dropped, which waits for writes in flight.
 #[derive(Clone)]
 pub struct DiskStore {
     files: Arc<dyn Files>,
@@ -46,7 +47,7 @@ pub struct DiskStore {
     queue: Arc<Queue>,
 }
 
-/// The way to the writing thread.
+/// The channel to the writer thread.
 struct Queue {
     commands: Option<Arc<mpsc::Sender<Command>>>,
     places: Arc<Semaphore>,
@@ -54,9 +55,9 @@ struct Queue {
 }
 
 impl DiskStore {
-    /// Opens the store in `folder`, or makes one if there is none.
+    /// Opens the store in `folder`, or creates one if the folder is empty.
     ///
-    /// This blocks for some milliseconds, longer for a large store: all keys are read, and the end of the log.
+    /// Blocks for some milliseconds, longer for a large store: it reads all keys and the end of the log.
     pub fn open(env: Env, folder: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
         Self::open_on(files::real(), env, folder.as_ref(), options, Background::Threads)
     }
@@ -77,8 +78,8 @@ impl DiskStore {
             Content::PartOfCopy => {
                 return Err(OpenError::Unsuitable {
                     folder: folder.path().to_owned(),
-                    reason: "a backup into it did not come to its end; make it again, or remove the folder `store` to begin \
-                             with an empty one"
+                    reason: "a backup into it was interrupted; make it again, or remove the folder `store` to start \
+                             with an empty store"
                         .to_owned(),
                 });
             }
@@ -89,7 +90,7 @@ impl DiskStore {
         let shared = Arc::new(Shared {
             feed: Feed::new(env.clone(), options.feed, state.revision, state.oldest),
             view: ArcSwapOption::from_pointee(opened.view()),
-            trouble: Mutex::new(None),
+            write_error: Mutex::new(None),
             env,
             options,
         });
@@ -119,7 +120,7 @@ impl DiskStore {
         })
     }
 
-    /// Reads the whole store and reports everything that is not as it should be.
+    /// Reads the whole store and reports all damage and inconsistencies.
     pub async fn check(&self) -> Result<Report> {
         self.shared
             .read_much("store-disk-check", |view| {
@@ -129,8 +130,8 @@ impl DiskStore {
             .await
     }
 
-    /// Copies the store as it is now, with its history, into `folder`, which must not hold one yet.
-    /// Writes go on meanwhile. What comes out can be opened like any store.
+    /// Copies a snapshot of the store, with its history, into `folder`, which must not hold a store. Writes
+    /// continue meanwhile. The copy can be opened like any store.
     pub async fn backup(&self, folder: impl Into<PathBuf>) -> Result<Revision, OpenError> {
         let (shared, folder) = (self.shared.clone(), folder.into());
         let (files, source, target) = (self.files.clone(), self.path.clone(), folder.clone());
@@ -148,8 +149,9 @@ impl DiskStore {
             .unwrap_or_else(|error| Err(OpenError::Unsuitable { folder: target, reason: error.to_string() }))
     }
 
-    /// Lets the writing thread do what is left to do in the background. With `clean`, segments that are worth it are cleaned, if the store
-    /// was opened by [`SimDisk::open_stepped`](crate::testing::SimDisk::open_stepped): first copied, and by the next call replaced.
+    /// Runs pending background work on the writer thread. With `clean`, also cleans segments, if the store
+    /// was opened by [`SimDisk::open_stepped`](crate::testing::SimDisk::open_stepped): one call copies them,
+    /// the next replaces them.
     ///
     /// # Errors
     /// If the store is closed.
@@ -158,7 +160,7 @@ impl DiskStore {
         self.send_step(if clean { Step::Clean } else { Step::Settle }).await
     }
 
-    /// Holds the writing thread until what is returned is dropped: writes that are made meanwhile go into one batch.
+    /// Blocks the writer thread until the returned guard is dropped: writes made meanwhile form one batch.
     ///
     /// # Errors
     /// If the store is closed.
@@ -176,7 +178,7 @@ impl DiskStore {
         self.answer(answer).await
     }
 
-    /// Where the store is.
+    /// The data folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -186,13 +188,13 @@ impl DiskStore {
         commands.send(command).map_err(|_| Error::Closed)
     }
 
-    /// Waits for the writing thread, but not for ever.
+    /// Waits for the writer thread's answer, at most for `stall`.
     async fn answer<T>(&self, answer: oneshot::Receiver<Result<T>>) -> Result<T> {
         let stall = self.shared.options.stall;
         match self.shared.env.timeout(stall, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) if self.shared.feed.is_closed() => Err(Error::Closed),
-            Ok(Err(_)) => Err(Error::outcome_unknown("the writing thread ended")),
+            Ok(Err(_)) => Err(Error::outcome_unknown("the writer thread ended")),
             Err(_) => Err(Error::outcome_unknown(format!("the disk has not answered for {stall:?}"))),
         }
     }
@@ -205,7 +207,7 @@ impl Store for DiskStore {
     }
 
     async fn get(&self, key: &[u8], at: Option<Revision>) -> Result<GetResult> {
-        // Reading never waits: a task that does nothing else gives others a turn now and then.
+        // Reads never wait, so a task that only reads must yield now and then.
         tokio::task::coop::consume_budget().await;
         self.shared.read_at(at, |view| view.get(key, at))
     }
@@ -215,7 +217,7 @@ impl Store for DiskStore {
             tokio::task::coop::consume_budget().await;
             return self.shared.read_at(range.revision, |view| view.range(&range, &|_, _| None));
         }
-        // Long ranges are read to be kept: what is in the feed's ring is not kept twice.
+        // Long ranges are often cached by the caller: values in the feed's ring are shared with it.
         let feed = self.shared.feed.clone();
         let recall = move |key: &[u8], revision| feed.recall(key, revision);
         let (at, shared) = (range.revision, self.shared.clone());
@@ -228,11 +230,11 @@ impl Store for DiskStore {
         txn.validate()?;
         let permit = self.queue.places.clone().acquire_owned().await.map_err(|_| Error::Closed)?;
         self.shared.read(|view| {
-            view.heads.look_at(txn.ops().iter().map(|op| &op.key[..]));
+            view.heads.prefetch(txn.ops().iter().map(|op| &op.key[..]));
             Ok(())
         })?;
         let (reply, answer) = oneshot::channel();
-        // It goes with the write: also if nobody waits for the answer any more, it is under way.
+        // Moved into the write: it stays in flight even if the caller stops waiting.
         let under_way = self.shared.env.outside_work();
         self.send(Command::Write(Write { txn, reply, permit, under_way }))?;
         self.answer(answer).await
@@ -262,16 +264,16 @@ impl Store for DiskStore {
         stats.disk_bytes =
             Some(disk_bytes(&*self.files, &self.path.join("store")).map_err(|error| io_error(&error))?);
         stats.watches = self.shared.feed.watches() as u64;
-        stats.degraded = self.shared.trouble.lock().as_ref().map(ToString::to_string);
+        stats.degraded = self.shared.write_error.lock().as_ref().map(ToString::to_string);
         Ok(stats)
     }
 
     async fn health(&self) -> Result<()> {
         self.shared.read(|view| view.heads.log().check_in_place().map_err(|error| io_error(&error)))?;
-        let trouble = self.shared.trouble.lock().clone();
-        match trouble {
+        let write_error = self.shared.write_error.lock().clone();
+        match write_error {
             Some(error) => {
-                // Somebody may be waiting for this, and write nothing until then.
+                // The caller may write nothing until the store is healthy again.
                 self.send(Command::Recover)?;
                 Err(error)
             }
@@ -287,7 +289,7 @@ impl Store for DiskStore {
             Err(error) => Err(error),
         };
         match closed {
-            // The thread is gone, or was about to: closed already.
+            // The thread has ended: closed already.
             Err(Error::Closed) => Ok(()),
             closed => closed,
         }
@@ -296,7 +298,7 @@ impl Store for DiskStore {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // Without a sender, the thread finishes what is queued and ends; then the lock is free.
+        // Without a sender, the thread drains the queue and ends; then the lock is released.
         self.commands = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -317,9 +319,9 @@ mod tests {
     use super::*;
     use crate::heads::State;
 
-    /// Who began to read is not shown less than there was: not even if it is compacted in that very moment.
+    /// A started read never misses entries, even if it is overtaken by compaction.
     #[tokio::test]
-    async fn a_read_that_compaction_overtakes_ends_with_compacted() {
+    async fn a_read_overtaken_by_compaction_fails_with_compacted() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
         let put = async |value: &'static str| {
@@ -331,7 +333,7 @@ mod tests {
         store.txn(Txn::new().delete("/a", Precondition::Any)).await.unwrap();
         let request = WatchRequest { after: Some(first), ..WatchRequest::default() };
         assert_eq!(old.get(b"/a", None).unwrap().entry.unwrap().value, "1");
-        assert_eq!(old.backfill(&request).unwrap().changes.len(), 0, "it is of the moment it was taken at");
+        assert_eq!(old.backfill(&request).unwrap().changes.len(), 0, "a view does not change");
 
         let last = put("3").await;
         put("4").await;
@@ -344,21 +346,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_read_that_is_overtaken_each_time_comes_to_an_end() {
+    async fn an_unpinned_read_that_is_always_overtaken_completes() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
         put(&store, "/a").await;
         let view = store.shared.view.load_full().unwrap();
         put(&store, "/b").await;
-        // As it is while a batch is on disk, but not published.
+        // The state while a batch is on disk, but not yet published.
         store.shared.view.store(Some(view.clone()));
         let live = view.heads.clone();
         let attempts = std::cell::Cell::new(0);
         let read = store.shared.read_at(None, |view| {
             attempts.set(attempts.get() + 1);
-            assert!(attempts.get() < 100, "it does not end");
+            assert!(attempts.get() < 100, "the read never completes");
             if Arc::ptr_eq(&view.heads, &live) {
-                // As if much had been written and compacted meanwhile.
+                // Simulates many writes and a compaction meanwhile.
                 return Err(Error::Compacted { requested: view.state.revision, oldest: view.state.revision });
             }
             view.range(&Range::default(), &|_, _| None)
@@ -368,7 +370,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_page_of_the_past_is_bounded_with_what_was_there_before() {
+    async fn the_size_of_a_history_page_includes_previous_values() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::open(Env::system(), folder.path(), DiskOptions::default()).unwrap();
         let mut last = Revision::FIRST;
@@ -384,7 +386,7 @@ mod tests {
         assert_eq!(page.changes.iter().map(|change| change.size() >> 20).sum::<usize>(), 4);
     }
 
-    /// Small segments, and a history that nothing but a request makes shorter.
+    /// Small segments, and a history that is only compacted on request.
     fn small() -> DiskOptions {
         DiskOptions { segment_bytes: 4096, history_revisions: 1_000_000, ..DiskOptions::default() }
     }
@@ -394,7 +396,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_past_in_which_a_key_was_deleted_can_be_read_when_the_deletion_itself_is_forgotten() {
+    async fn a_deleted_key_stays_absent_in_the_past_after_the_record_of_its_deletion_is_cleaned() {
         let folder = tempfile::tempdir().unwrap();
         let env = Env::system();
         let store = DiskStore::open(env.clone(), folder.path(), small()).unwrap();
@@ -413,18 +415,18 @@ mod tests {
                 put(&store, "/b").await;
             }
         };
-        env.timeout(std::time::Duration::from_secs(60), gone).await.expect("segments are cleaned");
+        env.timeout(std::time::Duration::from_secs(60), gone).await.expect("the segment was not cleaned");
         assert_eq!(old.get(b"/a", Some(revision)).unwrap().entry, None);
     }
 
     #[tokio::test]
-    async fn a_backup_without_what_is_dead_is_in_frames_of_bounded_size() {
+    async fn a_backup_that_omits_dead_records_has_frames_of_bounded_size() {
         let (folder, target) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let env = Env::system();
         let store = DiskStore::open(env.clone(), folder.path(), DiskOptions::default()).unwrap();
         let mut last = Revision::FIRST;
         for number in 0..300 {
-            // The last step of each revision is soon dead.
+            // The last record of each revision is soon dead.
             let txn = Txn::new().put(format!("/{number}"), vec![7; 20_000], Precondition::Any);
             last = store.txn(txn.put("/counter", format!("{number}"), Precondition::Any)).await.unwrap();
         }
@@ -434,7 +436,7 @@ mod tests {
                 env.yield_now().await;
             }
         };
-        env.timeout(std::time::Duration::from_secs(60), swept).await.expect("it is swept");
+        env.timeout(std::time::Duration::from_secs(60), swept).await.expect("the history was not swept");
         store.backup(target.path()).await.unwrap();
         let bytes = std::fs::read(target.path().join("store/log/000000000001.log")).unwrap();
         let frames = memchr::memmem::find_iter(&bytes, b"\x01k1s")
@@ -446,7 +448,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_is_superfluous_is_found_as_fast_as_it_is_written() {
+    async fn sweeping_keeps_up_with_writes() {
         let folder = tempfile::tempdir().unwrap();
         let env = Env::system();
         let options = DiskOptions { history_revisions: 0, ..DiskOptions::default() };
@@ -476,11 +478,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn segments_that_the_checkpoint_knows_are_missed() {
+    async fn a_missing_segment_that_the_checkpoint_lists_is_damage() {
         let folder = tempfile::tempdir().unwrap();
         let store = DiskStore::open(Env::system(), folder.path(), small()).unwrap();
         let watermark = folder.path().join("store/watermark");
-        // After a power cut, it may be old.
+        // After a power cut, the watermark may be old.
         let old = std::fs::read(&watermark).unwrap();
         for number in 0..100 {
             put(&store, &format!("/{number}")).await;

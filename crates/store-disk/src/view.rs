@@ -1,4 +1,4 @@
-//! Reading: the store at one moment.
+//! Reading: a snapshot of the store.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     record::{Head, Pointer, Record},
 };
 
-/// The store as it was when a batch of writes had been synced.
+/// The store as of a synced batch of writes.
 #[derive(Clone)]
 pub(crate) struct View {
     pub(crate) heads: Arc<Heads>,
@@ -22,13 +22,14 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The newest moment, with heads and files that stay as they are, and what is dead: for those who look at the whole store.
+    /// The newest state, with heads and files that no longer change, and the dead records: for reads of the
+    /// whole store.
     pub(crate) fn pinned(&self) -> (Self, Dead) {
         let (heads, dead) = self.heads.pinned();
         (Self { state: heads.state(), heads: Arc::new(heads) }, dead)
     }
 
-    /// The revision to read at, if it can be read.
+    /// The revision to read at, if it is readable.
     pub(crate) fn read_revision(&self, at: Option<Revision>) -> Result<Revision> {
         read_revision(at, self.state.oldest, self.state.revision)
     }
@@ -43,7 +44,8 @@ impl View {
         Ok(GetResult { revision, entry })
     }
 
-    /// The entries of a range. Those that `recall` has in memory already, by key and revision, are not read.
+    /// The entries of a range. Entries that `recall` returns from memory, by key and revision, are not read
+    /// from disk.
     pub(crate) fn range(
         &self,
         range: &Range,
@@ -81,8 +83,8 @@ impl View {
         loop {
             let Some(record) = log.get(pointer)? else {
                 self.heads.still_there(revision)?;
-                // A record that deletes its key goes when it is compacted. Then, at any moment that can be read, the key
-                // had no value until its next record.
+                // The record of a deletion is removed when it is compacted. At any revision that is still
+                // readable, the key then had no value until its next record.
                 if pointer.revision <= self.heads.state().oldest && pointer != head.pointer {
                     return Ok(None);
                 }
@@ -99,7 +101,7 @@ impl View {
         }
     }
 
-    /// What was there before a record that did not create its key.
+    /// The value before a record that did not create its key.
     fn previous(log: &Segments, record: &Record) -> Result<Option<Previous>> {
         let (false, Some(pointer)) = (record.created, record.replaced) else { return Ok(None) };
         match log.get(pointer)? {
@@ -137,7 +139,7 @@ impl View {
                 if !events.is_empty() {
                     page.changes.push(Arc::new(Change::new(pointer.revision, events.drain(..))));
                 }
-                // A page ends where a revision does.
+                // A page ends at the end of a revision.
                 if records >= RECORDS || bytes >= BYTES {
                     page.through = pointer.revision;
                     return Ok(false);
@@ -145,7 +147,7 @@ impl View {
             }
             Ok(true)
         });
-        // The log is the newest one: what has been compacted meanwhile may be missing from it.
+        // The log is the newest one: records compacted meanwhile may be missing from it.
         self.heads.still_there(after)?;
         read?;
         Ok(page)

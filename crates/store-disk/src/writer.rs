@@ -1,8 +1,8 @@
-//! The one thread that writes: group commit, compaction, and getting back on its feet after a failure.
+//! The writer thread: group commit, compaction, and recovery after a failed write.
 //!
-//! What is queued goes into one batch: preconditions are judged on the state that includes the batch's
-//! earlier writes, the batch goes into the log and is synced once, and only then published: the view, then the events, then
-//! the acknowledgements.
+//! Queued writes form one batch. Preconditions are checked against a state that includes the batch's earlier
+//! writes. The batch is appended to the log and synced once, and only then published: first the view, then
+//! the events, then the acknowledgements.
 
 use std::{
     io,
@@ -38,63 +38,65 @@ use crate::{
     shared::Shared,
 };
 
-/// A batch is closed at so many steps, or so many bytes.
+/// Operations, and bytes, at which a batch is closed.
 const BATCH_STEPS: usize = 1024;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// A sync costs about the same for one write as for a hundred. So those who have just been answered, and are likely
-/// to write again, get this long to share the next one; a quarter of what a sync takes, within these bounds.
+/// How long a batch waits for further writes: a quarter of a sync's duration, within these bounds. A sync
+/// costs about the same for one write as for a hundred, and clients that were just acknowledged are likely to
+/// write again.
 const GATHER: RangeInclusive<Duration> = Duration::from_micros(20)..=Duration::from_millis(1);
 
-/// So long the thread stays awake for the next write: waking it up would take about as long.
-const STAY_AWAKE: Duration = Duration::from_micros(50);
+/// How long the thread spins for the next command before it sleeps; waking it up would take about as long.
+const SPIN: Duration = Duration::from_micros(50);
 
-/// How long to wait between two attempts to recover from a failure.
+/// Minimum interval between two attempts to recover from a failure.
 const RECOVERY_PAUSE: Duration = Duration::from_millis(100);
 
-/// So many revisions are swept before that is written down. After a crash, they are swept again.
-const CHECKPOINT: u64 = 1 << 16;
+/// Number of swept revisions between checkpoints. After a crash, they are swept again.
+const CHECKPOINT_REVISIONS: u64 = 1 << 16;
 
-/// Maximum number of deleted keys that are kept in memory for the next checkpoint.
+/// Maximum number of deleted keys kept in memory for the next checkpoint.
 const MAX_DELETED: usize = 8192;
 
-/// Deleted keys that are forgotten per lock acquisition; readers wait for one batch.
-const FORGOTTEN_AT_ONCE: usize = 512;
+/// Deleted keys removed per lock acquisition; readers wait for one batch.
+const REMOVED_AT_ONCE: usize = 512;
 
-/// How long to leave the history alone after compacting it has failed.
+/// Pause after a failed compaction.
 const COMPACTION_PAUSE: Duration = Duration::from_secs(30);
 
-/// What the writing thread is asked to do.
+/// A request to the writer thread.
 pub(crate) enum Command {
     Write(Write),
     Compact(Revision, oneshot::Sender<Result<()>>),
     /// Segments of the log have been cleaned.
     Cleaned(Box<Cleaned>),
-    /// Somebody wants to know whether writes work again.
+    /// Retry a failed write path now: a health probe is waiting for the result.
     Recover,
-    /// A test decides what happens when: see [`Background::Stepped`].
+    /// Tests drive background work step by step: see [`Background::Stepped`].
     #[cfg(any(test, feature = "testing"))]
     Step(Step, oneshot::Sender<Result<()>>),
     Close(oneshot::Sender<Result<()>>),
 }
 
-/// What a test lets the writing thread do.
+/// Background work that a test triggers.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) enum Step {
-    /// All sweeping that is due.
+    /// All pending sweeps.
     Settle,
-    /// The same, and the next step of cleaning segments: copying them, or putting the copy into their place.
+    /// All pending sweeps, and the next step of segment cleaning: copying, or replacing the segments by the
+    /// copy.
     Clean,
-    /// Nothing, until the other end of the channel is dropped.
+    /// Block until the sender is dropped.
     Hold(Receiver<()>),
 }
 
-/// How segments are cleaned.
+/// Where segments are cleaned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Background {
-    /// By a thread.
+    /// On a separate thread.
     Threads,
-    /// By the writing thread, at [`Command::Step`]: for tests that decide the order of everything.
+    /// On the writer thread, at [`Command::Step`]: for tests that control the order of all operations.
     #[cfg(any(test, feature = "testing"))]
     Stepped,
 }
@@ -102,9 +104,9 @@ pub(crate) enum Background {
 pub(crate) struct Write {
     pub(crate) txn: Txn,
     pub(crate) reply: oneshot::Sender<Result<Revision>>,
-    /// Its place in the queue, free again when the write is answered.
+    /// The write's slot in the queue, released when the write is answered.
     pub(crate) permit: OwnedSemaphorePermit,
-    /// A simulated clock waits for it. The last field: dropped when the write is answered.
+    /// Marks the write as in flight for a simulated clock. The last field, so it is dropped last.
     #[expect(dead_code, reason = "it counts as long as it is there")]
     pub(crate) under_way: OutsideWork,
 }
@@ -116,39 +118,41 @@ pub(crate) struct Writer {
     watermark: Watermark,
     opened: Opened,
     reserve: Reserve,
-    /// The records of the batch that is being put together.
+    /// The records of the batch being assembled.
     frame: Frame,
     history: History,
-    /// Behind `folder`, which goes first: who finds nobody here any more can lock the folder.
+    /// Declared after `folder`, so that the folder is unlocked before the channel disconnects.
     queue: Receiver<Command>,
-    /// The other end of `queue`, as long as somebody has the store.
+    /// Upgradable while a handle to the store exists.
     commands: Weak<Sender<Command>>,
-    /// The cleaning of segments, if that is under way.
+    /// The segment cleaning in flight, if any.
     cleaning: Option<Cleaning>,
-    /// Why nothing can be written, if that is so.
+    /// The failure that blocks writes, if any.
     failed: Option<Failure>,
-    /// How many records were written since the history was swept last.
+    /// Number of records written since the last sweep.
     unswept: usize,
-    /// Deleted keys that have been swept, but not in the last checkpoint. They are kept until then: a record that creates such a key
-    /// again has to point to its deletion, since after a crash the history begins where the last checkpoint says.
+    /// Keys swept as deleted since the last checkpoint. Their heads are kept until then: a record that
+    /// creates such a key again must point to its deletion, since after a crash the history begins at the
+    /// last checkpoint.
     deleted: Vec<(Bytes, Pointer)>,
-    /// Compaction rests until then.
-    resting: Option<Instant>,
-    /// Whether segments could not be cleaned: that is tried again, whatever else happens.
+    /// Compaction is paused until then.
+    paused_until: Option<Instant>,
+    /// Whether the last cleaning failed, and must be retried even if nothing else happens.
     unclean: bool,
-    /// Whether that was for lack of room.
+    /// Whether it failed for lack of space.
     short_of_room: bool,
-    /// A moving average of what a sync takes.
+    /// Moving average of the duration of a sync.
     sync_time: Duration,
-    /// How many writes the next batch is likely to have, if it waits for them.
+    /// Expected number of writes in the next batch.
     likely_writes: usize,
 }
 
-/// Why nothing can be written.
+/// Why writes fail.
 struct Failure {
     error: Error,
-    /// When recovery was tried last. `None`: there is none, since the store's folder is not what the path shows any more.
-    tried: Option<Instant>,
+    /// Time of the last recovery attempt. `None` if recovery is impossible, because the store's folder was
+    /// removed, moved or replaced.
+    last_attempt: Option<Instant>,
 }
 
 struct Cleaning {
@@ -164,11 +168,11 @@ enum Worker {
     Done(Box<Cleaned>),
 }
 
-/// What became of some segments.
+/// The result of cleaning some segments.
 pub(crate) struct Cleaned {
     run: Run,
     copy: Result<Option<Segment>>,
-    /// Tells one cleaning from another.
+    /// Identifies the cleaning that produced this.
     stop: Arc<AtomicBool>,
 }
 
@@ -183,11 +187,11 @@ impl Writer {
         commands: Weak<Sender<Command>>,
     ) -> Self {
         let history = History::new(&shared.options, shared.env.now(), opened.state);
-        let trouble = opened.trouble.as_ref().map(io_error);
+        let write_error = opened.write_error.as_ref().map(io_error);
         let mut reserve =
             Reserve::open(folder.files().clone(), &folder.reserve(), shared.options.reserve_bytes);
         if let Err(error) = reserve.fill() {
-            tracing::warn!(folder = %folder.path().display(), %error, "no room can be kept for a full disk");
+            tracing::warn!(folder = %folder.path().display(), %error, "could not reserve space for a full disk");
         }
         let mut writer = Self {
             shared,
@@ -204,26 +208,26 @@ impl Writer {
             failed: None,
             unswept: 0,
             deleted: Vec::new(),
-            resting: None,
+            paused_until: None,
             unclean: false,
             short_of_room: false,
             sync_time: Duration::ZERO,
             likely_writes: 1,
         };
-        if let Some(error) = trouble {
-            tracing::error!(folder = %writer.folder.path().display(), %error, "the store is open, but cannot be written to");
+        if let Some(error) = write_error {
+            tracing::error!(folder = %writer.folder.path().display(), %error, "the store was opened, but is not writable");
             writer.fail(error, false);
         }
         writer
     }
 
-    /// Works until the store is closed, or nobody has it any more.
+    /// Runs until the store is closed or all handles are dropped.
     pub(crate) fn run(mut self) {
         let reply = loop {
             match self.next_command() {
                 Ok(Command::Write(first)) => {
-                    if let Some(rest) = self.gather_and_write(first) {
-                        match self.other_command(rest) {
+                    if let Some(other) = self.gather_and_write(first) {
+                        match self.other_command(other) {
                             Some(reply) => break Some(reply),
                             None => continue,
                         }
@@ -237,21 +241,21 @@ impl Writer {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break None,
             }
-            self.keep_house();
+            self.maintain();
         };
         for reply in self.close().into_iter().chain(reply) {
             let _ = reply.send(Ok(()));
         }
     }
 
-    /// The next command, or a time-out when there is housekeeping to do.
+    /// The next command, or a timeout when maintenance is due.
     fn next_command(&self) -> Result<Command, RecvTimeoutError> {
-        if let Some(command) = self.imminent_command() {
+        if let Some(command) = self.spin_for_command() {
             return Ok(command);
         }
         let now = self.shared.env.now();
-        let due = match self.resting {
-            // The next write sees to it.
+        let due = match self.paused_until {
+            // The next write retries it.
             _ if self.is_blocked() => None,
             Some(until) if until > now => Some(until - now),
             _ => self.history.due(&self.opened.state, now),
@@ -266,42 +270,43 @@ impl Writer {
         }
     }
 
-    fn turns(&self, time: Duration) -> Turns<'_> {
+    fn spin(&self, time: Duration) -> Spin<'_> {
         let time = match self.background {
             Background::Threads => time,
-            // A test's clock stands still, and nothing else comes.
+            // With a simulated clock, time stands still and no other commands arrive.
             #[cfg(any(test, feature = "testing"))]
             Background::Stepped => Duration::ZERO,
         };
-        Turns::new(&self.shared.env, time)
+        Spin::new(&self.shared.env, time)
     }
 
-    /// A command that comes very soon.
-    fn imminent_command(&self) -> Option<Command> {
-        let mut turns = self.turns(STAY_AWAKE);
+    /// A command that arrives within [`SPIN`].
+    fn spin_for_command(&self) -> Option<Command> {
+        let mut spin = self.spin(SPIN);
         loop {
             match self.queue.try_recv() {
                 Ok(command) => return Some(command),
                 Err(TryRecvError::Disconnected) => return None,
-                Err(TryRecvError::Empty) if turns.give_way() => {}
+                Err(TryRecvError::Empty) if spin.yield_once() => {}
                 Err(TryRecvError::Empty) => return None,
             }
         }
     }
 
-    /// Writes `first` together with what is queued behind it. Returns a command that is no write.
+    /// Writes `first` together with the writes queued behind it. Returns the first other command, which ends
+    /// the batch.
     fn gather_and_write(&mut self, first: Write) -> Option<Command> {
         let (mut steps, mut bytes) = (first.txn.ops().len(), first.txn.size());
         let mut writes = vec![first];
         let mut other = None;
         let patience = (self.sync_time / 4).clamp(*GATHER.start(), *GATHER.end());
-        let mut turns = self.turns(patience);
+        let mut spin = self.spin(patience);
         while steps < BATCH_STEPS && bytes < BATCH_BYTES {
             let next = match self.queue.try_recv() {
                 Ok(command) => command,
                 Err(TryRecvError::Disconnected) => break,
                 Err(TryRecvError::Empty) if writes.len() >= self.likely_writes => break,
-                Err(TryRecvError::Empty) if turns.give_way() => continue,
+                Err(TryRecvError::Empty) if spin.yield_once() => continue,
                 Err(TryRecvError::Empty) => break,
             };
             match next {
@@ -316,13 +321,13 @@ impl Writer {
                 }
             }
         }
-        // Follows the number of writers up at once, and down slowly.
+        // Grows at once with the number of writers, and shrinks slowly.
         self.likely_writes = writes.len().max(self.likely_writes - self.likely_writes.div_ceil(8)).max(1);
         self.write(writes);
         other
     }
 
-    /// Carries out a command that is no write; returns whom to tell that the store is closed.
+    /// Executes a command. Returns the sender to notify if the command closes the store.
     fn other_command(&mut self, command: Command) -> Option<oneshot::Sender<Result<()>>> {
         match command {
             Command::Close(reply) => return Some(reply),
@@ -346,17 +351,17 @@ impl Writer {
     fn write(&mut self, mut writes: Vec<Write>) {
         let mut from_reserve = false;
         if let Err(error) = self.ready() {
-            // On a full disk, what gives room back goes through.
-            let frugal =
-                writes.extract_if(.., |write| self.is_full() && self.is_frugal(&write.txn)).collect();
-            refuse(std::mem::replace(&mut writes, frugal), &error);
+            // On a full disk, writes that free space are made from the reserve.
+            let allowed =
+                writes.extract_if(.., |write| self.is_full() && self.may_use_reserve(&write.txn)).collect();
+            refuse(std::mem::replace(&mut writes, allowed), &error);
             from_reserve = true;
         }
         let refused = self.commit(writes, from_reserve);
         self.commit(refused, true);
     }
 
-    /// Writes a batch. Returns what failed for lack of room, and may use the reserve.
+    /// Writes a batch. Returns writes that failed for lack of space and may use the reserve.
     fn commit(&mut self, writes: Vec<Write>, from_reserve: bool) -> Vec<Write> {
         let mut refused = Vec::new();
         if writes.is_empty() {
@@ -384,20 +389,21 @@ impl Writer {
                     self.publish(changes);
                 }
                 Err(error) => {
-                    tracing::error!(folder = %self.folder.path().display(), %error, "a write to disk failed");
+                    tracing::error!(folder = %self.folder.path().display(), %error, "writing to disk failed");
                     let taken_back = self.opened.log.take_back();
                     let mut answer = self.fail_by(&error);
                     if taken_back.is_err() {
-                        // It may be on disk, whole. If the next who opens the store finds it there, it has happened.
+                        // The frame may be on disk, complete. If the store is opened again and finds it, the
+                        // write happened.
                         answer = Error::outcome_unknown(format!("I/O error: {error}"));
                     }
-                    // Also what was refused was judged on writes that did not happen.
+                    // Conflicts are replaced, too: they were decided on writes that did not happen.
                     for (_, given) in &mut answers {
                         *given = Err(answer.clone());
                     }
                     if taken_back.is_ok() && !from_reserve && self.is_full() {
                         let again = answers.extract_if(.., |(write, _)| {
-                            !write.txn.ops().is_empty() && self.is_frugal(&write.txn)
+                            !write.txn.ops().is_empty() && self.may_use_reserve(&write.txn)
                         });
                         refused = again.map(|(write, _)| write).collect();
                     }
@@ -406,13 +412,13 @@ impl Writer {
         }
         for (write, answer) in answers {
             drop(write.permit);
-            // Whoever does not wait any more has given up on the answer, not on the write.
+            // A caller that has stopped waiting abandons the answer, not the write.
             let _ = write.reply.send(answer);
         }
         refused
     }
 
-    /// Writes a batch for which there is no room but the reserve.
+    /// Appends the batch, releasing the reserve as needed.
     fn append_from_reserve(&mut self) -> io::Result<()> {
         loop {
             let log = &mut self.opened.log;
@@ -430,23 +436,23 @@ impl Writer {
     }
 
     /// Whether a transaction may use the reserve.
-    fn is_frugal(&self, txn: &Txn) -> bool {
+    fn may_use_reserve(&self, txn: &Txn) -> bool {
         self.reserve.serves(txn, &self.opened.heads)
     }
 
-    /// Whether nothing can be written because the disk is full.
+    /// Whether writes are blocked because the disk is full.
     fn is_full(&self) -> bool {
-        matches!(&self.failed, Some(Failure { error: Error::Full { .. }, tried: Some(_) }))
+        matches!(&self.failed, Some(Failure { error: Error::Full { .. }, last_attempt: Some(_) }))
     }
 
-    /// Whether nothing can be written, for another reason.
+    /// Whether writes are blocked for another reason.
     fn is_blocked(&self) -> bool {
         self.failed.is_some() && !self.is_full()
     }
 
     fn publish(&mut self, changes: Vec<(Arc<Change>, bool)>) {
         if let Err(error) = self.watermark.raise(self.opened.state.revision) {
-            tracing::warn!(path = %self.watermark.path().display(), %error, "could not note what was acknowledged");
+            tracing::warn!(path = %self.watermark.path().display(), %error, "could not update the watermark");
         }
         let view = Arc::new(self.opened.view());
         self.shared.feed.publish_with(changes, || self.shared.view.store(Some(view)));
@@ -456,21 +462,21 @@ impl Writer {
         self.fail(io_error(error), is_gone(error))
     }
 
-    /// `for_good`: until the store is opened again.
+    /// `for_good`: until the store is reopened.
     fn fail(&mut self, error: Error, for_good: bool) -> Error {
-        *self.shared.trouble.lock() = Some(error.clone());
-        let tried = (!for_good).then(|| self.shared.env.now());
-        self.failed = Some(Failure { error: error.clone(), tried });
+        *self.shared.write_error.lock() = Some(error.clone());
+        let last_attempt = (!for_good).then(|| self.shared.env.now());
+        self.failed = Some(Failure { error: error.clone(), last_attempt });
         error
     }
 
-    /// Fails if the store's folder is not what the path shows any more, and then for ever: whatever is there now, nothing of it
-    /// may be touched.
+    /// Fails permanently if the store's folder was removed, moved or replaced: whatever is at the path now
+    /// must not be touched.
     fn check_in_place(&mut self) -> Result<()> {
         match (self.opened.log.check_in_place(), &self.failed) {
-            (_, Some(Failure { error, tried: None })) => Err(error.clone()),
+            (_, Some(Failure { error, last_attempt: None })) => Err(error.clone()),
             (Err(error), _) if is_gone(&error) => {
-                tracing::error!(folder = %self.folder.path().display(), %error, "the store is gone");
+                tracing::error!(folder = %self.folder.path().display(), %error, "the store is no longer in place");
                 Err(self.fail_by(&error))
             }
             (Err(error), _) => Err(io_error(&error)),
@@ -478,15 +484,15 @@ impl Writer {
         }
     }
 
-    /// Whether writes can be made; after a failure, tries to bring that about: what was never acknowledged is removed from the
-    /// log.
+    /// Succeeds if writes are possible. After a failure, tries to recover: unacknowledged writes are cut from
+    /// the log.
     fn ready(&mut self) -> Result<()> {
-        let Some(Failure { error, tried }) = &self.failed else { return Ok(()) };
+        let Some(Failure { error, last_attempt }) = &self.failed else { return Ok(()) };
         let now = self.shared.env.now();
-        if tried.is_none_or(|tried| now - tried < RECOVERY_PAUSE) {
+        if last_attempt.is_none_or(|last_attempt| now - last_attempt < RECOVERY_PAUSE) {
             return Err(error.clone());
         }
-        // Whatever is in the way of it goes first.
+        // In this order: a later step needs the earlier ones.
         let log = &mut self.opened.log;
         let mended = log
             .check_in_place()
@@ -496,20 +502,21 @@ impl Writer {
         if let Err(error) = mended {
             return Err(self.fail_by(&error));
         }
-        tracing::info!(folder = %self.folder.path().display(), "writing to disk works again");
+        tracing::info!(folder = %self.folder.path().display(), "writes to disk have recovered");
         self.failed = None;
-        *self.shared.trouble.lock() = None;
+        *self.shared.write_error.lock() = None;
         Ok(())
     }
 
-    /// Compacts because somebody asked for it.
+    /// Compacts on request.
     fn compact(&mut self, revision: Revision) -> Result<()> {
         let state = self.opened.state;
         if revision > state.revision {
             return Err(Error::FutureRevision { requested: revision, current: state.revision });
         }
-        // Who asks for it can count on it, also if it is so already, but could not be written down yet.
-        if revision > self.opened.written_down.0 {
+        // An acknowledged compaction is durable, so a checkpoint is written even if the history already
+        // begins there.
+        if revision > self.opened.checkpointed.0 {
             if let (Err(error), true) = (self.ready(), self.is_blocked()) {
                 return Err(error);
             }
@@ -519,25 +526,25 @@ impl Writer {
             self.stop_cleaning();
             self.checkpoint()?;
             if let Err(error) = self.clean() {
-                self.rest("segments cannot be cleaned", &error);
+                self.pause("could not clean segments", &error);
             }
         }
         Ok(())
     }
 
-    /// Keeps the history to its bounds, a little at a time.
-    fn keep_house(&mut self) {
+    /// Enforces the limits of the history, in small steps.
+    fn maintain(&mut self) {
         let now = self.shared.env.now();
         let state = self.opened.state;
         self.history.note(state.revision, now);
-        if self.is_blocked() || self.resting.is_some_and(|until| until > now) {
+        if self.is_blocked() || self.paused_until.is_some_and(|until| until > now) {
             return;
         }
-        self.resting = None;
+        self.paused_until = None;
         let oldest = self.history.bound(&state, now).max(state.oldest);
         if self.unclean || oldest > state.oldest || self.history.unswept(&state) {
             let done = self.sweep(oldest).and_then(|()| {
-                if self.opened.state.swept.get() - self.opened.written_down.1.get() >= CHECKPOINT
+                if self.opened.state.swept.get() - self.opened.checkpointed.1.get() >= CHECKPOINT_REVISIONS
                     || self.deleted.len() >= MAX_DELETED
                 {
                     self.checkpoint()?;
@@ -545,19 +552,19 @@ impl Writer {
                 self.clean()
             });
             if let Err(error) = done {
-                self.rest("compaction failed", &error);
+                self.pause("compaction failed", &error);
             }
         }
     }
 
-    /// Leaves the history alone for a while.
-    fn rest(&mut self, what: &str, error: &Error) {
+    /// Pauses compaction after a failure.
+    fn pause(&mut self, what: &str, error: &Error) {
         tracing::warn!(folder = %self.folder.path().display(), %error, "{what}");
         self.unclean = true;
-        self.resting = Some(self.shared.env.now() + COMPACTION_PAUSE);
+        self.paused_until = Some(self.shared.env.now() + COMPACTION_PAUSE);
     }
 
-    /// Moves the beginning of the history to `oldest` and finds some of what is superfluous before it.
+    /// Moves the beginning of the history to `oldest` and finds some of the records that this makes dead.
     fn sweep(&mut self, oldest: Revision) -> Result<()> {
         let opened = &mut self.opened;
         let written = std::mem::take(&mut self.unswept);
@@ -570,35 +577,35 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes down how far the history is compacted and what is dead, unless segments are being cleaned: what is left out of
-    /// those has to be what was written down last.
+    /// Writes a checkpoint, unless segments are being cleaned: a cleaned segment must omit exactly the
+    /// records that are dead in the last checkpoint.
     fn checkpoint(&mut self) -> Result<()> {
         if self.cleaning.is_some() {
             return Ok(());
         }
         let opened = &mut self.opened;
         let (oldest, swept) = (opened.state.oldest, opened.state.swept);
-        if opened.written_down != (oldest, swept) {
+        if opened.checkpointed != (oldest, swept) {
             opened.log.check_in_place().map_err(|error| io_error(&error))?;
             let checkpoint = Checkpoint::new(oldest, swept, &opened.log.segments());
             loop {
                 match checkpoint.write(&**self.folder.files(), &self.folder.checkpoint(), &self.folder.log())
                 {
                     Ok(()) => break,
-                    // It leads to room.
+                    // Worth spending the reserve: a checkpoint is needed to reclaim space.
                     Err(error) if is_full(&error) && self.reserve.release(0) => {}
                     Err(error) => return Err(io_error(&error)),
                 }
             }
-            opened.written_down = (oldest, swept);
+            opened.checkpointed = (oldest, swept);
         }
-        for some in std::mem::take(&mut self.deleted).chunks(FORGOTTEN_AT_ONCE) {
+        for some in std::mem::take(&mut self.deleted).chunks(REMOVED_AT_ONCE) {
             self.opened.heads.forget(some);
         }
         Ok(())
     }
 
-    /// Begins to clean segments, if that is worth it.
+    /// Starts to clean segments, if worthwhile.
     fn clean(&mut self) -> Result<()> {
         let Some(commands) = self.commands.upgrade() else { return Ok(()) };
         if self.cleaning.is_some() {
@@ -609,7 +616,7 @@ impl Writer {
         self.unclean = false;
         let mut largest = self.shared.options.segment_bytes;
         if self.is_full() || self.short_of_room {
-            // There is no more room for a copy than this.
+            // There is no more space for a copy.
             largest = largest.min(self.reserve.left() / 2);
         }
         let Some(run) = clean::choose(&segments, largest) else { return Ok(()) };
@@ -626,7 +633,7 @@ impl Writer {
         };
         let worker = match self.background {
             Background::Threads => {
-                // While it works, this is one more who has the store.
+                // The thread keeps the channel open while it works.
                 let commands = Sender::clone(&commands);
                 let work = move || drop(commands.send(Command::Cleaned(Box::new(work()))));
                 let thread = self.shared.env.spawn_thread("store-disk-clean", work);
@@ -658,12 +665,12 @@ impl Writer {
             Step::Clean => true,
             Step::Settle => false,
         };
-        let is_resting = |writer: &Self| {
-            writer.is_blocked() || writer.resting.is_some_and(|until| until > writer.shared.env.now())
+        let is_paused = |writer: &Self| {
+            writer.is_blocked() || writer.paused_until.is_some_and(|until| until > writer.shared.env.now())
         };
-        self.keep_house();
-        while self.history.unswept(&self.opened.state) && !is_resting(self) {
-            self.keep_house();
+        self.maintain();
+        while self.history.unswept(&self.opened.state) && !is_paused(self) {
+            self.maintain();
         }
         let Cleaning { stop, worker } = self.cleaning.take_if(|_| clean)?;
         match worker {
@@ -679,12 +686,12 @@ impl Writer {
 
     fn finish_cleaning(&mut self, cleaned: Cleaned) {
         let is_current = |cleaning: &mut Cleaning| Arc::ptr_eq(&cleaning.stop, &cleaned.stop);
-        // One that was stopped has come too late.
+        // The result of a cancelled cleaning is dropped.
         let in_time = self.cleaning.take_if(is_current).is_some();
         self.end_cleaning(cleaned, in_time);
     }
 
-    /// Puts a cleaned segment into its place, if it has come in time.
+    /// Replaces the segments of `run` by their cleaned copy, unless it arrived too late.
     fn end_cleaning(&mut self, Cleaned { run, copy, .. }: Cleaned, in_time: bool) {
         if !in_time || self.is_blocked() {
             if let (Ok(Some(copy)), None) = (&copy, &self.cleaning) {
@@ -696,41 +703,41 @@ impl Writer {
             Ok(Some(copy)) => copy,
             Ok(None) => return,
             Err(Error::Full { .. }) if !self.short_of_room => {
-                // Less at a time, in what is kept for this.
+                // Retry with smaller runs, from the reserve.
                 self.short_of_room = true;
                 if let Err(error) = self.clean() {
-                    self.rest("compaction failed", &error);
+                    self.pause("compaction failed", &error);
                 }
                 return;
             }
-            Err(error) => return self.rest("segments could not be cleaned", &error),
+            Err(error) => return self.pause("could not clean segments", &error),
         };
         self.short_of_room = false;
         if let Err(error) = self.check_in_place() {
-            return self.rest("segments could not be cleaned", &error);
+            return self.pause("could not clean segments", &error);
         }
-        // What died since it was copied is in it still.
+        // Records that died since they were copied.
         copy.set_dead(clean::died_since(&run));
         if let Err(error) = self.opened.log.replace(&run.segments, copy) {
-            // Nothing has changed.
-            return self.rest("cleaned segments could not be put into place", &io_error(&error));
+            // Nothing was changed.
+            return self.pause("could not replace segments by their cleaned copy", &io_error(&error));
         }
-        self.opened.heads.show(self.opened.log.segments());
-        // The last one to close a large file that is gone already has to wait for it.
+        self.opened.heads.set_log(self.opened.log.segments());
+        // Closing the last handle of a large deleted file blocks, so it is done elsewhere.
         let _ = self.shared.env.spawn_thread("store-disk-close", || drop(run));
         if let Err(error) = self.clean() {
-            self.rest("compaction failed", &error);
+            self.pause("compaction failed", &error);
         }
     }
 
-    /// Returns who else is to be told when all is done: whoever is told can open the store again.
+    /// Returns the senders of further close requests, to notify when the folder is unlocked.
     fn close(mut self) -> Vec<oneshot::Sender<Result<()>>> {
         self.shared.feed.close();
         self.stop_cleaning();
         self.shared.view.store(None);
-        // Where that was not possible when the write failed, it may be now.
+        // Cutting the log may have failed when the write did, and succeed now.
         if let (Some(_), Err(error)) = (&self.failed, self.opened.log.take_back()) {
-            tracing::warn!(folder = %self.folder.path().display(), %error, "a write that failed may be on disk");
+            tracing::warn!(folder = %self.folder.path().display(), %error, "a failed write may still be on disk");
         }
         let in_place = self.check_in_place();
         if in_place.is_ok()
@@ -739,7 +746,7 @@ impl Writer {
         {
             self.folder.renew_watermark(self.opened.state.revision);
         }
-        let written_down = in_place.and_then(|()| self.checkpoint());
+        let checkpointed = in_place.and_then(|()| self.checkpoint());
         let mut closing = Vec::new();
         while let Ok(command) = self.queue.try_recv() {
             match command {
@@ -751,30 +758,30 @@ impl Writer {
                 Command::Close(reply) => closing.push(reply),
             }
         }
-        if let Err(error) = written_down {
-            // The log has it all; it takes a little longer to open.
-            tracing::warn!(folder = %self.folder.path().display(), %error, "could not note how far the history is compacted");
+        if let Err(error) = checkpointed {
+            // Nothing is lost, but opening the store takes longer.
+            tracing::warn!(folder = %self.folder.path().display(), %error, "could not write the checkpoint");
         }
         closing
     }
 }
 
-/// Letting other threads go first for a while, without going to sleep.
-struct Turns<'a> {
+/// Spins for a while, yielding to other threads.
+struct Spin<'a> {
     env: &'a Env,
     until: Instant,
-    /// A clock that a test holds still must not keep this thread awake for ever.
+    /// Maximum number of yields, so that a stopped test clock cannot keep this thread spinning forever.
     left: u128,
 }
 
-impl<'a> Turns<'a> {
+impl<'a> Spin<'a> {
     fn new(env: &'a Env, time: Duration) -> Self {
-        // A turn takes some tenths of a microsecond if nobody else wants it.
+        // A yield takes some tenths of a microsecond if no other thread is runnable.
         Self { env, until: env.now() + time, left: 10 * time.as_micros() }
     }
 
-    /// Gives up one turn; false when the time is over.
-    fn give_way(&mut self) -> bool {
+    /// Yields once. Returns false when the time is over.
+    fn yield_once(&mut self) -> bool {
         if self.left == 0 || self.env.now() >= self.until {
             return false;
         }

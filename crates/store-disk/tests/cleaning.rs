@@ -1,4 +1,4 @@
-//! The room of what nobody can read any more is given back, and nothing else is.
+//! Cleaning reclaims the space of dead records, and nothing else.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -50,7 +50,7 @@ fn log_bytes(folder: &Path) -> u64 {
     segments(folder).iter().map(|path| fs::metadata(path).unwrap().len()).sum()
 }
 
-/// Some keys that are written all the time, and some that are not.
+/// Writes some keys constantly, and others rarely.
 async fn churn(store: &DiskStore, random: &Env, writes: u64, model: &mut Contents) -> Revision {
     let mut revision = store.revision().await.unwrap();
     for n in 0..writes {
@@ -74,7 +74,7 @@ async fn churn(store: &DiskStore, random: &Env, writes: u64, model: &mut Content
             }
         };
         if n % 3 == 0 {
-            // Nothing is left of these but that they were there.
+            // Only the records of their deletion remain.
             model.retain(|key, _| !key.starts_with(b"/gone/"));
             for entry in store.range(Range::prefix("/gone/")).await.unwrap().entries {
                 revision = store.txn(Txn::new().delete(entry.key, Precondition::Any)).await.unwrap();
@@ -84,7 +84,7 @@ async fn churn(store: &DiskStore, random: &Env, writes: u64, model: &mut Content
     revision
 }
 
-/// Looks until something is so, for at most a minute.
+/// Polls until a condition holds, for at most a minute.
 async fn wait_for(what: &str, is_so: impl AsyncFn() -> bool) {
     let env = Env::system();
     let waiting = async {
@@ -96,7 +96,7 @@ async fn wait_for(what: &str, is_so: impl AsyncFn() -> bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn room_is_given_back_and_every_moment_that_is_kept_can_be_read() {
+async fn space_is_reclaimed_and_every_kept_revision_stays_readable() {
     let dir = tempfile::tempdir().unwrap();
     let (random, _clock) = Env::simulated(5);
     let (mut model, mut moments) = (Contents::new(), Vec::<(Revision, Contents)>::new());
@@ -125,8 +125,9 @@ async fn room_is_given_back_and_every_moment_that_is_kept_can_be_read() {
             store = open(dir.path());
         }
     }
-    assert!(checked > 100, "hardly any of the past was read: {checked}");
-    // Some 11,000 records of 200 bytes were written. What is live, as much again, a few segments.
+    assert!(checked > 100, "too few old revisions were read: {checked}");
+    // Some 11,000 records of 200 bytes were written. Live records, the same amount of dead ones, and a few
+    // segments may remain.
     let bound = 2 * (u64::from(u32::try_from(model.len()).unwrap()) + 700) * 300 + 6 * SEGMENT;
     wait_for("the log is small again", async || log_bytes(dir.path()) < bound).await;
     assert!(segments(dir.path()).len() < 60, "{:?}", segments(dir.path()));
@@ -135,9 +136,9 @@ async fn room_is_given_back_and_every_moment_that_is_kept_can_be_read() {
     assert_eq!(contents(&store, None).await.unwrap(), model);
 }
 
-/// The same as if cleaned segments were put into place, and then the power went.
+/// Simulates a power cut after segments were replaced by their cleaned copy.
 #[tokio::test(flavor = "multi_thread")]
-async fn files_that_were_replaced_or_never_finished_do_no_harm() {
+async fn replaced_and_unfinished_files_are_ignored_and_removed() {
     let dir = tempfile::tempdir().unwrap();
     let (random, _clock) = Env::simulated(6);
     let mut model = Contents::new();
@@ -146,7 +147,7 @@ async fn files_that_were_replaced_or_never_finished_do_no_harm() {
     for _ in 0..40 {
         churn(&store, &random, 50, &mut model).await;
         for path in segments(dir.path()) {
-            // A file may go while we look.
+            // A file may be removed meanwhile.
             if let Ok(bytes) = fs::read(&path) {
                 old.entry(path).or_insert(bytes);
             }
@@ -165,10 +166,10 @@ async fn files_that_were_replaced_or_never_finished_do_no_harm() {
     assert_eq!(contents(&store, None).await.unwrap(), model);
     let report = store.check().await.unwrap();
     assert!(report.is_sound(), "{report:?}");
-    assert_eq!(segments(dir.path()), kept, "what is not needed is gone");
+    assert_eq!(segments(dir.path()), kept, "obsolete files are removed");
 }
 
-/// Why something was left out of the log is written nowhere else.
+/// Only the checkpoint tells which records were omitted from the log.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_checkpoint_from_before_segments_were_cleaned_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -189,5 +190,5 @@ async fn a_checkpoint_from_before_segments_were_cleaned_is_refused() {
     store.close().await.unwrap();
     fs::write(&checkpoint, before).unwrap();
     let error = DiskStore::open(Env::system(), dir.path(), options()).unwrap_err().to_string();
-    assert!(error.contains("checkpoint: it is of another moment than segment"), "{error}");
+    assert!(error.contains("checkpoint: it does not match segment"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The disk store, put through the suite that every backend passes.
+//! Runs the disk store through the conformance suite of all backends.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,7 +24,7 @@ async fn fresh(options: DiskOptions) -> Fresh {
     .await
 }
 
-/// As it comes.
+/// With default options.
 struct Disk;
 
 #[async_trait]
@@ -39,7 +39,7 @@ impl Backend for Disk {
     }
 }
 
-/// With little memory and small files: watches live on what is on disk, and files are full all the time.
+/// With little memory and small files: watches are served from disk, and segments fill up constantly.
 struct Little;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! Damaged, truncated and missing files: made again, refused or reported, never a panic, never silent loss; and what a repair
-//! saves.
+//! Damaged, truncated and missing files: rebuilt, refused or reported, without panics or silent loss; and
+//! what a repair recovers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ use k1s_store_disk::{
     repair_folder,
 };
 
-/// Small segments, so that a store of a few hundred kilobytes has several of everything.
+/// Small segments, so that a store of a few hundred kilobytes has several of each file.
 fn options() -> DiskOptions {
     DiskOptions {
         segment_bytes: 64 << 10,
@@ -41,16 +41,16 @@ fn value(env: &Env) -> Bytes {
     value.into()
 }
 
-/// What a store has, and has had.
+/// The expected contents of a store, present and past.
 #[derive(Default)]
 struct Model {
     entries: Vec<KeyValue>,
-    /// When each key was changed last.
+    /// The revision of each key's last change.
     changed: BTreeMap<Bytes, Revision>,
     values: HashMap<(Bytes, Revision), Bytes>,
 }
 
-/// A store with history, deletions and compaction behind it, and what is in it.
+/// Creates a store with history, deletions and compactions, and returns its expected contents.
 async fn filled(folder: &Path) -> Model {
     let (random, _clock) = Env::simulated(7);
     let store = open(folder).unwrap();
@@ -87,7 +87,7 @@ async fn filled(folder: &Path) -> Model {
     model
 }
 
-/// Repairs a damaged store. What comes out can be used, has everything that is not damaged, and everything else is named.
+/// Repairs a damaged store. The result must be usable, hold everything undamaged, and report everything else.
 async fn repaired(folder: &Path, model: &Model, damage: &str) -> Option<FolderReport> {
     let before: Vec<_> =
         files(&folder.join("store")).into_iter().map(|path| fs::read(path).unwrap()).collect();
@@ -133,7 +133,7 @@ async fn repaired(folder: &Path, model: &Model, damage: &str) -> Option<FolderRe
             assert!(named, "{damage}: {key:?} had been deleted: {report:#?}");
         }
     }
-    // And what is said to be lost is: no more than that.
+    // Nothing else may be reported as lost.
     for lost in &report.lost {
         if let (Some(key), LostFate::Gone) = (&lost.key, lost.fate) {
             assert!(!found.contains_key(key), "{damage}: {lost}");
@@ -144,7 +144,7 @@ async fn repaired(folder: &Path, model: &Model, damage: &str) -> Option<FolderRe
     Some(report)
 }
 
-/// Bytes up to the last that is not zero.
+/// Number of bytes up to the last non-zero one.
 fn written(bytes: &[u8]) -> u64 {
     bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last as u64 + 1)
 }
@@ -172,7 +172,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What became of a damaged store.
+/// The result of opening a damaged store.
 #[derive(Debug, PartialEq)]
 enum Fate {
     Refused,
@@ -180,12 +180,12 @@ enum Fate {
     Harmless,
 }
 
-/// Opens a damaged store. It may be refused, it may say what is wrong, or nothing is lost.
+/// Opens a damaged store: it is refused, it reports the damage, or nothing is lost.
 async fn fate(folder: &Path, expected: &[KeyValue], damage: &str) -> Fate {
     let store = match open(folder) {
         Ok(store) => store,
         Err(OpenError::Damaged { .. } | OpenError::UnknownFormat { .. }) => return Fate::Refused,
-        Err(other) => panic!("{damage}: refused for another reason: {other}"),
+        Err(other) => panic!("{damage}: refused for an unexpected reason: {other}"),
     };
     let report = store.check().await.unwrap();
     let read = store.range(Range::default()).await;
@@ -193,7 +193,7 @@ async fn fate(folder: &Path, expected: &[KeyValue], damage: &str) -> Fate {
     if !report.is_sound() {
         return Fate::Reported;
     }
-    assert_eq!(read.unwrap().entries, expected, "{damage}: something was lost, and nothing said so");
+    assert_eq!(read.unwrap().entries, expected, "{damage}: data was lost silently");
     Fate::Harmless
 }
 
@@ -233,7 +233,7 @@ async fn any_damaged_file_is_refused_or_reported_or_nothing_is_lost() {
             }
             let damage = format!("{} {damage}", name.display());
             let is_log = name.starts_with("store/log");
-            // Each second one, and not after it was opened: that makes some things again.
+            // Every second one, and before it is opened: opening rebuilds some files.
             let report = if number % 2 == 1 { repaired(&folder, &model, &damage).await } else { None };
             if let Some(report) = report {
                 let of_these = report.lost.len();
@@ -249,7 +249,7 @@ async fn any_damaged_file_is_refused_or_reported_or_nothing_is_lost() {
             let fate = fate(&folder, &model.entries, &damage).await;
             println!("{fate:?}: {damage}");
             if number == 0 && (is_log || name.ends_with("FORMAT")) {
-                assert_ne!(fate, Fate::Harmless, "{damage}, and nobody noticed");
+                assert_ne!(fate, Fate::Harmless, "{damage}: the damage was not detected");
             }
             fates.push(fate);
             fs::remove_dir_all(&folder).unwrap();
@@ -267,9 +267,9 @@ async fn any_damaged_file_is_refused_or_reported_or_nothing_is_lost() {
     assert!(repairs > 20 && named > 0, "{repairs} repairs, {named} lost");
 }
 
-/// Files that follow from the log are made again.
+/// Files that can be derived from the log are rebuilt.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_follows_from_the_log_is_made_again_when_the_store_is_opened() {
+async fn derived_files_are_rebuilt_when_the_store_is_opened() {
     let dir = tempfile::tempdir().unwrap();
     let whole = dir.path().join("whole");
     let model = filled(&whole).await;
@@ -307,7 +307,7 @@ async fn what_follows_from_the_log_is_made_again_when_the_store_is_opened() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_checkpoint_is_made_again_if_the_log_tells_all_that_it_did() {
+async fn a_checkpoint_is_rebuilt_if_the_log_has_the_same_information() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).unwrap();
     let mut last = Revision::FIRST;
@@ -328,9 +328,10 @@ async fn a_checkpoint_is_made_again_if_the_log_tells_all_that_it_did() {
     }
 }
 
-/// The folder of a server has other things in it; a repair can be asked to write somewhere else; and it can be interrupted.
+/// A server's data folder has other contents; a repair can write to another folder; and it can be
+/// interrupted.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repair_takes_either_folder_writes_elsewhere_and_can_be_finished() {
+async fn a_repair_accepts_either_folder_writes_elsewhere_and_can_be_resumed() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("data");
     let quiet = &mut |_: k1s_store_disk::Progress| {};
@@ -343,7 +344,7 @@ async fn a_repair_takes_either_folder_writes_elsewhere_and_can_be_finished() {
     store.close().await.unwrap();
     assert!(matches!(repair_folder(&folder, None, quiet).unwrap(), Repaired::Sound(_)));
 
-    // In the value of the second.
+    // In the value of the second record.
     let segment = folder.join("store/log/000000000001.log");
     let mut bytes = fs::read(&segment).unwrap();
     let second = memchr::memmem::find_iter(&bytes, b"\x02rec").nth(1).unwrap();
@@ -372,7 +373,8 @@ async fn a_repair_takes_either_folder_writes_elsewhere_and_can_be_finished() {
 
     repair_folder(&folder, None, quiet).unwrap();
     assert_eq!(keys(&folder).await, ["/a", "/c"]);
-    // As if the process had ended between the last two steps: no empty store is made, and the repair goes on.
+    // Simulates a process that ended between the last two steps: no empty store is created, and the repair
+    // can be resumed.
     fs::rename(folder.join("store"), folder.join("store.repaired")).unwrap();
     let refused = open(&folder).unwrap_err().to_string();
     assert!(refused.contains("a repair of the store was interrupted"), "{refused}");
@@ -382,12 +384,12 @@ async fn a_repair_takes_either_folder_writes_elsewhere_and_can_be_finished() {
     assert!(nothing.contains("there is no store in it"), "{nothing}");
 }
 
-/// Flips a bit of the pointer in front of record `number` in the first segment.
+/// Flips a bit of the pointer of record `number` in the first segment.
 fn damage_pointer(folder: &Path, number: usize) {
     let segment = folder.join("store/log/000000000001.log");
     let bytes = fs::read(&segment).unwrap();
     let record = memchr::memmem::find_iter(&bytes, b"\x02rec").nth(number).unwrap();
-    // One of the upper bytes of the revision: it seems to be of the far future.
+    // One of the upper bytes of the revision, so that it seems far in the future.
     let at = record + 4 + 6;
     let mut file = fs::OpenOptions::new().write(true).open(&segment).unwrap();
     file.seek(SeekFrom::Start(at as u64)).unwrap();
@@ -395,7 +397,7 @@ fn damage_pointer(folder: &Path, number: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_record_whose_pointer_is_damaged_is_not_taken_for_one_that_is_not_there() {
+async fn a_record_with_a_damaged_pointer_is_reported_and_not_skipped() {
     let dir = tempfile::tempdir().unwrap();
     let feed = FeedOptions { changes: 2, ..FeedOptions::default() };
     let store =
@@ -426,20 +428,20 @@ async fn a_record_whose_pointer_is_damaged_is_not_taken_for_one_that_is_not_ther
                 assert!(matches!(error, Error::Corrupt { .. }), "{error}");
                 break;
             }
-            _ => panic!("what comes behind the damage is missing, and nothing said so"),
+            _ => panic!("records after the damage are missing silently"),
         }
     }
     assert!(!store.check().await.unwrap().is_sound());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_segment_that_is_longer_than_any_is_refused() {
+async fn an_oversized_segment_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).unwrap();
     store.create("/a".into(), "1".into()).await.unwrap();
     store.close().await.unwrap();
     let segment = dir.path().join("store/log/000000000001.log");
-    // Most of it is a hole that takes up no room on disk, but would in memory.
+    // Most of it is a hole, which would only occupy memory.
     fs::OpenOptions::new().write(true).open(segment).unwrap().set_len(1 << 40).unwrap();
     let error = open(dir.path()).unwrap_err().to_string();
     assert!(error.contains("000000000001.log: it has 1099511627776 bytes"), "{error}");

@@ -1,5 +1,5 @@
-//! The checkpoint and the watermark follow from the log: whatever part of them is damaged, the store opens as it was, and they are made
-//! again.
+//! The checkpoint and the watermark can be derived from the log: wherever they are damaged, the store opens
+//! unchanged and they are rebuilt.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -13,7 +13,7 @@ fn options() -> DiskOptions {
     DiskOptions { segment_bytes: 2000, reserve_bytes: 0, ..DiskOptions::default() }
 }
 
-/// A store with some segments, deletions and compaction behind it, and what is in it.
+/// A store with several segments, deletions and compactions, and its entries.
 async fn filled() -> (SimDisk, Vec<KeyValue>) {
     let disk = SimDisk::new(1);
     let store = disk.open_stepped(Env::system(), FOLDER, options()).unwrap();
@@ -36,7 +36,7 @@ async fn filled() -> (SimDisk, Vec<KeyValue>) {
     (disk, entries)
 }
 
-/// Every way in which a file can be damaged that is tried: a name, and what is left.
+/// All damages to try: a name, and the remaining bytes.
 fn damages(bytes: &[u8], places: impl Iterator<Item = usize> + Clone) -> Vec<(String, Option<Vec<u8>>)> {
     let mut damages = vec![("absent".to_owned(), None)];
     for at in places {
@@ -54,7 +54,7 @@ fn damages(bytes: &[u8], places: impl Iterator<Item = usize> + Clone) -> Vec<(St
     damages
 }
 
-async fn is_made_again(name: &str, places: impl Iterator<Item = usize> + Clone) {
+async fn is_rebuilt(name: &str, places: impl Iterator<Item = usize> + Clone) {
     let (whole, entries) = filled().await;
     let path = format!("{FOLDER}/store/{name}");
     let bytes = whole.read(&path).unwrap();
@@ -82,12 +82,12 @@ async fn is_made_again(name: &str, places: impl Iterator<Item = usize> + Clone) 
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_is_damaged_anywhere_is_made_again() {
-    is_made_again("checkpoint", 0..).await;
+async fn a_checkpoint_damaged_anywhere_is_rebuilt() {
+    is_rebuilt("checkpoint", 0..).await;
 }
 
 #[tokio::test]
-async fn a_watermark_that_is_damaged_anywhere_is_made_again() {
-    // Both copies, what is between them at some places, and both ends.
-    is_made_again("watermark", (0..40).chain((40..4090).step_by(270)).chain(4090..)).await;
+async fn a_watermark_damaged_anywhere_is_rebuilt() {
+    // Both slots, some bytes between them, and both ends.
+    is_rebuilt("watermark", (0..40).chain((40..4090).step_by(270)).chain(4090..)).await;
 }

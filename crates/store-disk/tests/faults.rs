@@ -36,7 +36,7 @@ async fn put(store: &DiskStore, key: String, seed: u64) -> Result<Revision> {
     store.txn(Txn::new().put(key, value(seed), Precondition::Any)).await
 }
 
-/// Writes until it works again, for at most a minute.
+/// Retries a write until it succeeds, for at most a minute.
 async fn put_until_it_works(store: &DiskStore, key: &str, seed: u64) -> Revision {
     let env = Env::system();
     let began = env.now();
@@ -50,8 +50,8 @@ async fn put_until_it_works(store: &DiskStore, key: &str, seed: u64) -> Revision
     }
 }
 
-/// Writes, lets the disk fail, and sees that nothing acknowledged is lost, nothing refused appears,
-/// reads and watches go on, and writes work again afterwards.
+/// Writes, injects a fault, and checks that no acknowledged write is lost, no refused write appears, reads
+/// and watches continue, and writes recover afterwards.
 async fn fails_and_recovers(disk: &SimDisk, fault: Fault, is_expected: fn(&Error) -> bool) {
     let store = open(disk);
     let mut watch = store.watch(WatchRequest::default()).await.unwrap();
@@ -67,7 +67,7 @@ async fn fails_and_recovers(disk: &SimDisk, fault: Fault, is_expected: fn(&Error
             assert!(is_expected(&error), "{error:?}");
         }
         let entry = store.get(format!("/{round}/7").as_bytes(), None).await.unwrap().entry.unwrap();
-        assert_eq!(entry.value, value(7), "a store that cannot write can be read");
+        assert_eq!(entry.value, value(7), "reads succeed while writes fail");
         assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), expected.len());
         assert!(store.stats().await.unwrap().degraded.is_some());
         disk.set_fault(Fault::None);
@@ -116,7 +116,7 @@ async fn a_failed_sync_refuses_the_write_and_recovers() {
     fails_and_recovers(&SimDisk::new(1), Fault::SyncFails, is_unavailable).await;
 }
 
-/// Also compaction, checkpoints and the thread that cleans segments meet the fault.
+/// Compaction, checkpoints and the cleaning thread meet the fault, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_that_come_and_go_under_load_lose_nothing() {
     let disk = &SimDisk::new(1);
@@ -133,7 +133,7 @@ async fn faults_that_come_and_go_under_load_lose_nothing() {
             writers.push(env.spawn("writer", async move {
                 let mut written = Vec::new();
                 for i in 0..60 {
-                    // Many of them are written over again.
+                    // Many of them are overwritten.
                     let key = format!("/{writer}/{}", if i % 4 == 0 { round * 60 + i } else { i % 7 });
                     match put(&store, key.clone(), i as u64).await {
                         Ok(revision) => {
@@ -147,7 +147,7 @@ async fn faults_that_come_and_go_under_load_lose_nothing() {
                 written
             }));
         }
-        // In the middle of it all.
+        // While all writers are busy.
         drop(acknowledged.acquire_many(150).await.unwrap());
         disk.set_fault(fault);
         for writer in writers {
@@ -172,7 +172,7 @@ async fn faults_that_come_and_go_under_load_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disk_that_hangs_fails_writes_after_a_while_and_recovers() {
+async fn writes_to_a_hanging_disk_time_out_and_recover() {
     let disk = &SimDisk::new(1);
     let options = DiskOptions { stall: Duration::from_millis(300), ..options() };
     let store = disk.open(Env::system(), "/data", options).unwrap();
@@ -184,11 +184,11 @@ async fn a_disk_that_hangs_fails_writes_after_a_while_and_recovers() {
     assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), 1, "it can be read");
     disk.set_fault(Fault::None);
     put_until_it_works(&store, "/after", 3).await;
-    // The disk took its time, but it did not lose the write.
+    // The disk was slow, but did not lose the write.
     assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), 3);
 }
 
-/// Writes, then crashes in the middle of a write that the disk does not take.
+/// Writes, then crashes in the middle of a write that the disk refuses.
 async fn crashes(fault: Fault) {
     for (seed, loss) in (0..20).flat_map(|seed| [(seed, Loss::Process), (seed, Loss::Power)]) {
         let disk = &SimDisk::new(seed);
@@ -211,7 +211,7 @@ async fn crashes(fault: Fault) {
         let found = store.range(Range::default()).await.unwrap().entries;
         let mut found: BTreeMap<_, _> =
             found.into_iter().map(|entry| (text(&entry.key), (entry.revision, entry.value))).collect();
-        // The write that failed may be there, whole, or not.
+        // The failed write is either complete or absent.
         assert!(found.remove("/torn").is_none_or(|(_, torn)| torn == value(1)), "seed {seed}, {loss:?}");
         let found: BTreeMap<_, _> = found.into_iter().map(|(key, (revision, _))| (key, revision)).collect();
         assert_eq!(found, acknowledged, "seed {seed}, {loss:?}");
@@ -229,14 +229,14 @@ async fn a_write_whose_sync_failed_is_whole_or_absent_after_a_crash() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_whose_sync_failed_is_not_there_when_the_store_is_opened_again() {
+async fn a_write_whose_sync_failed_is_absent_when_the_store_is_reopened() {
     let disk = &SimDisk::new(1);
     for closes in [true, false] {
         let store = open(disk);
         put(&store, "/before".to_owned(), 1).await.unwrap();
         disk.set_fault(Fault::SyncFails);
         let error = put(&store, "/refused".to_owned(), 2).await.unwrap_err();
-        // The disk does not say what it has, so nobody can know what is there after a power cut.
+        // The disk does not report what it stored, so the outcome of a power cut is unknown.
         assert!(matches!(error, Error::Unavailable { outcome: Outcome::Unknown, .. }), "{error:?}");
         let error = put(&store, "/not-tried".to_owned(), 2).await.unwrap_err();
         assert!(matches!(error, Error::Unavailable { outcome: Outcome::NotApplied, .. }), "{error:?}");
@@ -252,7 +252,7 @@ async fn a_write_whose_sync_failed_is_not_there_when_the_store_is_opened_again()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_compaction_that_could_not_be_written_down_is_when_it_is_asked_for_again() {
+async fn a_compaction_whose_checkpoint_failed_writes_it_when_requested_again() {
     let disk = &SimDisk::new(1);
     let store = open(disk);
     let mut last = Revision::FIRST;
@@ -264,13 +264,13 @@ async fn a_compaction_that_could_not_be_written_down_is_when_it_is_asked_for_aga
     assert!(is_full(&error), "{error:?}");
     disk.set_fault(Fault::None);
     store.compact(last).await.unwrap();
-    // What somebody finds who opens the store after a crash.
+    // What a reopen after a crash would find.
     let checkpoint = disk.read("/data/store/checkpoint").unwrap();
     let oldest = u64::from_be_bytes(checkpoint["k1s state\n".len()..][..8].try_into().unwrap());
     assert_eq!(oldest, last.get());
 }
 
-/// The last file of the log is full, and there is no room for another.
+/// The last segment is full, and there is no room for another.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_can_be_opened_and_read_on_a_full_disk() {
     let disk = &SimDisk::new(1);
@@ -300,7 +300,7 @@ async fn a_store_can_be_opened_and_read_on_a_full_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_lets_objects_be_deleted_and_that_makes_room() {
+async fn deletions_succeed_on_a_full_disk_and_free_space() {
     let disk = &SimDisk::new(1);
     let options = DiskOptions { reserve_bytes: 256 << 10, ..options() };
     let open = || disk.open(Env::system(), "/data", options).unwrap();
@@ -319,16 +319,16 @@ async fn a_full_disk_lets_objects_be_deleted_and_that_makes_room() {
         assert!(extra < 700, "the disk is not full");
     };
     assert!(is_full(&full), "{full:?}");
-    assert!(store.health().await.is_err_and(|error| is_full(&error)), "it is told before somebody writes");
-    // What is marked as deleted, and what is done before it goes, are updates.
+    assert!(store.health().await.is_err_and(|error| is_full(&error)), "health reports it at once");
+    // Marking an object for deletion and removing its finalizers are updates.
     let update = async |key: &str, bytes: usize| {
         store.txn(Txn::new().put(key.to_owned(), vec![b'x'; bytes], Precondition::Exists)).await
     };
     update("/699", 3100).await.unwrap();
     update("/699", 2900).await.unwrap();
-    assert!(is_full(&update("/698", 9000).await.unwrap_err()), "it wants more room");
+    assert!(is_full(&update("/698", 9000).await.unwrap_err()), "the value grows too much");
     let both = Txn::new().delete("/698", Precondition::Exists).put("/copy", value(1), Precondition::Any);
-    assert!(is_full(&store.txn(both).await.unwrap_err()), "it wants more room");
+    assert!(is_full(&store.txn(both).await.unwrap_err()), "the transaction creates a key");
     for (number, revision) in revisions.iter().enumerate().take(650) {
         store
             .delete(format!("/{number}").into(), *revision)
@@ -342,7 +342,7 @@ async fn a_full_disk_lets_objects_be_deleted_and_that_makes_room() {
     let store = open();
     assert_eq!(store.range(Range::default()).await.unwrap().entries.len(), left, "deletions last");
 
-    // The disk is as large as it was.
+    // The disk is as large as before.
     store.compact(store.revision().await.unwrap()).await.unwrap();
     put_until_it_works(&store, "/recovered", 1).await;
     store.health().await.unwrap();
@@ -351,11 +351,11 @@ async fn a_full_disk_lets_objects_be_deleted_and_that_makes_room() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_is_not_refused_because_it_is_the_write_that_finds_the_disk_full() {
+async fn a_deletion_that_is_the_first_write_to_find_the_disk_full_succeeds() {
     let disk = &SimDisk::new(1);
     let store = open(disk);
     let mut deletions = Vec::new();
-    // Until what was prepared for small writes is used up.
+    // Until the preallocated space is used up.
     for number in 0..60 {
         deletions.push(put(&store, format!("/{number}"), number).await.unwrap());
     }
@@ -368,7 +368,7 @@ async fn a_deletion_is_not_refused_because_it_is_the_write_that_finds_the_disk_f
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_cannot_be_written_to_is_refused_with_the_reason_and_can_be_checked() {
+async fn a_read_only_folder_is_refused_with_the_reason_and_can_be_checked() {
     let disk = &SimDisk::new(1);
     let store = open(disk);
     put(&store, "/a".to_owned(), 1).await.unwrap();

@@ -1,10 +1,11 @@
-//! Kills a process that writes to a disk store, over and over, and looks for what was lost.
+//! Repeatedly kills a process that writes to a disk store, and checks that nothing was lost.
 //!
-//! The child has several clients, each with its own keys, whose operations follow from a seed. It writes a line into a pipe for
-//! each acknowledged operation. After the kill the store is opened here: each client's keys must be as after its last
-//! acknowledged operation, or as after the one that was in flight, whole; revisions, history and the store's own check must agree.
+//! The child runs several clients, each with its own keys, whose operations are derived from a seed. It
+//! writes a line to a pipe for each acknowledged operation. After the kill, this process opens the store:
+//! each client's keys must be as after its last acknowledged operation, or after the one in flight,
+//! completely; revisions, history and the store's own check must agree.
 //!
-//! `K1S_KILLS=5000 K1S_SEED=7 cargo test -p k1s-store-disk --test kills` runs more of them.
+//! `K1S_KILLS=5000 K1S_SEED=7 cargo test -p k1s-store-disk --test kills` runs more rounds.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program with its own main, not a libtest")]
 
@@ -21,10 +22,10 @@ use k1s_env::Env;
 use k1s_store::{Precondition, Range, Revision, Store, Txn, WatchItem, WatchRequest};
 use k1s_store_disk::{DiskOptions, DiskStore};
 
-/// The number of kills; 200 if it is not set.
+/// Number of kills; 200 by default.
 const KILLS: &str = "K1S_KILLS";
 
-/// The seed of the operations and of the times of the kills; 1 if it is not set.
+/// Seed of the operations and of the times of the kills; 1 by default.
 const SEED: &str = "K1S_SEED";
 
 /// The first argument of the process that is killed.
@@ -82,12 +83,12 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 const CLIENTS: u64 = 24;
 const KEYS: u64 = 40;
 
-/// Small segments, and a short history, so that compaction, checkpoints and cleaning are always under way.
+/// Small segments and a short history, so that compaction, checkpoints and cleaning run all the time.
 fn options() -> DiskOptions {
     DiskOptions { segment_bytes: 512 << 10, history_revisions: 3000, ..DiskOptions::default() }
 }
 
-/// The keys that an operation touches, and what they have afterwards.
+/// The keys an operation touches, with their values afterwards.
 type Effects = BTreeMap<String, Option<Bytes>>;
 
 /// Operation `number` of a client.
@@ -114,7 +115,7 @@ fn transaction(effects: &Effects) -> Txn {
     })
 }
 
-/// The process that is killed. `start` has the number of each client's next operation.
+/// The process that is killed. `start` lists each client's next operation number.
 fn child(folder: PathBuf, seed: &str, start: &str) -> Result<(), Failure> {
     runtime()?.block_on(write(folder, seed.parse()?, start))
 }
@@ -143,19 +144,19 @@ async fn write(folder: PathBuf, seed: u64, start: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// One short write: whole in the pipe, or not there.
+/// A single short write: the pipe holds all of it or none.
 fn acknowledge(client: u64, number: u64, revision: Revision) -> Result<(), Failure> {
     let line = format!("{client} {number} {revision}\n");
     std::io::stdout().lock().write_all(line.as_bytes())?;
     Ok(())
 }
 
-/// The acknowledged operations of a client, and what its keys must be.
+/// The acknowledged operations of a client, and the expected values of its keys.
 #[derive(Clone, Default)]
 struct Client {
     next: u64,
     keys: BTreeMap<String, (Bytes, Revision)>,
-    /// Revisions of the operations that were acknowledged in this round, and whether they changed something.
+    /// The operations acknowledged in this round, with their revisions.
     acknowledged: Vec<(u64, Revision)>,
 }
 
@@ -217,7 +218,7 @@ async fn rounds(kills: u64, seed: u64, folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets the child work for a random time, kills it, and returns what it had acknowledged.
+/// Lets the child run for a random time, kills it, and returns the operations it acknowledged.
 async fn kill(env: &Env, random: &Env, child: &mut Child) -> Result<Vec<String>, Failure> {
     let pipe = child.stdout.take().ok_or_else(|| Failure("the child has no output".to_owned()))?;
     let (first, begun) = tokio::sync::oneshot::channel();
@@ -234,10 +235,10 @@ async fn kill(env: &Env, random: &Env, child: &mut Child) -> Result<Vec<String>,
     });
     let delay = Duration::from_micros(random.random_below(60_000));
     if random.random_below(8) == 0 {
-        // Perhaps while the store is being opened.
+        // Possibly while the store is being opened.
         env.sleep(delay / 2).await;
     } else {
-        // If the child fails before it acknowledges anything, this ends too.
+        // This ends, too, if the child fails before it acknowledges anything.
         let _ = begun.await;
         env.sleep(delay).await;
     }
@@ -259,7 +260,8 @@ fn parse(line: &str) -> Option<(u64, u64, Revision)> {
     }
 }
 
-/// Compares the store with what was acknowledged. Returns how many operations in flight are there.
+/// Compares the store with the acknowledged operations. Returns the number of in-flight operations that were
+/// applied.
 async fn verify(folder: &Path, seed: u64, clients: &mut [Client]) -> Result<u64, Failure> {
     let store = DiskStore::open(Env::system(), folder, options())?;
     let report = store.check().await?;
@@ -296,7 +298,7 @@ async fn verify(folder: &Path, seed: u64, clients: &mut [Client]) -> Result<u64,
     Ok(torn)
 }
 
-/// Everything acknowledged that the history still reaches is in it, under its revision.
+/// Checks that every acknowledged operation that the history reaches is in it, at its revision.
 async fn verify_history(store: &DiskStore, seed: u64, clients: &[Client]) -> Result<(), Failure> {
     let stats = store.stats().await?;
     let mut watch = store.watch(WatchRequest::default().after(stats.oldest)).await?;
@@ -315,7 +317,7 @@ async fn verify_history(store: &DiskStore, seed: u64, clients: &[Client]) -> Res
         {
             let effects = operation(seed, id, *number);
             let seen = history.get(revision).map(|change| change.events()).unwrap_or_default();
-            // Deleting a key that does not exist is no event; a transaction that does nothing else has no revision.
+            // Deleting a missing key is not an event; a transaction that does nothing else has no revision.
             let whole = effects.iter().all(|(key, value)| {
                 let event = seen.iter().find(|event| event.key == key.as_bytes());
                 event.map_or(value.is_none(), |event| event.value == *value)

@@ -15,14 +15,15 @@ fn open(folder: &Path) -> Result<DiskStore, OpenError> {
     DiskStore::open(Env::system(), folder, DiskOptions::default())
 }
 
-/// A store as a crash leaves it: five writes acknowledged, and of the sixth the disk has all, some or nothing.
+/// A store after a crash: five acknowledged writes, and a sixth that is on disk completely, in part or not at
+/// all.
 struct Crashed {
     folder: tempfile::TempDir,
     segment: PathBuf,
-    /// All other files, as they were before the sixth was written.
+    /// All other files, as they were before the sixth write.
     others: Vec<(PathBuf, Vec<u8>)>,
     bytes: Vec<u8>,
-    /// Where the last frame begins, and where it ends.
+    /// The extent of the last frame.
     last: std::ops::Range<usize>,
 }
 
@@ -45,13 +46,13 @@ impl Crashed {
         store.close().await.unwrap();
         let mut bytes = fs::read(&segment).unwrap();
         let end = written(&bytes);
-        // The rest is zeros, and there is a lot of it.
+        // The rest is zeros, and long.
         bytes.truncate(end + 10_000);
         assert!(begin + 1500 < end);
         Self { folder, segment, others, bytes, last: begin..end }
     }
 
-    /// Opens the store with these bytes in its log. Returns its keys, or why it is refused.
+    /// Opens the store with these bytes in its log. Returns its keys, or the error.
     async fn open_with(&self, log: &[u8]) -> Result<Vec<String>, OpenError> {
         fs::remove_dir_all(self.folder.path().join("store")).unwrap();
         for (path, bytes) in
@@ -64,7 +65,7 @@ impl Crashed {
         let report = store.check().await.unwrap();
         assert!(report.is_sound(), "{report:?}");
         let entries = store.range(Range::default()).await.unwrap().entries;
-        // It can be written to, and what is written is there the next time.
+        // It accepts writes, and they are still there after a reopen.
         let revision = store.create("/next".into(), "v".into()).await.unwrap();
         store.close().await.unwrap();
         let store = open(self.folder.path()).unwrap();
@@ -78,7 +79,7 @@ fn first_segment(folder: &Path) -> PathBuf {
     folder.join("store/log/000000000001.log")
 }
 
-/// Where the last frame ends.
+/// The end of the last frame.
 fn written(segment: &[u8]) -> usize {
     let last = memchr::memmem::rfind(segment, b"\x01k1s").unwrap();
     let len = u32::from_be_bytes(segment[last + 8..last + 12].try_into().unwrap());
@@ -98,18 +99,18 @@ const BEFORE: [&str; 5] = ["/0", "/1", "/2", "/3", "/4"];
 const AFTER: [&str; 5] = ["/1", "/2", "/3", "/4", "/5"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_write_that_was_under_way_is_whole_or_absent_wherever_it_was_torn() {
+async fn a_torn_write_is_complete_or_absent_wherever_it_was_torn() {
     let crashed = Crashed::new().await;
     assert_eq!(crashed.open_with(&crashed.bytes).await.unwrap(), AFTER);
     for cut in crashed.last.clone().step_by(23) {
-        // The file ends there, or the rest of it was never written.
+        // The file ends there, or the rest was never written.
         let short = &crashed.bytes[..cut];
         let mut padded = short.to_vec();
         padded.resize(cut + 100_000, 0);
         assert_eq!(crashed.open_with(short).await.unwrap(), BEFORE, "cut at {cut}");
         assert_eq!(crashed.open_with(&padded).await.unwrap(), BEFORE, "nothing written from {cut} on");
     }
-    // Sectors may reach the disk in any order: the end is there, something before it is not.
+    // Sectors may reach the disk in any order: the end is there, but an earlier one is not.
     for missing in crashed.last.clone().step_by(512) {
         let mut torn = crashed.bytes.clone();
         torn[missing..].iter_mut().take(512).for_each(|byte| *byte = 0);
@@ -121,7 +122,7 @@ async fn a_write_that_was_under_way_is_whole_or_absent_wherever_it_was_torn() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn damage_to_what_was_acknowledged_is_refused_and_left_as_it_is() {
+async fn damage_to_acknowledged_writes_is_refused_and_nothing_is_changed() {
     let crashed = Crashed::new().await;
     let mut refused = 0;
     let damages = (0..crashed.last.start).step_by(13).collect::<Vec<_>>();
@@ -130,9 +131,9 @@ async fn damage_to_what_was_acknowledged_is_refused_and_left_as_it_is() {
         damaged[*at] ^= 0x10;
         match crashed.open_with(&damaged).await {
             Ok(keys) => panic!("byte {at}: {keys:?}"),
-            // The first bytes say that it is a segment, and which.
+            // The header.
             Err(error) if *at < 48 => {
-                assert!(error.to_string().contains("does not begin as a segment does"), "byte {at}: {error}");
+                assert!(error.to_string().contains("its header is damaged"), "byte {at}: {error}");
                 refused += 1;
             }
             Err(error) => {
@@ -152,7 +153,7 @@ async fn damage_to_what_was_acknowledged_is_refused_and_left_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_log_that_holds_one_acknowledged_write_is_refused_and_left_as_it_is() {
+async fn a_damaged_log_with_a_single_acknowledged_write_is_refused_and_not_changed() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     store.create("/only".into(), "one".into()).await.unwrap();
@@ -162,13 +163,13 @@ async fn a_damaged_log_that_holds_one_acknowledged_write_is_refused_and_left_as_
     bytes[80] ^= 1;
     fs::write(&segment, &bytes).unwrap();
     let error = open(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("at byte 48; it is whole up to revision 1, and revision 2 had been"), "{error}");
+    assert!(error.contains("at byte 48; it is intact up to revision 1, and revision 2 had been"), "{error}");
     assert!(fs::read(&segment).unwrap() == bytes, "the log was changed");
 }
 
-/// A checkpoint is written now and then. Whatever it does not say, the log has.
+/// Checkpoints are rare. The log has everything since the last one.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_happened_since_the_last_checkpoint_is_found_in_the_log() {
+async fn changes_since_the_last_checkpoint_are_found_in_the_log() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).unwrap();
     store.create("/first".into(), "1".into()).await.unwrap();
@@ -210,7 +211,7 @@ async fn unknown_files_in_the_folder_of_the_log_are_left_alone() {
     for name in others {
         fs::write(log.join(name), "not a segment").unwrap();
     }
-    // These are of this program, and superfluous.
+    // These were written by this program, and are obsolete.
     fs::write(log.join("000000000009.new"), "half a segment").unwrap();
     for key in ["/b", "/c"] {
         let store = open(dir.path()).unwrap();

@@ -1,4 +1,4 @@
-//! One process at a time, backups, and how much of the past is kept.
+//! Locking, backups, and retention of the history.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -25,13 +25,13 @@ async fn a_second_open_fails_at_once_and_names_the_holder() {
     assert!(error.contains(&format!("in use by process {}", std::process::id())), "{error}");
     assert!(error.contains("only one process can open it at a time"), "{error}");
     store.close().await.unwrap();
-    // Also without closing: dropping the last handle is enough.
+    // Dropping the last handle releases the lock, too.
     drop(open(folder.path()).unwrap());
     open(folder.path()).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn several_can_close_a_store_at_once_and_each_can_open_it_afterwards() {
+async fn a_store_can_be_closed_concurrently_and_reopened_by_each_closer() {
     let folder = tempfile::tempdir().unwrap();
     let env = Env::system();
     let opens = Arc::new(Mutex::new(()));
@@ -54,7 +54,7 @@ async fn several_can_close_a_store_at_once_and_each_can_open_it_afterwards() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_backup_is_one_moment_of_a_store_that_is_being_written_to() {
+async fn a_backup_is_a_snapshot_of_a_store_that_is_being_written() {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::system();
     let store = open(&dir.path().join("store")).unwrap();
@@ -85,7 +85,7 @@ async fn a_backup_is_one_moment_of_a_store_that_is_being_written_to() {
         assert_eq!(copy.revision().await.unwrap(), revision);
         let report = copy.check().await.unwrap();
         assert!(report.is_sound(), "{report:?}");
-        // It is what the store was, history included.
+        // The copy equals the store, history included.
         for at in [revision, Revision::new(revision.get() - 500)] {
             let original = store.range(Range::default().at(at)).await.unwrap();
             assert_eq!(copy.range(Range::default().at(at)).await.unwrap(), original);
@@ -100,7 +100,7 @@ async fn a_backup_is_one_moment_of_a_store_that_is_being_written_to() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn history_is_kept_to_a_number_of_revisions() {
+async fn history_is_limited_to_a_number_of_revisions() {
     let folder = tempfile::tempdir().unwrap();
     let options = DiskOptions { history_revisions: 1000, segment_bytes: 32 << 10, ..DiskOptions::default() };
     let store = DiskStore::open(Env::system(), folder.path(), options).unwrap();
@@ -123,7 +123,7 @@ async fn history_is_kept_to_a_number_of_revisions() {
     assert_eq!(report.keys, 10);
     let error = store.get(b"/1", Some(Revision::new(10))).await.unwrap_err();
     assert!(matches!(error, Error::Compacted { .. }), "{error}");
-    // What is no longer needed is gone from disk too: ten keys, and what happened to them lately.
+    // Dead records are removed from disk, too: ten keys and their recent history remain.
     wait_for(async || store.check().await.unwrap().records < 2500).await;
     store.close().await.unwrap();
     let store = open(folder.path()).unwrap();
@@ -133,7 +133,7 @@ async fn history_is_kept_to_a_number_of_revisions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn history_is_kept_to_an_age() {
+async fn history_is_limited_by_age() {
     let folder = tempfile::tempdir().unwrap();
     let (env, clock) = Env::simulated(1);
     let options = DiskOptions { history_age: Duration::from_secs(60), ..DiskOptions::default() };
@@ -159,9 +159,9 @@ async fn history_is_kept_to_an_age() {
     assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "2");
 }
 
-/// The writing thread waits a moment for writers it has seen before. Time that stands still must not stop it.
+/// The writer thread waits briefly for writers it expects. A stopped clock must not stop it.
 #[tokio::test(flavor = "multi_thread")]
-async fn writes_go_on_when_the_clock_stands_still() {
+async fn writes_continue_while_the_clock_is_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let (env, _clock) = Env::simulated(1);
     let store = DiskStore::open(env.clone(), folder.path(), DiskOptions::default()).unwrap();
@@ -179,33 +179,34 @@ async fn writes_go_on_when_the_clock_stands_still() {
             put(&store, format!("/alone/{n}"), "v").await;
         }
     };
-    Env::system().timeout(Duration::from_secs(60), alone).await.expect("one writer alone gets on");
+    Env::system().timeout(Duration::from_secs(60), alone).await.expect("a single writer makes progress");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_number_of_writes_may_wait_and_one_always_may() {
+async fn any_number_of_writes_may_wait_and_one_is_always_admitted() {
     let folder = tempfile::tempdir().unwrap();
     for queued_writes in [0, 1, usize::MAX] {
         let options = DiskOptions { queued_writes, ..DiskOptions::default() };
         let store = DiskStore::open(Env::system(), folder.path(), options).unwrap();
         let write = put(&store, "/a", "1");
-        Env::system().timeout(Duration::from_secs(60), write).await.expect("it has its turn");
+        Env::system().timeout(Duration::from_secs(60), write).await.expect("the write is admitted");
         store.close().await.unwrap();
     }
 }
 
-/// The time of a write is noted right after it is acknowledged, before the next command: so that one is waited for.
+/// The time of a write is recorded after it is acknowledged, before the next command; so this waits for a
+/// command.
 async fn noted(store: &DiskStore) {
     store.compact(Revision::FIRST).await.unwrap();
 }
 
-/// Compaction goes on in the background, between writes.
+/// Compaction runs in the background, between writes.
 async fn wait_for_oldest(store: &DiskStore, revision: Revision) -> Revision {
     wait_for(async || store.stats().await.unwrap().oldest >= revision).await;
     store.stats().await.unwrap().oldest
 }
 
-/// Looks until something is so, for at most a minute.
+/// Polls until a condition holds, for at most a minute.
 async fn wait_for(is_so: impl AsyncFn() -> bool) {
     let env = Env::system();
     let waiting = async {
@@ -213,11 +214,11 @@ async fn wait_for(is_so: impl AsyncFn() -> bool) {
             env.yield_now().await;
         }
     };
-    env.timeout(Duration::from_secs(60), waiting).await.expect("it is so in time");
+    env.timeout(Duration::from_secs(60), waiting).await.expect("the condition did not hold in time");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lock_file_that_is_removed_lets_nobody_in() {
+async fn removing_the_lock_file_does_not_unlock_the_store() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path()).unwrap();
     put(&store, "/a", "1").await;
@@ -225,7 +226,7 @@ async fn a_lock_file_that_is_removed_lets_nobody_in() {
     let error = open(folder.path()).unwrap_err();
     assert!(matches!(error, OpenError::Locked { .. }), "{error}");
     put(&store, "/a", "2").await;
-    // Also under another name, as a whole or without what is around it.
+    // Under another path, too, with or without the surrounding data folder.
     let dir = tempfile::tempdir().unwrap();
     let moved = dir.path().join("moved");
     fs::rename(folder.path(), &moved).unwrap();
@@ -240,9 +241,9 @@ async fn a_lock_file_that_is_removed_lets_nobody_in() {
     assert_eq!(open(&elsewhere).unwrap().get(b"/a", None).await.unwrap().entry.unwrap().value, "2");
 }
 
-/// An older version of this program looks at nothing but the file.
+/// Older versions of this program lock only the file.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_only_the_lock_file_is_respected() {
+async fn a_holder_of_only_the_lock_file_is_respected() {
     let folder = tempfile::tempdir().unwrap();
     open(folder.path()).unwrap().close().await.unwrap();
     let path = folder.path().join("LOCK");
@@ -254,7 +255,7 @@ async fn who_has_only_the_lock_file_is_respected() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_is_removed_moved_or_replaced_is_not_written_to_any_more() {
+async fn a_removed_moved_or_replaced_folder_is_not_written_to() {
     let copy = |from: &Path, to: &Path| {
         for name in ["", "store", "store/log"] {
             fs::create_dir_all(to.join(name)).unwrap();
@@ -297,20 +298,20 @@ async fn a_folder_that_is_removed_moved_or_replaced_is_not_written_to_any_more()
         assert!(
             store.stats().await.is_ok_and(|stats| stats.degraded.is_some()) || !folder.join("store").exists()
         );
-        // It can be read, and what is in its place now is left alone.
+        // It can be read, and whatever is at its path now is not touched.
         assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "1", "{name}");
         store.compact(kept).await.unwrap_err();
         store.close().await.unwrap();
         assert_eq!(fs::read(folder.join("store/checkpoint")).ok(), before, "{name}");
         if dir.path().join("other/store").exists() {
             let moved = open(&dir.path().join("other")).unwrap();
-            assert_eq!(moved.revision().await.unwrap(), kept, "{name}: a write that was refused is there");
+            assert_eq!(moved.revision().await.unwrap(), kept, "{name}: a refused write was made");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stray_mark_of_a_store_that_is_being_made_deletes_nothing() {
+async fn a_stray_marker_of_an_unfinished_store_deletes_nothing() {
     for text in ["", "this store is being made\n", "this copy of a store is being made\n"] {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path()).unwrap();
@@ -322,7 +323,7 @@ async fn a_stray_mark_of_a_store_that_is_being_made_deletes_nothing() {
         assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().value, "1");
         assert!(!mark.exists());
         store.close().await.unwrap();
-        // Not even if it is the only sign of what this is.
+        // Without `FORMAT`, the store is refused, and the log is kept.
         fs::write(&mark, text).unwrap();
         fs::remove_file(folder.path().join("store/FORMAT")).unwrap();
         open(folder.path()).unwrap_err();

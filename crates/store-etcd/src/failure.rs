@@ -148,11 +148,7 @@ mod tests {
         assert!(matches!(of(Code::Unavailable, "etcdserver: request timed out"), Failure::Lost(_)));
         for denied in ["etcdserver: user name is empty", "etcdserver: revision of auth store is old"] {
             let failure = of(Code::InvalidArgument, denied);
-            assert_eq!(
-                failure.of_write(),
-                Error::unavailable(denied),
-                "whoever asked has done nothing wrong"
-            );
+            assert_eq!(failure.of_write(), Error::unavailable(denied), "the caller is not at fault");
         }
         assert!(matches!(of(Code::DataLoss, "etcdserver: corrupt cluster"), Failure::Corrupt(_)));
     }

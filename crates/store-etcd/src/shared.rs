@@ -210,7 +210,7 @@ impl Shared {
     /// The error for a revision that etcd says is compacted.
     pub(crate) async fn compacted(&self, requested: Revision) -> Error {
         let oldest = self.find_oldest(requested).await.unwrap_or_else(|error| {
-            tracing::debug!(%error, "etcd's oldest revision is not known at the moment");
+            tracing::debug!(%error, "etcd's oldest revision is currently unknown");
             requested.next()
         });
         self.forget_before(oldest);

@@ -204,7 +204,7 @@ mod tests {
     use crate::proto::KeyValue;
 
     #[test]
-    fn what_may_come_from_history_is_told_from_what_happens_now() {
+    fn events_from_history_are_distinguished_from_current_ones() {
         let mut came = Came::default();
         let mut next = |revisions: &[i64], newest| {
             let event = |at: &i64| Event {

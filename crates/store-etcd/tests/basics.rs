@@ -1,4 +1,4 @@
-//! Reads, writes, ranges and the life of a store.
+//! Reads, writes, ranges, and opening and closing a store.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -37,11 +37,7 @@ async fn values_are_written_read_and_deleted() {
 
     let deleted = store.delete("/a".into(), updated).await.unwrap();
     assert_eq!(store.get(b"/a", None).await.unwrap().entry, None);
-    assert_eq!(
-        remove(&store, "/a").await,
-        deleted,
-        "what is not there is not deleted, and takes no revision"
-    );
+    assert_eq!(remove(&store, "/a").await, deleted, "deleting a missing key takes no revision");
     assert_eq!(store.revision().await.unwrap(), deleted);
 
     let future = Revision::new(deleted.get() + 5);
@@ -52,14 +48,14 @@ async fn values_are_written_read_and_deleted() {
     assert!(matches!(store.get(b"/a", Some(Revision::MAX)).await, Err(Error::FutureRevision { .. })));
     assert!(matches!(store.get(b"/a", Some(Revision::new(0))).await, Err(Error::Compacted { .. })));
 
-    // Where it is in etcd.
+    // The key in etcd.
     let raw = server.client().unwrap();
     put(&store, "/b", "x").await.unwrap();
     assert_eq!(raw.get("/k1s/kv//b").await.unwrap().unwrap(), "x");
 }
 
 #[tokio::test]
-async fn a_conflict_tells_the_first_precondition_that_failed_and_what_is_there() {
+async fn a_conflict_reports_the_first_failed_precondition_and_the_current_entry() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let store = connect(&env, server.options()).await;
@@ -84,14 +80,14 @@ async fn a_conflict_tells_the_first_precondition_that_failed_and_what_is_there()
     assert_eq!(
         store.txn(Txn::new().put("/missing", "x", zero)).await,
         Err(Error::conflict("/missing".into(), zero, None)),
-        "revision 0 is not a way to say absent"
+        "revision 0 does not mean absent"
     );
     assert_eq!(store.range(Range::prefix("/")).await.unwrap().entries.len(), 2, "nothing was written");
     assert_eq!(store.revision().await.unwrap(), two);
 }
 
 #[tokio::test]
-async fn a_transaction_of_many_long_keys_is_taken_and_its_conflict_is_told() {
+async fn a_transaction_of_many_long_keys_is_accepted_and_its_conflict_is_reported() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let store = connect(&env, server.options()).await;
@@ -103,22 +99,22 @@ async fn a_transaction_of_many_long_keys_is_taken_and_its_conflict_is_told() {
 }
 
 #[tokio::test]
-async fn what_etcd_finds_too_large_is_told_with_its_size() {
+async fn a_transaction_too_large_for_etcd_is_reported_with_its_size() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let store = connect(&env, server.options()).await;
     for size in [2 << 20, 5 << 20] {
         let error = store.create("/a".into(), vec![b'x'; size].into()).await.unwrap_err();
-        let Error::TooLarge { what: "the transaction", size: told, limit, unit: "bytes" } = error else {
+        let Error::TooLarge { what: "the transaction", size: reported, limit, unit: "bytes" } = error else {
             panic!("{error}");
         };
-        assert!(told > size && limit == 3 << 19, "{told} and {limit}");
+        assert!(reported > size && limit == 3 << 19, "{reported} and {limit}");
     }
     assert_eq!(store.get(b"/a", None).await.unwrap().entry, None);
 }
 
 #[tokio::test]
-async fn an_etcd_that_is_full_refuses_writes_and_goes_on_reading() {
+async fn a_full_etcd_refuses_writes_and_serves_reads() {
     let env = Env::system();
     let args = vec!["--quota-backend-bytes=1000000".to_owned()];
     let Some(server) =
@@ -146,7 +142,7 @@ async fn an_etcd_that_is_full_refuses_writes_and_goes_on_reading() {
 }
 
 #[tokio::test]
-async fn a_range_over_many_pages_is_one_moment() {
+async fn a_range_over_many_pages_is_a_snapshot() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let store = connect(&env, EtcdOptions { page: 10, ..server.options() }).await;
@@ -154,7 +150,7 @@ async fn a_range_over_many_pages_is_one_moment() {
         put(&store, &format!("/n/{n:03}"), "old").await.unwrap();
     }
 
-    // Writers go through all keys, several at a time and always at one value, while ranges are read.
+    // Writers update all keys to one value, several at a time, while ranges are read.
     let writing = env.spawn("writer", {
         let store = store.clone();
         async move {
@@ -172,7 +168,7 @@ async fn a_range_over_many_pages_is_one_moment() {
         let all = store.range(Range::prefix("/n/")).await.unwrap();
         assert_eq!((all.entries.len(), all.more), (250, false));
         let even: Vec<_> = all.entries.iter().step_by(2).map(|entry| &entry.value).collect();
-        assert!(even.iter().all(|value| *value == even[0]), "a mix of moments: {even:?}");
+        assert!(even.iter().all(|value| *value == even[0]), "a mix of revisions: {even:?}");
         assert!(all.entries.iter().all(|entry| entry.revision <= all.revision));
         moments += 1;
     }
@@ -205,7 +201,7 @@ async fn a_range_of_large_values_is_read() {
 #[tokio::test]
 async fn a_large_change_arrives_whole() {
     let env = Env::system();
-    // etcd cuts what it sends at the size of requests it takes.
+    // etcd splits responses at the maximum request size.
     let args = vec!["--max-request-bytes=400000".to_owned()];
     let Some(server) =
         EtcdServer::start_with(&env, ServerOptions { args, ..ServerOptions::default() }).await.unwrap()
@@ -223,7 +219,7 @@ async fn a_large_change_arrives_whole() {
         assert_eq!((change.revision(), change.events().len()), (revision, 100));
         assert!(change.events().iter().all(|event| event.previous.is_some() == (round > 0)));
     }
-    // The same out of history.
+    // The same from history.
     let small =
         EtcdOptions { feed: k1s_store::feed::FeedOptions { changes: 1, bytes: 1 }, ..server.options() };
     let late = connect(&env, small).await;
@@ -234,7 +230,7 @@ async fn a_large_change_arrives_whole() {
 }
 
 #[tokio::test]
-async fn statistics_are_etcds() {
+async fn statistics_come_from_etcd() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let store = connect(&env, server.options()).await;
@@ -249,14 +245,14 @@ async fn statistics_are_etcds() {
 
     server.client().unwrap().compact(first).await.unwrap();
     let stats = store.stats().await.unwrap();
-    assert_eq!((stats.oldest, stats.watches), (first, 0), "also what others compacted");
+    assert_eq!((stats.oldest, stats.watches), (first, 0), "including compactions by other clients");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn closing_leaves_no_task_behind() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
-    // Its own environment: the server's client lives on.
+    // A separate environment: the server's client has its own tasks.
     let env = Env::system();
     let compaction = Some(Duration::from_secs(60));
     let store = connect(&env, EtcdOptions { compaction, ..server.options() }).await;
@@ -309,7 +305,7 @@ async fn dropping_a_store_and_its_watches_ends_its_tasks() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_be_opened_says_why() {
+async fn a_store_that_cannot_be_opened_reports_the_reason() {
     let env = Env::system();
     let options = hasty(EtcdOptions::new(["http://127.0.0.1:1"]));
     let error = EtcdStore::connect(env.clone(), options).await.unwrap_err();

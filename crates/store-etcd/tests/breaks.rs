@@ -28,13 +28,13 @@ impl Drop for Cutter {
 impl Backend for Breaking {
     async fn fresh(&self) -> Fresh {
         let env = Env::system();
-        let server = common::server(&env).await.expect("etcd was there a moment ago");
+        let server = common::server(&env).await.expect("etcd is installed");
         let proxy = Arc::new(Proxy::new(&env, &server.endpoint()).await);
         let endpoints = vec![proxy.endpoint.clone(); 2];
         let store = connect(&env, EtcdOptions { endpoints, ..server.options() }).await;
         let (pace, cut) = (env.clone(), proxy.clone());
         let cutter = Cutter(env.spawn("cutter", async move {
-            // Not for ever: to explain many writes of which nobody knows takes the search very long.
+            // Not forever: many writes with unknown outcomes make the linearizability search very slow.
             for _ in 0..5 {
                 pace.sleep(Duration::from_millis(10 + pace.random_below(40))).await;
                 cut.cut().await;

@@ -1,4 +1,4 @@
-//! A cluster of three, which loses its leader.
+//! A cluster of three members that loses its leader.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ use k1s_store_etcd::{
 
 /// Three members of one cluster.
 async fn cluster(env: &Env) -> Option<Vec<EtcdServer>> {
-    // Below those that the system hands out to clients.
+    // Below the system's range of ephemeral ports.
     let port = || {
         let mut ports = std::iter::repeat_with(|| 15_000 + u16::try_from(env.random_below(17_000)).unwrap());
         ports.find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
@@ -38,7 +38,7 @@ async fn cluster(env: &Env) -> Option<Vec<EtcdServer>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writes_and_watches_go_on_when_a_leader_is_lost() {
+async fn writes_and_watches_continue_when_a_leader_is_lost() {
     let env = Env::system();
     let Some(mut members) = cluster(&env).await else { return };
     let endpoints: Vec<_> = members.iter().map(EtcdServer::endpoint).collect();
@@ -47,7 +47,7 @@ async fn writes_and_watches_go_on_when_a_leader_is_lost() {
     let store = connect(&env, options).await;
     let mut watch = store.watch(WatchRequest::prefix("/").previous(true)).await.unwrap();
     let (mut acknowledged, mut begun) = (Vec::new(), 0);
-    // Each in turn is gone for a while: one of them is the leader, one is who the store talks to.
+    // Each member is down for a while: one of them is the leader, one serves the store.
     for lost in &mut members {
         lost.kill().unwrap();
         let until = begun + 20;
@@ -65,10 +65,10 @@ async fn writes_and_watches_go_on_when_a_leader_is_lost() {
         }
         lost.restart().await.unwrap();
     }
-    let last = put_at_last(&env, &store, "/a", "last").await;
+    let last = put_with_retries(&env, &store, "/a", "last").await;
     acknowledged.push(last);
 
-    // Every acknowledged write came, once and in order, each right behind the one it replaced.
+    // Every acknowledged write was delivered once and in order, each directly after the one it replaced.
     let (mut seen, mut value) = (Vec::new(), None);
     while seen.last() != Some(&last) {
         let change = change(&env, &mut watch).await;

@@ -1,4 +1,4 @@
-//! The suite of the trait, on a real etcd. Each case has a server of its own: some of them compact.
+//! The conformance suite on a real etcd. Each case has its own server: some of them compact.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -13,11 +13,11 @@ use k1s_store_etcd::{
     testing::{EtcdServer, RawClient},
 };
 
-/// How a store is opened, and who else is there.
+/// How a store is opened, and whether etcd has other clients.
 #[derive(Clone, Default)]
 struct Etcd {
     change: Option<fn(EtcdOptions) -> EtcdOptions>,
-    /// Whether somebody else writes to the same etcd all the time.
+    /// Whether another client writes to the same etcd all the time.
     crowded: bool,
 }
 
@@ -25,7 +25,7 @@ struct Etcd {
 impl Backend for Etcd {
     async fn fresh(&self) -> Fresh {
         let env = Env::system();
-        let server = EtcdServer::start(&env).await.unwrap().expect("etcd was there a moment ago");
+        let server = EtcdServer::start(&env).await.unwrap().expect("etcd is installed");
         let neighbour = self.crowded.then(|| Neighbour::new(&env, server.client().unwrap()));
         let server = Arc::new(server);
         let change = self.change.unwrap_or(|options| options);
@@ -41,14 +41,14 @@ impl Backend for Etcd {
     }
 
     fn profile(&self) -> Profile {
-        // A write costs a trip and a disk's sync.
+        // A write costs a round trip and a disk sync.
         let profile =
             Profile { many_keys: 5_000, many_writes: 1_000, seeds: 1, steps: 200, ..Profile::default() };
         Profile { shared: self.crowded, ..profile }
     }
 }
 
-/// Somebody who writes keys that are none of the store's business.
+/// A client that writes keys outside of the store's root.
 struct Neighbour(Task<()>);
 
 impl Neighbour {
@@ -68,7 +68,7 @@ impl Drop for Neighbour {
     }
 }
 
-/// A backend, or the end of the test where there is no etcd.
+/// A backend, or the end of the test if etcd is not installed.
 macro_rules! on_etcd {
     ($etcd:expr) => {
         if EtcdServer::is_installed().unwrap() { $etcd } else { return }
@@ -81,14 +81,14 @@ mod alone {
     k1s_store_conformance::conformance_tests!(on_etcd!(Etcd::default()));
 }
 
-/// Revisions jump, and fences are needed.
+/// Revisions have gaps, and fences are needed.
 mod in_a_crowd {
     use super::*;
 
     k1s_store_conformance::conformance_tests!(on_etcd!(Etcd { crowded: true, ..Etcd::default() }));
 }
 
-/// Watches find almost nothing in the ring, and live on etcd's history; ranges take many pages.
+/// Watches find almost nothing in the ring, and read etcd's history; ranges take many pages.
 mod with_little_memory {
     use super::*;
 

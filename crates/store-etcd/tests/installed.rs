@@ -1,4 +1,4 @@
-//! What tests do on a machine without etcd.
+//! Tests on a machine without etcd.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use k1s_store_etcd::testing::EtcdServer;
 
-/// What the others run on a machine of their own.
+/// Run by the other tests in a child process.
 #[test]
 fn a_test_that_needs_etcd() {
     let _ = EtcdServer::is_installed().unwrap();
@@ -24,7 +24,7 @@ fn run_without_etcd(required: Option<&str>) -> Output {
 }
 
 #[test]
-fn without_etcd_a_test_says_that_it_was_skipped() {
+fn without_etcd_a_test_reports_that_it_was_skipped() {
     let skipped = run_without_etcd(None);
     assert!(skipped.status.success());
     assert!(String::from_utf8_lossy(&skipped.stderr).contains("SKIPPED: there is no etcd on the PATH"));

@@ -1,4 +1,4 @@
-//! Connections that break, servers that die, and what the store makes of it.
+//! Broken connections and crashed servers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use k1s_store_etcd::{
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_watch_goes_on_across_a_crash_of_etcd_without_gap_or_repetition() {
+async fn a_watch_continues_across_a_crash_of_etcd_without_gaps_or_duplicates() {
     let env = Env::system();
     let Some(mut server) = server(&env).await else { return };
     let store = connect(&env, hasty(server.options())).await;
@@ -28,7 +28,7 @@ async fn a_watch_goes_on_across_a_crash_of_etcd_without_gap_or_repetition() {
         }
         server.kill().unwrap();
         server.restart().await.unwrap();
-        expected.push(put_at_last(&env, &store, "/back", &format!("{round}")).await);
+        expected.push(put_with_retries(&env, &store, "/back", &format!("{round}")).await);
     }
     let mut seen = Vec::new();
     while seen.len() < expected.len() {
@@ -40,13 +40,13 @@ async fn a_watch_goes_on_across_a_crash_of_etcd_without_gap_or_repetition() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_watch_goes_on_across_broken_connections_while_others_write() {
+async fn a_watch_continues_across_broken_connections_during_writes() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let writer = connect(&env, server.options()).await;
     let proxy = Proxy::new(&env, &server.endpoint()).await;
     let options = EtcdOptions { endpoints: vec![proxy.endpoint.clone()], ..hasty(server.options()) };
-    // So small a ring that what was missed must often be looked up in etcd's history.
+    // A small ring, so that missed changes must often be read from etcd's history.
     let feed = FeedOptions { changes: 16, bytes: 1 << 20 };
     let store = connect(&env, EtcdOptions { feed, ..options }).await;
     let mut watch = store.watch(WatchRequest::prefix("/")).await.unwrap();
@@ -83,7 +83,7 @@ async fn requests_fail_while_etcd_is_down_and_work_when_it_is_back() {
     server.kill().unwrap();
     let read = store.get(b"/a", None).await.unwrap_err();
     assert!(matches!(read, Error::Unavailable { outcome: Outcome::NotApplied, .. }), "{read}");
-    // The first may meet what is left of the connection; then nobody is there to write to.
+    // The first write may use the remains of the connection; the next one finds no server.
     let _ = put(&store, "/a", "2").await.unwrap_err();
     let write = put(&store, "/a", "2").await.unwrap_err();
     assert!(matches!(write, Error::Unavailable { outcome: Outcome::NotApplied, .. }), "{write}");
@@ -91,12 +91,12 @@ async fn requests_fail_while_etcd_is_down_and_work_when_it_is_back() {
         store.watch(WatchRequest::prefix("/")).await,
         Err(Error::Unavailable { outcome: Outcome::NotApplied, .. })
     ));
-    // What is in memory can be watched.
+    // Changes in memory can be watched.
     let mut watch = store.watch(WatchRequest::prefix("/").after(before)).await.unwrap();
     watch.request_progress();
 
     server.restart().await.unwrap();
-    let after = put_at_last(&env, &store, "/b", "3").await;
+    let after = put_with_retries(&env, &store, "/b", "3").await;
     assert_eq!(store.get(b"/a", None).await.unwrap().entry.unwrap().revision, before);
     let mut reached = before;
     let mut marked = false;
@@ -109,7 +109,7 @@ async fn requests_fail_while_etcd_is_down_and_work_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_fate_of_a_write_without_an_answer_is_unknown() {
+async fn the_outcome_of_a_write_without_a_response_is_unknown() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let store = connect(&env, hasty(server.options())).await;
@@ -122,13 +122,13 @@ async fn the_fate_of_a_write_without_an_answer_is_unknown() {
     assert!(matches!(read, Error::Unavailable { outcome: Outcome::NotApplied, .. }), "{read}");
 
     server.resume().unwrap();
-    put_at_last(&env, &store, "/b", "3").await;
+    put_with_retries(&env, &store, "/b", "3").await;
     let value = store.get(b"/a", None).await.unwrap().entry.unwrap().value;
     assert!(value == "1" || value == "2", "once or never: {value:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dead_endpoint_is_passed_over() {
+async fn a_dead_endpoint_is_skipped() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let endpoints = vec!["http://127.0.0.1:1".into(), server.endpoint()];
@@ -151,18 +151,18 @@ async fn another_endpoint_takes_over_and_back() {
     expected.push(put(&store, "/a", "1").await.unwrap());
     first.down().await;
     store.get(b"/a", None).await.expect("a read finds the other endpoint by itself");
-    expected.push(put_at_last(&env, &store, "/a", "2").await);
+    expected.push(put_with_retries(&env, &store, "/a", "2").await);
     first.up().await;
     second.down().await;
     store.get(b"/a", None).await.expect("a read finds the other endpoint by itself");
-    expected.push(put_at_last(&env, &store, "/a", "3").await);
+    expected.push(put_with_retries(&env, &store, "/a", "3").await);
     for revision in expected {
         assert_eq!(change(&env, &mut watch).await.revision(), revision);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_watch_that_is_behind_waits_for_etcd_to_come_back() {
+async fn a_lagging_watch_waits_for_etcd_to_come_back() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let mut proxy = Proxy::new(&env, &server.endpoint()).await;
@@ -174,7 +174,7 @@ async fn a_watch_that_is_behind_waits_for_etcd_to_come_back() {
     for n in 0..20 {
         expected.push(put(&store, &format!("/{n}"), "x").await.unwrap());
     }
-    // Then the feed has it all, and has forgotten most of it.
+    // Then the feed has received everything, and dropped most of it.
     drop(store.watch(WatchRequest::prefix("/")).await.unwrap());
     proxy.down().await;
     let reading = env.spawn("reader", {
@@ -193,7 +193,7 @@ async fn a_watch_that_is_behind_waits_for_etcd_to_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_connection_that_is_dead_but_not_broken_is_noticed() {
+async fn a_silently_dead_connection_is_detected() {
     let env = Env::system();
     let options =
         ServerOptions { args: vec!["--grpc-keepalive-min-time=10ms".into()], ..ServerOptions::default() };
@@ -210,11 +210,11 @@ async fn a_connection_that_is_dead_but_not_broken_is_noticed() {
     proxy.freeze();
     let written = put(&writer, "/a", "1").await.unwrap();
     assert_eq!(change(&env, &mut watch).await.revision(), written);
-    put_at_last(&env, &store, "/b", "2").await;
+    put_with_retries(&env, &store, "/b", "2").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_etcd_that_forgot_is_not_trusted() {
+async fn an_etcd_that_lost_revisions_is_not_trusted() {
     let env = Env::system();
     let Some(mut server) = server(&env).await else { return };
     let store = connect(&env, hasty(server.options())).await;
@@ -235,7 +235,7 @@ async fn an_etcd_that_forgot_is_not_trusted() {
     assert_eq!(store.watch(WatchRequest::prefix("/").after(Revision::new(2))).await.unwrap_err(), ended);
     within(&env, store.close()).await.unwrap();
 
-    // A store that is opened on it takes it as it is.
+    // A store opened on it accepts its state.
     let store = connect(&env, server.options()).await;
     assert_eq!(store.range(Range::prefix("/")).await.unwrap().entries, []);
 }
@@ -260,7 +260,7 @@ async fn closing_does_not_wait_for_an_etcd_that_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_etcd_that_says_it_is_damaged_is_believed_until_it_says_otherwise() {
+async fn a_corruption_reported_by_etcd_lasts_until_etcd_clears_it() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let raw = server.client().unwrap();
@@ -272,7 +272,7 @@ async fn an_etcd_that_says_it_is_damaged_is_believed_until_it_says_otherwise() {
     raw.alarm(true).await.unwrap();
     let write = put(&store, "/a", "2").await.unwrap_err();
     assert!(matches!(&write, Error::Corrupt { reason } if reason.contains("corrupt cluster")), "{write}");
-    // Nothing can be written to hurry these, either.
+    // No fence can be written for these, either.
     watch.request_progress();
     let with_previous = WatchRequest::prefix("/").after(before).previous(true);
     let mut with_previous = store.watch(with_previous).await.unwrap();
@@ -298,7 +298,7 @@ async fn an_endpoint_of_another_cluster_is_not_trusted() {
     let own = put(&store, "/a", "1").await.unwrap();
     assert_eq!(change(&env, &mut watch).await.revision(), own);
 
-    // What watches meets the other cluster first; what reads may still be with the right one.
+    // Watches meet the other cluster first; reads may still reach the right one.
     proxy.cut().await;
     let strangers = other.client().unwrap();
     for _ in 0..5 {
@@ -313,7 +313,7 @@ async fn an_endpoint_of_another_cluster_is_not_trusted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_watch_that_is_far_behind_gets_on_over_connections_that_do_not_last() {
+async fn a_watch_far_behind_makes_progress_over_short_lived_connections() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let writer = connect(&env, server.options()).await;
@@ -329,7 +329,7 @@ async fn a_watch_that_is_far_behind_gets_on_over_connections_that_do_not_last() 
     let mut expected = futures_util::future::join_all(writers).await.concat();
     expected.sort();
     let proxy = Proxy::new(&env, &server.endpoint()).await;
-    // etcd sends the events of 1000 revisions at a time: two of the three parts come through.
+    // etcd sends the events of 1000 revisions at a time: two of the three parts arrive.
     proxy.break_after(2_500_000);
     let options = EtcdOptions { endpoints: vec![proxy.endpoint.clone()], ..server.options() };
     let store = connect(&env, options).await;
@@ -340,7 +340,7 @@ async fn a_watch_that_is_far_behind_gets_on_over_connections_that_do_not_last() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_etcd_that_was_replaced_and_has_overtaken_the_old_one_is_not_trusted() {
+async fn a_replaced_etcd_with_a_higher_revision_is_not_trusted() {
     let env = Env::system();
     let Some(mut server) = server(&env).await else { return };
     let mut proxy = Proxy::new(&env, &server.endpoint()).await;
@@ -351,7 +351,7 @@ async fn an_etcd_that_was_replaced_and_has_overtaken_the_old_one_is_not_trusted(
         put(&store, &format!("/{n}"), "old").await.unwrap();
         change(&env, &mut watch).await;
     }
-    // Out of this store's sight, another one takes its place, and is soon further than the old one was.
+    // Unseen by this store, another etcd replaces it, and soon has a higher revision.
     proxy.down().await;
     server.restart_empty().await.unwrap();
     let other = connect(&env, server.options()).await;

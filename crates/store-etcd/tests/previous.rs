@@ -1,4 +1,4 @@
-//! Previous values: those who ask get all of them, and etcd does not work for those who do not.
+//! Previous values: watches that request them get all of them, and etcd only reads them for those.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -19,11 +19,11 @@ use k1s_env::{Env, Task};
 use k1s_store::{Change, Precondition, Previous, Revision, Store, Txn, Watch, WatchRequest};
 use k1s_store_etcd::EtcdStore;
 
-/// How many writers, and how many keys they share.
+/// Number of writers, and of the keys they share.
 const WRITERS: u64 = 4;
 const KEYS: u64 = 16;
 
-/// Writers that create, update and delete the same few keys until they are told to stop.
+/// Writers that create, update and delete the same few keys until stopped.
 struct Writers {
     stop: Arc<AtomicBool>,
     tasks: Vec<Task<Revision>>,
@@ -62,7 +62,7 @@ impl Writers {
         Self { stop, tasks }
     }
 
-    /// Stops them; the newest revision they wrote, or saw.
+    /// Stops them; returns the newest revision they wrote or saw.
     async fn stop(self) -> Revision {
         self.stop.store(true, Ordering::Relaxed);
         let mut last = Revision::FIRST;
@@ -73,7 +73,7 @@ impl Writers {
     }
 }
 
-/// The changes of a watch up to `last`, which it must have reached when it gives its mark.
+/// The changes of a watch up to `last`, which it must have delivered before its progress mark.
 async fn up_to(env: &Env, watch: &mut Watch, last: Revision) -> Vec<Arc<Change>> {
     watch.request_progress();
     let mut changes = Vec::new();
@@ -88,7 +88,7 @@ async fn up_to(env: &Env, watch: &mut Watch, last: Revision) -> Vec<Arc<Change>>
     }
 }
 
-/// What each change should look like to a watch that asks for previous values, by replaying them all.
+/// The changes as a watch with previous values should deliver them, computed by replaying all.
 fn with_previous(all: &[Arc<Change>]) -> Vec<Change> {
     let mut state = BTreeMap::<Bytes, Previous>::new();
     all.iter()
@@ -107,9 +107,9 @@ fn with_previous(all: &[Arc<Change>]) -> Vec<Change> {
         .collect()
 }
 
-/// Opens watches for previous values in the middle of writes, at a store that was not asked for them before, unless
-/// `another` watch has already done so. Each must see exactly what happened, and so must one that does not ask.
-async fn opened_while_others_write(another: bool) {
+/// Opens watches with previous values during writes, on a store that had no such watch before, unless
+/// `another` is set. Each must deliver exactly the changes, and so must a watch without previous values.
+async fn opened_during_writes(another: bool) {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let writer = connect(&env, server.options()).await;
@@ -127,7 +127,7 @@ async fn opened_while_others_write(another: bool) {
         };
         let now = store.watch(WatchRequest::prefix("/k/").previous(true)).await.unwrap();
         let past = store.watch(WatchRequest::prefix("/k/").after(begin).previous(true)).await.unwrap();
-        // Some changes come before, some while, and some after the upstream watch is replaced.
+        // Some changes come before, during and after the replacement of the upstream watch.
         let enough = Revision::new(writer.revision().await.unwrap().get() + 100);
         while change(&env, &mut plain).await.revision() < enough {}
         opened.push((store, other, now, past, plain));
@@ -148,22 +148,25 @@ async fn opened_while_others_write(another: bool) {
 
         let revisions: Vec<_> = up_to(&env, &mut plain, last).await.iter().map(|c| c.revision()).collect();
         let rest = &expected[expected.len() - revisions.len()..];
-        assert!(rest.iter().map(Change::revision).eq(revisions), "who did not ask misses nothing either");
+        assert!(
+            rest.iter().map(Change::revision).eq(revisions),
+            "a watch without previous values misses nothing either"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_watch_that_asks_while_others_write_gets_every_change_once() {
-    opened_while_others_write(false).await;
+async fn the_first_watch_with_previous_values_during_writes_gets_every_change_once() {
+    opened_during_writes(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_further_watch_that_asks_while_others_write_gets_every_change_once() {
-    opened_while_others_write(true).await;
+async fn a_further_watch_with_previous_values_during_writes_gets_every_change_once() {
+    opened_during_writes(true).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_asks_later_finds_the_previous_values_in_history() {
+async fn a_later_watch_reads_previous_values_from_history() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let store = connect(&env, server.options()).await;
@@ -174,7 +177,7 @@ async fn who_asks_later_finds_the_previous_values_in_history() {
         written.push(put(&store, "/k/a", &n.to_string()).await.unwrap());
         change(&env, &mut plain).await;
     }
-    // The revision moves on where nobody of ours hears of it.
+    // The revision advances outside of the store's root.
     server.client().unwrap().put("/others", "x").await.unwrap();
     let mut watch = store.watch(WatchRequest::prefix("/k/").after(begin).previous(true)).await.unwrap();
     for n in 5..9 {
@@ -189,7 +192,7 @@ async fn who_asks_later_finds_the_previous_values_in_history() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn previous_values_go_on_across_a_crash_of_etcd() {
+async fn previous_values_continue_across_a_crash_of_etcd() {
     let env = Env::system();
     let Some(mut server) = server(&env).await else { return };
     let store = connect(&env, server.options()).await;
@@ -197,7 +200,7 @@ async fn previous_values_go_on_across_a_crash_of_etcd() {
     let mut watch = store.watch(WatchRequest::prefix("/k/").previous(true)).await.unwrap();
     for n in 1..4 {
         server.restart().await.unwrap();
-        put_at_last(&env, &store, "/k/a", &n.to_string()).await;
+        put_with_retries(&env, &store, "/k/a", &n.to_string()).await;
         let change = change(&env, &mut watch).await;
         let previous = change.events()[0].previous.as_ref().map(|previous| previous.value.clone());
         assert_eq!(previous, Some((n - 1).to_string().into()));
@@ -205,7 +208,7 @@ async fn previous_values_go_on_across_a_crash_of_etcd() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn etcd_looks_up_previous_values_only_for_those_who_ask() {
+async fn etcd_reads_previous_values_only_when_requested() {
     const UPDATES: u64 = 200;
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
@@ -221,11 +224,11 @@ async fn etcd_looks_up_previous_values_only_for_those_who_ask() {
         metric(&server, "etcd_debugging_mvcc_range_total").await - before
     };
     let reads = update(&mut plain).await;
-    assert!(reads < UPDATES / 4, "nobody asked, and etcd read {reads} times");
+    assert!(reads < UPDATES / 4, "no watch needs previous values, but etcd read {reads} times");
     let mut watch = store.watch(WatchRequest::prefix("/k/").previous(true)).await.unwrap();
     let reads = update(&mut watch).await;
-    assert!(reads >= UPDATES, "somebody asked, and etcd read {reads} times only");
-    // The watch that was replaced is gone.
+    assert!(reads >= UPDATES, "a watch needs previous values, but etcd read only {reads} times");
+    // The replaced watch is gone.
     within(&env, async {
         while metric(&server, "etcd_debugging_mvcc_watcher_total").await != 1 {
             env.sleep(Duration::from_millis(20)).await;

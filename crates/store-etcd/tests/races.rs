@@ -1,4 +1,4 @@
-//! Answers that are overtaken by others.
+//! Responses that are overtaken by other requests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use k1s_env::Env;
 use k1s_store::{Error, Store, WatchItem, WatchRequest};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn asking_for_a_revision_that_is_written_meanwhile_does_no_harm() {
+async fn requesting_a_revision_that_is_written_meanwhile_is_safe() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let store = connect(&env, server.options()).await;
@@ -41,18 +41,19 @@ async fn asking_for_a_revision_that_is_written_meanwhile_does_no_harm() {
         }
     }
     writing.await.unwrap().unwrap();
-    assert!(overtaken > 0, "this test never met the future");
+    assert!(overtaken > 0, "no read requested a future revision");
 }
 
-/// etcd reads its history a thousand revisions at a time, every tenth of a second. If it is compacted between two of these to
-/// the revision at which the second begins, and that is a deletion, then it is missing there without a word.
+/// etcd reads its history a thousand revisions at a time, every tenth of a second. If it is compacted in
+/// between, to the revision at which the second part begins, and that is a deletion, etcd omits the deletion
+/// silently.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deletion_that_is_compacted_while_a_watch_catches_up_is_not_left_out() {
+async fn a_deletion_compacted_while_a_watch_catches_up_is_not_omitted() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let raw = server.client().unwrap();
     let writer = connect(&env, server.options()).await;
-    // The second part begins here. Whether it is read before it is compacted, or after, is a matter of luck.
+    // The second part begins here. Whether it is read before or after it is compacted depends on timing.
     let begin = 1000;
     for _ in 0..4 {
         for n in 0..10 {

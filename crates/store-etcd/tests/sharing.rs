@@ -1,4 +1,4 @@
-//! One etcd, several users: other stores, and others who know nothing of stores.
+//! One etcd with several clients: other stores, and clients that are not stores.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -29,22 +29,22 @@ async fn two_stores_on_one_etcd_see_each_others_writes() {
     assert_eq!(change(&env, &mut watch).await.revision(), by_one);
     assert_eq!(change(&env, &mut watch).await.revision(), by_two);
 
-    // A watch from now on begins behind what the other has written.
+    // A watch from now on begins after the other store's writes.
     let last = put(&one, "/a", "three").await.unwrap();
     let mut late = two.watch(WatchRequest::prefix("/")).await.unwrap();
     let next = put(&one, "/a", "four").await.unwrap();
     assert_eq!(change(&env, &mut late).await.revision(), next);
-    // A watch from a revision that only the other has seen yet.
+    // A watch from a revision that only the other store has seen yet.
     let mut resumed = two.watch(WatchRequest::prefix("/").after(last)).await.unwrap();
     assert_eq!(change(&env, &mut resumed).await.revision(), next);
     let (_, reached) = mark(&env, &mut late).await;
     assert!(reached >= next);
 }
 
-/// Where the other process finds etcd.
+/// The variable with etcd's endpoint, for the other process.
 const SHARED: &str = "K1S_TEST_SHARED_ETCD";
 
-/// Adds one to a number as often as is said, against all others that do so.
+/// Increments a number `times` times, concurrently with others.
 async fn count(store: &EtcdStore, times: u64) {
     for _ in 0..times {
         loop {
@@ -67,7 +67,7 @@ fn number(value: &[u8]) -> u64 {
     std::str::from_utf8(value).unwrap().parse().unwrap()
 }
 
-/// What the other process does; nothing if nobody has started it.
+/// Runs in the other process; does nothing if the variable is not set.
 #[tokio::test]
 async fn counts_as_another_process() {
     let Ok(endpoint) = std::env::var(SHARED) else { return };
@@ -93,7 +93,7 @@ async fn two_processes_on_one_etcd_see_each_others_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn roots_do_not_mix() {
+async fn roots_are_isolated() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let one = connect(&env, EtcdOptions { root: "/one".into(), ..server.options() }).await;
@@ -108,7 +108,7 @@ async fn roots_do_not_mix() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_of_others_are_not_seen_but_marks_pass_their_revisions() {
+async fn foreign_keys_are_not_visible_but_progress_marks_include_their_revisions() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let raw = server.client().unwrap();
@@ -128,7 +128,7 @@ async fn keys_of_others_are_not_seen_but_marks_pass_their_revisions() {
     assert_eq!(all.entries.len(), 1);
     assert!(all.revision >= foreign);
 
-    // A place of others is a fine place to watch from.
+    // A revision of another client is a valid start of a watch.
     let mut resumed = store.watch(WatchRequest::prefix("").after(foreign)).await.unwrap();
     let next = put(&store, "/a", "2").await.unwrap();
     assert_eq!(change(&env, &mut resumed).await.revision(), next);
@@ -136,7 +136,7 @@ async fn keys_of_others_are_not_seen_but_marks_pass_their_revisions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_history_in_which_nothing_happened_ends() {
+async fn reading_a_history_without_events_ends() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let raw = server.client().unwrap();
@@ -144,7 +144,7 @@ async fn a_history_in_which_nothing_happened_ends() {
     for _ in 0..20 {
         raw.put("/other", "x").await.unwrap();
     }
-    // The store begins behind all that, and a watch before it.
+    // The store starts after all of that, and a watch before it.
     let store = connect(&env, server.options()).await;
     let mut watch = store.watch(WatchRequest::prefix("/").after(first)).await.unwrap();
     let newest = raw.revision().await.unwrap();
@@ -156,7 +156,7 @@ async fn a_history_in_which_nothing_happened_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_others_compact_is_compacted() {
+async fn compactions_by_other_clients_are_respected() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let raw = server.client().unwrap();
@@ -181,11 +181,11 @@ async fn what_others_compact_is_compacted() {
         store.watch(WatchRequest::prefix("/").after(written[3])).await,
         Err(Error::Compacted { .. })
     ));
-    // Who keeps up does not notice.
+    // A watch that keeps up is not affected.
     let next = put(&store, "/a", "next").await.unwrap();
     assert_eq!(change(&env, &mut current).await.revision(), next);
 
-    // A store that comes later knows.
+    // A store opened later learns of the compaction.
     let late = connect(&env, server.options()).await;
     assert_eq!(late.stats().await.unwrap().oldest, oldest);
     assert!(matches!(
@@ -197,7 +197,7 @@ async fn what_others_compact_is_compacted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_compacted_during_an_outage_ends_the_watches_that_missed_it() {
+async fn a_compaction_during_an_outage_ends_the_watches_that_missed_it() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let writer = connect(&env, server.options()).await;
@@ -211,7 +211,7 @@ async fn what_was_compacted_during_an_outage_ends_the_watches_that_missed_it() {
     proxy.down().await;
     put(&writer, "/a", "2").await.unwrap();
     let deleted = remove(&writer, "/a").await;
-    // To the very revision of a deletion, which is then gone from etcd's history.
+    // To exactly the revision of a deletion, which removes it from etcd's history.
     writer.compact(deleted).await.unwrap();
     proxy.up().await;
 
@@ -246,20 +246,20 @@ async fn replicas_compact_in_turn_and_keep_recent_history() {
     let first = put(&one, "/a", "1").await.unwrap();
     assert_eq!(change(&env, &mut watch).await.revision(), first);
     let stats = compacted_beyond(first).await;
-    assert!(stats.oldest < stats.revision, "what is recent is kept");
+    assert!(stats.oldest < stats.revision, "recent history is kept");
     assert!(matches!(one.get(b"/a", Some(Revision::FIRST)).await, Err(Error::Compacted { .. })));
 
-    // One of them goes; the other takes over.
+    // One of them is closed; the other takes over.
     one.close().await.unwrap();
     let second = put(&two, "/a", "2").await.unwrap();
     assert_eq!(change(&env, &mut watch).await.revision(), second);
     compacted_beyond(second).await;
     let third = put(&two, "/a", "3").await.unwrap();
-    assert_eq!(change(&env, &mut watch).await.revision(), third, "who keeps up does not notice");
+    assert_eq!(change(&env, &mut watch).await.revision(), third, "a watch that keeps up is not affected");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_watches_are_one_to_etcd_and_reading_history_leaves_none() {
+async fn many_watches_share_one_etcd_watch_and_reading_history_leaves_none() {
     let env = Env::system();
     let Some(server) = server(&env).await else { return };
     let feed = FeedOptions { changes: 2, bytes: 1 << 20 };
@@ -284,7 +284,7 @@ async fn many_watches_are_one_to_etcd_and_reading_history_leaves_none() {
     .await;
 }
 
-/// How many watches etcd has.
+/// Number of watches in etcd.
 async fn watchers(server: &EtcdServer) -> u64 {
     metric(server, "etcd_debugging_mvcc_watcher_total").await
 }

@@ -1,4 +1,4 @@
-//! An etcd that speaks TLS, and asks who is there.
+//! An etcd with mutual TLS.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -34,7 +34,7 @@ fn issue(authority: &CertifiedIssuer<'static, KeyPair>, name: &str) -> TlsIdenti
     TlsIdentity { certificate: certificate.pem().into(), key: key.serialize_pem().into() }
 }
 
-/// A server that takes only clients of `authority`, under the name `etcd.test`.
+/// A server that accepts only clients of `authority`, with the name `etcd.test`.
 async fn server(
     env: &Env,
     dir: &Path,
@@ -57,7 +57,7 @@ async fn server(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_sides_know_each_other_by_certificates() {
+async fn both_sides_authenticate_by_certificates() {
     let env = Env::system();
     let dir = tempfile::tempdir().unwrap();
     let authority = authority();

@@ -1,4 +1,4 @@
-//! The feed, driven by hand: where a watch finds what it is to yield.
+//! Tests of the feed: where a watch finds its changes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
 
@@ -18,7 +18,7 @@ use k1s_store::{
 };
 use k1s_store_conformance::run_async;
 
-/// A backend's history: all changes it has, and how often it was asked.
+/// A backend's history: all changes, and the number of requests for them.
 #[derive(Default)]
 struct Log {
     changes: Mutex<Vec<Arc<Change>>>,
@@ -63,7 +63,7 @@ impl Bench {
         Self { env, feed, log: Arc::default() }
     }
 
-    /// Writes to history alone.
+    /// Writes to history only.
     fn log(&self, change: &Arc<Change>) {
         self.log.changes.lock().unwrap().push(change.clone());
     }
@@ -92,7 +92,7 @@ fn change(revision: u64, key: &'static str, previous: bool) -> Arc<Change> {
     Arc::new(Change::new(Revision::new(revision), [event]))
 }
 
-/// The revisions of what the watch yields before a mark at `until` or later.
+/// The revisions that the watch yields before a progress mark at `until` or later.
 async fn read(watch: &mut Watch, until: u64) -> Vec<u64> {
     let mut seen = Vec::new();
     watch.request_progress();
@@ -109,11 +109,11 @@ async fn read(watch: &mut Watch, until: u64) -> Vec<u64> {
 }
 
 async fn next(watch: &mut Watch) -> Option<Result<WatchItem>> {
-    Env::system().timeout(Duration::from_secs(30), watch.next()).await.expect("something is due")
+    Env::system().timeout(Duration::from_secs(30), watch.next()).await.expect("timed out")
 }
 
 #[test]
-fn what_is_in_the_ring_needs_no_history() {
+fn changes_in_the_ring_need_no_history() {
     run_async(async {
         let bench = Bench::new();
         for revision in 2..=5 {
@@ -126,7 +126,7 @@ fn what_is_in_the_ring_needs_no_history() {
 }
 
 #[test]
-fn a_watch_from_before_the_ring_goes_through_history_page_by_page() {
+fn a_watch_from_before_the_ring_reads_history_page_by_page() {
     run_async(async {
         let bench = Bench::new();
         for revision in 2..=12 {
@@ -150,7 +150,7 @@ fn a_watch_that_falls_off_the_ring_comes_back_through_history() {
         }
         assert_eq!(read(&mut watch, 20).await, (3..=20).collect::<Vec<_>>());
         assert!(bench.asked() > 0);
-        // And it is back in the present.
+        // And it reads from the ring again.
         let asked = bench.asked();
         bench.write(21, "/a");
         assert_eq!(read(&mut watch, 21).await, [21]);
@@ -169,12 +169,12 @@ fn a_quiet_watch_does_not_fall_off_the_ring() {
         }
         bench.write(41, "/quiet");
         assert_eq!(read(&mut watch, 41).await, [41]);
-        assert_eq!(bench.asked(), 0, "what happens under one prefix costs the watches of another nothing");
+        assert_eq!(bench.asked(), 0, "changes under one prefix do not affect watches of another");
     });
 }
 
 #[test]
-fn a_watch_that_falls_off_the_history_too_ends_with_compacted() {
+fn a_watch_that_falls_off_the_history_fails_with_compacted() {
     run_async(async {
         let bench = Bench::new();
         let mut watch = bench.watch("/a", 1);
@@ -204,14 +204,14 @@ fn history_that_is_ahead_of_the_feed_is_not_repeated() {
         for revision in 2..=9 {
             bench.write(revision, "/a");
         }
-        // The backend has 10 already, and publishes it in a moment. The ring has only 9, so a watch after 7
+        // The backend has 10 already, but has not published it. The ring has only 9, so a watch after 7
         // reads a page of history: 8, 9 and 10.
         let tenth = change(10, "/a", true);
         bench.log(&tenth);
         let mut watch = bench.watch("/a", 7);
         let mut seen = read(&mut watch, 10).await;
         assert_eq!(seen, [8, 9, 10]);
-        // Now the watch waits for what is published.
+        // Now the watch waits for publications.
         bench.feed.publish(tenth, true);
         // While it is still in the ring, which has room for one.
         seen.extend(read(&mut watch, 10).await);
@@ -222,7 +222,7 @@ fn history_that_is_ahead_of_the_feed_is_not_repeated() {
 }
 
 #[test]
-fn a_change_without_previous_values_is_read_from_history_by_who_wants_them() {
+fn a_change_published_without_previous_values_is_read_from_history_by_watches_that_need_them() {
     run_async(async {
         let bench = Bench::new();
         let mut wants = bench.watch("/a", 1);
@@ -241,7 +241,7 @@ fn a_change_without_previous_values_is_read_from_history_by_who_wants_them() {
                 "{item:?}"
             );
         }
-        assert_eq!(bench.asked(), 0, "who does not ask for previous values needs no history");
+        assert_eq!(bench.asked(), 0, "a watch without previous values needs no history");
         assert_eq!(read(&mut wants, 4).await, [2, 3, 4]);
         assert!(bench.asked() > 0);
         drop(wants);
@@ -250,7 +250,7 @@ fn a_change_without_previous_values_is_read_from_history_by_who_wants_them() {
 }
 
 #[test]
-fn after_a_restart_watches_find_in_history_what_was_never_published() {
+fn after_a_restart_watches_read_unpublished_changes_from_history() {
     run_async(async {
         let bench = Bench::new();
         let mut reading = bench.watch("/a", 1);
@@ -333,7 +333,7 @@ async fn ended(env: &Env) {
 }
 
 #[test]
-fn watches_are_woken_though_the_runtime_of_the_first_one_is_gone() {
+fn watches_are_woken_even_if_the_runtime_of_the_first_one_is_gone() {
     let bench = Bench::new();
     // The task that wakes watches was started here, and dies here.
     let early = run_async(async { bench.watch("/a", 1) });
@@ -352,7 +352,7 @@ fn watches_are_woken_though_the_runtime_of_the_first_one_is_gone() {
 }
 
 #[test]
-fn what_is_in_the_ring_can_be_shared_by_those_who_keep_it() {
+fn values_in_the_ring_share_their_memory_with_callers() {
     let bench = Bench::with_ring(2);
     for (revision, key) in [(2, "/a/1"), (4, "/a/2"), (7, "/a/1")] {
         bench.write(revision, key);
@@ -361,18 +361,18 @@ fn what_is_in_the_ring_can_be_shared_by_those_who_keep_it() {
     let log = bench.log.changes.lock().unwrap();
     let written = log[2].events()[0].value.as_ref().unwrap();
     assert_eq!((&recalled.key[..], &recalled.value, recalled.revision.get()), (&b"/a/1"[..], written, 7));
-    assert_eq!(recalled.value.as_ptr(), written.as_ptr(), "it is the same memory");
-    // Forgotten, another key's, never written.
+    assert_eq!(recalled.value.as_ptr(), written.as_ptr(), "the memory is not shared");
+    // Dropped, of another key, never written.
     for (key, revision) in [("/a/1", 2), ("/a/1", 4), ("/a/2", 5), ("/a/1", 8)] {
         assert_eq!(bench.feed.recall(key.as_bytes(), Revision::new(revision)), None, "{key} at {revision}");
     }
 }
 
 #[test]
-fn watches_are_woken_though_the_runtime_of_the_first_one_stands_still() {
+fn watches_are_woken_even_if_the_runtime_of_the_first_one_is_idle() {
     let bench = Bench::new();
     let idle = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    // The task that wakes watches was started here, where nothing runs any more.
+    // The task that wakes watches was started here, where nothing runs now.
     let _early = idle.block_on(async { bench.watch("/a", 1) });
     run_async(async {
         let mut watch = bench.watch("/a", 1);

@@ -1,4 +1,4 @@
-//! The memory store, put through the suite.
+//! Runs the memory store through the conformance suite.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use k1s_store_conformance::{
 };
 use proptest::{collection::vec, prelude::*};
 
-/// As it comes.
+/// With default options.
 struct Memory;
 
 #[async_trait]
@@ -27,7 +27,7 @@ impl Backend for Memory {
     }
 }
 
-/// With a ring so small that watches go back and forth between ring and history all the time.
+/// With a ring so small that watches constantly switch between ring and history.
 struct SmallRing;
 
 #[async_trait]

@@ -1,7 +1,8 @@
-//! What an Application should have: each function makes an object as it should be and leaves the rest of it alone.
+//! The children of an Application: each function sets the desired fields of an object and leaves its other
+//! fields alone.
 //!
-//! They work on what is on the server, with the server's defaults in it: what they do not mention stays, what they mention is
-//! put right.
+//! They work on the object from the server, including its defaults: fields they do not mention are kept,
+//! fields they mention are corrected.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -24,22 +25,22 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Application, Strategy};
 
-/// A change of this annotation of the pods rolls them out anew: containers read their configuration at their start.
+/// A change of this pod annotation triggers a new rollout: containers read their configuration at startup.
 pub const CONFIG_HASH: &str = "cloudnative.elide.dev/config-hash";
 
-/// The container that the operator is about.
+/// The name of the application's container.
 const CONTAINER: &str = "app";
-/// Where the application listens, and where its service does.
+/// The ports of the container and of the service.
 const PORT: i32 = 8080;
 const SERVICE_PORT: i32 = 80;
 
-/// The name of the ConfigMap. The other children are called like the Application.
+/// The name of the `ConfigMap`. The other children have the Application's name.
 #[must_use]
 pub fn config_map_key(app: &ObjectKey) -> ObjectKey {
     ObjectKey::new(app.namespace(), &format!("{}-config", app.name()))
 }
 
-/// An object with a name and nothing else, to begin with.
+/// An object with only a name.
 #[must_use]
 pub fn skeleton<K: Resource + Default>(key: &ObjectKey) -> K {
     let mut object = K::default();
@@ -51,13 +52,13 @@ pub fn skeleton<K: Resource + Default>(key: &ObjectKey) -> K {
     object
 }
 
-/// What selects an Application's pods.
+/// The label selector of an Application's pods.
 fn selector(app: &Application) -> BTreeMap<String, String> {
     let name = app.metadata.name.clone().unwrap_or_default();
     [("app.kubernetes.io/name".to_owned(), name)].into()
 }
 
-/// What all children have in common: the owner, and labels.
+/// Sets the owner and the labels that all children have in common.
 fn adopt<K: Resource>(app: &Application, child: &mut K) -> Result<(), OwnerError> {
     let labels = child.meta_mut().labels.get_or_insert_default();
     labels.extend(selector(app));
@@ -102,7 +103,7 @@ pub fn deployment(app: &Application, deployment: &mut Deployment) -> Result<(), 
     adopt(app, deployment)?;
     let spec = &mut deployment.spec;
     spec.replicas = Some(app.spec.replicas);
-    // It cannot be changed once it is there.
+    // It is immutable after creation.
     if spec.selector == LabelSelector::default() {
         spec.selector.match_labels = Some(selector(app));
     }
@@ -135,7 +136,7 @@ pub fn deployment(app: &Application, deployment: &mut Deployment) -> Result<(), 
     Ok(())
 }
 
-/// Differs if the configuration does.
+/// A hash of the configuration.
 fn config_hash(config: &BTreeMap<String, String>) -> String {
     let mut hash = Sha256::new();
     for (key, value) in config {
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_that_is_right_stays_as_it_is() {
+    fn a_correct_deployment_is_not_changed() {
         let first = made(&app());
         let mut second = first.clone();
         deployment(&app(), &mut second).unwrap();
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_put_right_and_what_others_have_set_stays() {
+    fn drift_is_corrected_and_foreign_fields_are_kept() {
         let mut object = made(&app());
         let spec = &mut object.spec;
         spec.replicas = Some(7);

@@ -7,7 +7,7 @@ use kube::CustomResource;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// What an application should be.
+/// The desired state of an application.
 #[derive(CustomResource, Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cloudnative.elide.dev",
@@ -28,32 +28,32 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSpec {
-    /// How many replicas run.
+    /// Number of replicas.
     #[schemars(range(min = 0))]
     pub replicas: i32,
     /// The container image.
     #[schemars(length(min = 1))]
     pub image: String,
-    /// How a new version takes the place of the old one.
+    /// How a new version replaces the old one.
     #[serde(default)]
     pub strategy: Strategy,
-    /// The configuration, which the containers see as environment variables.
+    /// The configuration, passed to the containers as environment variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub config: BTreeMap<String, String>,
 }
 
-/// How a new version takes the place of the old one.
+/// How a new version replaces the old one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Strategy {
-    /// One replica after the other.
+    /// Replaces one replica after the other.
     #[default]
     RollingUpdate,
-    /// All old replicas end before new ones begin.
+    /// Stops all old replicas before new ones start.
     Recreate,
 }
 
 impl Strategy {
-    /// As a Deployment has it.
+    /// The name of the strategy in a Deployment.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -63,20 +63,20 @@ impl Strategy {
     }
 }
 
-/// What an application is.
+/// The observed state of an application.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationStatus {
-    /// The generation of the spec that this is about.
+    /// The generation of the spec that was observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// How many replicas there are.
+    /// Number of replicas.
     #[serde(default)]
     pub replicas: i32,
-    /// How many of them are ready.
+    /// Number of ready replicas.
     #[serde(default)]
     pub ready_replicas: i32,
-    /// In one word.
+    /// The phase.
     #[serde(default)]
     pub phase: Phase,
     /// `Ready` and `Progressing`.
@@ -85,7 +85,7 @@ pub struct ApplicationStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// What an application is, in one word.
+/// A one-word summary of an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub enum Phase {
     /// Not all replicas are ready.
@@ -93,15 +93,15 @@ pub enum Phase {
     Pending,
     /// All replicas are ready.
     Running,
-    /// It cannot be rolled out, or not even written down.
+    /// The rollout or the reconciliation failed.
     Failed,
-    /// No replica was asked for, and none is left.
+    /// Zero replicas were requested, and none is left.
     Succeeded,
 }
 
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Widths in formats apply.
+        // Applies the width of the format string.
         f.pad(match self {
             Phase::Pending => "Pending",
             Phase::Running => "Running",

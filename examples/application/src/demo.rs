@@ -1,4 +1,4 @@
-//! `demo`: a control plane, the operator and one Application in one process, for people to play with.
+//! `demo`: a control plane, the operator and one Application in one process, to experiment with.
 
 use std::{
     collections::HashMap,
@@ -21,19 +21,19 @@ use parking_lot::Mutex;
 
 use crate::{Application, Options};
 
-/// The Application that the demo begins with.
+/// The Application that the demo starts with.
 const FIRST: &str = include_str!("../manifests/web.yaml");
-/// The port that kube-apiservers have.
+/// The default port of kube-apiserver.
 const PORT: u16 = 6443;
 
-/// What `demo` can be told.
+/// Command-line options of `demo`.
 #[derive(Debug, Clone, Args)]
 pub struct DemoOptions {
-    /// The port to listen at [default: 6443, or any that is free].
+    /// The port to listen on [default: 6443, or a free one].
     #[arg(long)]
     pub port: Option<u16>,
-    /// Keeps everything in this folder, certificates and the admin token in its `pki`. Without it everything is in memory and
-    /// gone at the end.
+    /// Keeps all data in this folder, and certificates and the admin token in its `pki`. Without it, all data
+    /// is in memory and lost at the end.
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// Where to write a kubeconfig for kubectl.
@@ -47,7 +47,7 @@ pub struct DemoOptions {
 /// Runs the demo until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// If the control plane does not start or the operator ends.
+/// If the control plane could not start or the operator fails.
 pub async fn run(options: DemoOptions) -> Result<(), BoxError> {
     let env = Env::system();
     let stop = shutdown_on_signals(&env);
@@ -83,7 +83,7 @@ async fn start(env: &Env, options: &DemoOptions) -> Result<Runtime, StartError> 
         }
     };
     match builder(options.port.unwrap_or(PORT)).start().await {
-        // Nobody asked for this port in particular.
+        // The user did not request this port.
         Err(StartError::PortInUse { .. }) if options.port.is_none() => builder(0).start().await,
         started => started,
     }
@@ -121,7 +121,7 @@ fn shown(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string()
 }
 
-/// Tells what becomes of Applications: a second controller for the same kind, which only looks.
+/// Prints the progress of Applications: a second controller for the same kind, which only reads.
 fn narrate(manager: &Manager) -> Result<(), BuildError> {
     let narrator = Narrator { client: manager.client(), told: Mutex::default() };
     Controller::managed_by(manager).named("narrator").for_(kind::<Application>()).complete(narrator)
@@ -161,7 +161,7 @@ fn line(request: &Request, app: &Application) -> String {
         None => status.phase.to_string(),
     };
     let mut text = format!("  application {:<20} {phase:<10} ", request.to_string());
-    // More would not fit into a line.
+    // More would not fit on a line.
     for replica in 0..wanted.min(20) {
         text.push(if replica < ready { '■' } else { '□' });
     }
@@ -173,7 +173,7 @@ fn line(request: &Request, app: &Application) -> String {
     text
 }
 
-/// Speaks to the user; one who does not listen any more is no reason to stop.
+/// Prints to stdout; a closed pipe is not a reason to stop.
 fn say(text: &str) {
     let _ = io::stdout().lock().write_all(format!("{text}\n").as_bytes());
 }

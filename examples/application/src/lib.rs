@@ -1,13 +1,14 @@
-//! The Application operator: an `Application` becomes a Deployment, a Service and a ConfigMap, and says how they are doing.
+//! The Application operator: creates a Deployment, a Service and a `ConfigMap` for an `Application`, and
+//! reports their status.
 //!
-//! - [`crd`]: the kind, as people write it.
-//! - [`children`]: what an Application should have; pure functions over objects.
-//! - [`status`]: what there is to say about an Application; pure, too.
-//! - [`reconciler`]: makes the one like the other.
-//! - [`rollout`]: pretends to be the cluster's Deployment controller, for control planes that have none.
-//! - [`demo`]: all of it with a control plane, in one command.
+//! - [`crd`]: the custom resource.
+//! - [`children`]: the objects of an Application; pure functions.
+//! - [`status`]: the status of an Application; pure functions, too.
+//! - [`reconciler`]: brings the cluster into the desired state.
+//! - [`rollout`]: simulates the Deployment controller, for control planes that have none.
+//! - [`demo`]: everything with a control plane, in one command.
 //!
-//! It runs on the embedded runtime and on any other cluster: all it needs is a [`Manager`].
+//! It runs on the embedded runtime and on any other cluster: it only needs a [`Manager`].
 
 pub mod children;
 pub mod crd;
@@ -30,12 +31,13 @@ use k8s_openapi::api::{
 
 pub use crd::{Application, ApplicationSpec, ApplicationStatus, Phase, Strategy};
 
-/// How the operator works.
+/// Options of the operator.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// How many Applications are reconciled at the same time.
+    /// Maximum number of Applications reconciled concurrently.
     pub max_concurrent_reconciles: usize,
-    /// Pretends to roll Deployments out, one replica after each such time. Off on a cluster that has a Deployment controller.
+    /// Simulates rollouts of Deployments, with this delay per replica. Off on a cluster with a Deployment
+    /// controller.
     pub simulated_rollout: Option<Duration>,
 }
 
@@ -45,13 +47,13 @@ impl Default for Options {
     }
 }
 
-/// Adds the operator's controllers to a manager. The definition of [`Application`] has to be on the server, or has to come: the
-/// controller waits for it.
+/// Adds the operator's controllers to a manager. The controller waits until the definition of [`Application`]
+/// is served.
 ///
 /// # Errors
-/// If the manager has controllers of the same names.
+/// If the manager has controllers with the same names.
 pub fn add_to(manager: &Manager, options: &Options) -> Result<(), BuildError> {
-    // What the operator itself writes to the status, and what it adds to the metadata, is not worth a second look.
+    // The operator's own writes to the status and the metadata need no further reconcile.
     Controller::managed_by(manager)
         .for_(kind::<Application>().with_predicate(predicate::generation_changed()))
         .owns(kind::<Deployment>())

@@ -1,4 +1,4 @@
-//! The Application operator as a program, on a cluster or on a control plane of its own.
+//! The Application operator as a program, on a cluster or on an embedded control plane.
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -21,28 +21,29 @@ use kube::{
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Runs on the cluster of this kubeconfig, instead of on a control plane of its own.
+    /// Runs on the cluster of this kubeconfig, instead of an embedded control plane.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Runs on the cluster of this context, of --kubeconfig or of the usual files.
+    /// Runs on the cluster of this context, of --kubeconfig or of the default files.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// Keeps the control plane of its own in this folder.
+    /// Keeps the data of the embedded control plane in this folder.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kubeconfig", "context"])]
     data_dir: Option<PathBuf>,
-    /// Runs on one replica of this program at a time.
+    /// Enables leader election, so that one replica of this program is active at a time.
     #[arg(long)]
     leader_elect: bool,
-    /// Pretends to roll Deployments out: for clusters without a Deployment controller. On by itself without a cluster.
+    /// Simulates rollouts, for clusters without a Deployment controller. Always on with an embedded control
+    /// plane.
     #[arg(long)]
     simulate_rollout: bool,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Prints the definition of the custom resource, as JSON.
+    /// Prints the custom resource definition, as JSON.
     Crd,
-    /// Starts a control plane and the operator, and an Application to play with.
+    /// Starts a control plane and the operator, and an Application to experiment with.
     Demo(demo::DemoOptions),
 }
 
@@ -108,7 +109,7 @@ async fn embedded(cli: Cli) -> Result<(), BoxError> {
     runtime.install::<Application>().await?;
     let file = "application.kubeconfig";
     k1s::write_kubeconfig(file.as_ref(), runtime.kubeconfig().unwrap_or_default())?;
-    tracing::info!(url = runtime.url(), kubeconfig = file, "running on a control plane of its own");
+    tracing::info!(url = runtime.url(), kubeconfig = file, "running on an embedded control plane");
     let manager = Manager::new(&runtime, manager_options(&cli))?;
     application::add_to(&manager, &rollout(true))?;
     let ended = manager.start(stop).await;

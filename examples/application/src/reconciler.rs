@@ -1,4 +1,4 @@
-//! Makes the cluster what an Application asks for.
+//! Brings the cluster into the state that an Application describes.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use k8s_openapi::api::{
 
 use crate::{Application, ApplicationStatus, Phase, children, status};
 
-/// Keeps an Application until what it has is gone. Garbage collection would do that, too; with the finalizer it is also so
-/// where there is none, and the Application does not disappear before its children.
+/// Keeps an Application until its children are deleted. Garbage collection would delete them, too; the
+/// finalizer also works without it, and keeps the Application until they are gone.
 pub const FINALIZER: &str = "cloudnative.elide.dev/finalizer";
 
 /// The reconciler of [`Application`].
@@ -31,16 +31,16 @@ pub struct ApplicationReconciler {
     events: EventRecorder,
 }
 
-/// What can go wrong. All of it is tried again, with growing pauses.
+/// Errors of a reconcile. All of them are retried with backoff.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The server refused, or could not be asked.
+    /// The server rejected a request, or could not be reached.
     #[error(transparent)]
     Client(#[from] client::Error),
 }
 
 impl ApplicationReconciler {
-    /// With the manager's client and recorder.
+    /// Uses the manager's client and recorder.
     #[must_use]
     pub fn new(manager: &Manager) -> ApplicationReconciler {
         let events = manager.event_recorder_for("application-operator");
@@ -60,14 +60,14 @@ impl Reconciler for ApplicationReconciler {
             return self.clean_up(&app).await;
         }
         let app = self.with_finalizer(app).await?;
-        match self.bring_about(&app).await {
+        match self.apply_children(&app).await {
             Ok(deployment) => {
                 let now = self.client.env().wall();
                 self.report(&app, status::observed(&app, &deployment, now)).await?;
-                // The rest is the Deployment's matter; its changes come back here.
+                // The Deployment controller does the rest; its changes trigger a reconcile.
                 Ok(Action::done())
             }
-            // Somebody else was faster: nothing is wrong, and nothing needs to be said.
+            // A concurrent write: the retry is enough, no event is recorded.
             Err(Error::Client(error)) if error.is_conflict() => Err(error.into()),
             Err(error) => {
                 let now = self.client.env().wall();
@@ -84,13 +84,13 @@ impl ApplicationReconciler {
         if !add_finalizer(&mut changed, FINALIZER) {
             return Ok(app);
         }
-        // With a lock: a list is replaced as a whole, and others have finalizers, too.
+        // With a lock: a list is replaced as a whole, and there may be other finalizers.
         let patch = Patch::merge_from(&*app).with_optimistic_lock();
         Ok(Arc::new(self.client.patch(&changed, patch).await?))
     }
 
-    /// Makes the children as they should be. The configuration comes first: the pods need it.
-    async fn bring_about(&self, app: &Application) -> Result<Deployment, Error> {
+    /// Creates or updates the children. The configuration comes first: the pods need it.
+    async fn apply_children(&self, app: &Application) -> Result<Deployment, Error> {
         let key = ObjectKey::of(app);
         self.child(app, &children::config_map_key(&key), children::config_map).await?;
         self.child(app, &key, children::service).await?;
@@ -114,7 +114,7 @@ impl ApplicationReconciler {
         Ok(child)
     }
 
-    /// Writes the status if there is something new in it.
+    /// Writes the status if it has changed.
     async fn report(&self, app: &Application, status: ApplicationStatus) -> Result<(), Error> {
         let before = app.status.clone().unwrap_or_default();
         if app.status.as_ref() == Some(&status) {
@@ -137,7 +137,7 @@ impl ApplicationReconciler {
         Ok(())
     }
 
-    /// Deletes the children; when they are gone, lets the Application go.
+    /// Deletes the children; when they are gone, removes the finalizer.
     async fn clean_up(&self, app: &Application) -> Result<Action, Error> {
         if !contains_finalizer(app, FINALIZER) {
             return Ok(Action::done());
@@ -149,7 +149,7 @@ impl ApplicationReconciler {
             self.delete::<ConfigMap>(app, &children::config_map_key(&key)).await?,
         ];
         if gone.contains(&false) {
-            // The end of the last one comes back here as an event.
+            // The deletion of the last child triggers another reconcile.
             return Ok(Action::done());
         }
         let mut changed = app.clone();
@@ -160,12 +160,12 @@ impl ApplicationReconciler {
             app,
             EventType::Normal,
             "CleanedUp",
-            "deployment, service and configuration are gone",
+            "deployment, service and configuration are deleted",
         );
         Ok(Action::done())
     }
 
-    /// Whether the child is gone. One that belongs to somebody else is not ours to delete.
+    /// Whether the child is gone. A child with another owner is not deleted.
     async fn delete<K: Object<DynamicType = ()>>(
         &self,
         app: &Application,

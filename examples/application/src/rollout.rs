@@ -1,6 +1,6 @@
-//! Pretends to roll Deployments out, one replica at a time, for control planes that have no nodes.
+//! Simulates rollouts of Deployments, one replica at a time, for control planes without nodes.
 //!
-//! It writes the status that a cluster's Deployment controller would write. No container runs anywhere. An image whose tag is
+//! It writes the status that a Deployment controller would write. No containers run. An image with the tag
 //! `broken` cannot be pulled.
 
 use std::time::Duration;
@@ -21,9 +21,9 @@ use sha2::{Digest as _, Sha256};
 /// Adds the controller `rollout` to a manager.
 ///
 /// # Errors
-/// If the manager has a controller of that name.
+/// If the manager has a controller with that name.
 pub fn add_to(manager: &Manager, step: Duration) -> Result<(), BuildError> {
-    // Its own writes change no generation: the pace is that of `requeue_after` alone.
+    // Its own writes do not change the generation, so only `requeue_after` determines the pace.
     Controller::managed_by(manager)
         .named("rollout")
         .for_(kind::<Deployment>().with_predicate(predicate::generation_changed()))
@@ -56,7 +56,7 @@ impl Reconciler for Rollout {
     }
 }
 
-/// The status after one step; `None` when the Deployment is rolled out, or never will be.
+/// The status after one step; `None` when the rollout is complete or stuck.
 fn next(deployment: &Deployment) -> Option<DeploymentStatus> {
     let spec = &deployment.spec;
     let wanted = spec.replicas.unwrap_or(1);
@@ -69,7 +69,7 @@ fn next(deployment: &Deployment) -> Option<DeploymentStatus> {
         .flat_map(|pod| &pod.containers)
         .find_map(|container| container.image.as_deref().filter(|image| image.ends_with(":broken")));
 
-    // Who only scales has the same pods as before, and no new rollout.
+    // Scaling keeps the pod template, so it starts no new rollout.
     let replica_set = replica_set(deployment);
     let known =
         |condition: &DeploymentCondition| condition.message.iter().any(|text| text.contains(&replica_set));
@@ -109,7 +109,7 @@ fn next(deployment: &Deployment) -> Option<DeploymentStatus> {
     (after != before).then_some(after)
 }
 
-/// What the pods of a template are called together: another template, another name.
+/// The name of a template's pods: it changes with the template.
 fn replica_set(deployment: &Deployment) -> String {
     let template = serde_json::to_vec(&deployment.spec.template).unwrap_or_default();
     let hash =
@@ -144,13 +144,13 @@ mod tests {
         .unwrap()
     }
 
-    /// Ready and new replicas, step by step.
+    /// Ready and updated replicas, step by step.
     fn steps(deployment: &mut Deployment) -> Vec<(i32, i32)> {
         let mut seen = Vec::new();
         while let Some(status) = next(deployment) {
             seen.push((status.ready_replicas.unwrap_or(0), status.updated_replicas.unwrap_or(0)));
             deployment.status = Some(status);
-            assert!(seen.len() < 20, "it comes to an end: {seen:?}");
+            assert!(seen.len() < 20, "the rollout does not end: {seen:?}");
         }
         seen
     }
@@ -166,19 +166,19 @@ mod tests {
     }
 
     #[test]
-    fn a_rollout_goes_on_replica_by_replica_and_ends() {
+    fn a_rollout_progresses_replica_by_replica_and_completes() {
         let mut object = deployment(3, "RollingUpdate", "nginx:1");
         assert_eq!(steps(&mut object), [(0, 0), (1, 1), (2, 2), (3, 3)]);
         with_image(&mut object, "nginx:2");
         assert_eq!(
             steps(&mut object),
             [(3, 0), (3, 1), (3, 2), (3, 3)],
-            "the old ones serve until the new ones do"
+            "old replicas run until new ones are ready"
         );
     }
 
     #[test]
-    fn scaling_keeps_the_replicas_that_there_are() {
+    fn scaling_keeps_existing_replicas() {
         let mut object = deployment(2, "RollingUpdate", "nginx:1");
         steps(&mut object);
         scaled(&mut object, 4);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn recreate_ends_the_old_ones_first() {
+    fn recreate_stops_the_old_replicas_first() {
         let mut object = deployment(2, "Recreate", "nginx:1");
         steps(&mut object);
         with_image(&mut object, "nginx:2");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_cannot_be_pulled_stays_where_it_is() {
+    fn an_image_that_cannot_be_pulled_stops_the_rollout() {
         let mut object = deployment(2, "RollingUpdate", "nginx:broken");
         assert_eq!(steps(&mut object), [(0, 0)]);
         let conditions = object.status.unwrap().conditions.unwrap();

@@ -1,4 +1,4 @@
-//! What there is to say about an Application.
+//! The status of an Application.
 
 use std::time::SystemTime;
 
@@ -7,21 +7,21 @@ use k8s_openapi::api::apps::v1::Deployment;
 
 use crate::{Application, ApplicationStatus, Phase};
 
-/// The reason of both conditions when all is as it should be.
+/// The reason of both conditions on success.
 pub const SUCCEEDED: &str = "ReconciliationSucceeded";
-/// The reason of both when the Application could not be brought about.
+/// The reason of both conditions when the reconcile failed.
 pub const FAILED: &str = "ReconciliationFailed";
-/// On the way.
+/// The rollout is in progress.
 pub const ROLLING_OUT: &str = "RolloutInProgress";
-/// The cluster could not roll it out.
+/// The rollout failed.
 pub const ROLLOUT_FAILED: &str = "RolloutFailed";
 
-/// The status of an Application whose children are all as they should be: how far its Deployment is.
+/// The status of an Application whose children are up to date: the progress of its Deployment.
 #[must_use]
 pub fn observed(app: &Application, deployment: &Deployment, now: SystemTime) -> ApplicationStatus {
     let wanted = app.spec.replicas;
     let seen = deployment.status.clone().unwrap_or_default();
-    // A status that is about an older Deployment says nothing about this one.
+    // The status of an older generation says nothing about this one.
     let current = seen.observed_generation.unwrap_or(0) >= deployment.metadata.generation.unwrap_or(0);
     let (replicas, ready) = (seen.replicas.unwrap_or(0), seen.ready_replicas.unwrap_or(0));
     let updated = seen.updated_replicas.unwrap_or(0);
@@ -36,7 +36,7 @@ pub fn observed(app: &Application, deployment: &Deployment, now: SystemTime) -> 
             (Phase::Failed, ROLLOUT_FAILED, why)
         }
         _ if complete && wanted == 0 => {
-            (Phase::Succeeded, SUCCEEDED, "nothing is to run, and nothing does".to_owned())
+            (Phase::Succeeded, SUCCEEDED, "no replicas are requested, and none is running".to_owned())
         }
         _ if complete => (Phase::Running, SUCCEEDED, format!("{ready} of {wanted} replicas are ready")),
         _ => (Phase::Pending, ROLLING_OUT, format!("{} of {wanted} replicas are ready", ready.min(updated))),
@@ -46,7 +46,7 @@ pub fn observed(app: &Application, deployment: &Deployment, now: SystemTime) -> 
     status
 }
 
-/// The status of an Application that could not be brought about. What runs may still run.
+/// The status of an Application whose reconcile failed. Its pods may still run.
 #[must_use]
 pub fn failed(app: &Application, error: &str, now: SystemTime) -> ApplicationStatus {
     let mut status = app.status.clone().unwrap_or_default();
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!((&*ready.status, &*ready.reason), ("True", SUCCEEDED));
         let progressing = find_status_condition(&status.conditions, "Progressing").unwrap();
         assert_eq!((&*progressing.status, &*progressing.reason), ("False", SUCCEEDED));
-        // The same numbers about an older generation say nothing.
+        // The same numbers of an older generation do not count.
         assert_eq!(phase(3, 3, &full).phase, Phase::Pending);
         assert_eq!(phase(4, 2, &full).phase, Phase::Pending);
     }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_succeeded_when_nothing_is_to_run() {
+    fn it_has_succeeded_with_zero_replicas() {
         assert_eq!(phase(0, 2, &json!({"observedGeneration": 2})).phase, Phase::Succeeded);
         assert_eq!(phase(0, 2, &json!({"observedGeneration": 2, "replicas": 1})).phase, Phase::Pending);
     }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_keeps_the_numbers_and_says_why() {
+    fn a_failure_keeps_the_numbers_and_has_a_message() {
         let mut app = app(3);
         app.status =
             Some(ApplicationStatus { replicas: 3, ready_replicas: 2, ..ApplicationStatus::default() });

@@ -37,7 +37,7 @@ struct World {
     clock: VirtualClock,
     runtime: Runtime,
     manager: Manager,
-    /// Asks the server, never a cache.
+    /// Reads from the server, never from a cache.
     client: Client,
     stop: CancellationToken,
     running: Task<Result<(), ManagerError>>,
@@ -63,12 +63,12 @@ impl World {
         World { env, clock, runtime, manager, client, stop, running }
     }
 
-    /// Waits until the operator has nothing to do but to wait.
+    /// Waits until the operator only waits for timers.
     async fn idle(&self) {
         self.manager.wait_until_idle(IdleOptions::default()).await.unwrap();
     }
 
-    /// Lets so many steps of rollouts pass.
+    /// Advances the clock by this many rollout steps.
     async fn steps(&self, count: u32) {
         for _ in 0..count {
             self.clock.advance_and_settle(STEP).await;
@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// Waits for something that other tasks do at this moment.
+    /// Waits for a condition that other tasks bring about without time passing.
     async fn until(&self, what: &str, mut holds: impl AsyncFnMut() -> bool) {
         for _ in 0..10_000 {
             if holds().await {
@@ -124,7 +124,7 @@ impl World {
         )
     }
 
-    /// What there is with an Application's label.
+    /// Number of objects with an Application's label.
     async fn left(&self, name: &str) -> usize {
         let live = self.client.live();
         let of = || {
@@ -135,7 +135,7 @@ impl World {
             + live.list::<ConfigMap>(of()).await.unwrap().items.len()
     }
 
-    /// Stops the operator; its events are all delivered then.
+    /// Stops the operator and returns all events it recorded.
     async fn end(self) -> Vec<Event> {
         self.stop.cancel();
         self.running.await.unwrap().unwrap();
@@ -185,7 +185,7 @@ async fn an_application_gets_its_children_and_is_rolled_out_step_by_step() {
         let condition = find_status_condition(&status.conditions, type_).unwrap();
         assert_eq!((&*condition.status, &*condition.reason), (holds, "ReconciliationSucceeded"));
     }
-    // Nothing is left to do, not even later.
+    // Nothing is scheduled, not even later.
     let report = world.manager.wait_until_idle(IdleOptions::default()).await.unwrap();
     assert_eq!((report.delayed, report.errors()), (0, 0), "{report}");
 
@@ -231,7 +231,7 @@ async fn a_change_of_the_configuration_is_rolled_out() {
 }
 
 #[tokio::test]
-async fn recreate_takes_the_old_replicas_away_first() {
+async fn recreate_stops_the_old_replicas_first() {
     let world = World::new().await;
     world.create("web", 2, &[]).await;
     world.steps(2).await;
@@ -243,7 +243,7 @@ async fn recreate_takes_the_old_replicas_away_first() {
     let (deployment, ..) = world.children("web").await;
     let strategy = deployment.spec.strategy.unwrap();
     assert_eq!((strategy.type_.as_deref(), strategy.rolling_update), (Some("Recreate"), None));
-    // And back: the server's defaults for rolling updates come again.
+    // Back again: the server's defaults for rolling updates return.
     world.change("web", json!({"strategy": "RollingUpdate"})).await;
     let (deployment, ..) = world.children("web").await;
     assert!(deployment.spec.strategy.unwrap().rolling_update.is_some());
@@ -251,7 +251,7 @@ async fn recreate_takes_the_old_replicas_away_first() {
 }
 
 #[tokio::test]
-async fn an_application_of_no_replicas_has_succeeded() {
+async fn an_application_with_zero_replicas_has_succeeded() {
     let world = World::new().await;
     world.create("web", 2, &[]).await;
     world.steps(2).await;
@@ -263,7 +263,7 @@ async fn an_application_of_no_replicas_has_succeeded() {
 }
 
 #[tokio::test]
-async fn drift_is_put_right() {
+async fn drift_is_corrected() {
     let world = World::new().await;
     world.create("web", 1, &[("A", "1")]).await;
     world.steps(1).await;
@@ -289,7 +289,7 @@ async fn drift_is_put_right() {
 
 #[tokio::test]
 async fn a_deleted_application_leaves_nothing_behind() {
-    // Also where nobody collects garbage: the finalizer sees to it.
+    // Even without garbage collection, because of the finalizer.
     for garbage_collection in [true, false] {
         let options = ControllersOptions { garbage_collection, ..ControllersOptions::default() };
         let world = World::with(|builder| builder.controllers(options)).await;
@@ -325,7 +325,7 @@ async fn an_application_stays_until_the_last_child_is_gone() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_somebody_else_is_a_failure_that_is_tried_again_with_pauses() {
+async fn a_child_with_another_owner_is_a_failure_that_is_retried_with_backoff() {
     let world = World::new().await;
     let other = world.create("other", 0, &[]).await;
     let taken: Service = serde_json::from_value(json!({
@@ -351,7 +351,7 @@ async fn what_belongs_to_somebody_else_is_a_failure_that_is_tried_again_with_pau
         ready.message
     );
 
-    // 5 ms, doubled each time: after 10 s there were about eleven tries, not thousands.
+    // 5 ms, doubled each time: after 10 s there were about eleven attempts, not thousands.
     for _ in 0..100 {
         world.clock.advance_and_settle(Duration::from_millis(100)).await;
         for _ in 0..200 {
@@ -361,9 +361,9 @@ async fn what_belongs_to_somebody_else_is_a_failure_that_is_tried_again_with_pau
     let tried = failures();
     assert!((8..=13).contains(&tried), "{tried} tries");
     let service: Service = world.client.live().get(&key("web")).await.unwrap();
-    assert_eq!(controller_of(&service).unwrap().name, "other", "it was left alone");
+    assert_eq!(controller_of(&service).unwrap().name, "other", "it was not changed");
 
-    // The obstacle goes, and the next try finds it gone.
+    // The obstacle is removed, and the next attempt succeeds.
     world.client.delete::<Service>(&key("web")).await.unwrap();
     world.clock.advance_and_settle(Duration::from_secs(60)).await;
     world.idle().await;
@@ -375,7 +375,7 @@ async fn what_belongs_to_somebody_else_is_a_failure_that_is_tried_again_with_pau
 }
 
 #[tokio::test]
-async fn a_rollout_that_cannot_end_is_a_failure_until_the_image_is_right() {
+async fn a_stuck_rollout_is_a_failure_until_the_image_is_corrected() {
     let world = World::new().await;
     world.create("web", 1, &[]).await;
     world.steps(1).await;
@@ -393,7 +393,7 @@ async fn a_rollout_that_cannot_end_is_a_failure_until_the_image_is_right() {
 }
 
 #[tokio::test]
-async fn the_definition_refuses_what_makes_no_sense_and_shows_what_counts() {
+async fn the_definition_validates_and_has_printer_columns() {
     let world = World::new().await;
     let refused = async |spec: serde_json::Value| {
         let text = json!({"apiVersion": "cloudnative.elide.dev/v1", "kind": "Application", "metadata": {"name": "x"}, "spec": spec});
@@ -423,7 +423,7 @@ async fn the_definition_refuses_what_makes_no_sense_and_shows_what_counts() {
 }
 
 #[tokio::test]
-async fn an_operator_that_is_stopped_in_the_middle_goes_on_at_its_next_start() {
+async fn an_operator_stopped_midway_continues_at_its_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let (env, _clock) = Env::simulated(5);
     let mut phases = Vec::new();
@@ -436,7 +436,7 @@ async fn an_operator_that_is_stopped_in_the_middle_goes_on_at_its_next_start() {
         let manager = Manager::new(&runtime, ManagerOptions::local()).unwrap();
         let options = Options { simulated_rollout: Some(STEP), ..Options::default() };
         application::add_to(&manager, &options).unwrap();
-        // Until nothing is left to do but to wait; it does not wait.
+        // Runs until only timers are left, and does not wait for them.
         let report = manager.run_until_idle(IdleOptions::default()).await.unwrap();
         assert_eq!(report.errors(), 0, "{report}");
         let apps: kube::Api<Application> = kube::Api::default_namespaced(runtime.client());
@@ -446,5 +446,5 @@ async fn an_operator_that_is_stopped_in_the_middle_goes_on_at_its_next_start() {
         runtime.stop().await.unwrap();
     }
     let expected = [(Phase::Pending, 0), (Phase::Pending, 1), (Phase::Pending, 2), (Phase::Running, 3)];
-    assert_eq!(phases, expected, "each start goes one step on");
+    assert_eq!(phases, expected, "each start makes one step");
 }

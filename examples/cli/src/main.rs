@@ -1,12 +1,12 @@
-//! A command-line program with declarative resources and no cluster: applies a file, runs until there is nothing left to do,
-//! says what was done, and ends.
+//! A command-line program with declarative resources and no cluster: applies a file, runs until idle, reports
+//! what it did, and exits.
 //!
 //! ```console
 //! cargo run -p k1s-example-cli -- examples/cli/teams.yaml           # in memory
-//! cargo run -p k1s-example-cli -- examples/cli/teams.yaml ./data    # kept: a second run has nothing left to do
+//! cargo run -p k1s-example-cli -- examples/cli/teams.yaml ./data    # on disk: a second run has no work
 //! ```
 //!
-//! A `Team` becomes a namespace, and in it a ConfigMap with its members.
+//! A `Team` becomes a namespace with a `ConfigMap` of its members.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program speaks to its user")]
 
@@ -23,14 +23,14 @@ use kube::{CustomResource, ResourceExt as _, api::ObjectMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// People who work together.
+/// A team.
 #[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "example.k1s.dev", version = "v1", kind = "Team", status = "TeamStatus")]
 struct TeamSpec {
     members: Vec<String>,
 }
 
-/// How far it is.
+/// The status of a team.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct TeamStatus {
     members: usize,

@@ -1,4 +1,4 @@
-//! The example runs as it is.
+//! Runs the example.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -24,7 +24,7 @@ fn a_second_run_on_the_same_folder_has_nothing_left_to_do() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn a_missing_file_is_reported() {
     let output = run(&["/nowhere/teams.yaml"]);
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("/nowhere/teams.yaml: "), "{output:?}");

@@ -40,10 +40,10 @@ async fn reconcile(client: Client, request: Request) -> Result<Action, BoxError>
 
 #[tokio::main]
 async fn main() -> Result<(), BoxError> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).init(); // where k1s says what it does, and what it waits for
+    tracing_subscriber::fmt().with_writer(std::io::stderr).init(); // k1s logs its activity with tracing
 
-    let runtime = Runtime::builder().start().await?; // in memory; .disk("./data") keeps it
-    runtime.install::<Greeting>().await?; // the CustomResourceDefinition: nothing is reconciled before it is there
+    let runtime = Runtime::builder().start().await?; // in memory; .disk("./data") for a folder
+    runtime.install::<Greeting>().await?; // creates the CustomResourceDefinition, which the controller needs
     runtime.apply(FIRST).await?;
 
     // On another cluster: Manager::new(kube::Client::try_default().await?, ManagerOptions::default())
@@ -54,7 +54,7 @@ async fn main() -> Result<(), BoxError> {
         .owns(kind::<ConfigMap>())
         .complete(move |request: Request, _: Context| reconcile(client.clone(), request))?;
 
-    // A service goes on until Ctrl-C instead: manager.start(shutdown_on_signals(manager.env())).await?
+    // A service runs until Ctrl-C instead: manager.start(shutdown_on_signals(manager.env())).await?
     println!("{}", manager.run_until_idle(IdleOptions::default()).await?);
 
     let maps: Api<ConfigMap> = Api::default_namespaced(runtime.client());

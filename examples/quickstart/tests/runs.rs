@@ -1,4 +1,4 @@
-//! The example runs as it is, and the README prints it as it is.
+//! Runs the example, and checks that the README shows the same program.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ fn the_greeting_becomes_a_config_map() {
     assert!(text.contains("0 errors") && text.contains("Hello, world!"), "{text}");
 }
 
-/// The first block of a language in the README.
+/// The first code block of a language in the README.
 fn block(language: &str) -> &str {
     let (_, rest) = README.split_once(&format!("```{language}\n")).expect("the README has such a block");
     rest.split_once("```\n").expect("the block ends").0
@@ -24,7 +24,7 @@ fn block(language: &str) -> &str {
 #[test]
 fn the_readme_shows_this_program() {
     let program = include_str!("../src/main.rs");
-    // Behind the header, which is about this package.
+    // After the header, which is about this package.
     let begin = program.find("use k1s::").expect("it uses k1s");
     assert_eq!(block("rust"), &program[begin..]);
 }

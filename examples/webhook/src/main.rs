@@ -1,9 +1,9 @@
-//! A defaulter and a validator for a kind, served over HTTPS with certificates for development.
+//! A defaulter and a validator for a kind, served over HTTPS with development certificates.
 //!
-//! The program registers them with the embedded control plane as it would with any cluster. The embedded server stores such
-//! registrations, but **does not call webhooks yet**; a real kube-apiserver that can reach the address does. So the program
-//! plays the API server itself: it sends the reviews over HTTPS, trusting nobody but the authority that it registered, and
-//! shows the answers.
+//! The program registers them with the embedded control plane like with any cluster. The embedded server
+//! stores such registrations, but **does not call webhooks yet**; a real kube-apiserver that can reach the
+//! address does. So the program acts as the API server: it sends the reviews over HTTPS, trusting only the CA
+//! that it registered, and prints the responses.
 
 #![expect(clippy::print_stdout, reason = "a program speaks to its user")]
 
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// Something to be done.
+/// A ticket.
 #[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[kube(group = "example.k1s.dev", version = "v1", kind = "Ticket", namespaced)]
 struct TicketSpec {
@@ -86,7 +86,7 @@ async fn main() -> Result<(), BoxError> {
     Ok(())
 }
 
-/// A client that trusts this authority alone.
+/// A client that trusts only this CA.
 async fn https_client(url: &str, authority: &str) -> Result<kube::Client, BoxError> {
     let kubeconfig: Kubeconfig = serde_json::from_value(json!({
         "clusters": [{"name": "webhooks", "cluster": {"server": url, "certificate-authority": authority}}],
@@ -98,7 +98,7 @@ async fn https_client(url: &str, authority: &str) -> Result<kube::Client, BoxErr
     Ok(kube::Client::try_from(config)?)
 }
 
-/// Asks as an API server does when somebody creates a ticket, and shortens the answer.
+/// Sends the review of a new ticket, like an API server, and summarizes the response.
 async fn review(caller: &kube::Client, path: &str, spec: &Value) -> Result<String, BoxError> {
     let object = json!({"apiVersion": "example.k1s.dev/v1", "kind": "Ticket",
         "metadata": {"name": "t", "namespace": "default"}, "spec": spec});
@@ -106,7 +106,7 @@ async fn review(caller: &kube::Client, path: &str, spec: &Value) -> Result<Strin
         "uid": "1", "operation": "CREATE", "name": "t", "namespace": "default",
         "kind": {"group": "example.k1s.dev", "version": "v1", "kind": "Ticket"},
         "resource": {"group": "example.k1s.dev", "version": "v1", "resource": "tickets"},
-        "userInfo": {"username": "somebody"}, "object": object,
+        "userInfo": {"username": "alice"}, "object": object,
         "options": {"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"}}});
     let request = http::Request::post(path)
         .header("content-type", "application/json")

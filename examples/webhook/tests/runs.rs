@@ -1,9 +1,9 @@
-//! The example runs as it is.
+//! Runs the example.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 #[test]
-fn tickets_are_completed_warned_of_and_refused() {
+fn tickets_are_defaulted_warned_about_and_refused() {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_k1s-example-webhook")).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! The feed of any other server: informers of metadata, kind by kind.
+//! The feed of other servers: metadata informers, kind by kind.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -16,29 +16,29 @@ use crate::{
 
 type Object = PartialObjectMeta<DynamicObject>;
 
-/// How often is looked for kinds that came without a definition, and how long for one that is not complete.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
-/// The pause after a failure.
+/// Interval between checks for kinds that were added without a definition.
+const RESYNC: Duration = Duration::from_secs(30);
+/// Pause after a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
 struct Watched {
     api: ApiResource,
     informer: Arc<Informer<Object>>,
-    /// Whether it was not served when that was last looked at.
+    /// Whether it was not served at the last check.
     missing: bool,
     _registration: Registration,
 }
 
-/// Follows all kinds that are wanted, as they come and go.
+/// Follows all wanted kinds, as they are added and removed.
 pub(super) async fn follow(feed: &Feed) {
     let env = &feed.shared.env;
     let mut watched: BTreeMap<Resource, Watched> = BTreeMap::new();
-    feed.tell(&Signal::Begin { reset: true, ordered: false });
+    feed.deliver(&Signal::Begin { reset: true, ordered: false });
     let progress = &feed.shared.progress;
     let mut loading = true;
     let mut retire = true;
     loop {
-        let questions = progress.asked();
+        let requests = progress.asked();
         let wanted = match wanted(feed, &watched).await {
             Ok(wanted) => wanted,
             Err(error) => {
@@ -52,8 +52,9 @@ pub(super) async fn follow(feed: &Feed) {
                 return true;
             }
             let missing = wanted.get(resource) != Some(&one.api);
-            // Not at once: the last events of a kind that goes may still be on their way, and discovery may be wrong for a
-            // moment. That a kind is not served says nothing about its objects.
+            // Only after the second miss: the last events of a removed kind may still be on their way, and
+            // discovery may be briefly wrong. A kind that is not served does not mean that its objects are
+            // deleted.
             let stays = !(missing && one.missing);
             one.missing = missing;
             if !stays {
@@ -67,7 +68,7 @@ pub(super) async fn follow(feed: &Feed) {
             }
             if !loading {
                 loading = true;
-                feed.tell(&Signal::Begin { reset: false, ordered: false });
+                feed.deliver(&Signal::Begin { reset: false, ordered: false });
             }
             match watch(feed, &resource, api) {
                 Ok(one) => drop(watched.insert(resource, one)),
@@ -76,29 +77,29 @@ pub(super) async fn follow(feed: &Feed) {
         }
         if loading {
             for one in watched.values() {
-                // A kind that nobody may list is left out; it must not stop the others.
+                // A kind that cannot be listed is skipped, and must not block the others.
                 while env.timeout(PAUSE, one.informer.synced()).await.is_err() {
                     if let Some(problem) = one.informer.problem().filter(Problem::is_lasting) {
-                        tracing::warn!(kind = %one.informer.kind(), %problem, "a kind is left out");
+                        tracing::warn!(kind = %one.informer.kind(), %problem, "skipping a kind");
                         break;
                     }
                 }
             }
             loading = false;
-            feed.tell(&Signal::End);
+            feed.deliver(&Signal::End);
         }
-        // What the informers have not told yet is known to the cache, which is asked itself.
-        progress.answer(questions);
+        // Events that the informers have not delivered yet are tracked by the cache's own catch-up.
+        progress.answer(requests);
         retire = tokio::select! {
             () = feed.shared.kinds_changed.notified() => true,
-            () = env.sleep(LOOK_AGAIN) => true,
-            // Only whether there are more kinds.
-            () = progress.more_than(questions) => false,
+            () = env.sleep(RESYNC) => true,
+            // Only checks for additional kinds.
+            () = progress.more_than(requests) => false,
         };
     }
 }
 
-/// The kinds to watch, in their preferred versions, or those that they are watched in already.
+/// The kinds to watch: in the version already watched, or else the preferred one.
 async fn wanted(
     feed: &Feed,
     watched: &BTreeMap<Resource, Watched>,
@@ -114,7 +115,7 @@ async fn wanted(
             continue;
         }
         let resource = Resource::new(&mapping.resource.group, &mapping.resource.plural);
-        // Events have no dependents, and there are many of them.
+        // Events have no dependents, and are numerous.
         let is_event = *resource.plural == *"events" && matches!(&*resource.group, "" | "events.k8s.io");
         if named.contains(&resource) || every && !is_event {
             let known = watched.get(&resource).is_some_and(|one| one.api == mapping.resource);
@@ -132,17 +133,17 @@ fn watch(feed: &Feed, resource: &Resource, api: ApiResource) -> Result<Watched, 
     let (feed, resource) = (feed.clone(), resource.clone());
     let registration = informer.add_handler(Box::new(move |event| match event {
         Event::Deleted { object, .. } => {
-            feed.tell(&Signal::Deleted(&resource, &Meta::from(&object.metadata)));
+            feed.deliver(&Signal::Deleted(&resource, &Meta::from(&object.metadata)));
         }
         Event::Updated { resync: true, .. } => {}
         Event::Updated { old, new, .. } => {
-            // Deleted and made anew, and only the outcome was seen.
+            // Deleted and recreated, and only the result was observed.
             if old.metadata.uid != new.metadata.uid {
-                feed.tell(&Signal::Deleted(&resource, &Meta::from(&old.metadata)));
+                feed.deliver(&Signal::Deleted(&resource, &Meta::from(&old.metadata)));
             }
-            feed.tell(&Signal::Stored(&resource, &Meta::from(&new.metadata)));
+            feed.deliver(&Signal::Stored(&resource, &Meta::from(&new.metadata)));
         }
-        event => feed.tell(&Signal::Stored(&resource, &Meta::from(&event.object().metadata))),
+        event => feed.deliver(&Signal::Stored(&resource, &Meta::from(&event.object().metadata))),
     }));
     Ok(Watched { api, informer, missing: false, _registration: registration })
 }

@@ -1,7 +1,7 @@
-//! What happens in a cluster, whatever the kind: one stream that all controllers listen to.
+//! The events of a cluster, across all kinds: one stream shared by all controllers.
 //!
-//! A k1s server gives it in one watch (`watch.rs`). Any other server is watched kind by kind, metadata only, through the
-//! manager's cache (`informers.rs`).
+//! A k1s server provides it in one watch (`watch.rs`). Other servers are watched kind by kind, metadata only,
+//! through the manager's cache (`informers.rs`).
 
 mod informers;
 mod progress;
@@ -31,32 +31,32 @@ use crate::{
     meta::{Meta, Resource},
 };
 
-/// Something that those who listen are told.
+/// An event delivered to listeners.
 #[derive(Debug)]
 pub(crate) enum Signal<'a> {
-    /// Objects that were there before follow.
+    /// Existing objects follow.
     Begin {
-        /// All of them: what was told before is void.
+        /// Whether all of them follow, so that everything delivered before is void.
         reset: bool,
-        /// Whether what follows comes in the order of revisions, whatever the kind.
+        /// Whether the following events are in revision order across kinds.
         ordered: bool,
     },
-    /// All objects that are there have been told of.
+    /// All existing objects have been delivered.
     End,
-    /// An object is new or has changed.
+    /// An object was created or changed.
     Stored(&'a Resource, &'a Meta),
-    /// An object is gone.
+    /// An object was deleted.
     Deleted(&'a Resource, &'a Meta),
 }
 
-/// Hears what happens, one thing after the other; must not wait.
+/// Receives events one at a time; must not block.
 pub(crate) type Listener = Box<dyn Fn(&Signal<'_>) + Send + Sync>;
 
-/// Of what every object is told.
+/// A kind of which every object is delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Interest {
     pub(crate) resource: Resource,
-    /// Only those of this name.
+    /// Only objects of this name.
     pub(crate) name: Option<&'static str>,
 }
 
@@ -70,7 +70,7 @@ impl Interest {
     }
 }
 
-/// The stream. Clones are the same.
+/// The stream. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Feed {
     shared: Arc<Shared>,
@@ -78,17 +78,17 @@ pub(crate) struct Feed {
 
 struct Shared {
     env: Env,
-    // Not the manager: that holds those who hold the feed.
+    // Not the manager, which would be a reference cycle.
     client: Client,
     cache: Cache,
     kinds: Arc<Kinds>,
-    /// Besides these, objects with owners and such that are being deleted.
+    /// In addition to these, objects with owners and terminating ones are delivered.
     interests: RwLock<Vec<Interest>>,
-    /// Whether kinds that nobody has named are of interest at all.
+    /// Whether kinds that are not in `interests` are followed at all.
     every_kind: AtomicBool,
     listeners: RwLock<Vec<Listener>>,
     started: AtomicBool,
-    /// Cancelled when everything was told once.
+    /// Cancelled when all existing objects have been delivered once.
     synced: CancellationToken,
     problem: Mutex<Option<Problem>>,
     kinds_changed: Notify,
@@ -123,42 +123,42 @@ impl Feed {
         &self.shared.client
     }
 
-    /// Time.
+    /// The environment: clock and tasks.
     pub(crate) fn env(&self) -> &Env {
         &self.shared.env
     }
 
-    /// Which kinds the server has.
+    /// Discovery.
     pub(crate) fn kinds(&self) -> &Arc<Kinds> {
         &self.shared.kinds
     }
 
-    /// Whether the server is a k1s, if that is known.
+    /// Whether the server is a k1s server, if known.
     pub(crate) fn is_k1s(&self) -> Option<bool> {
         self.shared.is_k1s.get().copied()
     }
 
-    /// Asks for objects; before the feed is started.
+    /// Adds interests; before the feed is started.
     pub(crate) fn want(&self, interests: impl IntoIterator<Item = Interest>) {
         self.shared.interests.write().extend(interests);
     }
 
-    /// Asks for the objects of all kinds that have owners or are being deleted; before the feed is started.
+    /// Adds the objects of all kinds that have owners or are terminating; before the feed is started.
     pub(crate) fn want_every_kind(&self) {
         self.shared.every_kind.store(true, Ordering::Relaxed);
     }
 
-    /// Adds one who listens; before the feed is started.
+    /// Adds a listener; before the feed is started.
     pub(crate) fn listen(&self, listener: impl Fn(&Signal<'_>) + Send + Sync + 'static) {
         self.shared.listeners.write().push(Box::new(listener));
     }
 
-    /// For the controllers that listen: they begin when everything was told once.
+    /// The source of the listening controllers: they start when all existing objects have been delivered.
     pub(crate) fn source(&self) -> FeedSource {
         FeedSource(self.clone())
     }
 
-    fn tell(&self, signal: &Signal<'_>) {
+    fn deliver(&self, signal: &Signal<'_>) {
         if let Signal::Stored(resource, _) | Signal::Deleted(resource, _) = signal
             && (resource.is_definition() || resource.is("apiregistration.k8s.io", "apiservices"))
         {
@@ -169,17 +169,17 @@ impl Feed {
             listener(signal);
         }
         if matches!(signal, Signal::End) {
-            self.works();
+            self.recovered();
             self.shared.synced.cancel();
         }
     }
 
     fn failed(&self, message: String) {
-        tracing::warn!(error = %message, "what happens in the cluster cannot be followed; trying again");
+        tracing::warn!(error = %message, "following the cluster failed; retrying");
         *self.shared.problem.lock() = Some(Problem::Failed { message });
     }
 
-    fn works(&self) {
+    fn recovered(&self) {
         *self.shared.problem.lock() = None;
     }
 

@@ -1,4 +1,4 @@
-//! The feed of a k1s server: the metadata of everything, in one watch and in the order of revisions.
+//! The feed of a k1s server: the metadata of all objects, in one watch and in revision order.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use serde::Deserialize;
 use super::{Feed, Signal};
 use crate::meta::{Meta, Resource};
 
-/// Where it is.
+/// The path of the watch.
 pub(crate) const PATH: &str = "/k1s/v1/metadata";
-/// How long is waited after a first failure, and at most.
+/// Initial and maximum backoff after a failure.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
-/// A watch that is silent for so long is taken for dead: there is a bookmark every minute.
+/// Timeout of a silent watch: there is a bookmark every minute.
 const SILENCE: Duration = Duration::from_secs(150);
 
 /// An object of the watch, or of a list.
@@ -23,20 +23,20 @@ pub(crate) struct Item {
     pub(crate) metadata: Meta,
 }
 
-/// How a watch ended.
+/// Why a watch ended.
 enum Ended {
-    /// By the server's will: it goes on where it was.
+    /// Closed by the server: continue at the same position.
     Done,
-    /// Somebody wants to know how far it is: a new one, from where it was, tells.
-    Asked,
-    /// Its position is not known to the server any more.
+    /// A catch-up request: a new watch, from the same position, answers it.
+    CatchUp,
+    /// The server no longer has the history of its position.
     Expired,
-    /// The server has no such thing, or does not give it to us.
-    NotHere,
+    /// The server does not serve this path, or denies access.
+    NotServed,
     Failed(String),
 }
 
-/// Follows a k1s server. Returns `false` if it is none.
+/// Follows a k1s server. Returns `false` if it is another server.
 pub(super) async fn follow(feed: &Feed) -> bool {
     let env = &feed.shared.env;
     let mut position = None;
@@ -44,20 +44,20 @@ pub(super) async fn follow(feed: &Feed) -> bool {
     loop {
         let begun = env.now();
         let wait = match once(feed, &mut position).await {
-            Ended::NotHere if feed.is_k1s() != Some(true) => {
+            Ended::NotServed if feed.is_k1s() != Some(true) => {
                 let _ = feed.shared.is_k1s.set(false);
                 return false;
             }
-            Ended::Asked => Duration::ZERO,
-            // One that ends as soon as it has begun is not asked for in a loop.
+            Ended::CatchUp => Duration::ZERO,
+            // A watch that ends at once is not reopened in a tight loop.
             Ended::Done if env.now() - begun > PAUSE.0 => Duration::ZERO,
             Ended::Done => PAUSE.0,
             Ended::Expired => {
                 position = None;
                 PAUSE.0
             }
-            Ended::NotHere => {
-                feed.failed("the server does not tell any more".to_owned());
+            Ended::NotServed => {
+                feed.failed("the server no longer serves its metadata watch".to_owned());
                 pause
             }
             Ended::Failed(message) => {
@@ -74,9 +74,9 @@ pub(super) async fn follow(feed: &Feed) -> bool {
 
 async fn once(feed: &Feed, position: &mut Option<String>) -> Ended {
     let progress = &feed.shared.progress;
-    // Before the watch begins: it tells of all that was there when it did.
-    let questions = progress.asked();
-    let asks = !progress.is_answered(questions);
+    // Before the watch starts: it delivers everything that existed when it did.
+    let requests = progress.asked();
+    let asks = !progress.is_answered(requests);
     let request = http::Request::get(path(feed, position.as_deref(), asks)).body(Vec::new());
     let request = match request {
         Ok(request) => request,
@@ -85,10 +85,10 @@ async fn once(feed: &Feed, position: &mut Option<String>) -> Ended {
     let opened = feed.client().kube().request_events::<Item>(request).await;
     let mut events = match opened {
         Ok(events) => events.boxed(),
-        Err(kube::Error::Api(status)) if matches!(status.code, 403..=405) => return Ended::NotHere,
+        Err(kube::Error::Api(status)) if matches!(status.code, 403..=405) => return Ended::NotServed,
         Err(kube::Error::Api(status)) if status.code == 410 => return Ended::Expired,
         Err(error) => {
-            // A server that refuses a position may have lost it: an empty store, for example. It is asked for everything.
+            // A server that rejects a position may have lost it, for example with an empty store. Start over.
             if matches!(error, kube::Error::Api(_)) {
                 *position = None;
             }
@@ -97,54 +97,54 @@ async fn once(feed: &Feed, position: &mut Option<String>) -> Ended {
     };
     let _ = feed.shared.is_k1s.set(true);
     if position.is_none() {
-        feed.tell(&Signal::Begin { reset: true, ordered: true });
+        feed.deliver(&Signal::Begin { reset: true, ordered: true });
     } else {
-        feed.works();
+        feed.recovered();
     }
     loop {
         let asked = async {
-            // One answer after the other, or many who ask could keep each other from any.
-            match position.is_some() && progress.is_answered(questions) {
-                true => progress.more_than(questions).await,
+            // One answer at a time, or concurrent requests could restart the watch forever.
+            match position.is_some() && progress.is_answered(requests) {
+                true => progress.more_than(requests).await,
                 false => std::future::pending().await,
             }
         };
         let event = tokio::select! {
             biased;
             event = feed.shared.env.timeout(SILENCE, events.next()) => event,
-            () = asked => return Ended::Asked,
+            () = asked => return Ended::CatchUp,
         };
         let event = match event {
-            Err(_) => return Ended::Failed(format!("nothing was heard for {SILENCE:?}")),
+            Err(_) => return Ended::Failed(format!("no event or bookmark for {SILENCE:?}")),
             Ok(None) => return Ended::Done,
             Ok(Some(Err(error))) => return Ended::Failed(error.to_string()),
             Ok(Some(Ok(event))) => event,
         };
         let version = match event {
             WatchEvent::Added(item) | WatchEvent::Modified(item) => {
-                feed.tell(&Signal::Stored(&item.resource, &item.metadata));
+                feed.deliver(&Signal::Stored(&item.resource, &item.metadata));
                 item.metadata.resource_version.into_string()
             }
             WatchEvent::Deleted(item) => {
-                feed.tell(&Signal::Deleted(&item.resource, &item.metadata));
+                feed.deliver(&Signal::Deleted(&item.resource, &item.metadata));
                 item.metadata.resource_version.into_string()
             }
             WatchEvent::Bookmark(bookmark) => {
                 if position.is_none()
                     && bookmark.metadata.annotations.contains_key("k8s.io/initial-events-end")
                 {
-                    feed.tell(&Signal::End);
+                    feed.deliver(&Signal::End);
                     *position = Some(bookmark.metadata.resource_version.clone());
                 }
                 if position.is_some() {
-                    progress.answer(questions);
+                    progress.answer(requests);
                 }
                 bookmark.metadata.resource_version
             }
             WatchEvent::Error(status) if status.code == 410 => return Ended::Expired,
             WatchEvent::Error(status) => return Ended::Failed(status.message.clone()),
         };
-        // Before the first ones are complete there is nothing to go on from.
+        // Until the initial objects are complete, there is no position to resume from.
         if let Some(position) = position {
             *position = version;
         }

@@ -1,8 +1,8 @@
-//! Who owns whom, and what follows from it.
+//! The graph of owners and dependents, and the work that follows from it.
 //!
-//! The graph is pure: it is told what was stored and deleted and says what is to be done next. It knows only objects
-//! that have owners or are being deleted together with their dependents, so one pays for what one uses. Whether an
-//! owner is there at all is asked when the first reference to it is seen; from then on events tell.
+//! The graph is pure: it receives stored and deleted objects and returns the next job. It only holds objects
+//! that have owners or wait for their dependents, so its cost is proportional to use. Whether an owner exists
+//! is requested from the server when the first reference to it is seen; after that, events tell.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -19,26 +19,26 @@ pub(super) type Uid = Arc<str>;
 /// What is known about the owner that a reference names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Not asked yet.
+    /// Not checked yet.
     Unknown,
-    /// It is there.
+    /// It exists.
     Live {
-        /// Whether it lives in the namespace of its dependent.
+        /// Whether it is in the namespace of its dependent.
         namespaced: bool,
     },
-    /// Nothing of this kind and name has this uid.
+    /// No object of this kind and name has this uid.
     Absent,
-    /// Nobody serves this kind: perhaps somebody will.
+    /// The kind is not served, but may be later.
     Unserved,
-    /// An object of the cluster cannot belong to one of a namespace.
+    /// A cluster-scoped object cannot have a namespaced owner.
     WrongScope,
 }
 
-/// Where an object is.
+/// The location of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) resource: Resource,
-    /// Empty for an object of the cluster.
+    /// Empty for a cluster-scoped object.
     pub(super) namespace: Box<str>,
     pub(super) name: Box<str>,
 }
@@ -51,14 +51,14 @@ struct Node {
     references: Vec<(Reference, Verdict)>,
     finalizers: Vec<Box<str>>,
     deleting: bool,
-    /// It waits until its blocking dependents are gone.
+    /// Waits until its blocking dependents are deleted.
     foreground: bool,
-    /// It waits until its dependents have let go of it.
+    /// Waits until its dependents no longer reference it.
     orphan: bool,
 }
 
 impl Node {
-    /// How it is deleted: its finalizers may ask for a policy beforehand.
+    /// The propagation policy to delete it with, which its finalizers may determine.
     fn policy(&self) -> Policy {
         let has = |name: &str| self.finalizers.iter().any(|one| **one == *name);
         match (has(ORPHAN), has(FOREGROUND)) {
@@ -69,15 +69,15 @@ impl Node {
     }
 }
 
-/// An object that others name as their owner.
+/// An object that others reference as their owner.
 #[derive(Debug, Default)]
 struct Owner {
-    // Sets that are gone through are sorted: what follows from an event follows in the same order each time.
+    // Iterated sets are sorted, so that the same event always leads to the same order of work.
     dependents: BTreeSet<Uid>,
-    /// So many of them have to go before it.
+    /// Number of dependents that block its deletion.
     blocking: usize,
     gone: bool,
-    /// How it was named when it was found, and in which namespace if it has one.
+    /// The reference by which it was found, and its namespace if it has one.
     live_as: Option<(Reference, Option<Box<str>>)>,
 }
 
@@ -90,26 +90,26 @@ impl Owner {
     }
 }
 
-/// Something to do with one object.
+/// The next step for an object.
 #[derive(Debug, PartialEq)]
 pub(super) enum Job {
-    /// Find out whether these owners are there.
+    /// Check whether these owners exist.
     Check(Vec<Reference>),
-    /// Let it have these references to owners, and no other.
+    /// Set these owner references.
     Refer(Vec<Reference>),
-    /// Let it have these finalizers, and no other.
+    /// Set these finalizers.
     Finish(Vec<Box<str>>),
     /// Delete it.
     Delete(Policy),
 }
 
-/// A [`Job`], and the object as it was when the job was decided on.
+/// A [`Job`], with the object's state at the time of the decision.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) place: Place,
     pub(super) version: Box<str>,
     pub(super) job: Job,
-    /// Which graph has decided it: what is found out for one that was thrown away says nothing about its successor.
+    /// The graph that decided it: results for a graph that was reset do not apply to its successor.
     epoch: u64,
 }
 
@@ -119,45 +119,45 @@ pub(super) struct Graph {
     nodes: HashMap<Uid, Node>,
     owners: HashMap<Uid, Owner>,
     unserved: BTreeSet<Uid>,
-    /// Owners that are being asked for: how often, and whether one was deleted meanwhile.
+    /// Owners being checked: the number of checks, and whether the owner was deleted meanwhile.
     checking: HashMap<Uid, (usize, bool)>,
-    /// Those that have to be looked at.
+    /// Objects to process.
     due: BTreeSet<Uid>,
-    /// While the graph is being filled nothing follows from it: dependents may still be missing.
+    /// Set while the graph is being filled: dependents may still be missing, so nothing is decided.
     loading: bool,
     epoch: u64,
-    /// Every object there is, where events of different kinds come in no order: an owner that is found but was never
-    /// seen may have gone unseen, too.
+    /// All existing objects, where events of different kinds are not ordered: an owner that exists but was
+    /// never observed may also be deleted unobserved.
     present: Option<HashSet<Uid>>,
 }
 
 impl Graph {
-    /// A graph for events in the order of their revisions, or (`false`) for such that are in order by kind only.
+    /// A graph for events in revision order, or (`false`) for events that are only ordered per kind.
     pub(super) fn new(ordered: bool) -> Graph {
         Graph { loading: true, present: (!ordered).then(HashSet::new), ..Graph::default() }
     }
 
-    /// Everything will be told anew.
+    /// Clears the graph: all objects will be delivered again.
     pub(super) fn reset(&mut self, ordered: bool) {
         *self = Graph { epoch: self.epoch + 1, ..Graph::new(ordered) };
     }
 
-    /// Objects that were there before are about to be told of.
+    /// Existing objects are about to be delivered.
     pub(super) fn begin(&mut self) {
         self.loading = true;
     }
 
-    /// All objects that are there have been told of.
+    /// All existing objects have been delivered.
     pub(super) fn loaded(&mut self) {
         self.loading = false;
     }
 
-    /// Those that have to be looked at now.
+    /// The objects to process now.
     pub(super) fn take_due(&mut self) -> Vec<Uid> {
         if self.loading { Vec::new() } else { std::mem::take(&mut self.due).into_iter().collect() }
     }
 
-    /// An object was stored.
+    /// Processes a stored object.
     pub(super) fn put(&mut self, resource: &Resource, meta: &Meta) {
         let uid: Uid = meta.uid.clone();
         if let Some(present) = &mut self.present {
@@ -204,7 +204,7 @@ impl Graph {
         self.due.insert(uid);
     }
 
-    /// An object was deleted.
+    /// Processes a deleted object.
     pub(super) fn delete(&mut self, uid: &str) {
         if let Some(present) = &mut self.present {
             present.remove(uid);
@@ -223,13 +223,13 @@ impl Graph {
         }
     }
 
-    /// A kind may be served now that was not.
+    /// A kind may be served now that was not before.
     pub(super) fn kinds_changed(&mut self) {
         self.due.extend(std::mem::take(&mut self.unserved));
     }
 
-    /// What was found out about owners of an object. Says whether the object can be looked at again at once: it
-    /// cannot if there is an owner about whom nothing can be known now.
+    /// Records the results of checking an object's owners. Returns whether the object can be processed again
+    /// at once: not if an owner is still unknown.
     pub(super) fn judge(&mut self, uid: &Uid, work: &Work, verdicts: Vec<(Reference, Verdict)>) -> bool {
         if work.epoch != self.epoch {
             return true;
@@ -274,10 +274,10 @@ impl Graph {
         all_known
     }
 
-    /// What is to be done with an object. A check has to be followed by [`Graph::judge`].
+    /// The next job for an object. A check must be followed by [`Graph::judge`].
     pub(super) fn next(&mut self, uid: &Uid) -> Option<Work> {
         if self.loading {
-            // Its turn comes when everything is there.
+            // It is processed once the graph is filled.
             if self.nodes.contains_key(uid) {
                 self.due.insert(uid.clone());
             }
@@ -294,7 +294,7 @@ impl Graph {
         Some(Work { place, version, job, epoch: self.epoch })
     }
 
-    /// Objects and owners known.
+    /// Number of objects and owners in the graph.
     #[cfg(test)]
     fn size(&self) -> (usize, usize) {
         (self.nodes.len(), self.owners.len())
@@ -306,7 +306,7 @@ impl Graph {
         }
     }
 
-    /// Replaces the references of an object in the entries of its owners.
+    /// Updates the entries of an object's owners for its new references.
     fn link(&mut self, uid: &Uid, old: &[(Reference, Verdict)], new: &[(Reference, Verdict)]) {
         for (reference, _) in new {
             let owner = self.owners.entry(reference.uid.clone()).or_default();
@@ -349,7 +349,7 @@ impl Graph {
         if node.foreground {
             return match owned.map_or(0, |owned| owned.blocking) {
                 0 => Some(finish(node, FOREGROUND)),
-                _ => self.is_in_circle(uid).then(|| unblock(node)),
+                _ => self.is_in_cycle(uid).then(|| unblock(node)),
             };
         }
         if node.deleting || node.references.is_empty() {
@@ -363,10 +363,10 @@ impl Graph {
         uids.filter(|uid| self.nodes.get(*uid).is_some_and(&test)).cloned().collect()
     }
 
-    /// What its owners mean for an object that is not being deleted.
+    /// Decides from its owners what happens to an object that is not being deleted.
     fn judge_owners(&self, node: &Node, owned: Option<&Owner>) -> Option<Job> {
         let (mut solid, mut waiting, mut lost, mut unknown) = (0, 0, Vec::new(), Vec::new());
-        let mut nonsense = false;
+        let mut invalid = false;
         for (reference, verdict) in &node.references {
             let owner = self.owners.get(&reference.uid);
             let verdict = match (owner, verdict) {
@@ -378,7 +378,7 @@ impl Graph {
             };
             match verdict {
                 Verdict::Unknown | Verdict::Unserved => unknown.push(reference.clone()),
-                Verdict::WrongScope => nonsense = true,
+                Verdict::WrongScope => invalid = true,
                 Verdict::Absent => lost.push(reference.uid.clone()),
                 Verdict::Live { .. } => match self.nodes.get(&reference.uid) {
                     Some(owner) if owner.foreground => {
@@ -389,8 +389,8 @@ impl Graph {
                 },
             }
         }
-        // One reference that makes no sense, and the object is left alone.
-        if nonsense {
+        // An object with an invalid reference is not touched.
+        if invalid {
             return None;
         }
         if !unknown.is_empty() {
@@ -404,8 +404,8 @@ impl Graph {
         }
     }
 
-    /// Whether an object that waits for its dependents is, through others that wait too, one of them.
-    fn is_in_circle(&self, uid: &Uid) -> bool {
+    /// Whether an object waits for itself, through a cycle of blocking dependents that also wait.
+    fn is_in_cycle(&self, uid: &Uid) -> bool {
         let mut seen: HashSet<&Uid> = HashSet::new();
         let mut ahead: Vec<&Uid> = vec![uid];
         while let Some(at) = ahead.pop() {
@@ -429,7 +429,7 @@ fn release(node: &Node, owners: &[Uid]) -> Job {
     Job::Refer(kept.map(|(one, _)| one.clone()).collect())
 }
 
-/// Lets no reference block the deletion of its owner.
+/// Makes all references non-blocking.
 fn unblock(node: &Node) -> Job {
     let mut references: Vec<Reference> = node.references.iter().map(|(one, _)| one.clone()).collect();
     for reference in references.iter_mut().filter(|one| one.is_blocking()) {

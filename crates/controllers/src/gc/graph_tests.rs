@@ -1,4 +1,4 @@
-//! The graph, told what happens, and what it says is to be done.
+//! Feeds events into the graph and checks the resulting jobs.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn loaded() -> Graph {
     graph
 }
 
-/// All there is to do, with every owner that is asked for judged like this.
+/// Runs all jobs, answering every check with `verdict`.
 fn work(graph: &mut Graph, verdict: Verdict) -> Vec<(String, Job)> {
     let mut jobs = Vec::new();
     for uid in graph.take_due() {
@@ -56,7 +56,7 @@ fn work(graph: &mut Graph, verdict: Verdict) -> Vec<(String, Job)> {
 const LIVE: Verdict = Verdict::Live { namespaced: true };
 
 #[test]
-fn the_first_dependent_asks_for_its_owner_and_the_others_know() {
+fn only_the_first_dependent_checks_its_owner() {
     let mut graph = loaded();
     for uid in ["a", "b", "c"] {
         put(&mut graph, &meta(uid, &[("o", false)]));
@@ -78,7 +78,7 @@ fn the_first_dependent_asks_for_its_owner_and_the_others_know() {
 }
 
 #[test]
-fn an_owner_that_goes_while_it_is_asked_for_is_gone() {
+fn an_owner_deleted_while_it_is_checked_is_absent() {
     let mut graph = loaded();
     put(&mut graph, &meta("a", &[("o", false)]));
     let uid: Uid = "a".into();
@@ -106,7 +106,7 @@ fn blocking_dependents_are_counted_as_their_references_change() {
 }
 
 #[test]
-fn those_who_wait_for_each_other_are_unblocked_and_those_who_wait_in_a_row_are_not() {
+fn a_cycle_of_waiting_objects_is_unblocked_and_a_chain_is_not() {
     let waiting = |uid: &str, owners: &[(&str, bool)]| deleting(FOREGROUND, meta(uid, owners));
     let mut graph = loaded();
     put(&mut graph, &waiting("o", &[]));
@@ -123,7 +123,7 @@ fn those_who_wait_for_each_other_are_unblocked_and_those_who_wait_in_a_row_are_n
 }
 
 #[test]
-fn who_waits_no_more_loses_that_finalizer_and_keeps_others() {
+fn an_object_that_no_longer_waits_loses_only_that_finalizer() {
     let mut graph = loaded();
     put(&mut graph, &deleting(FOREGROUND, meta("o", &[])));
     put(&mut graph, &deleting(ORPHAN, meta("p", &[])));
@@ -132,7 +132,7 @@ fn who_waits_no_more_loses_that_finalizer_and_keeps_others() {
 }
 
 #[test]
-fn a_reference_to_a_kind_that_nobody_serves_is_looked_at_when_kinds_change() {
+fn a_reference_to_an_unserved_kind_is_checked_again_when_kinds_change() {
     let mut graph = loaded();
     put(&mut graph, &meta("a", &[("o", false)]));
     assert_eq!(work(&mut graph, Verdict::Unserved), []);
@@ -142,7 +142,7 @@ fn a_reference_to_a_kind_that_nobody_serves_is_looked_at_when_kinds_change() {
 }
 
 #[test]
-fn nothing_follows_from_a_graph_that_is_still_being_filled() {
+fn nothing_is_decided_while_the_graph_is_being_filled() {
     let mut graph = Graph::new(true);
     put(&mut graph, &deleting(FOREGROUND, meta("o", &[])));
     assert_eq!(graph.take_due(), Vec::<Uid>::new());
@@ -154,7 +154,7 @@ fn nothing_follows_from_a_graph_that_is_still_being_filled() {
 }
 
 #[test]
-fn who_is_looked_at_while_the_graph_is_being_filled_is_looked_at_again() {
+fn an_object_processed_while_the_graph_is_being_filled_is_processed_again() {
     let mut graph = loaded();
     put(&mut graph, &deleting(FOREGROUND, meta("o", &[])));
     assert_eq!(graph.take_due().len(), 1);
@@ -165,7 +165,7 @@ fn who_is_looked_at_while_the_graph_is_being_filled_is_looked_at_again() {
 }
 
 #[test]
-fn what_was_found_out_for_a_graph_that_was_thrown_away_does_not_count() {
+fn results_for_a_graph_that_was_reset_are_ignored() {
     let mut graph = loaded();
     put(&mut graph, &meta("a", &[("o", false)]));
     let uid: Uid = "a".into();
@@ -178,17 +178,17 @@ fn what_was_found_out_for_a_graph_that_was_thrown_away_does_not_count() {
 }
 
 #[test]
-fn without_an_order_of_events_an_owner_that_was_never_seen_is_asked_for_again() {
+fn with_unordered_events_an_owner_that_was_never_observed_is_checked_again() {
     let mut graph = Graph::new(false);
     graph.loaded();
     put(&mut graph, &meta("a", &[("o", false)]));
     assert_eq!(work(&mut graph, LIVE), []);
-    // Its creation and its end were both missed: only asking again can tell.
+    // Its creation and deletion were both missed, so only another check can tell.
     let uid: Uid = "a".into();
     let asked = graph.next(&uid).unwrap();
     assert!(graph.judge(&uid, &asked, vec![(reference("o", false), Verdict::Absent)]));
     assert_eq!(graph.next(&uid).unwrap().job, Job::Delete(Policy::Background));
-    // One that was seen is believed.
+    // An owner that was observed is not checked again.
     put(&mut graph, &meta("p", &[]));
     put(&mut graph, &meta("b", &[("p", false)]));
     graph.due.retain(|uid| **uid == *"b");

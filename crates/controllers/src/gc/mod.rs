@@ -1,8 +1,8 @@
-//! Garbage collection: what becomes of the dependents of an object that is deleted.
+//! Garbage collection: deletes or orphans the dependents of deleted objects.
 //!
-//! A [`graph`] of owners and dependents is kept up to date by the feed and says what is to be done with an object; this
-//! does it, by requests like anybody's. All of them are conditional on the state that the decision was made for: if
-//! that has changed, the event that tells is on its way, and the object is looked at again.
+//! The feed keeps a [`graph`] of owners and dependents up to date, which decides the next job for an object;
+//! this controller executes it with ordinary requests. All of them have preconditions on the state that the
+//! decision was made for: if that has changed, an event is on its way, and the object is processed again.
 
 mod graph;
 
@@ -24,7 +24,7 @@ use crate::{
     meta::Reference,
 };
 
-/// So many objects are looked at at the same time.
+/// Maximum number of objects processed concurrently.
 const CONCURRENCY: usize = 16;
 
 /// Adds the controller.
@@ -43,7 +43,7 @@ pub(crate) fn add(manager: &k1s_runtime::Manager, feed: &Feed) -> Result<(), Bui
         .build(collector)?;
     let queue = controller.queue().clone();
     feed.want_every_kind();
-    // Definitions tell that kinds have come or gone.
+    // Changes of definitions mean that kinds were added or removed.
     feed.want([Interest::all("apiextensions.k8s.io", "customresourcedefinitions")]);
     feed.listen(move |signal| {
         let mut graph = graph.lock();
@@ -77,9 +77,9 @@ struct Collector {
 pub(crate) enum CollectError {
     #[error(transparent)]
     Call(#[from] Error),
-    #[error("the server does not tell its kinds: {0}")]
+    #[error("discovery failed: {0}")]
     Kinds(#[from] kube::Error),
-    #[error("{0} is not served any more as it was")]
+    #[error("{0} is no longer served at the same path")]
     Moved(String),
 }
 
@@ -88,7 +88,7 @@ impl Reconciler<Uid> for Collector {
 
     async fn reconcile(&self, uid: Uid, _: Context) -> Result<Action, CollectError> {
         match self.collect(&uid).await {
-            // That happens: what is known of kinds was forgotten, and is asked for anew.
+            // Not an error: the kind's cache entry was dropped, and it is discovered again.
             Err(error @ CollectError::Moved(_)) => {
                 tracing::debug!(%error, %uid, "looking again");
                 Ok(Action::requeue_with_backoff())
@@ -116,12 +116,12 @@ impl Collector {
                 return Err(error);
             }
             if !all_known {
-                return Ok(Action::requeue_after(self.kinds.patience()));
+                return Ok(Action::requeue_after(self.kinds.retry_after()));
             }
         }
     }
 
-    /// Whether these owners are there.
+    /// Whether these owners exist.
     async fn check(&self, work: &Work, references: &[Reference]) -> Result<Vec<Verdict>, CollectError> {
         let mut verdicts = Vec::with_capacity(references.len());
         for reference in references {
@@ -139,7 +139,7 @@ impl Collector {
             tracing::warn!(
                 dependent = %work.place.name, resource = %work.place.resource.dotted(),
                 kind = %reference.kind, name = %reference.name,
-                "an object of the cluster names an owner in a namespace, and is left alone"
+                "a cluster-scoped object references a namespaced owner; ignoring it"
             );
             return Ok(Verdict::WrongScope);
         }
@@ -150,7 +150,7 @@ impl Collector {
             }
             Ok(_) => Ok(Verdict::Absent),
             Err(error) if is_missing(&error, &reference.name) => Ok(Verdict::Absent),
-            // A name that cannot be one.
+            // An invalid name.
             Err(Error::InvalidRequest { .. }) => Ok(Verdict::Absent),
             Err(error) => Err(self.moved(error, &served.api.plural)),
         }
@@ -160,8 +160,9 @@ impl Collector {
     async fn act(&self, uid: &Uid, work: &Work) -> Result<Action, CollectError> {
         let place = &work.place;
         let Some(served) = self.kinds.of_resource(&place.resource).await? else {
-            // The object goes with its kind, and that is heard of; if it does not, the kind comes back.
-            return Ok(Action::requeue_after(self.kinds.patience()));
+            // The object is deleted with its kind, which is observed as an event; otherwise the kind comes
+            // back.
+            return Ok(Action::requeue_after(self.kinds.retry_after()));
         };
         let objects = self.client.kind(served.metadata());
         let key = ObjectKey::new(Some(&place.namespace), &place.name);
@@ -190,13 +191,13 @@ impl Collector {
         };
         match outcome {
             Ok(()) => Ok(Action::done()),
-            // It is gone, or has changed: the event that tells is on its way.
+            // It was deleted or changed: an event is on its way.
             Err(error) if error.is_conflict() || is_missing(&error, &place.name) => Ok(Action::done()),
             Err(error) => Err(self.moved(error, &served.api.plural)),
         }
     }
 
-    /// A kind that is not where it was is asked for anew.
+    /// Drops the cached kind if it is no longer served at its path.
     fn moved(&self, error: Error, plural: &str) -> CollectError {
         if error.is_not_found() {
             self.kinds.changed();
@@ -206,7 +207,7 @@ impl Collector {
     }
 }
 
-/// Whether an object is not there, and not the whole kind.
+/// Whether an object does not exist, although its kind does.
 pub(crate) fn is_missing(error: &Error, name: &str) -> bool {
     let names_it = |status: &kube::core::Status| status.details.as_ref().is_some_and(|one| one.name == name);
     error.is_not_found() && error.status().is_some_and(names_it)

@@ -1,4 +1,4 @@
-//! A server in this process, the controllers beside it, and what the tests ask of them.
+//! A server in this process, the controllers on it, and helpers for tests.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
@@ -31,51 +31,51 @@ pub const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefin
 /// What the controllers see of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
-    /// All of it.
+    /// Everything.
     K1s,
-    /// What a cluster of another make has.
+    /// Only the APIs of other Kubernetes servers.
     Plain,
 }
 
 pub const VIEWS: [View; 2] = [View::K1s, View::Plain];
 
-/// A server, with somebody in between who meets the requests.
+/// A server behind an interceptor of requests.
 #[derive(Clone)]
-pub struct Between {
+pub struct Intercepted {
     server: ApiServer,
     meets: Arc<Meeting>,
 }
 
-type Meeting = dyn Fn(&Method, &Uri) -> Meets + Send + Sync;
+type Meeting = dyn Fn(&Method, &Uri) -> Intercept + Send + Sync;
 
-/// What becomes of a request.
-pub enum Meets {
-    /// The server answers it.
+/// What happens to a request.
+pub enum Intercept {
+    /// It is passed on to the server.
     Pass,
-    /// There is no such path.
+    /// It is answered with 404.
     NotFound,
-    /// The server answers it, and the body of the answer is changed.
+    /// It is passed on, and the body of the response is changed.
     Changed(fn(Body) -> Body),
 }
 
-impl Between {
+impl Intercepted {
     pub fn new(
         server: &ApiServer,
-        meets: impl Fn(&Method, &Uri) -> Meets + Send + Sync + 'static,
-    ) -> Between {
-        Between { server: server.clone(), meets: Arc::new(meets) }
+        meets: impl Fn(&Method, &Uri) -> Intercept + Send + Sync + 'static,
+    ) -> Intercepted {
+        Intercepted { server: server.clone(), meets: Arc::new(meets) }
     }
 
-    /// The server, as one of another make would answer.
-    fn plain(server: &ApiServer) -> Between {
-        Between::new(server, |_, uri| match uri.path().starts_with("/k1s/") {
-            true => Meets::NotFound,
-            false => Meets::Pass,
+    /// The server without the APIs that only k1s has.
+    fn plain(server: &ApiServer) -> Intercepted {
+        Intercepted::new(server, |_, uri| match uri.path().starts_with("/k1s/") {
+            true => Intercept::NotFound,
+            false => Intercept::Pass,
         })
     }
 }
 
-impl<B> Service<Request<B>> for Between
+impl<B> Service<Request<B>> for Intercepted
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -91,12 +91,12 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         match (self.meets)(request.method(), request.uri()) {
-            Meets::Pass => self.server.call(request),
-            Meets::NotFound => {
+            Intercept::Pass => self.server.call(request),
+            Intercept::NotFound => {
                 let body = Body::from(b"404 page not found\n".to_vec());
                 Box::pin(async move { Ok(Response::builder().status(404).body(body).unwrap()) })
             }
-            Meets::Changed(change) => {
+            Intercept::Changed(change) => {
                 let answer = self.server.call(request);
                 Box::pin(async move { Ok(answer.await?.map(change)) })
             }
@@ -104,7 +104,7 @@ where
     }
 }
 
-/// What controllers are connected to.
+/// The client and environment of the controllers.
 pub struct Connected {
     pub client: kube::Client,
     pub env: Env,
@@ -120,7 +120,7 @@ impl Connect for Connected {
     }
 }
 
-/// A server, and the controllers that run on it until the last clone is gone.
+/// A server, and the controllers that run on it until the last clone is dropped.
 #[derive(Clone)]
 pub struct Api {
     pub server: ApiServer,
@@ -130,7 +130,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// A server over a store, without controllers.
+    /// A server on a store, without controllers.
     pub async fn bare(env: Env, store: Arc<dyn Store>) -> Api {
         let mut options = ServerOptions::default();
         options.root_ca = "the authority".to_owned();
@@ -139,11 +139,11 @@ impl Api {
         Api { server: server.as_user(User::admin()), env, _stop: Arc::new(stop.clone().drop_guard()), stop }
     }
 
-    /// What controllers are connected to.
+    /// The client and environment of the controllers.
     pub fn connect(&self, view: View) -> Connected {
         let client = match view {
             View::K1s => kube::Client::new(self.server.clone(), "default"),
-            View::Plain => kube::Client::new(Between::plain(&self.server), "default"),
+            View::Plain => kube::Client::new(Intercepted::plain(&self.server), "default"),
         };
         Connected { client, env: self.env.clone() }
     }
@@ -170,7 +170,7 @@ impl Api {
         api
     }
 
-    /// A server with some controllers, whose time stands still.
+    /// A server with some controllers, and a stopped clock.
     pub async fn simulated(view: View, options: ControllersOptions) -> (Api, k1s_env::VirtualClock) {
         let (env, clock) = Env::simulated(7);
         let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
@@ -190,7 +190,7 @@ impl Api {
         (code, serde_json::from_slice(&bytes).unwrap())
     }
 
-    /// Creates an object of this kind, and tells its uid.
+    /// Creates an object, and returns its uid.
     pub async fn create(&self, path: &str, name: &str, owners: &[Value]) -> String {
         self.create_with(path, json!({"metadata": {"name": name, "ownerReferences": owners}})).await
     }
@@ -216,7 +216,7 @@ impl Api {
         self.send(Method::GET, path, Value::Null).await.1
     }
 
-    /// Waits, watching, until the list of a collection is as wanted.
+    /// Watches until the list of a collection satisfies the condition.
     pub async fn until(&self, collection: &str, wanted: impl Fn(&[Value]) -> bool) {
         let wait = async {
             loop {
@@ -232,18 +232,18 @@ impl Api {
                 let _ = watch.frame().await;
             }
         };
-        // Of real time: what is not done by then hangs.
+        // In real time: a failing test must not hang.
         if Env::system().timeout(Duration::from_secs(60), wait).await.is_err() {
             panic!("{collection} did not become as wanted: {}", self.get(collection).await);
         }
     }
 
-    /// Waits until an object is not there.
+    /// Waits until an object does not exist.
     pub async fn gone(&self, collection: &str, name: &str) {
         self.until(collection, |items| items.iter().all(|item| item["metadata"]["name"] != name)).await;
     }
 
-    /// Waits until an object is there, as wanted.
+    /// Waits until an object exists and satisfies the condition.
     pub async fn becomes(&self, collection: &str, name: &str, wanted: impl Fn(&Value) -> bool) {
         self.until(collection, |items| {
             items.iter().any(|item| item["metadata"]["name"] == name && wanted(item))
@@ -251,7 +251,7 @@ impl Api {
         .await;
     }
 
-    /// Waits until something was collected whose turn comes after everything that was written before.
+    /// Waits until an object was collected that is processed after everything written before.
     pub async fn settle(&self) {
         let uid = self.create(MAPS, "settle-owner", &[]).await;
         self.create(MAPS, "settle", &[owner("settle-owner", &uid)]).await;
@@ -260,7 +260,7 @@ impl Api {
     }
 }
 
-/// All controllers, with the server's authority.
+/// All controllers, with the server's CA certificate.
 pub fn all() -> ControllersOptions {
     ControllersOptions { root_ca: Some("the authority".into()), ..ControllersOptions::default() }
 }
@@ -277,7 +277,7 @@ pub fn held(name: &str, owners: &[Value]) -> Value {
     json!({"metadata": {"name": name, "ownerReferences": owners, "finalizers": ["example.com/hold"]}})
 }
 
-pub async fn let_go(api: &Api, path: &str) {
+pub async fn remove_finalizers(api: &Api, path: &str) {
     api.patch(path, json!({"metadata": {"finalizers": null}})).await;
 }
 

@@ -1,4 +1,4 @@
-//! The book of units: pure bookkeeping, under the tracker's lock.
+//! Bookkeeping of units of work, without locking or waking; guarded by the tracker's lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use super::report::{ComponentStats, Description, RunningWork};
 use crate::instant::Instant;
 use crate::waiters::{Released, Waiters};
 
-/// A component's place in the ledger.
+/// A component's index in the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ComponentId(usize);
 
-/// A unit's place in the ledger, until it ends.
+/// A unit's slot in the ledger, until it ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnitId {
     component: ComponentId,
@@ -29,10 +29,10 @@ pub(super) enum End {
     Panicked,
 }
 
-/// What is left to do for a unit that ended, once the lock is released.
+/// The parts of an ended unit that are handled after releasing the lock.
 pub(super) struct Ended {
     pub(super) released: Released,
-    /// Here to be freed.
+    /// Carried here to be freed.
     _description: Description,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Ended {
 pub(super) struct Ledger {
     accepting: bool,
     in_flight: usize,
-    /// Units begun so far, in all components: their order.
+    /// Units begun so far in all components; orders units by age.
     begun: u64,
     components: Vec<Account>,
     by_name: BTreeMap<Arc<str>, ComponentId>,
@@ -91,7 +91,7 @@ impl Ledger {
         &mut self.components[id.0]
     }
 
-    /// Whether a unit may begin, and its beginning. A refused unit gives its description back.
+    /// Checks whether a unit may begin and begins it. A refused unit returns its description.
     pub(super) fn begin(
         &mut self,
         id: ComponentId,
@@ -147,7 +147,7 @@ impl Ledger {
         }
     }
 
-    /// Something to await that ends when nothing is in flight; nothing, if nothing is.
+    /// A receiver that completes when nothing is in flight; `None` if nothing is now.
     pub(super) fn wait_idle(&mut self, only: Option<ComponentId>) -> Option<oneshot::Receiver<()>> {
         if self.in_flight(only) == 0 {
             return None;
@@ -198,7 +198,7 @@ impl Ledger {
     }
 }
 
-/// A unit in flight, as it is in the ledger.
+/// A unit in flight with its description not yet formatted.
 pub(super) struct Running {
     component: Arc<str>,
     description: Description,
@@ -206,7 +206,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// To be called without the lock: a description may be somebody else's code.
+    /// To be called without the lock: formatting a description may run foreign code.
     pub(super) fn shown(self) -> RunningWork {
         RunningWork { component: self.component, description: self.description.into_text(), age: self.age }
     }
@@ -235,12 +235,11 @@ struct Unit {
     number: u64,
 }
 
-/// Units in flight, in slots that are used again: beginning a unit allocates only when more are in flight
-/// than ever before.
+/// Units in flight, in reused slots: beginning a unit allocates only when more are in flight than ever before.
 #[derive(Default)]
 struct Units {
     slots: Vec<Slot>,
-    /// The first of the chain of free slots.
+    /// Head of the free list.
     free: Option<usize>,
     len: usize,
 }
@@ -263,7 +262,7 @@ impl Units {
         slot
     }
 
-    /// Takes the unit out of its slot and gives its description.
+    /// Frees the slot and returns the unit's description.
     fn remove(&mut self, slot: usize) -> Description {
         match std::mem::replace(&mut self.slots[slot], Slot::Free { next: self.free }) {
             Slot::Taken(unit) => {
@@ -271,7 +270,7 @@ impl Units {
                 self.free = Some(slot);
                 unit.description
             }
-            // A `UnitId` is given out once and ends once.
+            // A `UnitId` is issued once and ends once.
             Slot::Free { .. } => unreachable!("a unit of work ended twice"),
         }
     }

@@ -1,9 +1,9 @@
-//! Work in flight: counted, refused when it has to be, waited for.
+//! Tracks work in flight: counts it, refuses new work when told to, and waits for the rest.
 //!
-//! A [`WorkTracker`] belongs to a program, or to a part of it that is started and stopped as one. Each kind
-//! of work in it is a [`Component`]; each unit of work is a [`WorkGuard`], from [`Component::begin`] to its
-//! drop. That is enough to know whether all is idle, what is not, and how it went so far, and to stop in
-//! good order: refuse new work, then wait for what is left.
+//! A [`WorkTracker`] belongs to a program, or to a part of it that is started and stopped as a whole. Each
+//! kind of work is a [`Component`]; each unit of work is a [`WorkGuard`], from [`Component::begin`] to its
+//! drop. That is enough to report what is in flight and how past work ended, and to shut down gracefully:
+//! refuse new work, then wait for the rest.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -47,12 +47,12 @@ use crate::Env;
 use ledger::{ComponentId, End, Ledger, UnitId};
 pub use report::{ComponentStats, Description, Refused, RunningWork, StillRunning};
 
-/// Counts the work of a program, component by component.
+/// Counts the work of a program by component.
 ///
-/// Cloning is cheap, and clones are one tracker. Time is that of the [`Env`] it was made with.
+/// Cloning is cheap, and clones are the same tracker. It uses the clock of its [`Env`].
 ///
-/// Everything it says is true of one moment for all components together: beginning a unit, ending one,
-/// refusing and reading are each one step.
+/// Beginning, ending, refusing and reading are each atomic across all components, so every report is a
+/// consistent snapshot.
 #[derive(Clone)]
 pub struct WorkTracker {
     shared: Arc<Shared>,
@@ -60,69 +60,67 @@ pub struct WorkTracker {
 
 struct Shared {
     env: Env,
-    // One lock for all of it. What it makes simple:
-    // - "May it begin?" and "it has begun" are one step. When `stop_accepting` returns, every `begin` is
-    //   either before it, and then counted, or after it, and then refused; none is in between, so the
-    //   number in flight can only fall.
-    // - Ending the last unit and finding those who wait for it are one step: a wait that found work in
-    //   flight is in the list before that work can end, and is woken by its end.
-    // - A report shows all components at one moment.
-    // What it costs: a few stores under the lock. Descriptions are made and freed, the clock is read and
-    // waiters are woken outside of it.
+    // One lock for everything, because it makes these simple:
+    // - Checking whether a unit may begin and counting it are one step. When `stop_accepting` returns, every
+    //   `begin` is either before it and counted, or after it and refused, so the number in flight can only fall.
+    // - Ending the last unit and taking the waiters are one step: a wait that found work in flight is
+    //   registered before that work can end, and is woken by its end.
+    // - A report is a consistent snapshot of all components.
+    // The cost is a few stores under the lock. Creating and freeing descriptions, reading the clock and
+    // waking waiters happen outside of it.
     ledger: Mutex<Ledger>,
 }
 
 impl WorkTracker {
-    /// A tracker without components, accepting work.
+    /// Creates a tracker without components that accepts work.
     pub fn new(env: Env) -> WorkTracker {
         WorkTracker { shared: Arc::new(Shared { env, ledger: Mutex::new(Ledger::new()) }) }
     }
 
-    /// The component of that name; the same name gives the same counters. A component stays as long as
-    /// the tracker does: name kinds of work, and let units say what they are about.
+    /// Returns the component with that name; the same name gives the same counters. Components live as long
+    /// as the tracker: name kinds of work here, and describe the unit in [`Component::begin`].
     pub fn component(&self, name: &str) -> Component {
         let (id, name) = self.shared.ledger.lock().component(name);
         Component { shared: Arc::clone(&self.shared), id, name }
     }
 
-    /// Refuses all new work, in components to come as well. When this returns, no unit can begin: what is
-    /// in flight can only become less.
+    /// Refuses all new work, also in components created later. When this returns, no unit can begin, so the
+    /// number in flight can only fall.
     pub fn stop_accepting(&self) {
         self.shared.ledger.lock().set_accepting(None, false);
     }
 
-    /// Takes [`stop_accepting`](Self::stop_accepting) back. A component that was stopped by itself stays
-    /// stopped.
+    /// Reverts [`stop_accepting`](Self::stop_accepting). A component stopped individually stays stopped.
     pub fn resume_accepting(&self) {
         self.shared.ledger.lock().set_accepting(None, true);
     }
 
-    /// How many units are in flight, in all components.
+    /// Number of units in flight in all components.
     pub fn in_flight(&self) -> usize {
         self.shared.ledger.lock().in_flight(None)
     }
 
-    /// The numbers of every component, sorted by name.
+    /// The counters of every component, sorted by name.
     pub fn stats(&self) -> Vec<ComponentStats> {
         let now = self.shared.env.now();
         self.shared.ledger.lock().all_stats(now)
     }
 
-    /// What is in flight, the oldest first.
+    /// The units in flight, oldest first.
     pub fn running(&self) -> Vec<RunningWork> {
         self.shared.running(None)
     }
 
-    /// Waits until nothing is in flight, for at most `deadline`. It ends with the last unit, or at once if
-    /// there is none. Unless work is refused, more may begin right after.
+    /// Waits until nothing is in flight, for at most `deadline`. Completes with the end of the last unit,
+    /// immediately if there is none. Unless work is refused, more may begin right after.
     ///
     /// # Errors
-    /// When the time is up: what is in flight then.
+    /// The units in flight when the deadline passed.
     pub async fn wait_idle(&self, deadline: Duration) -> Result<(), StillRunning> {
         self.shared.wait_idle(None, deadline).await
     }
 
-    /// Waits until nothing is in flight, however long it takes.
+    /// Waits until nothing is in flight, without a deadline.
     pub async fn wait_idle_forever(&self) {
         self.shared.wait_idle_forever(None).await;
     }
@@ -146,14 +144,14 @@ impl Shared {
             return Ok(());
         }
         let work = self.running(only);
-        // The last unit may have ended while the timer went off.
+        // The last unit may have ended after the timeout.
         if work.is_empty() { Ok(()) } else { Err(StillRunning { after: deadline, work }) }
     }
 
     async fn wait_idle_forever(&self, only: Option<ComponentId>) {
         let idle = self.ledger.lock().wait_idle(only);
         if let Some(idle) = idle {
-            // The sender is in the ledger, which lives as long as `self`, until it is used.
+            // The sender stays in the ledger, which lives as long as `self`, until it is used.
             let _ = idle.await;
         }
     }
@@ -161,7 +159,7 @@ impl Shared {
 
 /// One kind of work in a [`WorkTracker`].
 ///
-/// Cloning is cheap, and clones are one component.
+/// Cloning is cheap, and clones are the same component.
 #[derive(Clone)]
 pub struct Component {
     shared: Arc<Shared>,
@@ -170,58 +168,57 @@ pub struct Component {
 }
 
 impl Component {
-    /// Its name.
+    /// The component's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Begins a unit of work; the description is what reports call it.
+    /// Begins a unit of work; reports show the description.
     ///
     /// # Errors
-    /// If the component or the whole tracker accepts no more work. It is counted as refused.
+    /// If the component or the whole tracker refuses work. The unit is counted as refused.
     pub fn begin(&self, description: impl Into<Description>) -> Result<WorkGuard, Refused> {
         let description = description.into();
         let now = self.shared.env.now();
         let begun = self.shared.ledger.lock().begin(self.id, description, now);
         match begun {
-            Ok(unit) => Ok(WorkGuard { shared: Arc::clone(&self.shared), unit, said: None }),
-            // The description comes back to be freed here, outside of the lock.
+            Ok(unit) => Ok(WorkGuard { shared: Arc::clone(&self.shared), unit, outcome: None }),
+            // The description is returned to be freed here, outside of the lock.
             Err(_description) => Err(Refused { component: Arc::clone(&self.name) }),
         }
     }
 
-    /// Refuses new work of this component. When this returns, no unit of it can begin: what it has in
-    /// flight can only become less.
+    /// Refuses new work of this component. When this returns, no unit of it can begin, so its number in
+    /// flight can only fall.
     pub fn stop_accepting(&self) {
         self.shared.ledger.lock().set_accepting(Some(self.id), false);
     }
 
-    /// Takes [`stop_accepting`](Self::stop_accepting) back. If the whole tracker was stopped, work is still
-    /// refused.
+    /// Reverts [`stop_accepting`](Self::stop_accepting). If the whole tracker is stopped, work is still refused.
     pub fn resume_accepting(&self) {
         self.shared.ledger.lock().set_accepting(Some(self.id), true);
     }
 
-    /// Its numbers.
+    /// The component's counters.
     pub fn stats(&self) -> ComponentStats {
         let now = self.shared.env.now();
         self.shared.ledger.lock().stats(self.id, now)
     }
 
-    /// What it has in flight, the oldest first.
+    /// The component's units in flight, oldest first.
     pub fn running(&self) -> Vec<RunningWork> {
         self.shared.running(Some(self.id))
     }
 
-    /// Waits until this component has nothing in flight, as [`WorkTracker::wait_idle`] does for all.
+    /// Like [`WorkTracker::wait_idle`], for this component only.
     ///
     /// # Errors
-    /// When the time is up: what it has in flight then.
+    /// The component's units in flight when the deadline passed.
     pub async fn wait_idle(&self, deadline: Duration) -> Result<(), StillRunning> {
         self.shared.wait_idle(Some(self.id), deadline).await
     }
 
-    /// Waits until this component has nothing in flight, however long it takes.
+    /// Waits until this component has nothing in flight, without a deadline.
     pub async fn wait_idle_forever(&self) {
         self.shared.wait_idle_forever(Some(self.id)).await;
     }
@@ -235,33 +232,32 @@ impl fmt::Debug for Component {
 
 /// A unit of work in flight, until it is dropped.
 ///
-/// Success has to be said, with [`succeed`](Self::succeed). A guard that is dropped without a word has
-/// failed: an early return, a cancelled future and a panic are all failures, and the panic is counted as
-/// such besides.
+/// Success must be reported with [`succeed`](Self::succeed). A guard dropped without it has failed: an early
+/// return, a cancelled future and a panic are all failures, and a panic is also counted as such.
 #[must_use = "the work is over, and has failed, when this is dropped"]
 pub struct WorkGuard {
     shared: Arc<Shared>,
     unit: UnitId,
-    said: Option<End>,
+    outcome: Option<End>,
 }
 
 impl WorkGuard {
-    /// Ends the work: it succeeded.
+    /// Ends the work as succeeded.
     pub fn succeed(mut self) {
-        self.said = Some(End::Succeeded);
+        self.outcome = Some(End::Succeeded);
     }
 
-    /// Ends the work: it failed.
+    /// Ends the work as failed.
     pub fn fail(mut self) {
-        self.said = Some(End::Failed);
+        self.outcome = Some(End::Failed);
     }
 }
 
 impl Drop for WorkGuard {
     fn drop(&mut self) {
-        let end = self.said.unwrap_or(if std::thread::panicking() { End::Panicked } else { End::Failed });
+        let end = self.outcome.unwrap_or(if std::thread::panicking() { End::Panicked } else { End::Failed });
         let ended = self.shared.ledger.lock().end(self.unit, end);
-        // The lock is released; now the waiters are woken and the description is freed.
+        // After releasing the lock, wakes the waiters and frees the description.
         ended.released.wake();
     }
 }

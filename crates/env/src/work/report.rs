@@ -1,11 +1,11 @@
-//! What a tracker says about the work: numbers, lists, refusals.
+//! Reports of a tracker: counters, units in flight, refusals.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The numbers of one component, at one moment.
+/// A snapshot of one component's counters.
 ///
 /// `started` is always `in_flight + succeeded + failed`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,28 +13,28 @@ use std::time::Duration;
 pub struct ComponentStats {
     /// The component's name.
     pub name: Arc<str>,
-    /// Whether a unit could begin.
+    /// Whether new units are accepted.
     pub accepting: bool,
     /// Units begun so far.
     pub started: u64,
     /// Units begun and not ended.
     pub in_flight: usize,
-    /// The most that were in flight at once.
+    /// Maximum number in flight at once so far.
     pub peak: usize,
-    /// Units that said they succeeded.
+    /// Units that reported success.
     pub succeeded: u64,
-    /// Units that said they failed, or ended without a word.
+    /// Units that reported failure, or were dropped without reporting.
     pub failed: u64,
-    /// Those of the failed that ended in a panic.
+    /// Failed units that ended in a panic.
     pub panicked: u64,
-    /// Units that were not let begin. They are not among the started.
+    /// Units refused. They are not counted as started.
     pub refused: u64,
-    /// For how long the oldest unit has been in flight, if there is one.
+    /// Age of the oldest unit in flight, if any.
     pub oldest: Option<Duration>,
 }
 
-/// What a unit of work is about: a text, or something that is turned into one if somebody asks. Made from a `&'static str` or
-/// a `String`, or with [`Description::debug`].
+/// Describes a unit of work: a text, or a value formatted on demand. Created from a `&'static str` or a
+/// `String`, or with [`Description::debug`].
 #[derive(Clone)]
 pub struct Description(Repr);
 
@@ -45,8 +45,8 @@ enum Repr {
 }
 
 impl Description {
-    /// A value, as its `Debug` shows it. That is asked for only if somebody wants to know what is running: cheaper than a
-    /// text for what begins and ends a million times a second.
+    /// A value shown by its `Debug` format. It is formatted only when running work is listed, which is
+    /// cheaper than a text for units that begin and end a million times a second.
     pub fn debug(value: impl fmt::Debug + Send + Sync + 'static) -> Description {
         Description(Repr::Later(Arc::new(value)))
     }
@@ -80,9 +80,9 @@ impl fmt::Debug for Description {
 pub struct RunningWork {
     /// The component it belongs to.
     pub component: Arc<str>,
-    /// What it was called when it began.
+    /// The description given when it began.
     pub description: Cow<'static, str>,
-    /// For how long it has been in flight.
+    /// Time since it began.
     pub age: Duration,
 }
 
@@ -97,17 +97,17 @@ impl fmt::Display for RunningWork {
     }
 }
 
-/// The time to wait is up, and not all work has ended.
+/// The deadline has passed, and some work is still in flight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StillRunning {
-    /// How long it was waited for.
+    /// The deadline that was given.
     pub after: Duration,
-    /// All that was in flight when the time was up, the oldest first; never empty.
+    /// The units in flight when the deadline passed, oldest first; never empty.
     pub work: Vec<RunningWork>,
 }
 
-/// More than this in one message is no longer read; the whole list is in the value.
+/// Maximum number of units listed in the message; the value holds the whole list.
 const SHOWN: usize = 20;
 
 impl fmt::Display for StillRunning {
@@ -127,12 +127,12 @@ impl fmt::Display for StillRunning {
 
 impl std::error::Error for StillRunning {}
 
-/// A unit of work was not let begin: its component, or the whole tracker, was told to accept no more.
+/// A unit of work was refused: its component, or the whole tracker, accepts no more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{component} accepts no more work")]
 #[non_exhaustive]
 pub struct Refused {
-    /// The component that was asked.
+    /// The component that refused.
     pub component: Arc<str>,
 }
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_still_runs_reads_as_a_sentence() {
+    fn the_message_lists_the_work_still_running() {
         let still = StillRunning {
             after: Duration::from_secs(30),
             work: vec![work("default/a".into(), 12_345), work("default/b".into(), 250)],
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_cut_in_the_message_only() {
+    fn a_long_list_is_truncated_in_the_message_only() {
         let still = StillRunning {
             after: Duration::from_secs(1),
             work: (0..SHOWN + 3).map(|i| work(i.to_string(), 0)).collect(),

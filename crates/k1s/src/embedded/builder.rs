@@ -1,4 +1,4 @@
-//! Describes a runtime: which store, which tenant, whether it listens.
+//! Builder of a runtime: store, tenant, listener and controllers.
 
 #[cfg(feature = "disk")]
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::{
 use super::listen::{Bound, ListenOptions};
 use super::{Door, Parts, Runtime, StartError, shared::SharedStore, store::StoreChoice};
 
-/// Describes a [`Runtime`]. Begun by [`Runtime::builder`], ended by [`start`](Self::start).
+/// Configures a [`Runtime`]. Created by [`Runtime::builder`], finished by [`start`](Self::start).
 #[derive(Debug)]
 #[must_use = "nothing happens before start"]
 pub struct RuntimeBuilder {
@@ -54,97 +54,100 @@ impl Default for RuntimeBuilder {
 }
 
 impl RuntimeBuilder {
-    /// Keeps everything in memory; at the end it is gone. The default.
+    /// Keeps all data in memory; it is lost when the runtime stops. The default.
     pub fn memory(self) -> RuntimeBuilder {
         self.memory_with(MemoryOptions::default())
     }
 
-    /// Keeps everything in memory, with options.
+    /// Keeps all data in memory, with options.
     pub fn memory_with(mut self, options: MemoryOptions) -> RuntimeBuilder {
         self.store = StoreChoice::Memory(options);
         self
     }
 
-    /// Keeps everything in a folder, which is made if it is not there. One runtime at a time can have it. One that
-    /// listens keeps its certificates and the administrator's token there, too, in `pki`.
+    /// Keeps all data in a folder, which is created if needed. Only one runtime at a time can use it. A
+    /// runtime that listens also keeps its certificates and the administrator's token there,
+    /// in `pki`.
     #[cfg(feature = "disk")]
     pub fn disk(self, folder: impl Into<PathBuf>) -> RuntimeBuilder {
         self.disk_with(folder, DiskOptions::default())
     }
 
-    /// Keeps everything in a folder, with options.
+    /// Keeps all data in a folder, with options.
     #[cfg(feature = "disk")]
     pub fn disk_with(mut self, folder: impl Into<PathBuf>, options: DiskOptions) -> RuntimeBuilder {
         self.store = StoreChoice::Disk(folder.into(), options);
         self
     }
 
-    /// Keeps everything in etcd, at these addresses: `["http://127.0.0.1:2379"]`. Several runtimes can share it.
+    /// Keeps all data in etcd, at these addresses: `["http://127.0.0.1:2379"]`. Several runtimes can share
+    /// it.
     #[cfg(feature = "etcd")]
     pub fn etcd(self, endpoints: impl IntoIterator<Item = impl Into<String>>) -> RuntimeBuilder {
         self.etcd_with(EtcdOptions::new(endpoints))
     }
 
-    /// Keeps everything in etcd, with options: TLS, a root other than `/k1s`.
+    /// Keeps all data in etcd, with options: TLS, a root other than `/k1s`.
     #[cfg(feature = "etcd")]
     pub fn etcd_with(mut self, options: EtcdOptions) -> RuntimeBuilder {
         self.store = StoreChoice::Etcd(options);
         self
     }
 
-    /// Keeps everything in this store, and closes it when the runtime stops.
+    /// Keeps all data in this store, and closes it when the runtime stops.
     pub fn store(mut self, store: Arc<dyn Store>) -> RuntimeBuilder {
         self.store = StoreChoice::Given(store);
         self
     }
 
-    /// Keeps everything in this store, which other runtimes of this process may use too, and does not close it. Only one of
-    /// them should run controllers: see [`Election::Always`], [`ControllersOptions::none`].
+    /// Keeps all data in this store without closing it, so that other runtimes of this process may use it,
+    /// too. Only one of them should run controllers: see [`Election::Always`], [`ControllersOptions::none`].
     pub fn shared_store(mut self, store: Arc<dyn Store>) -> RuntimeBuilder {
         self.store = StoreChoice::Given(Arc::new(SharedStore::new(store)));
         self
     }
 
-    /// The tenant: a control plane of its own in the store, which sees nothing of others. `default`, if it is not said.
+    /// The tenant: a separate control plane in the store, isolated from others. `default` by default.
     pub fn tenant(mut self, name: impl Into<String>) -> RuntimeBuilder {
         self.tenant = Some(name.into());
         self
     }
 
-    /// Time, tasks and randomness. Those of the system, if it is not said. A simulated one works in memory and on disk; etcd is
-    /// refused, since it is outside of the simulation.
+    /// Clock, tasks and randomness; the system's by default. A simulated environment works with memory and
+    /// disk; etcd is rejected, since it is outside of the simulation.
     pub fn env(mut self, env: Env) -> RuntimeBuilder {
         self.env = Some(env);
         self
     }
 
-    /// The options of the server. The tenant and the administrator's token are added to them.
+    /// Options of the server. The tenant and the administrator's token are added to them.
     pub fn server_options(mut self, options: ServerOptions) -> RuntimeBuilder {
         self.server = options;
         self
     }
 
-    /// Which controllers run: garbage collection, namespaces, definitions, default objects, expiry of Events. All of them, if
-    /// it is not said; `ControllersOptions::none()` leaves a server alone, as in an envtest.
+    /// Which controllers run: garbage collection, namespaces, definitions, default objects, expiry of Events.
+    /// All by default; `ControllersOptions::none()` runs only the server, like envtest.
     pub fn controllers(mut self, options: ControllersOptions) -> RuntimeBuilder {
         self.controllers = options;
         self
     }
 
-    /// Whose controllers run if several runtimes share the store. If it is not said, there is an election on etcd and none
-    /// elsewhere.
+    /// Which runtime's controllers run if several share the store. By default there is an election on etcd,
+    /// and none on other stores.
     pub fn election(mut self, election: Election) -> RuntimeBuilder {
         self.election = election;
         self
     }
 
-    /// For how long [`Runtime::stop`] waits for requests in flight: 30 s, if it is not said.
+    /// How long [`Runtime::stop`] waits for requests in flight: 30 s by default.
     pub fn stop_timeout(mut self, timeout: Duration) -> RuntimeBuilder {
         self.patience = timeout;
         self
     }
 
-    /// Starts it. When this returns it can be used: the tenant is there, and the address is listened at.
+    /// Starts the runtime. When this returns it is ready: the tenant exists, and the address accepts
+    /// connections.
     ///
     /// # Errors
     /// If the folder or the port is in use, etcd cannot be reached, and so on. Nothing is left running.
@@ -162,7 +165,7 @@ impl RuntimeBuilder {
         } = self;
         let env = env.unwrap_or_else(Env::system);
         let tasks = env.scope();
-        // First what fails most often, and leaves nothing behind.
+        // The most likely failure comes first, before anything needs cleanup.
         #[cfg(feature = "server-tls")]
         let bound = listen.bind(&store).await?;
         let mut options = server;
@@ -182,7 +185,7 @@ impl RuntimeBuilder {
             Ok(runtime) => Ok(runtime),
             Err(error) => {
                 if let Err(error) = store.close().await {
-                    tracing::warn!(%error, "the store could not be closed after a failed start");
+                    tracing::warn!(%error, "could not close the store after a failed start");
                 }
                 Err(error)
             }
@@ -193,7 +196,7 @@ impl RuntimeBuilder {
 /// A runtime whose store is open.
 struct Started {
     env: Env,
-    /// The same, for what belongs to the runtime.
+    /// The environment of the runtime's own tasks.
     tasks: Env,
     store: Arc<dyn Store>,
     #[cfg(feature = "server-tls")]

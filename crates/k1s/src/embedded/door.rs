@@ -1,5 +1,4 @@
-//! The door for programs in the same process: every request is counted while it is answered, and none is let in when the
-//! runtime stops.
+//! The in-process service: counts requests in flight, and rejects new ones when the runtime stops.
 
 use std::{
     convert::Infallible,
@@ -28,7 +27,7 @@ impl Door {
 
 type Answer = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
 
-/// An answer on its way. The body of a watch is not part of it: watches end by themselves when the server stops.
+/// A response in progress, without the body of a watch: watches end when the server stops.
 pub(super) enum Answering {
     Admitted { answer: Answer, guard: Option<WorkGuard> },
     Refused,
@@ -75,7 +74,7 @@ impl Future for Answering {
     }
 }
 
-/// 503, and why.
+/// A 503 response with a message.
 pub(crate) fn unavailable(message: &str) -> Response<Body> {
     let status = Status::new(503, "ServiceUnavailable", message);
     let mut response = Response::new(Body::from(status.to_json().to_string().into_bytes()));

@@ -1,4 +1,4 @@
-//! Why a runtime does not start, or did not stop as it should.
+//! Errors of starting and stopping a runtime.
 
 #[cfg(feature = "disk")]
 use std::path::Path;
@@ -14,73 +14,71 @@ use k1s_store_etcd::ConnectError;
 
 use crate::control_plane::ControlPlaneError;
 
-/// Why a [`Runtime`](crate::Runtime) does not start.
+/// Why a [`Runtime`](crate::Runtime) could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Another runtime, here or in another process, has the folder.
+    /// Another runtime, in this or another process, uses the folder.
     #[error("the data folder {} is in use by {holder}; stop that one, or choose another folder", .folder.display())]
     FolderInUse {
         /// The folder.
         folder: PathBuf,
-        /// Who has it, as far as they said.
+        /// The holder, as recorded in its lock file.
         holder: String,
     },
     /// The store in the folder is damaged. Nothing was changed.
     #[cfg(feature = "disk")]
     #[error(
-        "{error}; nothing was changed: `k1s store check {place}` tells what is damaged and what would be lost, `k1s store repair {place}` \
-         makes a good store of the rest and keeps the damaged one",
+        "{error}; nothing was changed: `k1s store check {place}` reports the damage and what would be lost, \
+         `k1s store repair {place}` creates a good store of the rest and keeps the damaged one",
         place = .folder.display()
     )]
     Damaged {
         /// The data folder.
         folder: PathBuf,
-        /// What was found first.
+        /// The first error that was found.
         error: OpenError,
     },
-    /// The folder cannot be used: of a newer version, not accessible, read-only.
+    /// The folder cannot be used: a newer format, inaccessible, or read-only.
     #[cfg(feature = "disk")]
     #[error(transparent)]
     Disk(OpenError),
-    /// etcd does not answer, or not as it should.
+    /// etcd does not respond, or not as expected.
     #[cfg(feature = "etcd")]
     #[error("etcd at {endpoints} cannot be used: {error}")]
     Etcd {
-        /// Where it was looked for.
+        /// The addresses of etcd.
         endpoints: String,
         /// Why it cannot be used.
         error: ConnectError,
     },
-    /// A simulated clock does not know when there is nothing left to wait for.
+    /// The store cannot be used under a simulated clock, which does not see its pending work.
     #[error(
-        "{what} cannot be used under a simulated clock: it would move on while requests are under way; use memory or disk, \
+        "{what} cannot be used under a simulated clock: it would advance while requests are in flight; use memory or disk, \
          or Env::system()"
     )]
     Simulated {
         /// What is outside of the simulation.
         what: &'static str,
     },
-    /// Somebody else listens there.
-    #[error(
-        "cannot listen at {address}: another program does; choose another port, or 0 for any that is free"
-    )]
+    /// Another program listens at the address.
+    #[error("cannot listen at {address}: it is in use; choose another port, or 0 for a free one")]
     PortInUse {
-        /// Where.
+        /// The address.
         address: SocketAddr,
     },
     /// The address cannot be listened at, or the certificate cannot be used.
     #[error("cannot listen at {address}: {error}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
         /// Why not.
         error: io::Error,
     },
-    /// No certificate could be made.
-    #[error("cannot make a certificate: {0}")]
+    /// No certificate could be created.
+    #[error("cannot create a certificate: {0}")]
     Certificate(String),
-    /// A certificate, key or token that was kept cannot be used: damaged, not accessible.
+    /// A stored certificate, key or token cannot be used: damaged or inaccessible.
     #[error("{}: {reason}", .path.display())]
     Pki {
         /// The file, or its folder.
@@ -88,13 +86,13 @@ pub enum StartError {
         /// What is wrong, and what to do about it.
         reason: String,
     },
-    /// The server does not start: the tenant's name is none, or the store fails.
-    #[error("the API server does not start: {0}")]
+    /// The server could not start: the tenant's name is invalid, or the store fails.
+    #[error("the API server could not start: {0}")]
     Server(#[from] Status),
-    /// The election of whose controllers run is not described as it must be.
-    #[error("the election of whose controllers run: {0}")]
+    /// The options of the controllers' leader election are invalid.
+    #[error("leader election of the controllers: {0}")]
     Election(#[from] InvalidOptions),
-    /// A task of the start did not come to its end.
+    /// A startup task panicked or was cancelled.
     #[error(transparent)]
     Task(#[from] TaskError),
 }
@@ -127,11 +125,11 @@ impl StartError {
     }
 }
 
-/// What did not go well when a [`Runtime`](crate::Runtime) stopped. It has stopped.
+/// What failed when a [`Runtime`](crate::Runtime) stopped. It has stopped anyway.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StopError {
-    /// Requests were not answered in time, and were given up.
+    /// Requests were not answered in time, and were abandoned.
     #[error("not all requests were answered: {0}")]
     InFlight(#[from] StillRunning),
     /// The store could not be closed.
@@ -140,7 +138,7 @@ pub enum StopError {
     /// The listener failed.
     #[error("the listener failed: {0}")]
     Listener(String),
-    /// Tasks of the runtime go on.
+    /// Tasks of the runtime are still running.
     #[error("tasks have not ended: {}", .0.join(", "))]
     Tasks(Vec<String>),
 }

@@ -1,4 +1,4 @@
-//! The embedded control plane: store, server, doors and clients, started and stopped as one.
+//! The embedded control plane: store, server, endpoints and clients, started and stopped together.
 
 mod builder;
 mod door;
@@ -33,9 +33,9 @@ use crate::{
 
 /// A control plane in this process.
 ///
-/// It has a store (memory, a folder, etcd), the API server over it, and a client that reaches the server without a socket.
-/// With `RuntimeBuilder::listen` (the feature `server-tls`) kubectl and everybody else can use it, too. Two of them in one process share
-/// nothing.
+/// It has a store (memory, a folder, etcd), the API server on it, and a client that reaches the server
+/// without a socket. With `RuntimeBuilder::listen`, kubectl and other clients can use it, too.
+/// Several runtimes in one process share nothing.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -52,8 +52,8 @@ use crate::{
 /// # }
 /// ```
 ///
-/// Stop managers first, then the runtime. One that is dropped without [`stop`](Self::stop) ends too, but nobody waits for it:
-/// what was acknowledged is kept, requests under way may not be answered.
+/// Stop managers first, then the runtime. A runtime that is dropped without [`stop`](Self::stop) also ends,
+/// but in the background: acknowledged writes are kept, requests in flight may not be answered.
 pub struct Runtime {
     env: Env,
     work: WorkTracker,
@@ -66,37 +66,37 @@ pub struct Runtime {
     endpoint: Option<listen::Endpoint>,
     tenant: String,
     patience: Duration,
-    /// What has to be ended; `None` when it was.
+    /// `None` when stopped.
     parts: tokio::sync::Mutex<Option<Parts>>,
 }
 
-/// What a runtime ends, in this order.
+/// The parts of a runtime, in the order in which they are stopped.
 struct Parts {
     plane: ControlPlane,
     serving: Option<Task<std::io::Result<()>>>,
     /// Renews the certificate.
     renewing: Option<Task<()>>,
     store: Arc<dyn Store>,
-    /// Counts the tasks of all of them.
+    /// Counts the tasks of all parts.
     tasks: Env,
 }
 
 impl Runtime {
-    /// Begins to describe a runtime: in memory, for the tenant `default`, without a socket.
+    /// Starts to configure a runtime: in memory, for the tenant `default`, without a socket.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }
 
-    /// A client of the runtime's tenant that may do everything. Its requests do not touch a socket. Clones are cheap.
+    /// A client of the runtime's tenant with full access. Its requests do not use a socket. Clones are cheap.
     #[must_use]
     pub fn client(&self) -> kube::Client {
         self.client.clone()
     }
 
-    /// A client of another tenant of the same store, which comes into being if it is not there.
+    /// A client of another tenant of the same store, which is created if needed.
     ///
     /// # Errors
-    /// If that is no name for a tenant, or the store fails.
+    /// If the tenant's name is invalid, or the store fails.
     pub async fn tenant_client(&self, tenant: &str) -> Result<kube::Client, Status> {
         let server = self.server.tenant(tenant).await?.as_user(User::admin());
         Ok(kube::Client::new(Door::new(server, self.requests.clone()), "default"))
@@ -108,13 +108,13 @@ impl Runtime {
         &self.tenant
     }
 
-    /// Time, tasks and randomness.
+    /// Clock, tasks and randomness.
     #[must_use]
     pub fn env(&self) -> &Env {
         &self.env
     }
 
-    /// What is in flight: requests of its clients, and the work of managers made for it.
+    /// The work in flight: requests of its clients, and work of its managers.
     #[must_use]
     pub fn work(&self) -> &WorkTracker {
         &self.work
@@ -132,17 +132,17 @@ impl Runtime {
         self.controllers.running()
     }
 
-    /// The control plane's controllers of a tenant, as they start and stop: for the [`Connect`] of a program with a client of its
-    /// own. A manager that knows them counts their work when it waits until it is idle.
+    /// The status of the control plane's controllers of a tenant: for the [`Connect`] of a program with its
+    /// own client. A manager that has it waits for their work, too, when it runs until idle.
     #[must_use]
     pub fn companion(&self, tenant: &str) -> watch::Receiver<Companion> {
         self.controllers.companion(tenant)
     }
 
-    /// Creates every object of a YAML or JSON text, or makes those that are there as it says; see [`manifests::apply`].
+    /// Creates or updates every object of a YAML or JSON text; see [`manifests::apply`].
     ///
     /// # Errors
-    /// Of the first document that cannot be read or applied.
+    /// Of the first document that cannot be parsed or applied.
     pub async fn apply(&self, text: &str) -> Result<Vec<Applied>, ApplyError> {
         manifests::apply(&self.plain_client(), text).await
     }
@@ -150,7 +150,7 @@ impl Runtime {
     /// Installs the definition of a custom resource and waits until the server serves it; see [`manifests::install`].
     ///
     /// # Errors
-    /// If the definition is refused.
+    /// If the definition is rejected.
     pub async fn install<K: CustomResourceExt>(&self) -> Result<(), ApplyError> {
         manifests::install::<K>(&self.plain_client()).await
     }
@@ -159,13 +159,13 @@ impl Runtime {
         Client::new(self.client(), ClientOptions { env: self.env.clone(), ..ClientOptions::default() })
     }
 
-    /// Stops: takes no more requests of its clients, waits for those in flight, ends watches and connections, and closes
-    /// the store last. What was acknowledged is kept. No task of the runtime is left then. A second call has nothing left to
-    /// do.
+    /// Stops: rejects new requests of its clients, waits for those in flight, ends watches and connections,
+    /// and closes the store last. Acknowledged writes are kept, and no task of the runtime remains. A second
+    /// call does nothing.
     ///
     /// # Errors
-    /// If requests were not answered in time, or tasks have not ended; the rest is stopped all the same. If the store could
-    /// not be closed.
+    /// If requests were not answered in time, or tasks have not ended; everything else is stopped anyway. If
+    /// the store could not be closed.
     pub async fn stop(&self) -> Result<(), StopError> {
         let mut parts = self.parts.lock().await;
         let Some(Parts { plane, serving, renewing, store, tasks }) = parts.take() else { return Ok(()) };
@@ -201,21 +201,21 @@ impl Drop for Runtime {
         drop(plane);
         self.requests.stop_accepting();
         self.server.shutdown();
-        // Outside of a tokio runtime nobody could wait; the store is closed when the last request lets go of it.
+        // Outside of a tokio runtime this cannot wait; the store is closed when the last request drops it.
         if tokio::runtime::Handle::try_current().is_ok() {
             drop(self.env.spawn("closing the store", async move {
                 if let Some(serving) = serving {
                     let _ = serving.await;
                 }
                 if let Err(error) = store.close().await {
-                    tracing::error!(%error, "the store of a runtime that was dropped could not be closed");
+                    tracing::error!(%error, "could not close the store of a dropped runtime");
                 }
             }));
         }
     }
 }
 
-/// Of a reference alone: a runtime that is given away would be dropped, and so stopped, before its manager starts.
+/// Only for a reference: a runtime passed by value would be dropped, and stopped, before its manager starts.
 impl Connect for &Runtime {
     fn client(&self) -> kube::Client {
         Runtime::client(self)

@@ -1,4 +1,4 @@
-//! A handle to a store that other runtimes use, too: closing it ends this handle alone.
+//! A handle to a store that is shared with other runtimes: closing it closes only this handle.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use k1s_store::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// A store whose [`close`](Store::close) ends the watches and calls through this handle, and leaves the store itself open.
+/// A store whose [`close`](Store::close) ends the watches and calls through this handle, and leaves the store
+/// open.
 pub(super) struct SharedStore {
     store: Arc<dyn Store>,
     closed: CancellationToken,

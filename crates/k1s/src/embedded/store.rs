@@ -1,4 +1,4 @@
-//! Where a runtime keeps everything.
+//! The choice of a runtime's store.
 
 #[cfg(feature = "disk")]
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use super::StartError;
 #[cfg(feature = "server-tls")]
 use super::listen::Keep;
 
-/// Which store, and how it is set up.
+/// A store, with its options.
 pub(super) enum StoreChoice {
     Memory(MemoryOptions),
     #[cfg(feature = "disk")]
@@ -26,7 +26,7 @@ pub(super) enum StoreChoice {
 }
 
 impl StoreChoice {
-    /// Where a runtime over it keeps what its clients know it by, if nothing else is said.
+    /// Where a runtime on this store keeps its identity by default.
     #[cfg(feature = "server-tls")]
     pub(super) fn keep(&self) -> Keep {
         match self {

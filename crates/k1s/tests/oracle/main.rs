@@ -1,4 +1,4 @@
-//! Plays conversations that were recorded with a real kube-apiserver; see `oracle/README.md`.
+//! Replays conversations recorded with a real kube-apiserver; see `oracle/README.md`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -11,20 +11,20 @@ use std::{collections::BTreeMap, env, fmt::Write as _, fs, path::PathBuf};
 use player::Difference;
 use recording::Recording;
 
-/// Names the scenarios to play, by a part of `area/name`, and shows all that differs in them.
+/// Selects the scenarios to play, by a part of `area/name`, and shows all their differences.
 const ONLY: &str = "K1S_ORACLE";
 
-/// Fields that are not compared anywhere.
-const LEFT_OUT: &[&str] = &["managedFields"];
+/// Names of fields that are never compared.
+const IGNORED_FIELDS: &[&str] = &["managedFields"];
 
-/// The lines of a step's two answers that a failure shows.
+/// Maximum number of lines shown per answer of a failing step.
 const SHOWN: usize = 30;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../oracle")
 }
 
-/// The scenarios that are expected to differ, with the reason: lines of `area/name` below the line `# reason`.
+/// The scenarios that are expected to differ, with the reason: lines of `area/name` below a line `# reason`.
 fn expected() -> BTreeMap<String, String> {
     let text = fs::read_to_string(folder().join("differences.txt")).unwrap();
     let (mut reason, mut expected) = (String::new(), BTreeMap::new());
@@ -55,7 +55,7 @@ fn play(area: &str) {
             continue;
         }
         played += 1;
-        let differences = runtime.block_on(player::play(scenario, LEFT_OUT));
+        let differences = runtime.block_on(player::play(scenario, IGNORED_FIELDS));
         match (differences.is_empty(), reason) {
             (false, None) => show(&mut problems, &name, &differences),
             (false, Some(reason)) if only.is_some() => {
@@ -79,7 +79,7 @@ fn show(problems: &mut String, name: &str, differences: &[Difference]) {
     for Difference { step, wanted, got } in differences {
         let _ = writeln!(problems, "  {step}");
         let (wanted, got): (Vec<&str>, Vec<&str>) = (wanted.lines().collect(), got.lines().collect());
-        // The same beginning and end are left out.
+        // Common lines at the start and end are omitted.
         let same = wanted.iter().zip(&got).take_while(|(one, other)| one == other).count();
         let rest = wanted.len().min(got.len()) - same;
         let tail = wanted.iter().rev().zip(got.iter().rev()).take(rest).take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! Answers in a form that can be compared: uids, versions, times and generated names differ from run to run.
+//! Normalizes answers for comparison: uids, versions, times and generated names differ from run to run.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -84,8 +84,8 @@ pub(crate) fn remove(value: &mut Value, path: &[&str]) {
     }
 }
 
-/// Sorts what has no order in Kubernetes' contract, the managers and the causes of an error, and drops the fields of the names in
-/// `left_out` wherever they are.
+/// Sorts lists without a defined order, the managers and the causes of an error, and removes all fields named
+/// in `left_out`.
 pub(crate) fn settle(value: &mut Value, left_out: &[&str]) {
     match value {
         Value::Object(fields) => {
@@ -102,7 +102,7 @@ pub(crate) fn settle(value: &mut Value, left_out: &[&str]) {
     }
 }
 
-/// JSON with sorted keys, indented, as it is compared and shown.
+/// JSON with sorted keys, indented, for comparison and display.
 pub(crate) fn sorted_text(value: &Value) -> String {
     fn sorted(value: &Value) -> Value {
         match value {
@@ -113,7 +113,7 @@ pub(crate) fn sorted_text(value: &Value) -> String {
                 Value::Object(entries.into_iter().collect())
             }
             Value::Array(items) => items.iter().map(sorted).collect(),
-            // The recordings were written by a program to which 1 and 1.0 are equal.
+            // The recorder treated 1 and 1.0 as equal.
             Value::Number(number) => match number.as_f64() {
                 Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e15 => {
                     Value::from(float as i64)

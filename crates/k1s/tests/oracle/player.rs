@@ -1,4 +1,4 @@
-//! Plays one scenario against a control plane in this process, in simulated time.
+//! Replays one scenario against a control plane in this process, in simulated time.
 
 use std::{io, pin::pin, time::Duration};
 
@@ -30,11 +30,11 @@ const NAMESPACE: &str = "o-qwertzuiop";
 /// How long a watch waits for its next event.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// The pause between two tries of a request that is repeated.
+/// Pause between two attempts of a repeated request.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The longest step, in simulated time: anything that takes longer hangs.
-const LONGEST: Duration = Duration::from_secs(600);
+/// Timeout of a step, in simulated time.
+const STEP_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A step whose answer is not the recorded one.
 #[derive(Debug)]
@@ -52,9 +52,9 @@ struct Answer {
     body: Value,
 }
 
-/// Plays a scenario on a fresh control plane; what differs from the recording.
+/// Plays a scenario on a new control plane, and returns the differences from the recording.
 ///
-/// Fields of the names in `left_out` are not compared.
+/// Fields named in `left_out` are not compared.
 pub(crate) async fn play(scenario: &Scenario, left_out: &[&str]) -> Vec<Difference> {
     let (env, clock) = Env::simulated(1);
     let mut options = ServerOptions::default();
@@ -77,7 +77,7 @@ pub(crate) async fn play(scenario: &Scenario, left_out: &[&str]) -> Vec<Differen
             continue;
         }
         let mut wanted = step.expect.clone();
-        // Belongs to the connection, which is not there in process.
+        // A property of the connection, which does not exist in process.
         normal::remove(&mut wanted, &["headers", "Transfer-Encoding"]);
         normal::settle(&mut wanted, left_out);
         normal::settle(&mut got, left_out);
@@ -94,7 +94,7 @@ pub(crate) async fn play(scenario: &Scenario, left_out: &[&str]) -> Vec<Differen
     differences
 }
 
-/// Awaits something that may wait for time to pass.
+/// Awaits a future while advancing the clock.
 async fn drive<T>(clock: &VirtualClock, work: impl Future<Output = T>) -> T {
     let mut work = pin!(work);
     let begun = clock.now();
@@ -103,7 +103,7 @@ async fn drive<T>(clock: &VirtualClock, work: impl Future<Output = T>) -> T {
             biased;
             done = &mut work => return done,
             () = clock.settle() => {
-                assert!(clock.now() - begun < LONGEST, "no answer after {LONGEST:?}");
+                assert!(clock.now() - begun < STEP_TIMEOUT, "no answer after {STEP_TIMEOUT:?}");
                 assert!(clock.advance_to_next(), "no answer, and nothing left to wait for");
             }
         }
@@ -149,7 +149,7 @@ impl Player {
         got.insert("status".into(), answer.status.into());
         let mut kept = Map::new();
         for name in &step.keep {
-            // Several headers of one name are one, as every client may see them.
+            // Headers with the same name are joined.
             let values: Vec<&str> =
                 answer.headers.get_all(name).iter().map(|value| value.to_str().unwrap()).collect();
             if !values.is_empty() {
@@ -184,7 +184,7 @@ impl Player {
         }
     }
 
-    /// Puts the values of `{variables}` into a text.
+    /// Substitutes `{variables}` in a text.
     fn fill_text(&self, text: &str) -> String {
         let mut filled = text.to_owned();
         for (name, value) in &self.variables {
@@ -221,7 +221,7 @@ impl Player {
                 value => fields.insert(name, plain(value).parse().unwrap()),
             };
         }
-        // The recorded client sent these two as they are, which hyper refuses (docs/compatibility.md).
+        // The recorded client sent these two unescaped, which hyper rejects (docs/compatibility.md).
         let path = path.replace('<', "%3C").replace('>', "%3E");
         let mut request = http::Request::builder().method(method).uri(path).body(Full::new(body)).unwrap();
         *request.headers_mut() = fields;
@@ -245,7 +245,7 @@ impl Player {
         Answer { status: head.status.as_u16(), headers: head.headers, body: parse(&body) }
     }
 
-    /// Reads events of a watch until it has so many, it ends, or none comes for ten seconds.
+    /// Reads events of a watch until there are enough, it ends, or none arrives for ten seconds.
     async fn watch(&self, path: &str, headers: &Map<String, Value>, events: usize) -> Answer {
         let path = match (path.contains("watch="), path.contains('?')) {
             (true, _) => path.to_owned(),
@@ -277,7 +277,7 @@ impl Player {
         Answer { status: 200, headers: head.headers, body: found.into() }
     }
 
-    /// Awaits something for at most so long.
+    /// Awaits a future with a timeout.
     async fn within<T>(&self, longest: Duration, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         let end = self.clock.now() + longest;
@@ -298,7 +298,7 @@ impl Player {
     }
 }
 
-/// JSON with the spaces of the client that made the recordings: some answers quote the body.
+/// JSON with the spacing of the recorder's client: some answers quote the body.
 struct Spaced;
 
 impl Formatter for Spaced {

@@ -1,4 +1,4 @@
-//! The form of a recording, and reading one.
+//! The format of a recording, and its parser.
 
 use std::{fs, io::Read as _, path::Path};
 
@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// One area: scenarios that were played against a kube-apiserver, each in a namespace of its own.
+/// One area: scenarios that were recorded with a kube-apiserver, each in its own namespace.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Recording {
     pub(crate) scenarios: Vec<Scenario>,
@@ -26,15 +26,15 @@ pub(crate) struct Step {
     pub(crate) request: Option<String>,
     /// The path of a watch.
     pub(crate) watch: Option<String>,
-    /// How many events a watch reads, bookmarks apart.
+    /// Number of events a watch reads, not counting bookmarks.
     #[serde(default = "one")]
     pub(crate) events: usize,
     /// Additional headers; `null` removes one that is sent by default.
     #[serde(default)]
     pub(crate) headers: Map<String, Value>,
-    /// JSON, or a text that is sent as it is.
+    /// JSON, or a text that is sent unchanged.
     pub(crate) body: Option<Value>,
-    /// Variables for later steps, and the fields of the answer that they are taken from.
+    /// Variables for later steps, with the fields of the answer they are taken from.
     #[serde(default)]
     pub(crate) save: Map<String, Value>,
     /// Headers of the answer that are compared.
@@ -45,7 +45,7 @@ pub(crate) struct Step {
     pub(crate) ignore: Vec<String>,
     /// The request is repeated until the answer has these values.
     pub(crate) retry: Option<Map<String, Value>>,
-    /// For how many seconds it is repeated.
+    /// Maximum number of seconds it is repeated.
     pub(crate) within: Option<f64>,
     /// `any`: the body is not compared.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! A store that is as slow as a test wants.
+//! A store whose writes a test can delay.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,12 +12,12 @@ use k1s::{
 };
 use tokio::sync::Semaphore;
 
-/// Its next write waits until it is let through, if it is told to.
+/// Delays its next write until the test lets it through, if requested.
 pub(crate) struct Slow {
     inner: MemoryStore,
-    /// A permit for every write that waits.
+    /// One permit per waiting write.
     pub(crate) arrived: Semaphore,
-    /// A permit for every write that may go on.
+    /// One permit per write that may proceed.
     pub(crate) open: Semaphore,
     pub(crate) slow: AtomicBool,
 }

@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_is_given_back() {
+    fn deleted_and_terminated_pods_release_their_usage() {
         let hard = json!({"pods": "2", "requests.cpu": "2"});
         let full = [quota(&hard, &json!({"pods": "1", "requests.cpu": "600m"}))];
         let used = |charges: Vec<Charge>| charges.into_iter().map(|charge| charge.used).collect::<Vec<_>>();

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pod_says_must_not_differ() {
+    fn a_pod_must_not_contradict_its_runtime_class() {
         let mut pod = json!({"spec": {"overhead": {"memory": "1Mi"}}});
         assert_eq!(apply_runtime_class(&mut pod, &class("10Mi")), Err(MISMATCH.into()));
         assert_eq!(

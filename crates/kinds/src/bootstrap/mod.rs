@@ -56,7 +56,7 @@ mod tests {
     use crate::bootstrap::*;
 
     #[test]
-    fn everything_a_cluster_begins_with_is_right() {
+    fn bootstrap_objects_are_valid() {
         for object in objects() {
             let text = |name: &str| object[name].as_str().unwrap().to_owned();
             let (version, kind) = (text("apiVersion"), text("kind"));

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_may_look_around() {
+    fn basic_roles_allow_discovery_and_self_reviews() {
         let roles = cluster_roles();
         assert_eq!(
             named(&roles, "system:basic-user")["rules"],

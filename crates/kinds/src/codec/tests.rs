@@ -257,7 +257,7 @@ fn durations_print_as_go_prints_them() {
 }
 
 #[test]
-fn what_is_never_omitted_is_printed() {
+fn fields_without_omitempty_are_printed() {
     assert_eq!(
         finished("core.v1.Pod", json!({})),
         json!({"metadata": {}, "spec": {"containers": null}, "status": {}})
@@ -273,7 +273,7 @@ fn what_is_never_omitted_is_printed() {
 }
 
 #[test]
-fn what_is_empty_is_left_out_unless_it_is_a_pointer() {
+fn empty_values_are_omitted_unless_they_are_pointers() {
     let doc = json!({
         "metadata": {"labels": {}, "name": "", "creationTimestamp": null},
         "spec": {

@@ -30,10 +30,10 @@ pub(crate) static GROUPS: [Group; 22] = [
     Group { name: "storagemigration.k8s.io", versions: &["v1"] },
 ];
 
-/// The kinds' places, sorted by group, version and plural.
+/// Indices of the kinds, sorted by group, version and plural.
 pub(crate) static BY_PLURAL: [u8; 72] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 53, 54, 55, 56, 57, 58, 59, 17, 18, 19, 20, 21, 22, 24, 25, 26, 27, 28, 29, 31, 30, 32, 33, 34, 35, 36, 61, 63, 23, 69, 70, 37, 38, 39, 40, 41, 62, 42, 43, 44, 45, 46, 64, 65, 66, 67, 68, 60, 47, 48, 49, 50, 51, 52, 71];
 
-/// The kinds' places, sorted by group, version and kind.
+/// Indices of the kinds, sorted by group, version and kind.
 pub(crate) static BY_KIND: [u8; 72] = [0, 1, 2, 3, 4, 5, 6, 7, 9, 8, 10, 11, 12, 13, 14, 16, 15, 53, 54, 55, 56, 57, 58, 59, 17, 18, 19, 20, 21, 22, 24, 25, 26, 27, 28, 29, 31, 30, 32, 33, 34, 35, 36, 61, 63, 23, 69, 70, 39, 38, 37, 40, 41, 62, 42, 44, 43, 46, 45, 64, 65, 66, 67, 68, 60, 47, 48, 49, 50, 51, 52, 71];
 
 /// The kinds.

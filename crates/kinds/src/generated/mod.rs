@@ -30,7 +30,7 @@ pub(crate) mod kinds;
 
 use crate::table::{Field, Merge, Omit, Shape, Topology, Type};
 
-/// A field as most of them are.
+/// A field with the most common values.
 const F: Field = Field {
     name: "",
     declared_in: "",

@@ -18,7 +18,7 @@ type Descriptions = &'static [(&'static str, &'static str)];
 const OBJECT_META: Descriptions = &[
     (
         "annotations",
-        "Annotations are arbitrary texts by name that tools and controllers keep with the object. They cannot be selected on.",
+        "Annotations is a map of arbitrary metadata that tools and controllers store with the object. They are not queryable.",
     ),
     (
         "creationTimestamp",
@@ -26,45 +26,45 @@ const OBJECT_META: Descriptions = &[
     ),
     (
         "deletionGracePeriodSeconds",
-        "How many seconds the object has to end by itself once it is being deleted. Set by the server with deletionTimestamp.",
+        "Number of seconds the object has to terminate gracefully before it is deleted. Set by the server with deletionTimestamp.",
     ),
     (
         "deletionTimestamp",
-        "When the object is to be gone. Set by the server when somebody deletes an object that has to wait for finalizers or its grace period.",
+        "The time at which the object will be deleted. Set by the server when the deletion has to wait for finalizers or the grace period.",
     ),
     (
         "finalizers",
-        "What has to happen before the object can go: each entry names a task and is removed by whoever has done it. While there are any, a deleted object stays.",
+        "Must be empty before the object is removed. Each entry identifies a component that removes the entry when its cleanup is done.",
     ),
-    ("generateName", "A prefix that the server makes a unique name of if name is empty."),
-    ("generation", "Counts the changes of the desired state. Set by the server."),
-    ("labels", "Labels are short values by name that objects are selected by."),
-    ("managedFields", "Which manager set which fields, kept by the server."),
+    ("generateName", "A prefix from which the server generates a unique name if name is empty."),
+    ("generation", "A sequence number of the desired state. Set by the server."),
+    ("labels", "Labels is a map of short keys and values that selectors match."),
+    ("managedFields", "The fields that each manager has set, maintained by the server."),
     ("name", "The name of the object, unique for its kind within its namespace. It cannot be changed."),
-    ("namespace", "The namespace of the object; objects of the cluster have none. It cannot be changed."),
+    ("namespace", "The namespace of the object; cluster-scoped objects have none. It cannot be changed."),
     (
         "ownerReferences",
-        "The objects that this one belongs to. When all of them are gone, it is deleted, too.",
+        "The objects that this object depends on. When all of them have been deleted, it is garbage collected.",
     ),
     (
         "resourceVersion",
-        "The version of the object as the server counts them. An update that names an older one is refused. Compare it for equality only.",
+        "An opaque value for the internal version of the object. An update with an older one fails with a conflict. Compare it for equality only.",
     ),
     ("selfLink", "No longer set by servers."),
-    ("uid", "Tells the object from every other that has or had the same name. Set by the server."),
+    ("uid", "Distinguishes the object from all others that have or had the same name. Set by the server."),
 ];
 
 const OWNER_REFERENCE: Descriptions = &[
     ("apiVersion", "The API version of the owner."),
-    ("blockOwnerDeletion", "Whether the owner waits for this object when it is deleted in the foreground."),
-    ("controller", "Whether the owner is the controller that manages this object. There can be one."),
+    ("blockOwnerDeletion", "Whether a foreground deletion of the owner waits for this object."),
+    ("controller", "Whether the owner is the managing controller. At most one reference can be."),
     ("kind", "The kind of the owner."),
     ("name", "The name of the owner."),
     ("uid", "The uid of the owner."),
 ];
 
 const MANAGED_FIELDS_ENTRY: Descriptions = &[
-    ("apiVersion", "The API version that the fields are named in."),
+    ("apiVersion", "The API version that the field names refer to."),
     ("fieldsType", "The format of the fields; FieldsV1 is the only one."),
     ("fieldsV1", "The fields, as a tree."),
     ("manager", "The name of the manager."),
@@ -74,9 +74,9 @@ const MANAGED_FIELDS_ENTRY: Descriptions = &[
 ];
 
 const LIST_META: Descriptions = &[
-    ("continue", "Where the next page of the list begins, if there are more items."),
-    ("remainingItemCount", "How many items follow on later pages, if the server knows."),
-    ("resourceVersion", "The version of the list: a watch from here tells what happens after it."),
+    ("continue", "The token for the next page of the list, if there are more items."),
+    ("remainingItemCount", "The number of items on later pages, if known."),
+    ("resourceVersion", "The version of the list: a watch from here delivers all later changes."),
     ("selfLink", "No longer set by servers."),
-    ("shardInfo", "Which part of all objects the list is about, if a part was asked for."),
+    ("shardInfo", "The shard that the list covers, if one was requested."),
 ];

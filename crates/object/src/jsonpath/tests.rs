@@ -103,7 +103,7 @@ fn floats_are_printed_as_go_prints_them() {
 }
 
 #[test]
-fn what_would_blow_up_is_refused() {
+fn excessive_expressions_are_refused() {
     let mut deep = json!(1);
     for _ in 0..300 {
         deep = json!({"a": deep});

@@ -301,7 +301,7 @@ fn validation_notices_stray_and_repeated_members() {
 }
 
 #[test]
-fn a_failure_to_apply_says_nothing_in_particular() {
+fn a_failure_to_apply_has_a_general_message() {
     let status = PatchError::Apply("secret".into()).to_status().to_json();
     assert_eq!(
         status,

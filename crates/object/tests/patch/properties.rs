@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_added_passes_a_test(doc in object(), key in sample::select(KEYS), value in anything()) {
+    fn an_added_value_passes_a_test_operation(doc in object(), key in sample::select(KEYS), value in anything()) {
         let path = format!("/{}", key.replace('/', "~1"));
         let patch = json!([
             {"op": "add", "path": path, "value": value},

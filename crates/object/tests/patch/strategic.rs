@@ -192,7 +192,7 @@ fn directives_replace_and_delete() {
 }
 
 #[test]
-fn what_meets_nothing_loses_its_directives() {
+fn a_patch_value_without_a_counterpart_loses_its_directives() {
     let labels = |labels: Value| json!({"metadata": {"labels": labels}});
     table([
         (json!({"metadata": {}}), labels(json!({"$patch": "bogus", "a": "1"})), json!({"metadata": {}})),
@@ -453,7 +453,7 @@ fn values_print_as_in_go() {
 }
 
 #[test]
-fn what_is_left_of_a_patch_is_what_errors_quote() {
+fn errors_quote_the_remaining_patch() {
     let doc = json!({
         "metadata": {"labels": {"a": "1"}},
         "spec": {"containers": [{"name": "c"}], "strategy": {"type": "x"}},

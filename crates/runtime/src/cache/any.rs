@@ -1,4 +1,4 @@
-//! Informers of whatever kind, as the cache holds them.
+//! Type-erased informers, as the cache holds them.
 
 use std::{any::Any, sync::Arc, time::Duration};
 
@@ -14,22 +14,22 @@ pub(super) trait AnyInformer: Send + Sync + 'static {
     fn any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
     fn resource(&self) -> &ApiResource;
     fn name(&self) -> String;
-    /// The server has stored this object for us.
+    /// Records an object that the server stored for this client.
     fn wrote(&self, raw: &[u8]);
-    /// The server has deleted this object for us.
+    /// Records that the server deleted this object for this client.
     fn removed(&self, key: &ObjectKey, uid: &str);
     fn has_synced(&self) -> bool;
     async fn synced(&self);
-    /// Waits until it can be read, or there is a reason why it cannot.
+    /// Waits until it can be read, or fails with the reason why it cannot.
     async fn readable(&self) -> Result<(), CacheError>;
     fn problem(&self) -> Option<Problem>;
-    /// How many objects there are.
+    /// Number of objects.
     fn objects(&self) -> usize;
-    /// Whether writes of ours have not come back as events yet.
-    fn is_ahead(&self) -> bool;
+    /// Whether writes of this client have not come back as events yet.
+    fn has_pending_writes(&self) -> bool;
     fn unused_for(&self, idle: Duration) -> bool;
     fn stop(&self) -> Vec<Task<()>>;
-    /// Asks the server what there is, and waits until all of it was told to the handlers.
+    /// Lists the objects on the server, and waits until all of them were delivered to the handlers.
     async fn catch_up(&self) -> Result<(), Problem>;
 }
 
@@ -51,7 +51,7 @@ impl<K: Object> AnyInformer for Informer<K> {
         let Ok(head) = wire::head(raw) else { return };
         let key = head.key();
         let Some(part) = self.part_of(&key) else { return };
-        // The event may have been quicker.
+        // The event may have arrived before the response.
         if part.objects.read().revision() >= head.revision() {
             return;
         }
@@ -88,8 +88,8 @@ impl<K: Object> AnyInformer for Informer<K> {
         self.len()
     }
 
-    fn is_ahead(&self) -> bool {
-        self.parts().iter().any(|part| part.objects.read().is_ahead())
+    fn has_pending_writes(&self) -> bool {
+        self.parts().iter().any(|part| part.objects.read().has_pending_writes())
     }
 
     fn unused_for(&self, idle: Duration) -> bool {
@@ -107,7 +107,7 @@ impl<K: Object> AnyInformer for Informer<K> {
     }
 }
 
-/// Whether an object is one of a selection.
+/// Whether an object matches the selectors of an informer.
 fn selected(
     labels: &Option<k1s_object::selector::LabelSelector>,
     fields: &Option<k1s_object::selector::FieldSelector>,
@@ -123,7 +123,7 @@ fn selected(
             fields.matches(|field| match field {
                 "metadata.name" => Some(key.name()),
                 "metadata.namespace" => Some(key.namespace().unwrap_or_default()),
-                // The fields that can be selected by are where their names say; one that is not there is empty.
+                // A selectable field's name is its path; a missing field is empty.
                 other => {
                     let pointer = format!("/{}", other.replace('.', "/"));
                     Some(object.pointer(&pointer).and_then(Value::as_str).unwrap_or_default())

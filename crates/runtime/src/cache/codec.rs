@@ -1,4 +1,4 @@
-//! How an informer turns bytes into objects, and keeps them.
+//! How an informer decodes objects, and the form in which it stores them.
 
 use std::{any::TypeId, borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
@@ -12,14 +12,14 @@ use crate::{
     panics::{Panics, Site, catch},
 };
 
-/// A change that is made to every object before it is kept.
+/// A change made to every object before it is stored in the cache.
 pub type Transform<K> = Arc<dyn Fn(&mut K) + Send + Sync>;
 
-/// Decodes objects of a kind, and decides in which form they are kept.
+/// Decodes objects of a kind, and decides in which form they are stored.
 pub(super) struct Codec<K: Object> {
     pub(super) kind: Kind<K>,
     pub(super) transform: Option<Transform<K>>,
-    /// Whether the encoded objects are kept instead of the decoded ones.
+    /// Whether objects are stored encoded instead of decoded.
     pub(super) lean: bool,
     /// Whether `metadata.managedFields` is left out.
     pub(super) strip_managed_fields: bool,
@@ -44,11 +44,11 @@ impl<K: Object> fmt::Debug for Codec<K> {
     }
 }
 
-/// An object as it is kept. Cheap to clone.
+/// An object as it is stored. Cheap to clone.
 #[derive(Debug)]
 pub(super) enum Kept<K> {
     Typed(Arc<K>),
-    /// Its JSON, decodable: that was tried before.
+    /// Its JSON, which has been decoded once without error.
     Lean(Arc<[u8]>),
 }
 
@@ -80,7 +80,7 @@ impl<K: Object> Codec<K> {
     fn decode_or_panic(&self, raw: &[u8]) -> Result<Arc<K>, serde_json::Error> {
         let resource = self.kind.resource();
         let kinded = || wire::with_kind(raw, &resource.api_version, &resource.kind);
-        // Types that know their kind do not miss it in the items of lists; dynamic ones do.
+        // List items have no `kind`. Typed objects do not need it; dynamic ones do.
         let bytes =
             if TypeId::of::<K>() == TypeId::of::<DynamicObject>() { kinded() } else { Cow::Borrowed(raw) };
         let mut object: K = match serde_json::from_slice(&bytes) {
@@ -99,7 +99,7 @@ impl<K: Object> Codec<K> {
         Ok(Arc::new(object))
     }
 
-    /// Takes an object in: as it is kept, and decoded.
+    /// Decodes an object; returns the stored form and the object.
     pub(super) fn take(&self, raw: &[u8]) -> Result<(Kept<K>, Arc<K>), Undecodable> {
         let object = self.decode(raw)?;
         let kept = if self.lean { Kept::Lean(self.pack(raw)) } else { Kept::Typed(Arc::clone(&object)) };
@@ -116,16 +116,16 @@ impl<K: Object> Codec<K> {
         raw.into()
     }
 
-    /// The object behind what is kept.
+    /// The object of a stored form.
     pub(super) fn open(&self, kept: &Kept<K>) -> Option<Arc<K>> {
         match kept {
             Kept::Typed(object) => Some(Arc::clone(object)),
-            // It was decoded when it came, so it can be decoded again.
+            // It was decoded when it arrived, so it can be decoded again.
             Kept::Lean(bytes) => self.decode(bytes).ok(),
         }
     }
 
-    /// Whether two states are of one object, not of two that had the same name one after the other.
+    /// Whether a state is of the object with this uid, not of a predecessor or successor of the same name.
     pub(super) fn same_object(&self, kept: &Kept<K>, uid: &str) -> bool {
         uid.is_empty() || self.with_uid(kept, |known| known.is_empty() || known == uid)
     }
@@ -137,7 +137,7 @@ impl<K: Object> Codec<K> {
         }
     }
 
-    /// Whether a selector selects an object, without decoding all of it.
+    /// Whether an object matches a selector, without decoding all of it.
     pub(super) fn labels_match(&self, kept: &Kept<K>, selector: &LabelSelector) -> bool {
         #[derive(Deserialize, Default)]
         struct Labelled {
@@ -161,10 +161,10 @@ impl<K: Object> Codec<K> {
     }
 }
 
-/// The same object without `metadata.managedFields`.
+/// The JSON of an object without `metadata.managedFields`.
 fn without_managed_fields(raw: &[u8]) -> Option<Vec<u8>> {
     use serde_json::value::RawValue;
-    // Order is kept, and nothing but metadata is looked into.
+    // The order of fields is preserved, and nothing but metadata is parsed.
     let outer: Fields<'_> = serde_json::from_slice(raw).ok()?;
     let mut out = Vec::with_capacity(raw.len());
     out.push(b'{');

@@ -1,4 +1,4 @@
-//! An index: the objects of an informer by values that a function computes for them.
+//! An index of an informer: its objects by values that a function computes.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -29,12 +29,12 @@ impl<K> Index<K> {
         &self.site
     }
 
-    /// The objects that it has under a value.
+    /// The keys of the objects indexed under a value.
     pub(super) fn keys(&self, value: &str) -> impl Iterator<Item = &ObjectKey> {
         self.keys.get(value).into_iter().flatten()
     }
 
-    /// The values of an object; a panic is reported.
+    /// Computes the values of an object; a panic is reported.
     pub(super) fn values(&self, panics: &Panics, key: &ObjectKey, object: &K) -> Result<Vec<String>, String> {
         panics.run(&self.site, || key.clone(), || (self.values)(object))
     }
@@ -45,10 +45,10 @@ impl<K> Index<K> {
         }
     }
 
-    /// `object` is its state, if it is known.
+    /// `object` is the state that was indexed, if it can be decoded.
     pub(super) fn remove(&mut self, key: &ObjectKey, object: Option<&K>) {
         let Some(Ok(values)) = object.map(|object| catch(|| (self.values)(object))) else {
-            // Its values cannot be told any more.
+            // Its values cannot be recomputed: search every set of keys.
             self.keys.retain(|_, keys| {
                 keys.remove(key);
                 !keys.is_empty()

@@ -1,4 +1,4 @@
-//! An informer: the objects of one kind, kept up to date, and those who want to hear of their changes.
+//! An informer: the objects of one kind, kept up to date, and the handlers of their events.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,26 +30,26 @@ use crate::{
     panics::{Panics, Site},
 };
 
-/// Hears of every change of an object. It is called in the order of changes and must not wait; it may read the cache.
+/// Receives every event of a kind, in order. It must not block; it may read the cache.
 ///
-/// A panic is caught and reported ([`Problem::Panicked`]); the event is lost to this handler, the next ones are not.
+/// A panic is caught and reported ([`Problem::Panicked`]); the handler misses that event and receives the next ones.
 pub type EventHandler<K> = Box<dyn Fn(&Event<K>) + Send + Sync>;
 
-/// The objects of one kind that a cache holds. Shared by all who ask a cache for the kind.
+/// The cached objects of one kind. Shared by all readers of the kind.
 pub struct Informer<K: Object> {
     pub(super) core: Arc<Core>,
     pub(super) codec: Arc<Codec<K>>,
     pub(super) options: InformerOptions<K>,
-    /// One for each namespace that is watched; one for all if there is no such choice, or the kind is of the cluster. There
-    /// are none until that is known.
+    /// One per watched namespace; a single one if all namespaces are watched or the kind is cluster-scoped. Unset until
+    /// the scope is known.
     parts: OnceLock<Vec<Part<K>>>,
-    /// For parts that are made later. Locked while they are.
+    /// For parts that are created later. Locked while they are created.
     indexes: Mutex<Vec<(String, IndexFn<K>)>>,
-    /// Locked while handlers are called: so they see one change after the other, and one that is added sees each object
-    /// once. Always locked before a part's objects.
+    /// Locked while handlers are called, so that events are ordered and a new handler receives each object once. Always
+    /// locked before a part's objects.
     handlers: Mutex<Handlers<K>>,
     pub(super) status: watch::Sender<Status>,
-    /// When somebody last read, in milliseconds since `started`.
+    /// Time of the last read, in milliseconds since `started`.
     last_read: AtomicU64,
     started: k1s_env::Instant,
     pub(super) stop: CancellationToken,
@@ -67,12 +67,11 @@ struct Handlers<K> {
     panics: Panics,
 }
 
-/// How an informer is doing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Status {
-    /// How many parts have been listed.
+    /// Number of parts that have been listed.
     pub(super) synced: usize,
-    /// What is wrong, by part.
+    /// The problem of each part that has one.
     pub(super) problems: BTreeMap<usize, Problem>,
     /// Objects that could not be decoded, and why.
     pub(super) undecodable: BTreeMap<ObjectKey, String>,
@@ -106,14 +105,14 @@ impl<K: Object> Informer<K> {
         let limited = informer.options.namespaces.as_ref().is_some_and(|namespaces| !namespaces.is_empty());
         match static_scope::<K>() {
             Some(scope) => informer.divide(scope == Scope::Namespaced),
-            // Watched as a whole, whatever it is.
+            // All objects are watched, whatever the scope.
             None if !limited => informer.divide(false),
             None => {}
         }
         informer
     }
 
-    /// Makes the parts, now that it is known whether the kind is in namespaces.
+    /// Creates the parts, now that the scope is known.
     fn divide(&self, namespaced: bool) {
         let mut namespaces: Vec<Option<Arc<str>>> = match &self.options.namespaces {
             Some(namespaces) if namespaced && !namespaces.is_empty() => {
@@ -131,7 +130,7 @@ impl<K: Object> Informer<K> {
             }
             Part { namespace, objects: RwLock::new(objects) }
         };
-        // It is known once: the first one to find out is the only one.
+        // The scope is found out once, so the parts are not set yet.
         let _ = self.parts.set(namespaces.into_iter().map(part).collect());
     }
 
@@ -149,7 +148,7 @@ impl<K: Object> Informer<K> {
         }
     }
 
-    /// Asks the server whether the kind is in namespaces, and begins.
+    /// Discovers whether the kind is namespaced, and starts the parts.
     async fn find_scope(self: Arc<Self>) {
         let found = self.stop.run_until_cancelled(reflector::is_namespaced(&self)).await;
         if let Some(namespaced) = found {
@@ -161,7 +160,7 @@ impl<K: Object> Informer<K> {
 
     fn start_parts(self: &Arc<Self>) {
         let mut tasks = self.tasks.lock();
-        // Whoever stops it takes the tasks after that.
+        // `stop` cancels first and takes the tasks afterwards.
         if self.stop.is_cancelled() {
             return;
         }
@@ -172,7 +171,7 @@ impl<K: Object> Informer<K> {
         }
     }
 
-    /// None, as long as it is not known which there are.
+    /// Empty until the scope is known.
     pub(super) fn parts(&self) -> &[Part<K>] {
         self.parts.get().map(Vec::as_slice).unwrap_or_default()
     }
@@ -181,10 +180,10 @@ impl<K: Object> Informer<K> {
         self.parts.get().is_some_and(|parts| status.synced == parts.len())
     }
 
-    /// Shows every object to the handlers again, once in a while.
+    /// Delivers every object to the handlers again, once per period.
     async fn resync(informer: Weak<Self>, env: Env, period: Duration, stop: CancellationToken) {
         loop {
-            // Not everybody at the same time: ± 10 %.
+            // Jitter of ± 10 %, so that informers do not resync together.
             let period = period.mul_f64(0.9 + 0.2 * env.random_f64());
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -193,8 +192,9 @@ impl<K: Object> Informer<K> {
             let Some(informer) = informer.upgrade() else { return };
             let handlers = informer.handlers.lock();
             for part in informer.parts() {
-                let told: Vec<Kept<K>> = part.objects.read().told().map(|(_, kept)| kept.clone()).collect();
-                for object in told.iter().filter_map(|kept| informer.codec.open(kept)) {
+                let delivered: Vec<Kept<K>> =
+                    part.objects.read().delivered().map(|(_, kept)| kept.clone()).collect();
+                for object in delivered.iter().filter_map(|kept| informer.codec.open(kept)) {
                     handlers.call(&[Event::Updated { old: Arc::clone(&object), new: object, resync: true }]);
                 }
             }
@@ -209,32 +209,32 @@ impl<K: Object> Informer<K> {
         &self.codec.kind
     }
 
-    /// Whether everything was listed once.
+    /// Whether the initial list is complete.
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.is_synced(&self.status.borrow())
     }
 
-    /// Waits until everything was listed once. Does not end before that, whatever is wrong.
+    /// Waits until the initial list is complete, however long it fails.
     pub async fn synced(&self) {
         let mut status = self.status.subscribe();
         let _ = status.wait_for(|status| self.is_synced(status)).await;
     }
 
-    /// What keeps it from listing or watching, if something does; or else a panic of code that it has called.
+    /// Why it cannot list or watch, or else a panic of code that it called.
     #[must_use]
     pub fn problem(&self) -> Option<Problem> {
         let own = self.status.borrow().problems.values().next().cloned();
         own.or_else(|| self.core.panics.problem_of(&self.codec.kind.to_string()))
     }
 
-    /// The objects that could not be decoded, and why. Their last good state, if there was one, is what is read.
+    /// The objects that could not be decoded, and why. Reads return their last good state, if there is one.
     #[must_use]
     pub fn undecodable(&self) -> BTreeMap<ObjectKey, String> {
         self.status.borrow().undecodable.clone()
     }
 
-    /// Waits until it can be read, or there is a reason why it cannot.
+    /// Waits until it can be read, or fails with the reason why it cannot.
     pub(super) async fn readable(&self) -> Result<(), CacheError> {
         if self.has_synced() {
             return Ok(());
@@ -268,7 +268,7 @@ impl<K: Object> Informer<K> {
         }
     }
 
-    /// Whether objects of a namespace would be here. Everything is, if no namespaces were chosen.
+    /// Fails if a namespace is not watched.
     pub(super) fn covers(&self, namespace: Option<&str>) -> Result<(), CacheError> {
         let (Some(namespace), parts) = (namespace, self.parts()) else { return Ok(()) };
         let here = |part: &Part<K>| part.namespace.as_deref().is_none_or(|watched| watched == namespace);
@@ -282,8 +282,7 @@ impl<K: Object> Informer<K> {
         })
     }
 
-    /// An object, if it is there. One in a namespace that is not watched never is; [`Cache::get`](super::Cache::get) says
-    /// so.
+    /// Gets an object. Returns `None` for a namespace that is not watched, where [`Cache::get`](super::Cache::get) fails.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
         self.mark_read();
@@ -291,22 +290,22 @@ impl<K: Object> Informer<K> {
         self.codec.open(&kept)
     }
 
-    /// How many objects there are.
+    /// Number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.parts().iter().map(|part| part.objects.read().len()).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The objects that match, in order of namespace and name.
+    /// Lists the objects that match, ordered by namespace and name.
     ///
     /// # Errors
-    /// If a field is asked for that no index was made for, or a namespace that is not watched.
+    /// If a selected field has no index, or the namespace is not watched.
     pub fn list(&self, options: &ListOptions) -> Result<Vec<Arc<K>>, CacheError> {
         self.mark_read();
         let mut found = Vec::new();
@@ -318,7 +317,7 @@ impl<K: Object> Informer<K> {
             }
             self.select(&part.objects.read(), options, &mut found)?;
         }
-        // Decoding, if it must be, is done when the locks are gone.
+        // Objects of a lean cache are decoded after the locks are released.
         Ok(found.iter().filter_map(|kept| self.codec.open(kept)).collect())
     }
 
@@ -350,7 +349,7 @@ impl<K: Object> Informer<K> {
             }
             more
         };
-        // One index gives the keys, the others are looked into; without one that says "is", all objects are looked at.
+        // The first equality on an index yields the keys, other indexes filter them; without one, all objects are scanned.
         let lead = indexed.iter().position(|one| !one.negated);
         let others: Vec<(bool, BTreeSet<&ObjectKey>)> = indexed
             .iter()
@@ -375,9 +374,9 @@ impl<K: Object> Informer<K> {
         Ok(())
     }
 
-    /// Makes an index: objects are found by the values that `values` gives for them.
+    /// Adds an index: objects are found by the values that `values` returns for them.
     ///
-    /// An object that `values` panics on is skipped like one that cannot be decoded: its last good state stays, and the
+    /// An object on which `values` panics is skipped like one that cannot be decoded: its last good state stays, and the
     /// panic is reported ([`Problem::Panicked`]).
     pub fn add_index(&self, name: &str, values: &IndexFn<K>) {
         let mut indexes = self.indexes.lock();
@@ -390,14 +389,15 @@ impl<K: Object> Informer<K> {
 
     // For handlers.
 
-    /// Calls `handler` for every object there is, then for every change, until the registration is dropped.
+    /// Calls `handler` for every existing object, then for every event, until the registration is dropped.
     #[must_use = "a handler is called as long as its registration lives"]
     pub fn add_handler(self: &Arc<Self>, handler: EventHandler<K>) -> Registration {
         let mut handlers = self.handlers.lock();
         let site = handlers.panics.site("handler", &self.codec.kind.to_string());
         for part in self.parts() {
-            let told: Vec<Kept<K>> = part.objects.read().told().map(|(_, kept)| kept.clone()).collect();
-            for object in told.iter().filter_map(|kept| self.codec.open(kept)) {
+            let delivered: Vec<Kept<K>> =
+                part.objects.read().delivered().map(|(_, kept)| kept.clone()).collect();
+            for object in delivered.iter().filter_map(|kept| self.codec.open(kept)) {
                 handlers.call_one(&site, &handler, &Event::Created { object, initial: true });
             }
         }
@@ -415,7 +415,7 @@ impl<K: Object> Informer<K> {
         })
     }
 
-    /// Whether nobody has handlers here, and nobody has read for so long.
+    /// Whether it has no handlers, and was not read for this long.
     pub(super) fn unused_for(&self, idle: Duration) -> bool {
         let now = self.core.env.now() - self.started;
         self.handlers.lock().all.is_empty()
@@ -424,17 +424,17 @@ impl<K: Object> Informer<K> {
 
     // For the reflector.
 
-    /// Changes the objects of a part and tells the handlers.
+    /// Changes the objects of a part, and delivers the events to the handlers.
     pub(super) fn apply(&self, part: usize, change: impl FnOnce(&mut Objects<K>, &mut Vec<Event<K>>)) {
         let mut events = Vec::new();
         let handlers = self.handlers.lock();
         change(&mut self.parts()[part].objects.write(), &mut events);
         handlers.call(&events);
         drop(handlers);
-        self.core.moved();
+        self.core.mark_changed();
     }
 
-    /// A part has a problem, or has it no more.
+    /// Sets or clears the problem of a part.
     pub(super) fn report(&self, part: usize, problem: Option<Problem>) {
         let changed = self.status.send_if_modified(|status| match problem {
             Some(problem) if status.problems.get(&part) != Some(&problem) => {
@@ -445,16 +445,16 @@ impl<K: Object> Informer<K> {
             None => status.problems.remove(&part).is_some(),
         });
         if changed {
-            self.core.moved();
+            self.core.mark_changed();
         }
     }
 
-    /// A part was listed for the first time.
+    /// Counts a part that was listed for the first time.
     pub(super) fn mark_synced(&self) {
         self.status.send_modify(|status| status.synced += 1);
     }
 
-    /// A list of a part is complete, and these were all that could not be decoded: no other object of it can be bad.
+    /// After a complete list of a part: only these objects of it cannot be decoded.
     pub(super) fn retain_undecodable(&self, part: usize, bad: &BTreeSet<ObjectKey>) {
         let namespace = &self.parts()[part].namespace;
         let gone = |key: &ObjectKey| {
@@ -469,7 +469,7 @@ impl<K: Object> Informer<K> {
         self.forget_panics(gone);
     }
 
-    /// Forgets panics of the transform and of indexes with some objects.
+    /// Forgets the panics of the transform and of indexes on these objects.
     pub(super) fn forget_panics(&self, which: impl Fn(&ObjectKey) -> bool) {
         self.core.panics.forget(&self.codec.site, &which);
         for part in self.parts() {
@@ -477,7 +477,7 @@ impl<K: Object> Informer<K> {
         }
     }
 
-    /// An object could not be decoded, or can be again.
+    /// Records that an object could not be decoded, or can be again.
     pub(super) fn report_object(&self, key: &ObjectKey, error: Option<&str>) {
         if error.is_none() && self.status.borrow().undecodable.is_empty() {
             return;
@@ -489,7 +489,7 @@ impl<K: Object> Informer<K> {
     }
 }
 
-/// The fields that need no index, because keys have them.
+/// The fields that need no index, because they are part of the key.
 fn key_field(name: &str) -> Option<fn(&ObjectKey) -> &str> {
     match name {
         "metadata.name" => Some(|key| key.name()),
@@ -508,7 +508,7 @@ impl<K: Object> Handlers<K> {
     }
 
     fn call_one(&self, site: &Site, handler: &EventHandler<K>, event: &Event<K>) {
-        // It has been told where panics are collected; the others are to hear of the event, too.
+        // A panic is recorded by `run`; the other handlers still receive the event.
         let _ = self.panics.run(site, || event.key(), || handler(event));
     }
 }

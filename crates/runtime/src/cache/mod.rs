@@ -1,8 +1,8 @@
-//! Shared informers: the objects of a kind, watched once for all who want them.
+//! Shared informers: one watch per kind, for all its readers and handlers.
 //!
-//! A [`Cache`] has one [`Informer`] per kind and form, started by the first who reads or watches it and stopped when
-//! nobody has for a while. Reads hand out shared, immutable objects. They never show less than what was written through
-//! the client of the same cache: an answer of the server is put in at once, and handlers hear of it with its event.
+//! A [`Cache`] has one [`Informer`] per kind and form, started by the first read or handler and stopped when it has been
+//! unused for a while. Reads return shared, immutable objects. A client reads its own writes: the server's response to
+//! a write is stored in the cache at once, and handlers receive it with its event.
 
 mod any;
 mod codec;
@@ -48,21 +48,21 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CacheError {
-    /// The kind cannot be listed or watched; the cache goes on trying.
+    /// The kind cannot be listed or watched; the cache keeps retrying.
     #[error("{kind} cannot be read from the cache: {problem}")]
     NotReadable {
         /// The kind.
         kind: String,
-        /// What is wrong.
+        /// The problem.
         problem: Problem,
     },
-    /// Reads do not start informers here ([`CacheOptions::fail_on_missing_informer`]), and nobody else has.
-    #[error("{kind} is not in the cache, and reading it does not put it there")]
+    /// There is no informer, and reads do not start one ([`CacheOptions::fail_on_missing_informer`]).
+    #[error("{kind} has no informer, and reads do not start one (fail_on_missing_informer)")]
     NoInformer {
         /// The kind.
         kind: String,
     },
-    /// A field was asked for that there is no index of.
+    /// The list selects by a field without an index.
     #[error("{kind} has no index {field:?}; add it with the field indexer before you list by it")]
     NoIndex {
         /// The kind.
@@ -70,18 +70,18 @@ pub enum CacheError {
         /// The field.
         field: String,
     },
-    /// A namespace was asked for that is not watched: whether the object is there is not known.
+    /// The read is of a namespace that is not watched: whether the object exists is unknown.
     #[error(
         "{kind} in namespace {namespace:?} is not in the cache, which holds the namespaces {} only; add the namespace to \
-         the manager's or the kind's, or ask the server: api_reader(), live()",
+         the manager's or the kind's, or read from the server: api_reader(), live()",
         quoted(watched)
     )]
     OtherNamespace {
         /// The kind.
         kind: String,
-        /// The namespace that was asked for.
+        /// The namespace of the read.
         namespace: String,
-        /// Those that are watched.
+        /// The namespaces that are watched.
         watched: Vec<Arc<str>>,
     },
     /// The cache was stopped.
@@ -93,11 +93,11 @@ fn quoted(names: &[Arc<str>]) -> String {
     names.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What keeps an informer from listing or watching, or an event from being handled.
+/// Why an informer cannot list or watch, or an event was not handled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The server does not have such a kind (yet).
+    /// The server does not serve the kind (yet).
     #[error("the server does not serve {resource}")]
     NotServed {
         /// The resource.
@@ -106,30 +106,30 @@ pub enum Problem {
     /// Not allowed.
     #[error("not allowed to {verb} {resource}{}: {message}", in_namespace(namespace))]
     Forbidden {
-        /// The verb that is missing.
+        /// The verb that is not allowed.
         verb: &'static str,
-        /// The resource that it is missing on.
+        /// The resource.
         resource: String,
-        /// The namespace, if only some are watched.
+        /// The namespace, if the cache watches individual namespaces.
         namespace: Option<Arc<str>>,
-        /// What the server said.
+        /// The message of the server.
         message: String,
     },
-    /// Code that was called for an event has panicked: a predicate, handler, mapper, index, transform or source. What it
-    /// would have done is not done, all else goes on. Known until the same code gets through with the same object.
+    /// User code panicked: a predicate, handler, mapper, index, transform or source. Its effect is missing, everything
+    /// else continues. Reported until the same code succeeds with the same object.
     #[error("{code} panicked{}: {message}", on_object(object))]
     Panicked {
-        /// Whose code: `the predicate of controller "web"`.
+        /// The code that panicked: `the predicate of controller "web"`.
         code: String,
-        /// The object that it was called for, if it was one.
+        /// The object that it was called for, if any.
         object: Option<ObjectKey>,
-        /// What the panic says.
+        /// The panic message.
         message: String,
     },
-    /// Anything else; it may pass.
+    /// Anything else; it may be transient.
     #[error("{message}")]
     Failed {
-        /// What happened.
+        /// The error message.
         message: String,
     },
 }
@@ -143,46 +143,46 @@ fn in_namespace(namespace: &Option<Arc<str>>) -> String {
 }
 
 impl Problem {
-    /// Whether the kind cannot be read until somebody does something about it.
+    /// Whether retries alone do not help: a definition or a permission is missing.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         matches!(self, Problem::NotServed { .. } | Problem::Forbidden { .. })
     }
 }
 
-/// How an informer is, at one moment.
+/// A snapshot of an informer's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InformerState {
     /// The kind.
     pub name: String,
-    /// Whether it was listed once.
+    /// Whether the initial list is complete.
     pub synced: bool,
-    /// How many objects there are.
+    /// Number of objects.
     pub objects: usize,
     /// Whether writes of this client have not come back as events yet.
     pub ahead: bool,
-    /// What keeps it from going on.
+    /// Why it cannot list or watch, or a panic of code that it called.
     pub problem: Option<Problem>,
 }
 
-/// Informers, by kind. Clones are the same cache.
+/// Informers by kind. Clones share one cache.
 #[derive(Clone)]
 pub struct Cache {
     shared: Arc<Shared>,
 }
 
-/// What all informers of a cache use.
+/// State shared by all informers of a cache.
 struct Core {
     env: Env,
     client: kube::Client,
     settings: CacheOptions,
     stop: CancellationToken,
-    /// Counts changes, for those who wait for one.
+    /// Counts changes, for tasks that wait for one.
     changes: watch::Sender<u64>,
     undecodable: Family<[(&'static str, String); 1], Counter>,
     telemetry: Arc<Telemetry>,
-    /// Tells which kinds are in namespaces.
+    /// Finds out which kinds are namespaced.
     mapper: RestMapper,
     panics: Panics,
 }
@@ -192,14 +192,14 @@ type Informers = Vec<Arc<dyn AnyInformer>>;
 struct Shared {
     core: Arc<Core>,
     informers: RwLock<BTreeMap<Id, Arc<dyn AnyInformer>>>,
-    /// The same by type, mostly one for each: every read looks here, and makes no text for it.
+    /// The same informers by type, mostly one each: reads look here, which allocates no strings.
     by_type: RwLock<HashMap<(TypeId, Form), Informers>>,
-    /// Informers by resource, for writes.
+    /// The same informers by resource, for writes.
     by_resource: RwLock<HashMap<ApiResource, Vec<Arc<dyn AnyInformer>>>>,
-    /// Indexes that were asked for before their informer is there.
+    /// Indexes by kind, added to each informer when it is created.
     indexes: Mutex<HashMap<Id, Vec<Box<dyn Any + Send + Sync>>>>,
     reaper: Mutex<Option<Task<()>>>,
-    /// Writes that it was told of.
+    /// Number of observed writes.
     writes: AtomicU64,
 }
 
@@ -226,8 +226,8 @@ impl Id {
 }
 
 impl Core {
-    /// Something has changed in some informer.
-    fn moved(&self) {
+    /// Notes a change in some informer.
+    fn mark_changed(&self) {
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
@@ -241,13 +241,13 @@ impl Core {
 }
 
 impl Cache {
-    /// A cache that watches what it is asked for.
+    /// A cache that starts informers on demand.
     #[must_use]
     pub fn new(env: &Env, client: kube::Client, options: CacheOptions) -> Cache {
         Cache::with_metrics(env, client, options, &Metrics::new(), None)
     }
 
-    /// A cache that counts in a registry; its requests with those of a client.
+    /// A cache that registers its metrics in `metrics`, and counts its requests in `requests`.
     #[must_use]
     pub fn with_metrics(
         env: &Env,
@@ -261,7 +261,7 @@ impl Cache {
         Cache::assemble(env, client, settings, metrics, telemetry, mapper)
     }
 
-    /// A cache that shares with a client what that knows of the server.
+    /// A cache that shares the REST mapper and telemetry of a client.
     pub(crate) fn assemble(
         env: &Env,
         client: kube::Client,
@@ -304,7 +304,7 @@ impl Cache {
 
     // Reading.
 
-    /// An object, or nothing. The first read of a kind starts its informer and waits until it is complete.
+    /// Gets an object, or `None`. The first read of a kind starts its informer and waits until it has synced.
     ///
     /// # Errors
     /// If the kind cannot be read, or its namespace is not watched.
@@ -319,10 +319,10 @@ impl Cache {
         Ok(informer.get(key))
     }
 
-    /// The objects that match, in order of namespace and name.
+    /// Lists the objects that match, ordered by namespace and name.
     ///
     /// # Errors
-    /// If the kind cannot be read, its namespace is not watched, or a field is asked for that there is no index of.
+    /// If the kind cannot be read, its namespace is not watched, or a selected field has no index.
     pub async fn list<K: Object>(
         &self,
         kind: &Kind<K>,
@@ -343,7 +343,7 @@ impl Cache {
         }
     }
 
-    /// Whether it holds all objects of a kind, in the namespaces that it watches: none are left out by labels or fields.
+    /// Whether it caches all objects of a kind in the namespaces that it watches: no selector excludes any.
     pub(crate) fn selects_all<K: Object>(&self, kind: &Kind<K>) -> bool {
         let options = self.shared.core.settings.informer_options(kind);
         options.labels.is_none() && options.fields.is_none()
@@ -361,7 +361,7 @@ impl Cache {
         Arc::clone(informer?).any().downcast().ok()
     }
 
-    /// The informer of a kind, started if it was not there.
+    /// The informer of a kind, started if it does not run yet.
     ///
     /// # Errors
     /// If the cache was stopped.
@@ -400,7 +400,7 @@ impl Cache {
         Ok(informer)
     }
 
-    /// Makes an index on a kind: lists can ask for `name` as for a field.
+    /// Adds an index on a kind: lists can select by `name` as by a field.
     pub fn index_field<K: Object>(
         &self,
         kind: &Kind<K>,
@@ -415,7 +415,7 @@ impl Cache {
         }
     }
 
-    /// Stops and forgets the informer of a kind.
+    /// Stops and removes the informer of a kind.
     pub fn remove_informer<K: Object>(&self, kind: &Kind<K>) {
         self.remove(&Id::of(kind));
     }
@@ -434,7 +434,7 @@ impl Cache {
         drop(informer.stop());
     }
 
-    /// Stops what nobody uses any more.
+    /// Starts the task that stops unused informers.
     fn start_reaper(&self) {
         let Some(idle) = self.shared.core.settings.idle_timeout else { return };
         let mut reaper = self.shared.reaper.lock();
@@ -460,7 +460,7 @@ impl Cache {
                         .collect()
                 };
                 for id in unused {
-                    tracing::debug!(kind = %id.plural, "nobody reads it any more: not watched from now on");
+                    tracing::debug!(kind = %id.plural, "stopping an unused informer");
                     cache.remove(&id);
                 }
             }
@@ -469,13 +469,13 @@ impl Cache {
 
     // Writes.
 
-    /// Takes in what the server has answered to a write, so that the next read shows it.
+    /// Stores the server's response to a write, so that the next read shows it.
     pub fn observe_write(&self, resource: &ApiResource, written: &Written) {
         self.shared.writes.fetch_add(1, Ordering::Relaxed);
         self.observe(resource, written);
     }
 
-    /// Takes in an object that the server was asked for: like a write of ours, its events are still to come.
+    /// Stores an object that was read from the server: as with a write of this client, its event is still to come.
     pub(crate) fn observe_read(&self, resource: &ApiResource, raw: &Bytes) {
         self.observe(resource, &Written::Stored(raw.clone()));
     }
@@ -490,37 +490,37 @@ impl Cache {
             }
         }
         drop(by_resource);
-        self.shared.core.moved();
+        self.shared.core.mark_changed();
     }
 
-    /// How many writes it was told of.
+    /// Number of writes passed to [`observe_write`](Self::observe_write).
     #[must_use]
     pub fn writes(&self) -> u64 {
         self.shared.writes.load(Ordering::Relaxed)
     }
 
-    // As a whole.
+    // All informers.
 
     fn all(&self) -> Vec<Arc<dyn AnyInformer>> {
         self.shared.informers.read().values().cloned().collect()
     }
 
-    /// Waits until every informer there is now was listed once.
+    /// Waits until every informer that exists now has synced.
     pub async fn wait_for_sync(&self) {
         for informer in self.all() {
             informer.synced().await;
         }
     }
 
-    /// The kinds that are not complete yet, and what is known of the reason.
+    /// The kinds that have not synced yet, and the reason if it is known.
     #[must_use]
     pub fn unsynced(&self) -> Vec<(String, Option<Problem>)> {
         let all = self.all();
-        let behind = all.iter().filter(|informer| !informer.has_synced());
-        behind.map(|informer| (informer.name(), informer.problem())).collect()
+        let unsynced = all.iter().filter(|informer| !informer.has_synced());
+        unsynced.map(|informer| (informer.name(), informer.problem())).collect()
     }
 
-    /// Waits until every informer there is now was listed once, or cannot be without somebody's doing. Gives those.
+    /// Waits until every informer that exists now has synced or has a lasting problem. Returns those problems.
     pub(crate) async fn readable(&self) -> Vec<(String, Problem)> {
         let mut problems = Vec::new();
         for informer in self.all() {
@@ -531,14 +531,14 @@ impl Cache {
         problems
     }
 
-    /// The kinds that have a problem now.
+    /// The kinds that have a problem, with the problem.
     #[must_use]
     pub fn problems(&self) -> Vec<(String, Problem)> {
         self.all().iter().filter_map(|informer| Some((informer.name(), informer.problem()?))).collect()
     }
 
     /// Panics of predicates, handlers, mappers, indexes, transforms and sources ([`Problem::Panicked`]), with the kind or
-    /// source that each concerns: what they would have done is not done.
+    /// source that each concerns.
     #[must_use]
     pub fn panics(&self) -> Vec<(String, Problem)> {
         self.shared.core.panics.problems()
@@ -552,7 +552,7 @@ impl Cache {
         &self.shared.core.mapper
     }
 
-    /// Every informer there is now, and how it is.
+    /// The state of every informer.
     #[must_use]
     pub fn informer_states(&self) -> Vec<InformerState> {
         let mut states: Vec<InformerState> = self
@@ -562,7 +562,7 @@ impl Cache {
                 name: informer.name(),
                 synced: informer.has_synced(),
                 objects: informer.objects(),
-                ahead: informer.is_ahead(),
+                ahead: informer.has_pending_writes(),
                 problem: informer.problem(),
             })
             .collect();
@@ -570,14 +570,14 @@ impl Cache {
         states
     }
 
-    /// Counts changes: as long as it does not move, nothing was told to any handler, and no problem has come or gone.
+    /// Counts changes: while it is constant, no event is delivered to a handler, and no problem appears or disappears.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.core.changes()
     }
 
-    /// Waits until handlers were told of everything that is on the server now, by each informer that can. Gives the
-    /// kinds that cannot, and panics of user code.
+    /// Waits until handlers have received the current state of the server from every informer. Returns the problems of
+    /// informers that cannot deliver it, and panics of user code.
     pub async fn catch_up(&self) -> Vec<(String, Problem)> {
         let mut problems = Vec::new();
         for informer in self.all() {
@@ -589,7 +589,7 @@ impl Cache {
                 informer.synced().await;
             }
             let mut changes = self.changes();
-            while informer.is_ahead() {
+            while informer.has_pending_writes() {
                 if changes.changed().await.is_err() {
                     break;
                 }
@@ -602,7 +602,7 @@ impl Cache {
         problems
     }
 
-    /// Stops all informers, and waits until they have.
+    /// Stops all informers, and waits until they have stopped.
     pub async fn stop(&self) {
         self.shared.core.stop.cancel();
         let mut tasks: Vec<Task<()>> = self.all().iter().flat_map(|informer| informer.stop()).collect();

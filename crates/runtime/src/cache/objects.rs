@@ -1,8 +1,8 @@
-//! The objects of an informer: what its readers see and what its handlers were told, which is not always the same.
+//! The objects of an informer: the states that readers see, and those delivered to handlers, which may be older.
 //!
-//! A client's own writes are put in at once, so that its reads show them; the handlers hear of them when the server's
-//! event comes. Until then the object is *ahead* of its events. An object that is ahead is not set back by events that
-//! are older than the write, and gives way to the first one that is not.
+//! A client's own writes are inserted at once, so that it reads its writes; handlers receive them with the server's
+//! event. Until then the write is *pending*: events older than it do not change what readers see, and the first one
+//! that is not older settles it.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, hash_map},
@@ -21,12 +21,12 @@ pub(super) struct Objects<K: Object> {
     codec: Arc<Codec<K>>,
     entries: BTreeMap<ObjectKey, Entry<K>>,
     indexes: HashMap<String, Index<K>>,
-    ahead: HashMap<ObjectKey, Ahead<K>>,
-    /// Those that are ahead up to a known revision, by it.
-    ahead_until: BTreeSet<(u64, ObjectKey)>,
+    pending: HashMap<ObjectKey, PendingWrite<K>>,
+    /// Pending writes whose revision is known, ordered by it.
+    pending_by_revision: BTreeSet<(u64, ObjectKey)>,
     /// The newest revision that the server's events have reached.
     revision: u64,
-    /// Counts lists, so that what a list does not have any more is found.
+    /// Counts lists: an entry of an older generation was not in the last list.
     generation: u32,
 }
 
@@ -39,20 +39,21 @@ struct Entry<K> {
 /// The values of an object in each index, in the order of `Objects::indexes`.
 type Values = Vec<Vec<String>>;
 
-/// A write of ours that the server's events have not shown yet.
-struct Ahead<K> {
+/// A write of this client whose event has not arrived yet.
+struct PendingWrite<K> {
     until: Until,
-    /// The state that handlers know.
-    told: Option<Kept<K>>,
-    /// The list that `told` was seen in last.
+    /// The last state delivered to handlers.
+    delivered: Option<Kept<K>>,
+    /// The last list that contained `delivered`.
     generation: u32,
 }
 
+/// How the event that settles a write is recognized.
 enum Until {
     /// Written at this revision.
     Revision(u64),
-    /// Deleted, at a revision that the server did not tell, but after this one. A list that was running at that moment may
-    /// still bring it.
+    /// Deleted at an unknown revision later than this one. The list that was running then (`during`) may still contain
+    /// the object.
     Gone { uid: String, revision: u64, during: u32 },
 }
 
@@ -65,13 +66,12 @@ pub(super) struct Incoming<K> {
     pub(super) object: Arc<K>,
 }
 
-/// What is known of a state before it is decoded.
+/// Whether an incoming state is in the cache already, found out before it is decoded.
 pub(super) enum Known<K> {
-    /// Handlers know it already.
+    /// It is, and was delivered to handlers.
     Same,
-    /// A write of ours: decoded, and not told yet.
+    /// A write of this client: decoded, but not delivered yet.
     Written(Kept<K>),
-    /// Not known.
     New,
 }
 
@@ -81,14 +81,14 @@ impl<K: Object> Objects<K> {
             codec,
             entries: BTreeMap::new(),
             indexes: HashMap::new(),
-            ahead: HashMap::new(),
-            ahead_until: BTreeSet::new(),
+            pending: HashMap::new(),
+            pending_by_revision: BTreeSet::new(),
             revision: 0,
             generation: 0,
         }
     }
 
-    // What readers see.
+    // For readers.
 
     pub(super) fn get(&self, key: &ObjectKey) -> Option<&Kept<K>> {
         self.entries.get(key).map(|entry| &entry.kept)
@@ -103,7 +103,7 @@ impl<K: Object> Objects<K> {
         &'a self,
         namespace: Option<&'a str>,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a Kept<K>)> + 'a {
-        // Names are never empty, so this is before all of the namespace.
+        // Names are never empty, so this sorts before every key of the namespace.
         let start = namespace
             .map_or(Bound::Unbounded, |namespace| Bound::Included(ObjectKey::new(Some(namespace), "")));
         self.entries
@@ -116,12 +116,12 @@ impl<K: Object> Objects<K> {
         self.indexes.contains_key(name)
     }
 
-    /// The keys that an index has under a value.
+    /// The keys indexed under a value.
     pub(super) fn indexed(&self, name: &str, value: &str) -> impl Iterator<Item = &ObjectKey> {
         self.indexes.get(name).into_iter().flat_map(move |index| index.keys(value))
     }
 
-    /// An object whose values cannot be computed stays, and is not in the index.
+    /// An object whose values cannot be computed stays in the cache, but not in the index.
     pub(super) fn add_index(&mut self, name: String, values: IndexFn<K>) {
         let site = self.codec.panics.index(&name, &self.codec.kind.to_string());
         let mut index = Index::new(values, site);
@@ -137,20 +137,21 @@ impl<K: Object> Objects<K> {
         }
     }
 
-    /// Forgets panics of indexes with these objects.
+    /// Forgets the panics of indexes on these objects.
     pub(super) fn forget_panics(&self, which: impl Fn(&ObjectKey) -> bool) {
         for index in self.indexes.values() {
             self.codec.panics.forget(index.site(), &which);
         }
     }
 
-    // What handlers know.
+    // For handlers.
 
-    /// Every object that handlers were told of, as they know it.
-    pub(super) fn told(&self) -> impl Iterator<Item = (&ObjectKey, &Kept<K>)> {
-        let settled = self.entries.iter().filter(|(key, _)| !self.ahead.contains_key(*key));
-        let ahead = self.ahead.iter().filter_map(|(key, ahead)| Some((key, ahead.told.as_ref()?)));
-        settled.map(|(key, entry)| (key, &entry.kept)).chain(ahead)
+    /// Every object that was delivered to handlers, in its last delivered state.
+    pub(super) fn delivered(&self) -> impl Iterator<Item = (&ObjectKey, &Kept<K>)> {
+        let settled = self.entries.iter().filter(|(key, _)| !self.pending.contains_key(*key));
+        let pending =
+            self.pending.iter().filter_map(|(key, pending)| Some((key, pending.delivered.as_ref()?)));
+        settled.map(|(key, entry)| (key, &entry.kept)).chain(pending)
     }
 
     /// The newest revision that the server's events have reached.
@@ -158,16 +159,16 @@ impl<K: Object> Objects<K> {
         self.revision
     }
 
-    /// Whether there are writes of ours that were not told yet.
-    pub(super) fn is_ahead(&self) -> bool {
-        !self.ahead.is_empty()
+    /// Whether events of this client's writes are still to come.
+    pub(super) fn has_pending_writes(&self) -> bool {
+        !self.pending.is_empty()
     }
 
-    /// The revision of the state that handlers know of an object.
-    pub(super) fn told_revision(&self, key: &ObjectKey) -> Option<u64> {
-        match self.ahead.get(key) {
-            Some(ahead) => {
-                let object = self.codec.open(ahead.told.as_ref()?)?;
+    /// The revision of an object that was last delivered to handlers.
+    pub(super) fn delivered_revision(&self, key: &ObjectKey) -> Option<u64> {
+        match self.pending.get(key) {
+            Some(pending) => {
+                let object = self.codec.open(pending.delivered.as_ref()?)?;
                 Some(super::wire::revision(object.meta().resource_version.as_deref().unwrap_or_default()))
             }
             None => self.entries.get(key).map(|entry| entry.revision),
@@ -179,13 +180,13 @@ impl<K: Object> Objects<K> {
         else {
             return Known::New;
         };
-        if self.ahead.contains_key(key) { Known::Written(entry.kept.clone()) } else { Known::Same }
+        if self.pending.contains_key(key) { Known::Written(entry.kept.clone()) } else { Known::Same }
     }
 
-    /// A state from the server. `events` takes what handlers are to be told.
+    /// Inserts a state from the server. The events for handlers are added to `events`.
     ///
     /// # Errors
-    /// If an index panicked; nothing has changed then.
+    /// If an index panicked; the objects are unchanged then.
     pub(super) fn upsert(
         &mut self,
         incoming: Incoming<K>,
@@ -195,19 +196,22 @@ impl<K: Object> Objects<K> {
         let Incoming { key, revision, uid, kept, object } = incoming;
         let values = self.values_of(&key, &object)?;
         let generation = self.generation;
-        let told = match self.ahead.get_mut(&key) {
-            Some(ahead) if ahead.hides(revision, &uid, generation) => {
-                ahead.generation = generation;
-                ahead.told.replace(kept)
+        let delivered = match self.pending.get_mut(&key) {
+            Some(pending) if pending.hides(revision, &uid, generation) => {
+                pending.generation = generation;
+                pending.delivered.replace(kept)
             }
             Some(_) => {
-                let ahead = self.no_longer_ahead(&key);
+                let pending = self.remove_pending(&key);
                 self.put(&key, Entry { kept, revision, generation }, values);
-                ahead.and_then(|ahead| ahead.told)
+                pending.and_then(|pending| pending.delivered)
             }
             None => self.put(&key, Entry { kept, revision, generation }, values),
         };
-        match told.and_then(|told| Some((self.codec.same_object(&told, &uid), self.codec.open(&told)?))) {
+        let previous = delivered.and_then(|delivered| {
+            Some((self.codec.same_object(&delivered, &uid), self.codec.open(&delivered)?))
+        });
+        match previous {
             None => events.push(Event::Created { object, initial }),
             Some((true, old)) => events.push(Event::Updated { old, new: object, resync: false }),
             Some((false, old)) => {
@@ -218,14 +222,14 @@ impl<K: Object> Objects<K> {
         Ok(())
     }
 
-    /// Says that a list has this object as it is known.
+    /// Notes that the current list contains this object.
     pub(super) fn touch(&mut self, key: &ObjectKey) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.generation = self.generation;
         }
     }
 
-    /// An object was deleted; `object` is its last state, unless that could not be decoded.
+    /// Removes an object that the server deleted; `object` is its last state, if that could be decoded.
     pub(super) fn delete(
         &mut self,
         key: &ObjectKey,
@@ -233,41 +237,43 @@ impl<K: Object> Objects<K> {
         object: Option<Arc<K>>,
         events: &mut Vec<Event<K>>,
     ) {
-        let told = match self.ahead.get_mut(key) {
-            // Deleted, and created again by us; be it that we have deleted that, too.
-            Some(Ahead {
-                until: Until::Revision(until) | Until::Gone { revision: until, .. }, told, ..
-            }) if revision < *until => told.take(),
+        let delivered = match self.pending.get_mut(key) {
+            // Deleted, and since then created again (and perhaps deleted again) by this client.
+            Some(PendingWrite {
+                until: Until::Revision(until) | Until::Gone { revision: until, .. },
+                delivered,
+                ..
+            }) if revision < *until => delivered.take(),
             Some(_) => {
-                let ahead = self.no_longer_ahead(key);
+                let pending = self.remove_pending(key);
                 self.take(key);
-                ahead.and_then(|ahead| ahead.told)
+                pending.and_then(|pending| pending.delivered)
             }
             None => self.take(key),
         };
-        // What handlers never heard of need not end for them.
-        let Some(told) = told else { return };
-        match object.or_else(|| self.codec.open(&told)) {
+        // Handlers that never received the object need no delete event.
+        let Some(delivered) = delivered else { return };
+        match object.or_else(|| self.codec.open(&delivered)) {
             Some(object) => events.push(Event::Deleted { object, missed: false }),
             None => tracing::error!(
                 kind = %self.codec.kind, object = %key,
-                "handlers are not told of a deletion: no state of the object can be decoded"
+                "no delete event for handlers: no state of the object can be decoded"
             ),
         }
     }
 
-    /// A list begins.
+    /// Begins a list.
     pub(super) fn begin_list(&mut self) {
         self.generation = self.generation.wrapping_add(1);
     }
 
-    /// A list is complete: what it did not have is gone.
+    /// Completes a list: objects that it did not contain are gone.
     pub(super) fn end_list(&mut self, revision: u64, events: &mut Vec<Event<K>>) {
-        // A server that has gone back in time has forgotten what was written.
-        let forgotten = if revision < self.revision { u64::MAX } else { revision };
+        // A server restored from a backup has lost later writes: all of them are settled.
+        let settled = if revision < self.revision { u64::MAX } else { revision };
         self.revision = revision;
-        for object in self.settle(forgotten) {
-            // Somebody has deleted what we wrote, and no event will tell: whoever wrote it relies on its being there.
+        for object in self.settle(settled) {
+            // Another client has deleted the object, and no event will come. The writer relies on seeing its object.
             events.push(Event::Created { object: Arc::clone(&object), initial: false });
             events.push(Event::Deleted { object, missed: true });
         }
@@ -275,7 +281,7 @@ impl<K: Object> Objects<K> {
         let gone: Vec<ObjectKey> = self
             .entries
             .iter()
-            .filter(|(key, entry)| entry.generation != generation && !self.ahead.contains_key(*key))
+            .filter(|(key, entry)| entry.generation != generation && !self.pending.contains_key(*key))
             .map(|(key, _)| key.clone())
             .collect();
         for key in gone {
@@ -284,76 +290,76 @@ impl<K: Object> Objects<K> {
             }
         }
         let mut finished = Vec::new();
-        for (key, ahead) in &mut self.ahead {
-            if ahead.told.is_some() && ahead.generation == generation {
+        for (key, pending) in &mut self.pending {
+            if pending.delivered.is_some() && pending.generation == generation {
                 continue;
             }
-            if let Some(object) = ahead.told.take().and_then(|told| self.codec.open(&told)) {
+            if let Some(object) = pending.delivered.take().and_then(|delivered| self.codec.open(&delivered)) {
                 events.push(Event::Deleted { object, missed: true });
             }
-            // The list is of a moment after its end; or else its beginning and its end are still to come.
-            if matches!(ahead.until, Until::Gone { revision, .. } if revision <= forgotten) {
+            // The list's revision is newer than the deletion, or else both events are still to come.
+            if matches!(pending.until, Until::Gone { revision, .. } if revision <= settled) {
                 finished.push(key.clone());
             }
         }
         for key in finished {
-            self.ahead.remove(&key);
+            self.pending.remove(&key);
         }
     }
 
-    /// The events have reached a revision: writes up to it that were not among them are not of this selection.
+    /// Advances to a revision: writes up to it that came without an event do not match the selectors.
     pub(super) fn progress(&mut self, revision: u64) {
         self.revision = self.revision.max(revision);
         self.settle(revision);
     }
 
-    /// Writes up to a revision are no longer ahead. Gives those that readers have seen and handlers never heard of.
+    /// Settles writes up to a revision. Returns the objects that readers have seen and handlers never received.
     fn settle(&mut self, revision: u64) -> Vec<Arc<K>> {
-        let mut unheard = Vec::new();
-        while self.ahead_until.first().is_some_and(|(until, _)| *until <= revision) {
-            let Some((_, key)) = self.ahead_until.pop_first() else { break };
-            let Some(ahead) = self.ahead.remove(&key) else { continue };
-            match ahead.told {
+        let mut undelivered = Vec::new();
+        while self.pending_by_revision.first().is_some_and(|(until, _)| *until <= revision) {
+            let Some((_, key)) = self.pending_by_revision.pop_first() else { break };
+            let Some(pending) = self.pending.remove(&key) else { continue };
+            match pending.delivered {
                 Some(kept) => {
-                    let told = self.codec.open(&kept);
-                    let revision = told
+                    let delivered = self.codec.open(&kept);
+                    let revision = delivered
                         .as_ref()
                         .and_then(|object| {
                             object.meta().resource_version.as_deref().map(super::wire::revision)
                         })
                         .unwrap_or(0);
                     let values =
-                        told.and_then(|object| self.values_of(&key, &object).ok()).unwrap_or_default();
-                    self.put(&key, Entry { kept, revision, generation: ahead.generation }, values);
+                        delivered.and_then(|object| self.values_of(&key, &object).ok()).unwrap_or_default();
+                    self.put(&key, Entry { kept, revision, generation: pending.generation }, values);
                 }
-                None => unheard.extend(self.take(&key).and_then(|kept| self.codec.open(&kept))),
+                None => undelivered.extend(self.take(&key).and_then(|kept| self.codec.open(&kept))),
             }
         }
-        unheard
+        undelivered
     }
 
-    // Writes of ours.
+    // Writes of this client.
 
-    /// The server has stored an object for us; `visible` is whether it is one of this selection.
+    /// Records an object that the server stored for this client; `visible` is whether it matches the selectors.
     pub(super) fn wrote(&mut self, incoming: Incoming<K>, visible: bool) {
         let Incoming { key, revision, uid, kept, object } = incoming;
         let key = &key;
-        // Without a number there is no telling what is newer.
+        // Without a numeric resource version it is unknown which state is newer.
         if revision == 0 || (self.revision >= revision) {
             return;
         }
         // An object that cannot be indexed is reported when its event comes.
         let Ok(values) = self.values_of(key, &object) else { return };
         let generation = self.generation;
-        match self.ahead.get_mut(key) {
-            Some(ahead) => match &ahead.until {
+        match self.pending.get_mut(key) {
+            Some(pending) => match &pending.until {
                 Until::Revision(until) if revision <= *until => return,
                 Until::Gone { uid: gone, .. } if *gone == uid => return,
                 _ => {
-                    if let Until::Revision(until) = ahead.until {
-                        self.ahead_until.remove(&(until, key.clone()));
+                    if let Until::Revision(until) = pending.until {
+                        self.pending_by_revision.remove(&(until, key.clone()));
                     }
-                    ahead.until = Until::Revision(revision);
+                    pending.until = Until::Revision(revision);
                 }
             },
             None => {
@@ -361,12 +367,15 @@ impl<K: Object> Objects<K> {
                 if entry.is_some_and(|entry| entry.revision >= revision) || (entry.is_none() && !visible) {
                     return;
                 }
-                let told = entry.map(|entry| entry.kept.clone());
+                let delivered = entry.map(|entry| entry.kept.clone());
                 let generation = entry.map_or(generation, |entry| entry.generation);
-                self.ahead.insert(key.clone(), Ahead { until: Until::Revision(revision), told, generation });
+                self.pending.insert(
+                    key.clone(),
+                    PendingWrite { until: Until::Revision(revision), delivered, generation },
+                );
             }
         }
-        self.ahead_until.insert((revision, key.clone()));
+        self.pending_by_revision.insert((revision, key.clone()));
         if visible {
             self.put(key, Entry { kept, revision, generation }, values);
         } else {
@@ -374,22 +383,26 @@ impl<K: Object> Objects<K> {
         }
     }
 
-    /// The server has deleted an object.
+    /// Records that the server deleted an object for this client.
     pub(super) fn removed(&mut self, key: &ObjectKey, uid: &str) {
         let Some(entry) = self.entries.get(key) else { return };
         if uid.is_empty() || !self.codec.same_object(&entry.kept, uid) {
             return;
         }
         let until = Until::Gone { uid: uid.to_owned(), revision: entry.revision, during: self.generation };
-        match self.ahead.entry(key.clone()) {
-            hash_map::Entry::Occupied(mut ahead) => {
-                if let Until::Revision(revision) = ahead.get().until {
-                    self.ahead_until.remove(&(revision, key.clone()));
+        match self.pending.entry(key.clone()) {
+            hash_map::Entry::Occupied(mut pending) => {
+                if let Until::Revision(revision) = pending.get().until {
+                    self.pending_by_revision.remove(&(revision, key.clone()));
                 }
-                ahead.get_mut().until = until;
+                pending.get_mut().until = until;
             }
             hash_map::Entry::Vacant(vacant) => {
-                vacant.insert(Ahead { until, told: Some(entry.kept.clone()), generation: entry.generation });
+                vacant.insert(PendingWrite {
+                    until,
+                    delivered: Some(entry.kept.clone()),
+                    generation: entry.generation,
+                });
             }
         }
         self.take(key);
@@ -397,7 +410,7 @@ impl<K: Object> Objects<K> {
 
     // The map and its indexes.
 
-    /// What each index says of an object.
+    /// The values of an object in each index.
     fn values_of(&self, key: &ObjectKey, object: &K) -> Result<Values, String> {
         self.indexes.values().map(|index| index.values(&self.codec.panics, key, object)).collect()
     }
@@ -429,21 +442,21 @@ impl<K: Object> Objects<K> {
         }
     }
 
-    fn no_longer_ahead(&mut self, key: &ObjectKey) -> Option<Ahead<K>> {
-        let ahead = self.ahead.remove(key)?;
-        if let Until::Revision(revision) = ahead.until {
-            self.ahead_until.remove(&(revision, key.clone()));
+    fn remove_pending(&mut self, key: &ObjectKey) -> Option<PendingWrite<K>> {
+        let pending = self.pending.remove(key)?;
+        if let Until::Revision(revision) = pending.until {
+            self.pending_by_revision.remove(&(revision, key.clone()));
         }
-        Some(ahead)
+        Some(pending)
     }
 }
 
-impl<K> Ahead<K> {
+impl<K> PendingWrite<K> {
     /// Whether a state that comes from the server is older than the write.
     fn hides(&self, revision: u64, uid: &str, generation: u32) -> bool {
         match &self.until {
             Until::Revision(until) => revision < *until,
-            // A later list that still has it knows better. One of before, under the same name, is older.
+            // A later list that still contains it is right. A predecessor of the same name is older.
             Until::Gone { uid: gone, revision: last, during } => {
                 revision < *last || (gone == uid && *during == generation)
             }
@@ -455,7 +468,7 @@ impl<K: Object> fmt::Debug for Objects<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Objects")
             .field("len", &self.entries.len())
-            .field("ahead", &self.ahead.len())
+            .field("pending", &self.pending.len())
             .field("revision", &self.revision)
             .finish_non_exhaustive()
     }
@@ -519,8 +532,8 @@ mod tests {
             self.objects.end_list(revision, &mut self.events);
         }
 
-        /// What handlers were told: the uids that came, and those that went.
-        fn told(&mut self) -> String {
+        /// The events delivered since the last call: `+uid` created, `-uid` deleted, `=uid` updated.
+        fn delivered(&mut self) -> String {
             let show = |event: &Event<ConfigMap>| {
                 let sign = match event {
                     Event::Created { .. } => '+',
@@ -532,7 +545,7 @@ mod tests {
             std::mem::take(&mut self.events).iter().map(show).collect::<Vec<_>>().join(" ")
         }
 
-        fn is_there(&self) -> bool {
+        fn is_visible(&self) -> bool {
             self.objects.get(&key()).is_some()
         }
     }
@@ -542,84 +555,84 @@ mod tests {
         cache.objects.begin_list();
         cache.arrives("u", 5);
         cache.listed(5);
-        assert_eq!(cache.told(), "+u");
+        assert_eq!(cache.delivered(), "+u");
         cache
     }
 
     #[test]
-    fn what_is_deleted_before_a_list_that_runs_is_told_of_at_its_end() {
+    fn a_delete_before_the_snapshot_of_a_running_list_is_delivered_when_the_list_ends() {
         let mut cache = with_one();
         cache.objects.begin_list();
         cache.objects.removed(&key(), "u");
         cache.listed(7);
-        assert_eq!(cache.told(), "-u");
-        assert!(!cache.objects.is_ahead(), "no event will come");
+        assert_eq!(cache.delivered(), "-u");
+        assert!(!cache.objects.has_pending_writes(), "no event will come");
     }
 
     #[test]
-    fn what_is_deleted_after_the_moment_of_a_list_that_runs_stays_hidden() {
+    fn an_object_deleted_after_the_snapshot_of_a_running_list_stays_hidden() {
         let mut cache = with_one();
         cache.objects.begin_list();
         cache.objects.removed(&key(), "u");
         cache.arrives("u", 5);
         cache.listed(6);
-        assert!(!cache.is_there() && cache.objects.is_ahead());
-        assert_eq!(cache.told(), "=u");
+        assert!(!cache.is_visible() && cache.objects.has_pending_writes());
+        assert_eq!(cache.delivered(), "=u");
         cache.deleted(7);
-        assert_eq!(cache.told(), "-u");
-        assert!(!cache.objects.is_ahead());
+        assert_eq!(cache.delivered(), "-u");
+        assert!(!cache.objects.has_pending_writes());
     }
 
     #[test]
-    fn what_we_wrote_and_a_list_does_not_have_has_come_and_gone() {
+    fn a_write_missing_from_a_later_list_is_delivered_as_created_and_deleted() {
         let mut cache = Cache::new();
         cache.objects.begin_list();
         cache.listed(3);
-        // We create it at 5; before the watch tells, somebody deletes it, and the watch's place is forgotten.
+        // Created by this client at 5; another client deletes it before the event comes, and the watch expires.
         cache.wrote("u", 5);
         cache.objects.begin_list();
         cache.listed(7);
-        assert_eq!(cache.told(), "+u -u");
-        assert!(!cache.is_there() && !cache.objects.is_ahead());
+        assert_eq!(cache.delivered(), "+u -u");
+        assert!(!cache.is_visible() && !cache.objects.has_pending_writes());
     }
 
     #[test]
-    fn what_comes_and_goes_before_a_list_that_runs_is_forgotten() {
+    fn an_object_created_and_deleted_before_the_snapshot_of_a_running_list_is_not_delivered() {
         let mut cache = Cache::new();
         cache.objects.begin_list();
         cache.wrote("u", 5);
         cache.objects.removed(&key(), "u");
         cache.listed(7);
-        assert_eq!(cache.told(), "");
-        assert!(!cache.is_there() && !cache.objects.is_ahead());
+        assert_eq!(cache.delivered(), "");
+        assert!(!cache.is_visible() && !cache.objects.has_pending_writes());
     }
 
     #[test]
-    fn what_comes_and_goes_after_the_moment_of_a_list_stays_hidden() {
+    fn an_object_created_and_deleted_after_the_snapshot_of_a_running_list_stays_hidden() {
         let mut cache = Cache::new();
         cache.objects.begin_list();
         cache.wrote("u", 5);
         cache.objects.removed(&key(), "u");
         cache.listed(4);
         cache.arrives("u", 5);
-        assert!(!cache.is_there());
+        assert!(!cache.is_visible());
         cache.deleted(6);
-        assert_eq!(cache.told(), "+u -u");
-        assert!(!cache.objects.is_ahead());
+        assert_eq!(cache.delivered(), "+u -u");
+        assert!(!cache.objects.has_pending_writes());
     }
 
     #[test]
-    fn the_end_of_an_object_of_before_does_not_show_one_that_we_deleted() {
+    fn the_delete_event_of_a_predecessor_does_not_reveal_a_deleted_object() {
         let mut cache = with_one();
-        // Somebody else deletes it at 6; we create another one at 7, and delete that.
+        // Another client deletes it at 6; this client creates a new one at 7, and deletes that.
         cache.wrote("v", 7);
         cache.objects.removed(&key(), "v");
         cache.deleted(6);
-        assert!(!cache.is_there());
+        assert!(!cache.is_visible());
         cache.arrives("v", 7);
-        assert!(!cache.is_there());
+        assert!(!cache.is_visible());
         cache.deleted(8);
-        assert_eq!(cache.told(), "-u +v -v");
-        assert!(!cache.is_there() && !cache.objects.is_ahead());
+        assert_eq!(cache.delivered(), "-u +v -v");
+        assert!(!cache.is_visible() && !cache.objects.has_pending_writes());
     }
 }

@@ -1,4 +1,4 @@
-//! What a cache holds, and how.
+//! Options of a cache and of its informers.
 
 use std::{
     any::{Any, TypeId},
@@ -13,37 +13,36 @@ use k1s_object::selector::{FieldSelector, LabelSelector};
 use super::Transform;
 use crate::{Form, Kind, Object};
 
-/// The options of a cache. What is said here holds for all kinds that have no options of their own.
+/// Options of a cache. They apply to all kinds without options of their own.
 #[derive(Clone)]
 pub struct CacheOptions {
-    /// The namespaces that are watched; all if there is none.
+    /// The namespaces to watch; `None` watches all.
     pub namespaces: Option<Vec<Arc<str>>>,
-    /// Leaves `metadata.managedFields` out of what is kept. Off by default.
+    /// Drops `metadata.managedFields` from cached objects. Off by default.
     pub strip_managed_fields: bool,
-    /// After what time every object is shown to the handlers again, ± 10 %. 10 hours by default; `None` is never.
+    /// Interval at which every object is delivered to handlers again, ± 10 %. 10 hours by default; `None` is never.
     pub resync_period: Option<Duration>,
-    /// For how long nobody reads or watches a kind before it is not watched any more. 10 minutes by default; `None` is
-    /// for ever.
+    /// Time after which an informer without reads and handlers is stopped. 10 minutes by default; `None` is never.
     pub idle_timeout: Option<Duration>,
-    /// Reads of a kind that nobody watches fail instead of starting to watch it. Off by default.
+    /// Reads of a kind without an informer fail instead of starting one. Off by default.
     pub fail_on_missing_informer: bool,
-    /// How many objects are listed at a time. 500 by default.
+    /// Maximum number of objects per page of a list. 500 by default.
     pub page_size: u32,
-    /// The pause after a first failure, doubled each time, and the longest one. 200 ms and 30 s by default.
+    /// Initial backoff after a failure, doubled each time up to `retry_max`. 200 ms by default.
     pub retry_initial: Duration,
-    /// See [`retry_initial`](Self::retry_initial).
+    /// Maximum backoff. 30 s by default.
     pub retry_max: Duration,
-    /// How long a request may take until it is answered. 60 s by default.
+    /// Maximum time to wait for the response to a request. 60 s by default.
     pub request_timeout: Duration,
-    /// The shortest time after which a watch is opened anew; the longest is twice that. 5 minutes by default.
+    /// Minimum lifetime of a watch; the maximum is twice that. 5 minutes by default.
     pub watch_timeout: Duration,
-    /// A watch that is silent for so long is taken for dead. 150 s by default: servers send a bookmark every minute.
+    /// Time without any event after which a watch is reopened. 150 s by default: servers send a bookmark every minute.
     pub watch_silence: Duration,
-    /// Options of single kinds: see [`by_object`](Self::by_object).
+    /// Options of individual kinds: see [`by_object`](Self::by_object).
     pub by_object: ByObject,
 }
 
-/// The options of single kinds.
+/// Options of individual kinds.
 #[derive(Clone, Default)]
 pub struct ByObject {
     kinds: HashMap<(TypeId, String, String, Form), Arc<dyn Any + Send + Sync>>,
@@ -77,7 +76,7 @@ impl Default for CacheOptions {
 }
 
 impl CacheOptions {
-    /// Options of one kind, in the form it is wanted in.
+    /// Sets the options of one kind in one form (full objects or metadata).
     #[must_use]
     pub fn by_object<K: Object>(mut self, kind: &Kind<K>, options: InformerOptions<K>) -> CacheOptions {
         self.by_object.kinds.insert(Self::id(kind), Arc::new(options));
@@ -89,7 +88,7 @@ impl CacheOptions {
         (TypeId::of::<K>(), resource.api_version.clone(), resource.plural.clone(), kind.form())
     }
 
-    /// The options that the informer of a kind gets.
+    /// The options of the informer of a kind.
     pub(super) fn informer_options<K: Object>(&self, kind: &Kind<K>) -> InformerOptions<K> {
         let own = self
             .by_object
@@ -114,21 +113,21 @@ impl fmt::Debug for CacheOptions {
     }
 }
 
-/// What is held of one kind, and how.
+/// Options of the informer of one kind.
 pub struct InformerOptions<K> {
-    /// The namespaces that are watched; those of the cache if there is none. A kind of the cluster has none.
+    /// The namespaces to watch; `None` watches those of the cache. Ignored for cluster-scoped kinds.
     pub namespaces: Option<Vec<Arc<str>>>,
-    /// Only objects with these labels.
+    /// Caches only objects with these labels.
     pub labels: Option<LabelSelector>,
-    /// Only objects with these fields; the server has to support it.
+    /// Caches only objects with these fields; the server must support the selector.
     pub fields: Option<FieldSelector>,
-    /// A change that is made to each object before it is kept: what nobody needs can be dropped here.
+    /// A change made to each object before it is stored, for example to drop fields that are not needed.
     pub transform: Option<Transform<K>>,
-    /// Leaves `metadata.managedFields` out of what is kept.
+    /// Drops `metadata.managedFields` from cached objects.
     pub strip_managed_fields: bool,
-    /// Keeps objects encoded and decodes them when they are read: memory about as large as the JSON, for slower reads.
+    /// Stores objects encoded and decodes them on each read: less memory (about the size of the JSON), slower reads.
     pub lean: bool,
-    /// See [`CacheOptions::resync_period`].
+    /// Overrides [`CacheOptions::resync_period`]; `None` uses that of the cache.
     pub resync_period: Option<Duration>,
 }
 

@@ -1,5 +1,5 @@
-//! Keeps an informer's objects like the server's: a list, then a watch from where the list was, and again when the watch
-//! cannot go on. Whatever happens, a state is never lost: only looked up again.
+//! Keeps an informer's objects in sync with the server: a list, then a watch from the list's revision, and a new list
+//! when the watch expires. After any failure, states are listed again, so none is lost.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,15 +28,15 @@ use crate::{
     panics::message,
 };
 
-/// So many objects of a page are decoded before handlers hear of them: few enough to be little memory beside a lean cache,
-/// which forgets them then, and to let readers in between.
-const DECODED_AT_ONCE: usize = 16;
+/// Maximum objects of a page decoded before handlers receive them and the lock is released: a lean cache keeps none of
+/// them decoded, and readers wait for one batch only.
+const DECODE_BATCH: usize = 16;
 
-/// Why a list or a watch has ended.
+/// Why a list or a watch ended.
 enum End {
-    /// The server closed the watch: it can go on from where it was.
+    /// The server closed the watch: it can be resumed.
     Closed,
-    /// The server does not know any more what happened since.
+    /// The server no longer has the revision: list again.
     Expired,
     Failed(Problem),
 }
@@ -47,8 +47,8 @@ pub(super) async fn run<K: Object>(informer: Arc<Informer<K>>, part: usize, stop
     let follow = async {
         let mut backoff = Backoff::default();
         loop {
-            // User code is caught where it is called. Whatever else panics, of a client's layers for example, must not leave
-            // an informer that looks well and hears nothing.
+            // Panics of user code are caught where it is called. Any other panic, in a client's layers for example, must
+            // not leave an informer that looks healthy and receives nothing.
             let ended = AssertUnwindSafe(follow(&informer, part, &mut listed)).catch_unwind().await;
             if let Err(panic) = ended {
                 let message = format!("panic: {} [recovered]", message(&*panic));
@@ -62,7 +62,7 @@ pub(super) async fn run<K: Object>(informer: Arc<Informer<K>>, part: usize, stop
     }
 }
 
-/// Whether the kind is in namespaces, as soon as the server says so.
+/// Whether the kind is namespaced. Retries until discovery answers.
 pub(super) async fn is_namespaced<K: Object>(informer: &Informer<K>) -> bool {
     let gvk = informer.kind().group_version_kind();
     let mut backoff = Backoff::default();
@@ -102,7 +102,7 @@ async fn follow<K: Object>(informer: &Informer<K>, part: usize, listed: &mut boo
                 backoff.sleep(informer, part, Some(problem)).await;
                 continue;
             }
-            // A page's snapshot is gone, or the connection: from the beginning.
+            // The snapshot of the pages has expired, or the connection was lost: start over.
             Err(End::Expired | End::Closed) => {
                 backoff.sleep(informer, part, None).await;
                 continue;
@@ -117,7 +117,7 @@ async fn follow<K: Object>(informer: &Informer<K>, part: usize, listed: &mut boo
                 End::Failed(problem) => {
                     let vanished = matches!(problem, Problem::NotServed { .. });
                     backoff.sleep(informer, part, Some(problem)).await;
-                    // A kind that was taken away may come back as another one.
+                    // A definition that was deleted may come back with other objects.
                     if vanished {
                         break;
                     }
@@ -125,7 +125,7 @@ async fn follow<K: Object>(informer: &Informer<K>, part: usize, listed: &mut boo
                 }
             }
             informer.report(part, None);
-            // Watches that end at once, with nothing to tell, are not opened again at once.
+            // A watch that ends at once without events is not reopened at once.
             if revision == before && env.now() - began < Duration::from_secs(1) {
                 backoff.sleep(informer, part, None).await;
             } else {
@@ -135,7 +135,7 @@ async fn follow<K: Object>(informer: &Informer<K>, part: usize, listed: &mut boo
     }
 }
 
-/// Pauses after failures: longer each time.
+/// Exponential backoff after failures.
 #[derive(Default)]
 struct Backoff {
     failures: u32,
@@ -144,7 +144,7 @@ struct Backoff {
 impl Backoff {
     async fn sleep<K: Object>(&mut self, informer: &Informer<K>, part: usize, problem: Option<Problem>) {
         if let Some(problem) = problem {
-            // What may pass by itself is said again too, less and less often: nobody waits without a word.
+            // Transient problems are logged at growing intervals, so that the log shows what is being waited for.
             if self.failures == 0 || self.failures.is_power_of_two() || problem.is_lasting() {
                 tracing::warn!(kind = %informer.kind(), %problem, "cannot watch");
             }
@@ -158,7 +158,7 @@ impl Backoff {
     }
 }
 
-/// The whole collection; gives the revision that it is of.
+/// Lists the whole collection; returns its revision.
 async fn list<K: Object>(informer: &Informer<K>, part: usize, first: bool) -> Result<String, End> {
     informer.parts()[part].objects.write().begin_list();
     let mut continue_token = String::new();
@@ -166,7 +166,7 @@ async fn list<K: Object>(informer: &Informer<K>, part: usize, first: bool) -> Re
     loop {
         let page = get_page(informer, part, informer.kind().form(), &continue_token).await?;
         let page: Page<'_> = serde_json::from_slice(&page).map_err(|error| unreadable("list", &error))?;
-        for items in page.items.as_deref().unwrap_or_default().chunks(DECODED_AT_ONCE) {
+        for items in page.items.as_deref().unwrap_or_default().chunks(DECODE_BATCH) {
             informer.apply(part, |objects, events| {
                 for item in items {
                     let skipped = take(informer, item.get().as_bytes(), first, !first, objects, events).err();
@@ -184,7 +184,7 @@ async fn list<K: Object>(informer: &Informer<K>, part: usize, first: bool) -> Re
     }
 }
 
-/// Takes in one state of an object, and gives its revision. An error is the object that was skipped, and the revision.
+/// Stores one state of an object; returns its revision. The error is the key and revision of a skipped object.
 fn take<K: Object>(
     informer: &Informer<K>,
     raw: &[u8],
@@ -193,9 +193,9 @@ fn take<K: Object>(
     objects: &mut super::objects::Objects<K>,
     events: &mut Vec<crate::Event<K>>,
 ) -> Result<u64, (ObjectKey, u64)> {
-    // Looking for who it is costs one more pass over the bytes; it pays if decoding can be left out.
+    // Parsing the head costs another pass over the bytes; it pays off if decoding can be skipped.
     let mut known = None;
-    if (look_first || objects.is_ahead())
+    if (look_first || objects.has_pending_writes())
         && let Ok(head) = wire::head(raw)
     {
         let key = head.key();
@@ -221,24 +221,24 @@ fn take<K: Object>(
     });
     taken.or_else(|error| {
         let Ok(head) = wire::head(raw) else {
-            tracing::error!(kind = %informer.kind(), %error, "skipped something that is not an object");
+            tracing::error!(kind = %informer.kind(), %error, "skipped an item that is not an object");
             return Ok(0);
         };
         let key = head.key();
         tracing::error!(kind = %informer.kind(), object = %key, %error, "skipped an object that cannot be decoded");
         informer.core.undecodable(&informer.codec.kind.to_string());
         informer.report_object(&key, Some(&error.to_string()));
-        // The last good state stays; it is not gone.
+        // Its last good state stays in the cache.
         objects.touch(&key);
         Err((key, head.revision()))
     })
 }
 
-/// Watches from a revision, and moves it on.
+/// Watches from a revision, and advances it.
 async fn watch<K: Object>(informer: &Informer<K>, part: usize, revision: &mut String) -> End {
     let core = &informer.core;
     let settings = &core.settings;
-    // Not all watches at the same time: between one and two times the minimum.
+    // Jitter, so that watches do not reconnect together: between one and two times the minimum.
     let lifetime = settings.watch_timeout.mul_f64(1.0 + core.env.random_f64());
     let seconds = lifetime.as_secs().max(1).to_string();
     let query = [
@@ -254,10 +254,10 @@ async fn watch<K: Object>(informer: &Informer<K>, part: usize, revision: &mut St
     let mut stream = body.into_data_stream();
     let mut lines = Lines::default();
     loop {
-        // A connection that is dead but not closed is silent for ever; a server sends bookmarks.
+        // Servers send bookmarks: a silent connection is dead.
         let chunk = match core.env.timeout(settings.watch_silence, stream.next()).await {
             Ok(Some(Ok(chunk))) => chunk,
-            // However it was cut: go on from where it was.
+            // However the connection ended: resume from the last revision.
             Ok(Some(Err(_)) | None) | Err(_) => return End::Closed,
         };
         lines.push(chunk);
@@ -280,7 +280,7 @@ async fn watch<K: Object>(informer: &Informer<K>, part: usize, revision: &mut St
                     let Ok(head) = wire::head(raw) else { return };
                     let key = head.key();
                     informer.report_object(&key, None);
-                    // Its last state, or if that cannot be decoded, the one before.
+                    // If its last state cannot be decoded, the previous one is delivered.
                     let object = informer.codec.decode(raw).ok();
                     informer.codec.panics.forget(&informer.codec.site, |other| *other == key);
                     objects.forget_panics(|other| *other == key);
@@ -299,17 +299,17 @@ async fn watch<K: Object>(informer: &Informer<K>, part: usize, revision: &mut St
                     return ended("watch", informer, part, status.code, status);
                 }
                 other => {
-                    tracing::warn!(kind = %informer.kind(), r#type = other, "an event of a type that is not known")
+                    tracing::warn!(kind = %informer.kind(), r#type = other, "unknown watch event type")
                 }
             }
         }
     }
 }
 
-/// Lists what there is, as metadata, and waits until handlers know all of it.
+/// Lists the metadata of all objects, and waits until they were delivered to handlers.
 pub(super) async fn catch_up<K: Object>(informer: &Informer<K>) -> Result<(), Problem> {
     for (index, part) in informer.parts().iter().enumerate() {
-        let mut there = BTreeMap::new();
+        let mut listed = BTreeMap::new();
         let mut continue_token = String::new();
         let mut snapshot = 0;
         loop {
@@ -317,7 +317,7 @@ pub(super) async fn catch_up<K: Object>(informer: &Informer<K>) -> Result<(), Pr
                 Ok(page) => page,
                 Err(End::Failed(problem)) => return Err(problem),
                 Err(End::Closed | End::Expired) => {
-                    return Err(Problem::Failed { message: "the list did not come to its end".to_owned() });
+                    return Err(Problem::Failed { message: "the list was interrupted".to_owned() });
                 }
             };
             let page: Page<'_> = match serde_json::from_slice(&page) {
@@ -326,7 +326,7 @@ pub(super) async fn catch_up<K: Object>(informer: &Informer<K>) -> Result<(), Pr
             };
             for item in page.items.as_deref().unwrap_or_default() {
                 if let Ok(head) = wire::head(item.get().as_bytes()) {
-                    there.insert(head.key(), head.revision());
+                    listed.insert(head.key(), head.revision());
                 }
             }
             snapshot = snapshot.max(wire::revision(&page.metadata.resource_version));
@@ -338,7 +338,7 @@ pub(super) async fn catch_up<K: Object>(informer: &Informer<K>) -> Result<(), Pr
         let mut changes = informer.core.changes();
         loop {
             changes.borrow_and_update();
-            let caught_up = is_told(informer, part, &there, snapshot);
+            let caught_up = is_delivered(informer, part, &listed, snapshot);
             if caught_up {
                 break;
             }
@@ -350,11 +350,11 @@ pub(super) async fn catch_up<K: Object>(informer: &Informer<K>) -> Result<(), Pr
     Ok(())
 }
 
-/// Whether handlers know at least these states, and know of the end of what is not among them.
-fn is_told<K: Object>(
+/// Whether handlers have received at least these revisions, and the deletion of objects that are not listed.
+fn is_delivered<K: Object>(
     informer: &Informer<K>,
     part: &Part<K>,
-    there: &BTreeMap<ObjectKey, u64>,
+    listed: &BTreeMap<ObjectKey, u64>,
     snapshot: u64,
 ) -> bool {
     let objects = part.objects.read();
@@ -362,12 +362,12 @@ fn is_told<K: Object>(
         return true;
     }
     let status = informer.status.borrow();
-    let told = |key: &ObjectKey| objects.told_revision(key);
-    there.iter().all(|(key, revision)| {
-        told(key).is_some_and(|told| told >= *revision) || status.undecodable.contains_key(key)
-    }) && objects
-        .told()
-        .all(|(key, _)| there.contains_key(key) || told(key).is_some_and(|told| told > snapshot))
+    let delivered = |key: &ObjectKey| objects.delivered_revision(key);
+    listed.iter().all(|(key, revision)| {
+        delivered(key).is_some_and(|delivered| delivered >= *revision) || status.undecodable.contains_key(key)
+    }) && objects.delivered().all(|(key, _)| {
+        listed.contains_key(key) || delivered(key).is_some_and(|delivered| delivered > snapshot)
+    })
 }
 
 async fn get_page<K: Object>(
@@ -385,11 +385,8 @@ async fn get_page<K: Object>(
     let collected = informer.core.env.timeout(informer.core.settings.request_timeout, body.collect()).await;
     match collected {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        // Cut in the middle.
         Ok(Err(error)) => Err(End::Failed(Problem::Failed { message: error.to_string() })),
-        Err(_) => Err(End::Failed(Problem::Failed {
-            message: "the list did not come to its end in time".to_owned(),
-        })),
+        Err(_) => Err(End::Failed(Problem::Failed { message: "the list timed out".to_owned() })),
     }
 }
 
@@ -419,7 +416,7 @@ async fn send<K: Object>(
     let response = match sent {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return Err(failed(error_text(&error))),
-        Err(_) => return Err(failed("no answer in time".to_owned())),
+        Err(_) => return Err(failed("the request timed out".to_owned())),
     };
     let code = response.status();
     if code == StatusCode::OK {
@@ -439,7 +436,7 @@ fn uri<K: Object>(informer: &Informer<K>, part: usize, parameters: &[(&str, &str
     query.into_uri()
 }
 
-/// An error with all that it is about.
+/// An error with its sources.
 fn error_text(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -458,7 +455,7 @@ fn unreadable(what: &str, error: &serde_json::Error) -> End {
     End::Failed(Problem::Failed { message: format!("the {what} cannot be read: {error}") })
 }
 
-/// What an error of the server means.
+/// Interprets an error of the server.
 fn ended<K: Object>(
     verb: &'static str,
     informer: &Informer<K>,
@@ -469,7 +466,7 @@ fn ended<K: Object>(
     let resource = informer.kind().resource();
     match code {
         410 => End::Expired,
-        // A server that was set back refuses revisions that it does not have yet.
+        // A server restored from a backup rejects revisions that it has not reached yet.
         504 if status.details.as_ref().is_some_and(|details| {
             details.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
         }) =>

@@ -1,4 +1,4 @@
-//! Lists and watches as they come from the server, taken apart no further than needed.
+//! Lists and watches as the server sends them, parsed no further than needed.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::ObjectKey;
 pub(super) struct Page<'a> {
     #[serde(default)]
     pub(super) metadata: PageMeta,
-    // Go's servers write an empty list as null.
+    // Go servers may encode an empty list as null.
     #[serde(borrow, default)]
     pub(super) items: Option<Vec<&'a RawValue>>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Line<'a> {
     pub(super) object: &'a RawValue,
 }
 
-/// What identifies an object, and one of its states.
+/// The metadata that identifies an object and its revision.
 #[derive(Debug, Deserialize)]
 pub(super) struct Head<'a> {
     #[serde(borrow, default)]
@@ -64,17 +64,17 @@ impl HeadMeta<'_> {
     }
 }
 
-/// What identifies an object, from its JSON.
+/// The identifying metadata of an object, from its JSON.
 pub(super) fn head(raw: &[u8]) -> Result<HeadMeta<'_>, serde_json::Error> {
     serde_json::from_slice::<Head<'_>>(raw).map(|head| head.metadata)
 }
 
-/// Resource versions can be compared as numbers (Kubernetes promises it); 0 is one that is not a number.
+/// Parses a resource version: Kubernetes promises that they compare as numbers. 0 if it is not a number.
 pub(super) fn revision(text: &str) -> u64 {
     text.parse().unwrap_or(0)
 }
 
-/// An error of a server as a Status, whatever its body is.
+/// An error response as a `Status`, whatever its body is.
 pub(super) fn status(code: u16, body: &[u8]) -> Status {
     serde_json::from_slice::<Status>(body)
         .ok()
@@ -93,7 +93,7 @@ pub(super) fn status(code: u16, body: &[u8]) -> Status {
         )
 }
 
-/// An object's JSON with its kind in front, if it is not there. Servers leave it out of the items of lists.
+/// An object's JSON with `apiVersion` and `kind`, which servers leave out of list items.
 pub(super) fn with_kind<'a>(raw: &'a [u8], api_version: &str, kind: &str) -> Cow<'a, [u8]> {
     if raw.starts_with(b"{\"apiVersion\"")
         || raw.starts_with(b"{\"kind\"")
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_gets_its_kind_unless_it_has_it() {
+    fn the_kind_is_added_to_an_object_without_one() {
         let with =
             |raw: &str| String::from_utf8(with_kind(raw.as_bytes(), "v1", "Pod").into_owned()).unwrap();
         assert_eq!(with(r#"{"metadata":{}}"#), r#"{"apiVersion":"v1","kind":"Pod","metadata":{}}"#);

@@ -1,4 +1,4 @@
-//! What a client is asked to do: for interceptors, and for the first half of every error message.
+//! The calls of a client, as interceptors and error messages show them.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use kube::{api::ApiResource, core::Status};
 
 use super::Error;
 
-/// What is done to objects.
+/// The verb of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verb {
     /// Reads one object.
     Get,
-    /// Reads many.
+    /// Reads many objects.
     List,
-    /// Follows changes.
+    /// Watches objects.
     Watch,
-    /// Makes an object.
+    /// Creates an object.
     Create,
     /// Replaces an object.
     Update,
@@ -27,12 +27,12 @@ pub enum Verb {
     Apply,
     /// Deletes one object.
     Delete,
-    /// Deletes many.
+    /// Deletes many objects.
     DeleteAllOf,
 }
 
 impl Verb {
-    /// As people say it.
+    /// The verb in error messages.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Verb {
         }
     }
 
-    /// As a role grants it.
+    /// The verb in RBAC rules.
     #[must_use]
     pub fn permission(self) -> &'static str {
         match self {
@@ -73,25 +73,25 @@ impl fmt::Display for Verb {
 
 /// One call of a client, as an [`Interceptor`](super::Interceptor) sees it.
 ///
-/// Printed as it stands in error messages: `update deployments.apps default/web`.
+/// Displayed as in error messages: `update deployments.apps default/web`.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Call<'a> {
-    /// What is done.
+    /// The verb.
     pub verb: Verb,
-    /// To which kind of object.
+    /// The resource.
     pub resource: &'a ApiResource,
-    /// In which namespace, if in one.
+    /// The namespace, if any.
     pub namespace: Option<&'a str>,
-    /// To which object, if it is one and has a name yet.
+    /// The object's name, if the call is for one object that has a name already.
     pub name: Option<&'a str>,
-    /// To which part of it: `status`, `scale`.
+    /// The subresource: `status`, `scale`.
     pub subresource: Option<&'a str>,
-    /// What is sent, if something is.
+    /// The request body, if any.
     pub body: Option<&'a Bytes>,
-    /// Whether the answer comes out of the cache.
+    /// Whether the cache answers the call.
     pub cached: bool,
-    /// Whether nothing is to be stored.
+    /// Whether it is a dry run.
     pub dry_run: bool,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The call's target, to keep.
+    /// The call's target, as an owned value.
     #[must_use]
     pub fn target(&self) -> Target {
         let owned = |text: Option<&str>| text.map(Box::from);
@@ -123,7 +123,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The error of this call that a server's `Status` would be: how an interceptor plays a failing server.
+    /// The error of this call for a server's `Status`. Interceptors use it to simulate a failing server.
     #[must_use]
     pub fn api_error(&self, status: Status) -> Error {
         Error::api(self.target(), status, None)
@@ -143,7 +143,7 @@ impl fmt::Display for Call<'_> {
     }
 }
 
-/// What a call was about, in an error. Printed as [`Call`] is.
+/// The target of a call, in an error. Displayed like [`Call`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     verb: Verb,
@@ -155,7 +155,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// What was to be done.
+    /// The verb.
     #[must_use]
     pub fn verb(&self) -> Verb {
         self.verb
@@ -173,19 +173,19 @@ impl Target {
         &self.plural
     }
 
-    /// The namespace, if there was one.
+    /// The namespace, if any.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.namespace.as_deref()
     }
 
-    /// The object's name, if it was about one that had a name.
+    /// The object's name, if the call was for one object that had a name.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// The part of the object, if it was about one.
+    /// The subresource, if any.
     #[must_use]
     pub fn subresource(&self) -> Option<&str> {
         self.subresource.as_deref()

@@ -1,4 +1,4 @@
-//! The client: what it is made of, its wrappers, and the verbs for kinds that a type knows.
+//! The client: its options, its wrappers, and the verbs for typed objects.
 
 use std::{
     any::{Any, TypeId},
@@ -18,21 +18,21 @@ use super::{
 };
 use crate::{GroupKind, Kind, Object, ObjectKey, TypedObject, cache::Cache};
 
-/// What a client is made with.
+/// Options of a client.
 #[derive(Debug, Clone)]
 pub struct ClientOptions {
-    /// Where time comes from.
+    /// The source of time.
     pub env: Env,
-    /// Where requests are counted.
+    /// Counts requests.
     pub metrics: Option<RestMetrics>,
-    /// The server's name in metrics. By default the address that its answers come from, since `kube::Client` does not tell
-    /// the name; `in-process` for a server without one.
+    /// The server's name in metrics. By default the remote address of its responses, since `kube::Client` does not expose
+    /// the name; `in-process` for a server without an address.
     pub host: Arc<str>,
-    /// Where calls of the server are tracked, as component `client`. When it accepts no more work, calls fail.
+    /// Tracks requests, as component `client`. When it accepts no more work, calls fail.
     pub tracker: Option<WorkTracker>,
-    /// How often a request is sent again when the server says that it is too busy and to come back in at most 30 s.
+    /// Maximum number of retries of a request that a busy server rejected with a `Retry-After` of at most 30 s.
     pub retries: u32,
-    /// Whether warnings of the server are logged, each text once.
+    /// Whether warnings of the server are logged, each message once.
     pub log_warnings: bool,
 }
 
@@ -49,13 +49,13 @@ impl Default for ClientOptions {
     }
 }
 
-/// Reads from the cache, writes to the server, and never reads less than it has written.
+/// Reads from the cache, writes to the server, and reads its own writes.
 ///
 /// Cloning is cheap. The wrappers ([`namespaced`](Client::namespaced), [`dry_run`](Client::dry_run), …) are clients that
-/// share all else with the one they are made of. Without a cache, reads ask the server.
+/// share everything else with the original. Without a cache, reads are sent to the server.
 ///
-/// The verbs here are for types that know their kind. [`kind`](Client::kind) has the same for kinds that are known at run
-/// time, and for metadata alone.
+/// The verbs here are for typed objects. [`kind`](Client::kind) has the same verbs for kinds known at run time only, and
+/// for metadata only.
 ///
 /// ```
 /// # use k1s_runtime::client::{Client, ClientOptions, Error, ListOptions};
@@ -81,15 +81,15 @@ pub struct Client {
 pub(super) struct Shared {
     pub(super) transport: Arc<Transport>,
     pub(super) mapper: RestMapper,
-    /// Names of kinds are a handful of strings: made once per type, not once per call.
+    /// Avoids allocating the names of a kind for each call.
     kinds: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
-/// What wrappers change.
+/// The settings that wrappers change.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
     pub(super) cache: Option<Cache>,
-    /// Kinds that are read from the server, though there is a cache.
+    /// Kinds that are read from the server even if there is a cache.
     pub(super) uncached: Vec<GroupKind>,
     pub(super) namespace: Option<Arc<str>>,
     pub(super) dry_run: bool,
@@ -117,26 +117,25 @@ impl Client {
         Client { shared: Arc::clone(&self.shared), settings: Arc::new(settings) }
     }
 
-    /// Reads from this cache, and tells it of writes.
+    /// Reads from this cache, and updates it after writes.
     #[must_use]
     pub fn with_cache(&self, cache: Cache) -> Client {
         self.with(|settings| settings.cache = Some(cache))
     }
 
-    /// Reads ask the server, and no cache is told of writes.
+    /// Reads from the server, and updates no cache after writes.
     #[must_use]
     pub fn without_cache(&self) -> Client {
         self.with(|settings| settings.cache = None)
     }
 
-    /// Reads of these kinds ask the server, those of others the cache. Calls add up.
+    /// Reads these kinds from the server, other kinds from the cache. Repeated calls add kinds.
     #[must_use]
     pub fn read_past_cache(&self, kinds: impl IntoIterator<Item = GroupKind>) -> Client {
         self.with(|settings| settings.uncached.extend(kinds))
     }
 
-    /// Works in one namespace: it is filled in where none is given, and another one is refused. Objects of the cluster
-    /// are not concerned.
+    /// Works in one namespace: it is the default, and calls for another one fail. Cluster-scoped objects are not affected.
     #[must_use]
     pub fn namespaced(&self, namespace: impl Into<Arc<str>>) -> Client {
         self.with(|settings| settings.namespace = Some(namespace.into()))
@@ -148,19 +147,19 @@ impl Client {
         self.with(|settings| settings.dry_run = true)
     }
 
-    /// Writes as this field manager, unless a call says another.
+    /// Writes as this field manager, unless a call sets another one.
     #[must_use]
     pub fn with_field_owner(&self, field_manager: impl Into<Arc<str>>) -> Client {
         self.with(|settings| settings.field_manager = Some(field_manager.into()))
     }
 
-    /// Treats unknown fields like this, unless a call says otherwise.
+    /// Sets the validation of unknown fields, unless a call sets another one.
     #[must_use]
     pub fn with_field_validation(&self, validation: FieldValidation) -> Client {
         self.with(|settings| settings.field_validation = Some(validation))
     }
 
-    /// Shows all calls to an interceptor, after those that were added before.
+    /// Adds an interceptor, called after those that were added before.
     #[must_use]
     pub fn intercept(&self, interceptor: impl Interceptor) -> Client {
         self.with(|settings| settings.interceptors.push(Arc::new(interceptor)))
@@ -170,31 +169,31 @@ impl Client {
         Arc::clone(&self.shared.transport.telemetry)
     }
 
-    /// Where time comes from.
+    /// The source of time.
     #[must_use]
     pub fn env(&self) -> &Env {
         &self.shared.transport.env
     }
 
-    /// The client underneath, which knows nothing of caches and wrappers.
+    /// The underlying client, without cache and wrappers.
     #[must_use]
     pub fn kube(&self) -> &kube::Client {
         &self.shared.transport.client
     }
 
-    /// Reads that always ask the server.
+    /// Reads that bypass the cache.
     #[must_use]
     pub fn live(&self) -> Reader {
         Reader::new(self.clone())
     }
 
-    /// The name that Go has for [`live`](Client::live).
+    /// The name of [`live`](Client::live) in Go's controller-runtime.
     #[must_use]
     pub fn api_reader(&self) -> Reader {
         self.live()
     }
 
-    /// Which kinds the server has.
+    /// The kinds that the server serves.
     #[must_use]
     pub fn rest_mapper(&self) -> &RestMapper {
         &self.shared.mapper
@@ -212,10 +211,10 @@ impl Client {
         KindClient::new(self.clone(), self.shared.kind())
     }
 
-    /// The verbs for the kind that an object says it is of, as the server has it.
+    /// The verbs for the kind in an object's `apiVersion` and `kind`, resolved by discovery.
     ///
     /// # Errors
-    /// If the object does not say, if the server does not have it, or cannot be asked.
+    /// If the object has no kind, the server does not serve it, or discovery fails.
     pub async fn dynamic(&self, object: &DynamicObject) -> Result<KindClient<DynamicObject>, Error> {
         let types = object.types.clone().unwrap_or_default();
         let gvk = GroupVersionKind::try_from(types.clone()).ok().filter(|gvk| !gvk.kind.is_empty());
@@ -227,23 +226,23 @@ impl Client {
         Ok(self.kind(Kind::dynamic(mapping.resource.clone())))
     }
 
-    /// Whether objects of kind `K` are in namespaces. Asks the server only if the type does not say.
+    /// Whether objects of kind `K` are namespaced. Uses discovery only if the type does not define its scope.
     ///
     /// # Errors
-    /// If the server does not have the kind, or cannot be asked.
+    /// If the server does not serve the kind, or discovery fails.
     pub async fn is_namespaced<K: TypedObject>(&self) -> Result<bool, Error> {
         self.typed::<K>().is_namespaced().await
     }
 
-    /// Reads an object. As the cache has it, if there is one.
+    /// Reads an object, from the cache if there is one.
     ///
     /// # Errors
-    /// If there is none (see [`Error::is_not_found`]), or it cannot be read.
+    /// If it does not exist (see [`Error::is_not_found`]), or cannot be read.
     pub async fn get<K: TypedObject>(&self, key: &ObjectKey) -> Result<Arc<K>, Error> {
         self.typed().get(key).await
     }
 
-    /// Reads an object, if there is one.
+    /// Reads an object; `None` if it does not exist.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -251,7 +250,7 @@ impl Client {
         self.typed().get_opt(key).await
     }
 
-    /// Reads many objects. As the cache has them, if there is one.
+    /// Lists objects, from the cache if there is one.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -259,15 +258,15 @@ impl Client {
         self.typed().list(options).await
     }
 
-    /// Makes an object.
+    /// Creates an object.
     ///
     /// # Errors
-    /// If one of that name is there already (see [`Error::is_already_exists`]), or the server refuses it.
+    /// If one of that name exists already (see [`Error::is_already_exists`]), or the server rejects the request.
     pub async fn create<K: TypedObject>(&self, object: &K) -> Result<K, Error> {
         self.typed().create(object).await
     }
 
-    /// Makes an object.
+    /// Creates an object.
     ///
     /// # Errors
     /// As [`create`](Client::create).
@@ -275,11 +274,11 @@ impl Client {
         self.typed().create_with(object, options).await
     }
 
-    /// Replaces an object. Its resource version says which state is replaced; without one, which many built-in kinds allow,
-    /// any is.
+    /// Replaces an object, if its resource version is still current. Without one, which many built-in kinds allow, any
+    /// state is replaced.
     ///
     /// # Errors
-    /// If it has changed in the meantime (see [`Error::is_conflict`]), or the server refuses it.
+    /// If it has changed in the meantime (see [`Error::is_conflict`]), or the server rejects the request.
     pub async fn update<K: TypedObject>(&self, object: &K) -> Result<K, Error> {
         self.typed().update(object).await
     }
@@ -292,10 +291,10 @@ impl Client {
         self.typed().update_with(object, options).await
     }
 
-    /// Changes an object, given itself or its key. A patch from an original needs the changed object.
+    /// Patches an object, identified by itself or its key. A patch from an original needs the changed object.
     ///
     /// # Errors
-    /// If there is none, or the server refuses the change.
+    /// If it does not exist, or the server rejects the patch.
     pub async fn patch<K: TypedObject>(
         &self,
         target: &(impl ObjectRef<K> + ?Sized),
@@ -304,7 +303,7 @@ impl Client {
         self.typed().patch(target, patch).await
     }
 
-    /// Changes an object.
+    /// Patches an object.
     ///
     /// # Errors
     /// As [`patch`](Client::patch).
@@ -317,10 +316,10 @@ impl Client {
         self.typed().patch_with(target, patch, options).await
     }
 
-    /// Server-side apply: makes the object have these fields, and own them. The options may be the field manager's name.
+    /// Server-side apply: sets these fields, and makes the field manager their owner. The options may be just its name.
     ///
     /// # Errors
-    /// If others own the fields and it is not forced (see [`Error::is_conflict`]), or the server refuses it.
+    /// If another manager owns a field and the apply is not forced (see [`Error::is_conflict`]), or the server rejects it.
     pub async fn apply<K: TypedObject>(
         &self,
         object: &K,
@@ -329,10 +328,10 @@ impl Client {
         self.typed().apply(object, options).await
     }
 
-    /// Deletes an object, given itself or its key.
+    /// Deletes an object, identified by itself or its key.
     ///
     /// # Errors
-    /// If there is none, or the server refuses it.
+    /// If it does not exist, or the server rejects the request.
     pub async fn delete<K: TypedObject>(
         &self,
         target: &(impl ObjectRef<K> + ?Sized),
@@ -352,10 +351,10 @@ impl Client {
         self.typed().delete_with(target, options).await
     }
 
-    /// Deletes many objects.
+    /// Deletes all matching objects.
     ///
     /// # Errors
-    /// If the server refuses it.
+    /// If the server rejects the request.
     pub async fn delete_all_of<K: TypedObject>(
         &self,
         options: impl Into<DeleteAllOfOptions>,
@@ -369,7 +368,7 @@ impl Client {
         self.typed().status()
     }
 
-    /// Reads and writes a part of objects of kind `K`: `scale`, `eviction`, `token`.
+    /// Reads and writes a subresource of kind `K`: `scale`, `eviction`, `token`.
     pub fn sub_resource<K: TypedObject>(&self, name: impl Into<Arc<str>>) -> SubResourceClient<K> {
         self.typed().sub_resource(name)
     }

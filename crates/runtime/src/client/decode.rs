@@ -1,4 +1,4 @@
-//! From the bytes of an answer to objects.
+//! Decodes responses.
 
 use std::any::Any;
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::{Call, Error, WatchEvent};
 use crate::{Object, ObjectKey};
 
-/// The parts of an object that an error names it by.
+/// The type and metadata of an object.
 #[derive(Deserialize)]
 pub(super) struct Head {
     #[serde(default)]
@@ -31,14 +31,14 @@ fn failed(call: &Call<'_>, object: &[u8], source: serde_json::Error) -> Error {
     Error::Decode { target: Box::new(call.target()), object: name.into(), source }
 }
 
-/// One object.
+/// Decodes one object.
 pub(super) fn object<K: Object>(call: &Call<'_>, bytes: &[u8]) -> Result<K, Error> {
     let mut object = serde_json::from_slice(bytes).map_err(|source| failed(call, bytes, source))?;
     fill_types(call, &mut object);
     Ok(object)
 }
 
-/// Items of lists of built-in kinds come without their kind. Types know theirs; a dynamic object should, too.
+/// Sets the kind of dynamic objects, which list items of built-in kinds lack.
 fn fill_types<K: Object>(call: &Call<'_>, object: &mut K) {
     let object: &mut dyn Any = object;
     if let Some(object) = object.downcast_mut::<DynamicObject>()
@@ -50,27 +50,27 @@ fn fill_types<K: Object>(call: &Call<'_>, object: &mut K) {
     }
 }
 
-/// A list whose items are still JSON.
+/// A list whose items are not decoded.
 #[derive(Debug, Clone)]
 pub struct RawList {
-    /// The state that the list shows: where a watch goes on.
+    /// The revision of the list: a watch can start from here.
     pub resource_version: String,
-    /// The token that the next page is asked with, if there is one.
+    /// The token for the next page, if there is one.
     pub continue_token: Option<String>,
-    /// How many more there are at least, where the server says so.
+    /// Number of remaining objects after this page (an estimate), if the server returns it.
     pub remaining: Option<i64>,
-    /// The items' JSON. Items of built-in kinds have no `kind` and `apiVersion`.
+    /// The JSON of the items. Items of built-in kinds have no `kind` and `apiVersion`.
     pub items: Vec<Bytes>,
 }
 
-/// Objects, as a server lists them.
+/// A list of objects from the server.
 #[derive(Debug, Clone)]
 pub struct List<K> {
-    /// The state that the list shows: where a watch goes on.
+    /// The revision of the list: a watch can start from here.
     pub resource_version: String,
-    /// The token that the next page is asked with, if there is one.
+    /// The token for the next page, if there is one.
     pub continue_token: Option<String>,
-    /// How many more there are at least, where the server says so.
+    /// Number of remaining objects after this page (an estimate), if the server returns it.
     pub remaining: Option<i64>,
     /// The objects.
     pub items: Vec<K>,
@@ -119,13 +119,13 @@ pub(super) fn head(call: &Call<'_>, bytes: &[u8]) -> Result<Head, Error> {
     serde_json::from_slice(bytes).map_err(|source| failed(call, bytes, source))
 }
 
-/// The uid of what a deletion's `Status` is about.
+/// The uid in the `Status` that answers a deletion.
 pub(super) fn status_uid(bytes: &[u8]) -> Option<String> {
     let status: kube::core::Status = serde_json::from_slice(bytes).ok()?;
     status.details.map(|details| details.uid).filter(|uid| !uid.is_empty())
 }
 
-/// Something that is not an object of the kind, like a scale.
+/// Decodes a response that is not an object of the kind, like a Scale.
 pub(super) fn any<T: serde::de::DeserializeOwned>(call: &Call<'_>, bytes: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(bytes).map_err(|source| failed(call, bytes, source))
 }

@@ -15,10 +15,10 @@ use super::{
 use crate::{Object, ObjectKey, kind::static_scope};
 
 impl<K: Object> KindClient<K> {
-    /// Deletes many objects. Of a namespaced kind, those of one namespace.
+    /// Deletes all matching objects. For a namespaced kind, those of one namespace.
     ///
     /// # Errors
-    /// If the server refuses it.
+    /// If the server rejects the request.
     pub async fn delete_all_of(&self, options: impl Into<DeleteAllOfOptions>) -> Result<(), Error> {
         let DeleteAllOfOptions { list, mut delete } = options.into();
         let verb = Verb::DeleteAllOf;
@@ -49,8 +49,8 @@ impl<K: Object> KindClient<K> {
         Ok(())
     }
 
-    /// Tells the cache what has become of the objects. The answer has their last states, whether they are gone or wait
-    /// for something; so those that are left are looked for.
+    /// Updates the cache. The response does not say which objects are gone and which wait for finalizers, so the
+    /// remaining ones are read again.
     async fn observe_deleted(&self, call: &Call<'_>, answer: &Bytes, list: ListOptions) -> Result<(), Error> {
         let concerned = decode::raw_list(call, answer)?.items;
         if concerned.is_empty() {

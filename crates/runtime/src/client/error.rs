@@ -1,4 +1,4 @@
-//! What can go wrong with a call, and the questions that are asked about it.
+//! The error of a call, with predicates for its causes.
 
 use std::{error::Error as StdError, fmt, io, time::Duration};
 
@@ -14,60 +14,60 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The server said no. A cached read that finds nothing is this, too, with the server's words.
+    /// The server rejected the call. A cached read of a missing object fails with this error too, worded as by the server.
     #[error(transparent)]
     Api(#[from] Box<ApiError>),
-    /// The server was not reached, or its answer not received. A write may or may not have happened.
+    /// The request or its response was lost. A write may or may not have happened.
     #[error("{target}: {source}")]
     Transport {
-        /// What was asked.
+        /// The call.
         target: Box<Target>,
         /// Why it failed.
         source: Box<kube::Error>,
     },
-    /// The answer is not what the type expects.
+    /// The response does not match the type.
     #[error("{target}: cannot decode {object}: {source}")]
     Decode {
-        /// What was asked.
+        /// The call.
         target: Box<Target>,
-        /// Which object of the answer.
+        /// The object that cannot be decoded.
         object: Box<str>,
-        /// What is wrong with it.
+        /// The decoding error.
         source: serde_json::Error,
     },
     /// The object cannot be written as JSON.
     #[error("{target}: cannot encode the object: {source}")]
     Encode {
-        /// What was asked.
+        /// The call.
         target: Box<Target>,
-        /// Why not.
+        /// The encoding error.
         source: serde_json::Error,
     },
-    /// The request makes no sense, and was not sent.
+    /// The request is invalid, and was not sent.
     #[error("{target}: {message}")]
     InvalidRequest {
-        /// What was asked.
+        /// The call.
         target: Box<Target>,
-        /// What is wrong with it, and what would be right.
+        /// What is wrong with it, and how to correct it.
         message: Box<str>,
     },
     /// The cache could not answer.
     #[error("{target}: {source}")]
     Cache {
-        /// What was asked.
+        /// The call.
         target: Box<Target>,
-        /// Why not.
+        /// The cache's error.
         source: Box<CacheError>,
     },
-    /// No more work is taken on: the program is shutting down.
+    /// The work tracker accepts no more work: the program is shutting down.
     #[error("{target}: {source}")]
     Refused {
-        /// What was asked.
+        /// The call.
         target: Box<Target>,
-        /// Who refuses.
+        /// The tracker's error.
         source: k1s_env::Refused,
     },
-    /// The server has no such kind (now).
+    /// The server does not serve the kind (now).
     #[error("no matches for kind {kind:?} in version {api_version:?}")]
     NoKindMatch {
         /// `apps/v1`
@@ -75,43 +75,43 @@ pub enum Error {
         /// `Deployment`
         kind: Box<str>,
     },
-    /// A selector is not one.
+    /// A selector is invalid.
     #[error(transparent)]
     Selector(#[from] super::SelectorError),
-    /// The function that should change the object failed.
+    /// The function that changes the object failed.
     #[error("cannot change {object}: {source}")]
     Mutate {
-        /// Which object.
+        /// The object.
         object: Box<str>,
         /// The function's error.
         source: BoxError,
     },
-    /// Anything else: what interceptors return.
+    /// Any other error, from an interceptor.
     #[error(transparent)]
     Other(#[from] BoxError),
 }
 
-/// A server's refusal, and what was asked of it.
+/// An error response of the server.
 #[derive(Debug)]
 pub struct ApiError {
-    /// What was asked.
+    /// The call.
     pub target: Target,
-    /// The server's answer.
+    /// The server's `Status`.
     pub status: Status,
-    /// When the server would like to be asked again.
+    /// The server's `Retry-After`.
     pub retry_after: Option<Duration>,
 }
 
 /// The permission that a call lacked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingPermission {
-    /// As in a role: `deletecollection`.
+    /// The verb of the RBAC rule: `deletecollection`.
     pub verb: &'static str,
     /// The API group; empty for the core group.
     pub group: String,
     /// The resource, with the subresource if there is one: `deployments/status`.
     pub resource: String,
-    /// Where; everywhere, if there is none.
+    /// The namespace; `None` is the cluster scope.
     pub namespace: Option<String>,
 }
 
@@ -126,11 +126,10 @@ impl fmt::Display for MissingPermission {
 }
 
 impl ApiError {
-    /// The permission that is missing, if that is the reason. An admission plugin's refusal has the same code, and is
-    /// not a matter of permissions.
+    /// The permission that is missing, if that is the cause. A rejection by an admission plugin has the same code.
     #[must_use]
     pub fn missing_permission(&self) -> Option<MissingPermission> {
-        // What the API server says for every authorizer, and for no admission plugin.
+        // The API server's wording for every authorizer, and for no admission plugin.
         if !self.status.is_forbidden() || !self.status.message.contains(" cannot ") {
             return None;
         }
@@ -139,7 +138,7 @@ impl ApiError {
             Some(subresource) => format!("{}/{subresource}", target.plural()),
             None => target.plural().to_owned(),
         };
-        // Applying an object that is not there needs a second permission.
+        // Applying an object that does not exist needs a second permission.
         let creates = target.verb() == Verb::Apply && self.status.message.contains(" cannot create ");
         Some(MissingPermission {
             verb: if creates { "create" } else { target.verb().permission() },
@@ -154,7 +153,7 @@ impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Status { code, reason, message, .. } = &self.status;
         write!(f, "{}: ", self.target)?;
-        f.write_str(if message.is_empty() { "the server refused" } else { message })?;
+        f.write_str(if message.is_empty() { "the server rejected the request" } else { message })?;
         match (*code, reason.as_str()) {
             (0, "") => {}
             (0, reason) => write!(f, " ({reason})")?,
@@ -179,7 +178,7 @@ impl Error {
         Error::InvalidRequest { target: Box::new(target), message: message.into() }
     }
 
-    /// The server's answer, if it gave one.
+    /// The server's `Status`, if it responded with an error.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
@@ -192,26 +191,26 @@ impl Error {
         self.status().is_some_and(|status| status.reason == reason)
     }
 
-    /// By reason, or by code where the reason is unknown: a proxy has no Status to give.
+    /// By reason, or by code if the reason is unknown: proxies do not return a `Status`.
     fn is(&self, reason: &str, code: u16) -> bool {
         self.status().is_some_and(|status| {
             status.reason == reason || (!is_known(&status.reason) && status.code == code)
         })
     }
 
-    /// There is no such object, or no such resource.
+    /// The object or the resource does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.is(reason::NOT_FOUND, 404)
     }
 
-    /// An object of that name is there already.
+    /// An object of that name exists already.
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.has(reason::ALREADY_EXISTS)
     }
 
-    /// The object has changed in the meantime: read it again and try again.
+    /// The object has changed in the meantime: read it again and retry.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.is(reason::CONFLICT, 409)
@@ -223,13 +222,13 @@ impl Error {
         self.is(reason::FORBIDDEN, 403) || matches!(self.cache_problem(), Some(Problem::Forbidden { .. }))
     }
 
-    /// Nobody knows who asks.
+    /// The request is not authenticated.
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         self.is(reason::UNAUTHORIZED, 401)
     }
 
-    /// The object breaks the rules of its kind.
+    /// The object fails validation.
     #[must_use]
     pub fn is_invalid(&self) -> bool {
         self.is(reason::INVALID, 422)
@@ -247,13 +246,13 @@ impl Error {
         self.has(reason::EXPIRED) || self.is(reason::GONE, 410)
     }
 
-    /// The server has too much to do; see [`retry_after`](Error::retry_after).
+    /// The server is overloaded; see [`retry_after`](Error::retry_after).
     #[must_use]
     pub fn is_too_many_requests(&self) -> bool {
         self.is(reason::TOO_MANY_REQUESTS, 429)
     }
 
-    /// The server, or the way there, took too long.
+    /// The server or the connection timed out.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         match self {
@@ -262,20 +261,20 @@ impl Error {
         }
     }
 
-    /// The cache does not watch the namespace: whether the object is there is not known. Ask the server.
+    /// The cache does not watch the namespace: whether the object exists is unknown. Read it from the server.
     #[must_use]
     pub fn is_outside_cache(&self) -> bool {
         matches!(self, Error::Cache { source, .. } if matches!(**source, CacheError::OtherNamespace { .. }))
     }
 
-    /// The server has no such kind: its definition is not there (yet). [`is_not_found`](Error::is_not_found) is true of
-    /// it as well if a call found it out.
+    /// The server does not serve the kind: its definition does not exist (yet). If the server responded with a 404,
+    /// [`is_not_found`](Error::is_not_found) is true as well.
     #[must_use]
     pub fn is_no_match(&self) -> bool {
         match self {
             Error::NoKindMatch { .. } => true,
             Error::Cache { .. } => matches!(self.cache_problem(), Some(Problem::NotServed { .. })),
-            // A path that is not served is nobody's: its 404 names no object.
+            // The 404 of a path that is not served names no object.
             Error::Api(error) if self.is_not_found() => error
                 .status
                 .details
@@ -285,7 +284,7 @@ impl Error {
         }
     }
 
-    /// What keeps the cache from having the kind.
+    /// Why the cache cannot read the kind.
     fn cache_problem(&self) -> Option<&Problem> {
         match self {
             Error::Cache { source, .. } => match &**source {
@@ -296,7 +295,7 @@ impl Error {
         }
     }
 
-    /// When the server would like to be asked again.
+    /// The server's `Retry-After`.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -305,7 +304,7 @@ impl Error {
         }
     }
 
-    /// The permission that is missing, if that is the reason.
+    /// The permission that is missing, if that is the cause.
     #[must_use]
     pub fn missing_permission(&self) -> Option<MissingPermission> {
         match self {
@@ -331,18 +330,18 @@ fn chain_has_timeout(error: &(dyn StdError + 'static)) -> bool {
     false
 }
 
-/// A result in which "there is no such object" is `None`, not an error.
+/// Turns the error [`is_not_found`](Error::is_not_found) into `None`.
 ///
 /// # Errors
-/// All others.
+/// All other errors.
 pub fn ignore_not_found<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     ignore(result, Error::is_not_found)
 }
 
-/// A result in which "it is there already" is `None`, not an error.
+/// Turns the error [`is_already_exists`](Error::is_already_exists) into `None`.
 ///
 /// # Errors
-/// All others.
+/// All other errors.
 pub fn ignore_already_exists<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     ignore(result, Error::is_already_exists)
 }

@@ -1,4 +1,4 @@
-//! A call, with all that a client puts around it: interceptors, and the settings of its wrappers.
+//! Calls with a client's interceptors and settings applied.
 
 use bytes::Bytes;
 use kube::client::Body;
@@ -22,7 +22,7 @@ impl Client {
         options
     }
 
-    /// Asks the server.
+    /// Sends a request and returns the response body.
     pub(super) async fn call(&self, call: &Call<'_>, outgoing: &Outgoing) -> Result<Bytes, Error> {
         self.before(call).await?;
         let answer = self.shared.transport.exchange(call, outgoing).await;
@@ -30,7 +30,7 @@ impl Client {
         answer
     }
 
-    /// Asks the server for a stream.
+    /// Sends a request and returns the response as a stream.
     pub(super) async fn open(&self, call: &Call<'_>, outgoing: &Outgoing) -> Result<Body, Error> {
         self.before(call).await?;
         let body = self.shared.transport.open(call, outgoing).await;

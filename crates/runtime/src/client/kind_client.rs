@@ -18,37 +18,37 @@ use super::{
     options::Query,
     patch::PatchType,
     transport::{JSON, METADATA, Outgoing},
-    written::has_ended,
+    written::is_gone,
 };
 use crate::{Form, Kind, Object, ObjectKey, cache::Cache, kind::static_scope};
 
-/// The verbs of a [`Client`] for objects of one kind: typed, dynamic, or metadata alone. Cheap to clone.
+/// The verbs of a [`Client`] for objects of one kind: typed, dynamic, or metadata only. Cheap to clone.
 pub struct KindClient<K: Object> {
     pub(super) client: Client,
     pub(super) kind: Arc<Kind<K>>,
 }
 
-/// What has become of a deleted object.
+/// The outcome of a deletion.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deleted<K> {
-    /// It is gone.
+    /// The object is gone.
     Gone {
-        /// Its uid, where the server said it.
+        /// Its uid, if the server returned it.
         uid: Option<String>,
     },
-    /// It is still there, with a deletion timestamp: its finalizers have to be removed first, or its time has to pass.
+    /// The object still exists, with a deletion timestamp: it has finalizers, or its grace period has not passed.
     Deleting(Box<K>),
 }
 
 impl<K> Deleted<K> {
-    /// Whether nothing is left of it.
+    /// Whether the object is gone.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         matches!(self, Deleted::Gone { .. })
     }
 }
 
-/// A write on its way: what differs between verbs.
+/// The parts of a write request that differ between verbs.
 pub(super) struct Write<'a> {
     pub(super) verb: Verb,
     pub(super) method: Method,
@@ -78,7 +78,7 @@ impl<K: Object> KindClient<K> {
         self.kind.form() == Form::Metadata || K::metadata_api()
     }
 
-    /// Reads that always ask the server.
+    /// Reads that bypass the cache.
     #[must_use]
     pub fn live(&self) -> KindReader<K> {
         KindReader::new(self.clone())
@@ -90,15 +90,15 @@ impl<K: Object> KindClient<K> {
         self.sub_resource("status")
     }
 
-    /// Reads and writes a part of objects: `scale`, `eviction`, `token`.
+    /// Reads and writes a subresource: `scale`, `eviction`, `token`.
     pub fn sub_resource(&self, name: impl Into<Arc<str>>) -> SubResourceClient<K> {
         SubResourceClient::new(self.clone(), name.into())
     }
 
-    /// Whether objects of this kind are in namespaces. Asks the server only if the type does not say.
+    /// Whether objects of this kind are namespaced. Uses discovery only if the type does not define its scope.
     ///
     /// # Errors
-    /// If the server does not have the kind, or cannot be asked.
+    /// If the server does not serve the kind, or discovery fails.
     pub async fn is_namespaced(&self) -> Result<bool, Error> {
         if let Some(scope) = static_scope::<K>() {
             return Ok(scope == Scope::Namespaced);
@@ -112,17 +112,17 @@ impl<K: Object> KindClient<K> {
         settings.cache.as_ref().filter(|_| !settings.uncached.iter().any(|kind| kind.is(self.resource())))
     }
 
-    /// Reads an object. As the cache has it, if there is one.
+    /// Reads an object, from the cache if there is one.
     ///
     /// # Errors
-    /// If there is none (see [`Error::is_not_found`]), or it cannot be read.
+    /// If it does not exist (see [`Error::is_not_found`]), or cannot be read.
     pub async fn get(&self, key: &ObjectKey) -> Result<Arc<K>, Error> {
         let Some(cache) = self.cache() else {
             return self.live().get(key).await.map(Arc::new);
         };
         let namespace = self.namespace(Verb::Get, key.namespace(), Some(key.name())).await?;
         let resolved;
-        // Most keys are as they should be; the others are made so.
+        // Most keys have the right namespace already, and are not copied.
         let key = if namespace == key.namespace() {
             key
         } else {
@@ -141,7 +141,7 @@ impl<K: Object> KindClient<K> {
         found
     }
 
-    /// Reads an object, if there is one.
+    /// Reads an object; `None` if it does not exist.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -149,9 +149,9 @@ impl<K: Object> KindClient<K> {
         super::ignore_not_found(self.get(key).await)
     }
 
-    /// Asks the server for an object, past the cache, which is told the answer: the next read of it shows no less.
+    /// Reads an object from the server and stores it in the cache, so that the next cached read is not older.
     pub(crate) async fn get_past_cache(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Error> {
-        let found = super::ignore_not_found(self.live().get_with_answer(key).await)?;
+        let found = super::ignore_not_found(self.live().get_with_json(key).await)?;
         let Some((object, answer)) = found else { return Ok(None) };
         if let Some(cache) = self.client.settings.cache.as_ref().filter(|_| !self.is_metadata()) {
             cache.observe_read(self.resource(), &answer);
@@ -159,7 +159,7 @@ impl<K: Object> KindClient<K> {
         Ok(Some(Arc::new(object)))
     }
 
-    /// Reads many objects. As the cache has them, if there is one.
+    /// Lists objects, from the cache if there is one.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -182,27 +182,27 @@ impl<K: Object> KindClient<K> {
         found
     }
 
-    /// Makes an object.
+    /// Creates an object.
     ///
     /// # Errors
-    /// If one of that name is there already (see [`Error::is_already_exists`]), or the server refuses it.
+    /// If one of that name exists already (see [`Error::is_already_exists`]), or the server rejects the request.
     pub async fn create(&self, object: &K) -> Result<K, Error> {
         self.create_with(object, CreateOptions::default()).await
     }
 
-    /// Makes an object.
+    /// Creates an object.
     ///
     /// # Errors
     /// As [`create`](KindClient::create).
     pub async fn create_with(&self, object: &K, options: CreateOptions) -> Result<K, Error> {
-        self.put(Verb::Create, object, options, None).await
+        self.send_object(Verb::Create, object, options, None).await
     }
 
-    /// Replaces an object. Its resource version says which state is replaced; without one, which many built-in kinds allow,
-    /// any is.
+    /// Replaces an object, if its resource version is still current. Without one, which many built-in kinds allow, any
+    /// state is replaced.
     ///
     /// # Errors
-    /// If it has changed in the meantime (see [`Error::is_conflict`]), or the server refuses it.
+    /// If it has changed in the meantime (see [`Error::is_conflict`]), or the server rejects the request.
     pub async fn update(&self, object: &K) -> Result<K, Error> {
         self.update_with(object, UpdateOptions::default()).await
     }
@@ -212,10 +212,10 @@ impl<K: Object> KindClient<K> {
     /// # Errors
     /// As [`update`](KindClient::update).
     pub async fn update_with(&self, object: &K, options: UpdateOptions) -> Result<K, Error> {
-        self.put(Verb::Update, object, options, None).await
+        self.send_object(Verb::Update, object, options, None).await
     }
 
-    pub(super) async fn put(
+    pub(super) async fn send_object(
         &self,
         verb: Verb,
         object: &K,
@@ -236,15 +236,15 @@ impl<K: Object> KindClient<K> {
         self.stored(verb, &key, subresource, dry_run, &answer)
     }
 
-    /// Changes an object, given itself or its key. A patch from an original needs the changed object.
+    /// Patches an object, identified by itself or its key. A patch from an original needs the changed object.
     ///
     /// # Errors
-    /// If there is none, or the server refuses the change.
+    /// If it does not exist, or the server rejects the patch.
     pub async fn patch(&self, target: &(impl ObjectRef<K> + ?Sized), patch: Patch) -> Result<K, Error> {
         self.patch_with(target, patch, PatchOptions::default()).await
     }
 
-    /// Changes an object.
+    /// Patches an object.
     ///
     /// # Errors
     /// As [`patch`](KindClient::patch).
@@ -282,7 +282,7 @@ impl<K: Object> KindClient<K> {
         let verb = if kind == PatchType::Apply { Verb::Apply } else { Verb::Patch };
         let options = self.client.patch_options(options);
         if verb == Verb::Apply && options.field_manager.is_none() {
-            let message = "to apply needs a field manager: in the options, or from with_field_owner";
+            let message = "apply needs a field manager: set it in the options, or with with_field_owner";
             return Err(self.refuse(verb, key, subresource, message));
         }
         if verb == Verb::Patch && options.force {
@@ -296,13 +296,13 @@ impl<K: Object> KindClient<K> {
         self.stored(verb, key, subresource, dry_run, &answer)
     }
 
-    /// Server-side apply: makes the object have these fields, and own them. The options may be the field manager's name.
+    /// Server-side apply: sets these fields, and makes the field manager their owner. The options may be just its name.
     ///
-    /// Fields that are `None` are not applied, and managed fields are left out. For a configuration that is not an object
-    /// of the type, [`patch`](KindClient::patch) with [`Patch::apply`].
+    /// Fields that are `None` are not applied, and managed fields are removed. For a configuration that is not an object
+    /// of the type, use [`patch`](KindClient::patch) with [`Patch::apply`].
     ///
     /// # Errors
-    /// If others own the fields and it is not forced (see [`Error::is_conflict`]), or the server refuses it.
+    /// If another manager owns a field and the apply is not forced (see [`Error::is_conflict`]), or the server rejects it.
     pub async fn apply(&self, object: &K, options: impl Into<ApplyOptions>) -> Result<K, Error> {
         self.send_apply(object, options.into(), None).await
     }
@@ -324,10 +324,10 @@ impl<K: Object> KindClient<K> {
         self.send_patch_body(&key, (PatchType::Apply, body), options.into(), subresource).await
     }
 
-    /// Deletes an object, given itself or its key.
+    /// Deletes an object, identified by itself or its key.
     ///
     /// # Errors
-    /// If there is none, or the server refuses it.
+    /// If it does not exist, or the server rejects the request.
     pub async fn delete(&self, target: &(impl ObjectRef<K> + ?Sized)) -> Result<Deleted<K>, Error> {
         self.delete_with(target, DeleteOptions::default()).await
     }
@@ -365,8 +365,8 @@ impl<K: Object> KindClient<K> {
             return Ok(Deleted::Gone { uid });
         }
         let uid = head.metadata.uid.clone();
-        // Some kinds are answered with their last state, be they gone or not.
-        if head.metadata.deletion_timestamp.is_none() || has_ended(&head.metadata) {
+        // For some kinds, the response is the last state, whether the object is gone or not.
+        if head.metadata.deletion_timestamp.is_none() || is_gone(&head.metadata) {
             self.observe(dry_run, || Written::Deleted { key, uid: uid.clone() });
             return Ok(Deleted::Gone { uid });
         }
@@ -375,7 +375,7 @@ impl<K: Object> KindClient<K> {
         Ok(Deleted::Deleting(Box::new(object)))
     }
 
-    /// Sends a write and gives the answer.
+    /// Sends a write and returns the response body.
     pub(super) async fn write(
         &self,
         write: Write<'_>,
@@ -392,12 +392,12 @@ impl<K: Object> KindClient<K> {
         if namespace.is_none() && static_scope::<K>() == Some(Scope::Namespaced) {
             return Err(Error::invalid(call.target(), "the kind is namespaced: a namespace is needed"));
         }
-        // The name of what is created is in the object, or made by the server.
+        // The name of a new object is in the body, or generated by the server.
         let to_collection = verb == Verb::Create && subresource.is_none();
         let path = self.path(&call, !to_collection)?;
         let mut query = Query::of(path);
         options(&mut query);
-        // The cache wants the whole object, whatever part of it the caller does.
+        // The cache needs the whole object, even if the caller wants its metadata only.
         let partial = self.is_metadata() && self.client.settings.cache.is_none();
         let accept = if partial { METADATA } else { JSON };
         let outgoing = Outgoing { method, uri: query.into_uri(), accept, content_type, body: body.clone() };
@@ -420,7 +420,7 @@ impl<K: Object> KindClient<K> {
         Ok(path)
     }
 
-    /// The object that a write was answered with; the cache is told of it.
+    /// Decodes the response to a write, and updates the cache.
     pub(super) fn stored(
         &self,
         verb: Verb,
@@ -433,7 +433,7 @@ impl<K: Object> KindClient<K> {
         call.name = Some(key.name()).filter(|name| !name.is_empty());
         call.subresource = subresource;
         let object: K = decode::object(&call, answer)?;
-        // A scale is an answer, too, but it is not the object.
+        // The response may be of another kind, like a Scale: not the object.
         if subresource.is_some_and(|name| name != "status")
             && decode::head(&call, answer)?.kind.as_deref() != Some(self.resource().kind.as_str())
         {
@@ -441,7 +441,7 @@ impl<K: Object> KindClient<K> {
         }
         self.observe(dry_run, || {
             let meta = object.meta();
-            if has_ended(meta) {
+            if is_gone(meta) {
                 Written::Deleted { key: ObjectKey::of(&object), uid: meta.uid.clone() }
             } else {
                 Written::Stored(answer.clone())
@@ -461,7 +461,7 @@ impl<K: Object> KindClient<K> {
         Ok(ObjectKey::new(namespace, key.name()))
     }
 
-    /// The namespace that a call is about: the given one, or the client's. `None` is all of them, or the cluster.
+    /// The namespace of a call: the given one, or the client's. `None` is all namespaces, or the cluster scope.
     pub(super) async fn namespace<'a>(
         &'a self,
         verb: Verb,
@@ -497,7 +497,7 @@ impl<K: Object> KindClient<K> {
         }
     }
 
-    /// An object as it is sent: dynamic ones do not always say what they are, metadata says that it is metadata.
+    /// Encodes an object with its `apiVersion` and `kind`: dynamic objects may lack them, metadata has its own.
     pub(super) fn encode(&self, verb: Verb, key: &ObjectKey, object: &K) -> Result<Bytes, Error> {
         let failed = |source| Error::Encode { target: Box::new(self.target(verb, key, None)), source };
         let bytes = serde_json::to_vec(object).map_err(failed)?;
@@ -538,7 +538,7 @@ impl<K: Object> KindClient<K> {
 
 static EMPTY: Bytes = Bytes::new();
 
-/// Names become parts of paths; what would change the path is none.
+/// Rejects names that would change the path that they become part of.
 pub(super) fn checked<'a>(call: &Call<'_>, segment: Option<&'a str>) -> Result<Option<&'a str>, Error> {
     let bad = |text: &&str| {
         matches!(*text, "." | "..")

@@ -1,14 +1,14 @@
-//! The lines of a stream of bytes.
+//! Splits a byte stream into lines.
 
 use std::collections::VecDeque;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
-/// Splits chunks, which end anywhere, into lines. A line within one chunk is a slice of it.
+/// Splits chunks of arbitrary size into lines. A line within one chunk is a slice of it, not a copy.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     complete: VecDeque<Bytes>,
-    begun: BytesMut,
+    partial: BytesMut,
 }
 
 impl Lines {
@@ -16,15 +16,15 @@ impl Lines {
         while let Some(end) = memchr::memchr(b'\n', &chunk) {
             let mut line = chunk.split_to(end);
             chunk.advance(1);
-            if !self.begun.is_empty() {
-                self.begun.extend_from_slice(&line);
-                line = self.begun.split().freeze();
+            if !self.partial.is_empty() {
+                self.partial.extend_from_slice(&line);
+                line = self.partial.split().freeze();
             }
             if !line.trim_ascii().is_empty() {
                 self.complete.push_back(line);
             }
         }
-        self.begun.extend_from_slice(&chunk);
+        self.partial.extend_from_slice(&chunk);
     }
 
     pub(crate) fn next(&mut self) -> Option<Bytes> {
@@ -32,7 +32,7 @@ impl Lines {
     }
 
     pub(crate) fn rest(&mut self) -> Option<Bytes> {
-        let rest = self.begun.split().freeze();
+        let rest = self.partial.split().freeze();
         (!rest.trim_ascii().is_empty()).then_some(rest)
     }
 }
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_however_they_are_cut() {
+    fn lines_do_not_depend_on_chunk_boundaries() {
         let text = "one\ntwo\n\r\n\nthree\nfo";
         let whole = split(&[text]);
         assert_eq!(whole, (vec!["one".into(), "two".into(), "three".into()], Some("fo".into())));

@@ -9,7 +9,7 @@ use prometheus_client::{
 
 use crate::Metrics;
 
-/// The metrics of clients. Made once for a registry, and shared by its clients.
+/// The metrics of clients. Create one per registry, and share it among its clients.
 #[derive(Debug, Clone)]
 pub struct RestMetrics {
     requests: Family<Labels, Counter>,
@@ -37,7 +37,7 @@ impl RestMetrics {
         RestMetrics { requests }
     }
 
-    /// Counts a request; no code is a request without an answer.
+    /// Counts a request; without a code, it got no response.
     pub(crate) fn count(&self, code: Option<http::StatusCode>, method: &http::Method, host: &Arc<str>) {
         let code = match code.map(|code| code.as_u16()) {
             None => Cow::Borrowed("<error>"),

@@ -1,15 +1,15 @@
 //! Reads from the cache, writes to the server.
 //!
-//! - [`Client`]: the verbs, for types that know their kind; [`KindClient`] for one kind, which may be known at run time
-//!   only. Wrappers of a client: in one namespace, dry run, field owner, field validation, interceptors.
-//! - [`Reader`], [`KindReader`]: reads that always ask the server, pages and watches.
+//! - [`Client`]: the verbs for typed objects; [`KindClient`]: the verbs for one kind, which may be known at run time only.
+//!   Wrappers of a client: in one namespace, dry run, field owner, field validation, interceptors.
+//! - [`Reader`], [`KindReader`]: reads that bypass the cache, pages and watches.
 //! - [`SubResourceClient`]: status, scale, eviction and the like.
 //! - [`Patch`], and the options of each verb.
-//! - [`Error`]: what was asked, and why it failed.
-//! - [`RestMapper`]: which kinds the server has.
+//! - [`Error`]: the call, and why it failed.
+//! - [`RestMapper`]: the kinds that the server serves.
 //!
-//! Requests are plain HTTP requests, sent by a `kube::Client`. The bytes of an answer are read once: decoded for the
-//! caller, and handed to the cache, so that the next read sees the write.
+//! Requests are plain HTTP requests, sent by a `kube::Client`. The response to a write is decoded for the caller and stored
+//! in the cache, so that the next read sees the write.
 //!
 //! Helpers for reconcilers (create or update, owners, finalizers, conditions, retries) are in [`util`](crate::util).
 

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use crate::{Object, ObjectKey};
 
-/// What names an object of kind `K`: its key, or itself.
+/// Identifies an object of kind `K`: its key, or the object itself.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name an object of `{K}`",
     label = "neither the object nor its key",
-    note = "give the object, the `Arc` of a read, or an `ObjectKey`"
+    note = "pass the object, the `Arc` of a read, or an `ObjectKey`"
 )]
 pub trait ObjectRef<K>: Sync {
-    /// Its name.
+    /// The key of the object.
     fn key(&self) -> ObjectKey;
 
-    /// The object, if this is more than a name.
+    /// The object, if this is not just a key.
     fn object(&self) -> Option<&K>;
 }
 

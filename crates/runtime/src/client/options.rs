@@ -1,4 +1,4 @@
-//! The options of calls. Each has defaults; `..Default::default()` takes the rest.
+//! The options of calls. All have defaults.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,36 +6,36 @@ use form_urlencoded::byte_serialize;
 use k1s_object::selector::{FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, Operator};
 use serde::Serialize;
 
-/// A selector that cannot be read.
+/// An invalid selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid selector: {0}")]
 pub struct SelectorError(String);
 
-/// Which objects are listed, and how.
+/// Options of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListOptions {
     /// In this namespace only.
     pub namespace: Option<Arc<str>>,
     /// With these labels only.
     pub labels: Option<LabelSelector>,
-    /// With these fields only. A cache answers it from registered indexes; a server knows few fields.
+    /// With these fields only. A cache selects by its indexes; a server supports few fields.
     pub fields: Option<FieldSelector>,
-    /// At most so many. A live list has a continue token if there are more.
+    /// Maximum number of objects. A live list has a continue token if there are more.
     pub limit: Option<u32>,
-    /// Where the page before ended. Live lists only.
+    /// The continue token of the previous page. Live lists only.
     pub continue_token: Option<String>,
-    /// What state of the server is good enough: see Kubernetes' documentation. Live lists only.
+    /// The resource version to list at: see Kubernetes' documentation. Live lists only.
     pub resource_version: Option<String>,
-    /// How the resource version is meant. Live lists only.
+    /// How the resource version is interpreted. Live lists only.
     pub resource_version_match: Option<VersionMatch>,
 }
 
-/// How the resource version of a list is meant.
+/// How the resource version of a list is interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VersionMatch {
-    /// Exactly that state.
+    /// Exactly that version.
     Exact,
-    /// That state or a newer one.
+    /// That version or a newer one.
     NotOlderThan,
 }
 
@@ -48,7 +48,7 @@ impl ListOptions {
     /// Only objects with all these labels.
     ///
     /// # Errors
-    /// If a key or value cannot be a label's.
+    /// If a key or value is not a valid label.
     pub fn matching_labels<'l>(
         mut self,
         labels: impl IntoIterator<Item = (&'l str, &'l str)>,
@@ -64,7 +64,7 @@ impl ListOptions {
         Ok(self)
     }
 
-    /// Only objects that a label selector selects: `app=web,tier in (a, b),!old`.
+    /// Only objects that match a label selector: `app=web,tier in (a, b),!old`.
     ///
     /// # Errors
     /// If it is not a selector.
@@ -76,7 +76,7 @@ impl ListOptions {
     /// Only objects in which all these fields have these values: `("metadata.name", "x")`.
     ///
     /// # Errors
-    /// If a name cannot be a field's.
+    /// If a name is not a valid field.
     pub fn matching_fields<'f>(
         mut self,
         fields: impl IntoIterator<Item = (&'f str, &'f str)>,
@@ -96,7 +96,7 @@ impl ListOptions {
         Ok(self)
     }
 
-    /// Only objects that a field selector selects: `spec.nodeName=a,status.phase!=Failed`.
+    /// Only objects that match a field selector: `spec.nodeName=a,status.phase!=Failed`.
     ///
     /// # Errors
     /// If it is not a selector.
@@ -105,7 +105,7 @@ impl ListOptions {
         Ok(self)
     }
 
-    /// At most so many.
+    /// Sets the maximum number of objects.
     #[must_use]
     pub fn limit(mut self, limit: u32) -> ListOptions {
         self.limit = Some(limit);
@@ -116,7 +116,7 @@ impl ListOptions {
         selectors(query, self.labels.as_ref(), self.fields.as_ref());
         query.add_opt("limit", self.limit.map(|n| n.to_string()).as_deref());
         query.add_opt("continue", self.continue_token.as_deref());
-        // A continue token carries the version itself, and servers refuse both.
+        // A continue token contains the version, and servers reject both together.
         if self.continue_token.is_none() {
             query.add_opt("resourceVersion", self.resource_version.as_deref());
             query.add_opt(
@@ -130,10 +130,11 @@ impl ListOptions {
     }
 }
 
-/// Adds what selects, if anything does.
+/// Adds the selectors that are not empty.
 pub(crate) fn selectors(query: &mut Query, labels: Option<&LabelSelector>, fields: Option<&FieldSelector>) {
     if let Some(labels) = labels.filter(|labels| !labels.is_empty()) {
-        // A selector of nothing has no text of its own, and no text is everything. No label is there and not there.
+        // A selector that matches nothing has no textual form, and an empty one matches everything. No object both has
+        // and lacks a label.
         let nothing = labels.requirements().is_empty();
         let text = if nothing { "nothing,!nothing".to_owned() } else { labels.to_string() };
         query.add("labelSelector", &text);
@@ -143,7 +144,7 @@ pub(crate) fn selectors(query: &mut Query, labels: Option<&LabelSelector>, field
     }
 }
 
-/// Which changes are watched, and from where on.
+/// Options of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WatchOptions {
     /// In this namespace only.
@@ -152,14 +153,14 @@ pub struct WatchOptions {
     pub labels: Option<LabelSelector>,
     /// With these fields only.
     pub fields: Option<FieldSelector>,
-    /// Changes after this version: that of a list. Without one, the objects there are come first, as if just added.
+    /// Events after this version, usually that of a list. Without one, the existing objects come first, as `ADDED` events.
     pub resource_version: Option<String>,
-    /// Whether the server may say how far it is when nothing changes. On by default.
+    /// Whether the server may send bookmarks. On by default.
     pub bookmarks: bool,
-    /// Whether the objects there are come first, closed by a bookmark with the annotation
+    /// Whether the existing objects come first, followed by a bookmark with the annotation
     /// `k8s.io/initial-events-end` (a streaming list).
     pub send_initial_events: bool,
-    /// After what time the server ends the watch.
+    /// Time after which the server ends the watch.
     pub timeout: Option<Duration>,
 }
 
@@ -178,7 +179,7 @@ impl Default for WatchOptions {
 }
 
 impl WatchOptions {
-    /// The changes after a list with these options, from its resource version on.
+    /// A watch that continues from a list with these options.
     #[must_use]
     pub fn after(list: &ListOptions, resource_version: impl Into<String>) -> WatchOptions {
         WatchOptions {
@@ -205,14 +206,14 @@ impl WatchOptions {
     }
 }
 
-/// What the server does about fields that it does not know, and about duplicates.
+/// How the server handles unknown and duplicate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldValidation {
     /// Drops them silently.
     Ignore,
     /// Drops them with a warning.
     Warn,
-    /// Refuses the request.
+    /// Rejects the request.
     Strict,
 }
 
@@ -229,11 +230,11 @@ impl FieldValidation {
 /// Options of creating and updating.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// Do all but store.
+    /// Process the request without storing it.
     pub dry_run: bool,
-    /// Who is said to own the fields.
+    /// The field manager that owns the written fields.
     pub field_manager: Option<Arc<str>>,
-    /// What to do about unknown fields.
+    /// How to handle unknown fields.
     pub field_validation: Option<FieldValidation>,
 }
 
@@ -253,31 +254,31 @@ impl WriteOptions {
 /// Options of patching.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PatchOptions {
-    /// Do all but store.
+    /// Process the request without storing it.
     pub dry_run: bool,
-    /// Who is said to own the fields.
+    /// The field manager that owns the written fields.
     pub field_manager: Option<Arc<str>>,
-    /// What to do about unknown fields.
+    /// How to handle unknown fields.
     pub field_validation: Option<FieldValidation>,
     /// Take fields from other owners. For apply patches only.
     pub force: bool,
 }
 
-/// Options of applying. A `&str` is the options with this field manager.
+/// Options of applying. A `&str` converts to options with this field manager.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApplyOptions {
-    /// Who applies. Needed here, or from [`Client::with_field_owner`](super::Client::with_field_owner).
+    /// The field manager. Required, unless set by [`Client::with_field_owner`](super::Client::with_field_owner).
     pub field_manager: Option<Arc<str>>,
     /// Take fields from other owners instead of failing with a conflict.
     pub force: bool,
-    /// Do all but store.
+    /// Process the request without storing it.
     pub dry_run: bool,
-    /// What to do about unknown fields.
+    /// How to handle unknown fields.
     pub field_validation: Option<FieldValidation>,
 }
 
 impl ApplyOptions {
-    /// In the name of this field manager.
+    /// Applies as this field manager.
     pub fn owner(field_manager: impl Into<Arc<str>>) -> ApplyOptions {
         ApplyOptions { field_manager: Some(field_manager.into()), ..ApplyOptions::default() }
     }
@@ -312,10 +313,10 @@ impl PatchOptions {
     }
 }
 
-/// What happens to the objects that a deleted one owns.
+/// What happens to the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub enum PropagationPolicy {
-    /// They stay, without their owner.
+    /// They stay, without this owner.
     Orphan,
     /// They are deleted after it.
     Background,
@@ -323,14 +324,14 @@ pub enum PropagationPolicy {
     Foreground,
 }
 
-/// What must be so for a deletion to happen.
+/// Preconditions of a deletion.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Preconditions {
-    /// It is this very object, not another one of the same name.
+    /// The object has this uid: it is not another one of the same name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// It has not changed since.
+    /// The object has this resource version: it has not changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_version: Option<String>,
 }
@@ -342,13 +343,13 @@ pub struct DeleteOptions {
     /// Fail with a conflict unless these hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditions: Option<Preconditions>,
-    /// What happens to the objects it owns; the kind's own way, if not said.
+    /// What happens to its dependents; by default, the kind decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagation_policy: Option<PropagationPolicy>,
-    /// How many seconds it has to end in good order; 0 is at once.
+    /// Grace period in seconds; 0 deletes at once.
     #[serde(rename = "gracePeriodSeconds", skip_serializing_if = "Option::is_none")]
     pub grace_period: Option<u32>,
-    /// Do all but delete.
+    /// Process the request without deleting.
     #[serde(skip_serializing_if = "std::ops::Not::not", serialize_with = "dry_run_all")]
     pub dry_run: bool,
 }
@@ -359,7 +360,7 @@ fn dry_run_all<S: serde::Serializer>(_: &bool, to: S) -> Result<S::Ok, S::Error>
 }
 
 impl DeleteOptions {
-    /// Only the object that was read: of this uid, and unchanged since.
+    /// Deletes the object only if its uid and resource version are unchanged.
     #[must_use]
     pub fn exactly<K: kube::Resource>(object: &K) -> DeleteOptions {
         let meta = object.meta();
@@ -368,7 +369,7 @@ impl DeleteOptions {
         DeleteOptions { preconditions: Some(preconditions), ..DeleteOptions::default() }
     }
 
-    /// What happens to the objects it owns.
+    /// Sets what happens to its dependents.
     #[must_use]
     pub fn propagation(mut self, policy: PropagationPolicy) -> DeleteOptions {
         self.propagation_policy = Some(policy);
@@ -376,12 +377,12 @@ impl DeleteOptions {
     }
 }
 
-/// Which objects are deleted together, and how.
+/// Options of deleting many objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteAllOfOptions {
-    /// Which ones. Of a namespaced kind, a namespace is needed.
+    /// Selects the objects. A namespaced kind needs a namespace.
     pub list: ListOptions,
-    /// How.
+    /// Options of each deletion.
     pub delete: DeleteOptions,
 }
 
@@ -434,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn no_options_make_no_query() {
+    fn default_options_add_no_query() {
         assert_eq!(uri(|query| ListOptions::default().query(query)), "/x");
         assert_eq!(uri(|query| WriteOptions::default().query(query)), "/x");
         assert_eq!(uri(|query| PatchOptions::default().query(query)), "/x");
@@ -454,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_of_nothing_does_not_become_one_of_everything() {
+    fn a_selector_that_matches_nothing_does_not_become_one_that_matches_everything() {
         let options = ListOptions { labels: Some(LabelSelector::nothing()), ..ListOptions::default() };
         assert_eq!(uri(|query| options.query(query)), "/x?labelSelector=nothing%2C%21nothing");
         let options = ListOptions { labels: Some(LabelSelector::default()), ..ListOptions::default() };
@@ -462,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selector_that_is_none_says_so() {
+    fn an_invalid_selector_is_an_error() {
         let error = ListOptions::default().matching_labels([("app", "not a value")]).unwrap_err();
         assert!(error.to_string().starts_with("invalid selector: "), "{error}");
         assert!(ListOptions::default().label_selector("a in").is_err());
@@ -471,14 +472,14 @@ mod tests {
     }
 
     #[test]
-    fn terms_add_up() -> Result<(), SelectorError> {
+    fn repeated_label_matches_are_combined() -> Result<(), SelectorError> {
         let options = ListOptions::default().matching_labels([("a", "1")])?.matching_labels([("b", "2")])?;
         assert_eq!(options.labels.map(|labels| labels.to_string()).as_deref(), Some("a=1,b=2"));
         Ok(())
     }
 
     #[test]
-    fn a_page_after_the_first_does_not_repeat_the_version() {
+    fn later_pages_do_not_repeat_the_resource_version() {
         let options = ListOptions {
             resource_version: Some("7".into()),
             continue_token: Some("t".into()),
@@ -488,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn delete_options_are_what_the_api_expects() -> Result<(), serde_json::Error> {
+    fn delete_options_are_encoded_as_the_api_expects() -> Result<(), serde_json::Error> {
         let options = DeleteOptions {
             preconditions: Some(Preconditions { uid: Some("u".into()), resource_version: None }),
             propagation_policy: Some(PropagationPolicy::Foreground),

@@ -1,4 +1,4 @@
-//! Patches: written out, or made of the difference between two states of an object.
+//! Patches: given as they are sent, or computed from the difference between two states of an object.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::strategic;
 
-/// How a patch is meant.
+/// The format of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PatchType {
     /// RFC 6902: a list of operations.
@@ -19,7 +19,7 @@ pub enum PatchType {
     Merge,
     /// Like a merge patch, with lists merged by key and with directives. For built-in kinds only.
     Strategic,
-    /// Server-side apply: the fields that a field manager wants to have.
+    /// Server-side apply: the fields that a field manager wants to own, with their values.
     Apply,
 }
 
@@ -60,28 +60,28 @@ pub struct Patch {
 #[derive(Debug, Clone)]
 enum Content {
     Written(Bytes),
-    /// What is sent depends on the object that is given to `patch`.
+    /// The difference between `original` and the object passed to `patch`.
     From {
         original: Value,
         lock: bool,
     },
-    /// The value is not JSON. Said when it is used, so that making a patch needs no `?`.
+    /// The value is not JSON. Reported when the patch is sent, so that its constructors are infallible.
     Unwritable(Arc<str>),
 }
 
 impl Patch {
-    /// The merge patch from `original` to the object that it is used with. Sent without a resource version: it never
-    /// conflicts, and changes nothing but the fields that differ. Lists are sent whole.
+    /// The merge patch from `original` to the object passed to `patch`. Sent without a resource version: it never
+    /// conflicts, and changes only the fields that differ. Lists are sent whole.
     pub fn merge_from<K: Resource + Serialize>(original: &K) -> Patch {
         Patch::from(PatchType::Merge, original)
     }
 
-    /// The strategic merge patch from `original` to the object that it is used with. For built-in kinds only.
+    /// The strategic merge patch from `original` to the object passed to `patch`. For built-in kinds only.
     ///
     /// Lists that are merged by a key in pod templates, in metadata and in the specs of Services are sent element by
-    /// element, so that elements of others (an injected container, another owner) stay. What this crate does not know
-    /// about a list, the server does; so an object with any other list that differs is sent whole, marked to replace
-    /// the one there is: right for every kind, but without regard to concurrent changes inside of that object. Use
+    /// element, so that elements of other clients (an injected container, another owner) stay. Only the server knows how
+    /// any other list is merged, so a struct that contains one that differs is sent whole, with `$patch: replace`: correct
+    /// for every kind, but it overwrites concurrent changes inside of that struct. Use
     /// [`with_optimistic_lock`](Patch::with_optimistic_lock) where that matters.
     pub fn strategic_merge_from<K: Resource + Serialize>(original: &K) -> Patch {
         Patch::from(PatchType::Strategic, original)
@@ -95,8 +95,8 @@ impl Patch {
         Patch { kind, content }
     }
 
-    /// Fails with a conflict if the object has changed since `original` was read. For the patches that are made from
-    /// an original; others say the version themselves.
+    /// Fails with a conflict if the object has changed since `original` was read. Only for patches computed from an
+    /// original; other patches contain the resource version themselves.
     #[must_use]
     pub fn with_optimistic_lock(mut self) -> Patch {
         if let Content::From { lock, .. } = &mut self.content {
@@ -120,12 +120,12 @@ impl Patch {
         Patch::written(PatchType::Strategic, patch)
     }
 
-    /// What a field manager wants to have, with `apiVersion` and `kind`.
+    /// An apply configuration, with `apiVersion` and `kind`.
     pub fn apply(configuration: &(impl Serialize + ?Sized)) -> Patch {
         Patch::written(PatchType::Apply, configuration)
     }
 
-    /// A patch that is written already.
+    /// An encoded patch.
     pub fn raw(kind: PatchType, patch: impl Into<Bytes>) -> Patch {
         Patch { kind, content: Content::Written(patch.into()) }
     }
@@ -138,16 +138,16 @@ impl Patch {
         Patch { kind, content }
     }
 
-    /// How it is meant.
+    /// The format of the patch.
     #[must_use]
     pub fn patch_type(&self) -> PatchType {
         self.kind
     }
 
-    /// What is sent for this object.
+    /// The request body for this object.
     ///
     /// # Errors
-    /// What is wrong, for people.
+    /// A message if the patch cannot be computed.
     pub(super) fn into_body<K: Serialize>(
         self,
         resource: &ApiResource,
@@ -160,7 +160,7 @@ impl Patch {
         };
         let Some(modified) = modified else {
             return Err(
-                "a patch from an original needs the changed object: give that to patch, not its key".into()
+                "a patch from an original needs the changed object: pass that to patch, not its key".into()
             );
         };
         let mut modified = serde_json::to_value(modified).map_err(|error| error.to_string())?;
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_sent() {
+    fn only_fields_that_differ_are_sent() {
         let original = config_map(json!({
             "metadata": {"name": "a", "resourceVersion": "5", "labels": {"x": "1", "y": "2"}}, "data": {"a": "1", "b": "2"},
         }));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_from_an_original_needs_the_other_end() {
+    fn a_patch_from_an_original_needs_the_changed_object() {
         let original = config_map(json!({"metadata": {"name": "a"}}));
         assert!(sent(Patch::merge_from(&original), None).is_err());
         assert_eq!(sent(Patch::merge(&json!({"a": 1})), None), Ok(json!({"a": 1})));

@@ -1,4 +1,4 @@
-//! Reads that always ask the server.
+//! Reads that bypass the cache.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Kind, Object, ObjectKey, TypedObject};
 
-/// Reads that always ask the server, for types that know their kind. Made by [`Client::live`].
+/// Reads that bypass the cache, for typed objects. Created by [`Client::live`].
 #[derive(Debug, Clone)]
 pub struct Reader {
     client: Client,
@@ -21,7 +21,7 @@ impl Reader {
         Reader { client }
     }
 
-    /// The same for a kind that is known at run time, and for metadata alone.
+    /// A reader for a kind known at run time only, or for metadata only.
     #[must_use]
     pub fn kind<K: Object>(&self, kind: Kind<K>) -> KindReader<K> {
         self.client.kind(kind).live()
@@ -34,12 +34,12 @@ impl Reader {
     /// Reads an object.
     ///
     /// # Errors
-    /// If there is none (see [`Error::is_not_found`]), or it cannot be read.
+    /// If it does not exist (see [`Error::is_not_found`]), or cannot be read.
     pub async fn get<K: TypedObject>(&self, key: &ObjectKey) -> Result<K, Error> {
         self.typed().get(key).await
     }
 
-    /// Reads an object, if there is one.
+    /// Reads an object; `None` if it does not exist.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -47,7 +47,7 @@ impl Reader {
         self.typed().get_opt(key).await
     }
 
-    /// Reads many objects: one page, if there is a limit.
+    /// Lists objects: one page, if there is a limit.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -55,22 +55,22 @@ impl Reader {
         self.typed().list(options).await
     }
 
-    /// Reads many objects page by page.
+    /// Lists objects page by page.
     #[must_use]
     pub fn pages<K: TypedObject>(&self, options: ListOptions) -> Pages<K> {
         self.typed().pages(options)
     }
 
-    /// Follows changes.
+    /// Watches objects.
     ///
     /// # Errors
-    /// If the server does not begin.
+    /// If the server rejects the watch.
     pub async fn watch<K: TypedObject>(&self, options: WatchOptions) -> Result<WatchStream<K>, Error> {
         self.typed().watch(options).await
     }
 }
 
-/// Reads of one kind that always ask the server. Made by [`KindClient::live`].
+/// Reads of one kind that bypass the cache. Created by [`KindClient::live`].
 pub struct KindReader<K: Object> {
     inner: KindClient<K>,
 }
@@ -83,13 +83,13 @@ impl<K: Object> KindReader<K> {
     /// Reads an object.
     ///
     /// # Errors
-    /// If there is none (see [`Error::is_not_found`]), or it cannot be read.
+    /// If it does not exist (see [`Error::is_not_found`]), or cannot be read.
     pub async fn get(&self, key: &ObjectKey) -> Result<K, Error> {
-        self.get_with_answer(key).await.map(|(object, _)| object)
+        self.get_with_json(key).await.map(|(object, _)| object)
     }
 
-    /// The object, and the JSON that it was decoded from.
-    pub(super) async fn get_with_answer(&self, key: &ObjectKey) -> Result<(K, bytes::Bytes), Error> {
+    /// Reads an object, and returns it with the JSON that it was decoded from.
+    pub(super) async fn get_with_json(&self, key: &ObjectKey) -> Result<(K, bytes::Bytes), Error> {
         let inner = &self.inner;
         let namespace = inner.namespace(Verb::Get, key.namespace(), Some(key.name())).await?;
         let mut call = Call::new(Verb::Get, inner.resource(), namespace);
@@ -100,7 +100,7 @@ impl<K: Object> KindReader<K> {
         Ok((decode::object(&call, &answer)?, answer))
     }
 
-    /// Reads an object, if there is one.
+    /// Reads an object; `None` if it does not exist.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -108,7 +108,7 @@ impl<K: Object> KindReader<K> {
         super::ignore_not_found(self.get(key).await)
     }
 
-    /// Reads many objects: one page, if there is a limit.
+    /// Lists objects: one page, if there is a limit.
     ///
     /// # Errors
     /// If they cannot be read.
@@ -117,18 +117,18 @@ impl<K: Object> KindReader<K> {
     }
 
     async fn list_page(&self, options: &ListOptions) -> Result<List<K>, Error> {
-        self.listed(options, decode::list).await
+        self.list_with(options, decode::list).await
     }
 
-    /// Reads many objects and leaves them JSON. The items are slices of one answer: they keep all of it in memory.
+    /// Lists objects without decoding them. The items are slices of one response: each keeps all of it in memory.
     ///
     /// # Errors
     /// If they cannot be read.
     pub async fn list_raw(&self, options: &ListOptions) -> Result<RawList, Error> {
-        self.listed(options, decode::raw_list).await
+        self.list_with(options, decode::raw_list).await
     }
 
-    async fn listed<T>(
+    async fn list_with<T>(
         &self,
         options: &ListOptions,
         decode: impl FnOnce(&Call<'_>, &bytes::Bytes) -> Result<T, Error>,
@@ -143,25 +143,25 @@ impl<K: Object> KindReader<K> {
         decode(&call, &answer)
     }
 
-    /// Reads many objects page by page; the limit is the size of a page.
+    /// Lists objects page by page; the limit is the page size.
     #[must_use]
     pub fn pages(&self, options: ListOptions) -> Pages<K> {
         Pages { reader: self.clone(), next: Some(options) }
     }
 
-    /// Follows changes.
+    /// Watches objects.
     ///
     /// # Errors
-    /// If the server does not begin.
+    /// If the server rejects the watch.
     pub async fn watch(&self, options: WatchOptions) -> Result<WatchStream<K>, Error> {
         let raw = self.watch_raw(&options).await?;
         Ok(WatchStream::new(raw, self.inner.resource().clone()))
     }
 
-    /// Follows changes and leaves the objects JSON.
+    /// Watches without decoding the objects.
     ///
     /// # Errors
-    /// If the server does not begin.
+    /// If the server rejects the watch.
     pub async fn watch_raw(&self, options: &WatchOptions) -> Result<RawWatchStream, Error> {
         let inner = &self.inner;
         let namespace = inner.namespace(Verb::Watch, options.namespace.as_deref(), None).await?;
@@ -174,7 +174,7 @@ impl<K: Object> KindReader<K> {
     }
 }
 
-/// The pages of a list. Each is asked for when it is wanted; all show the same state.
+/// The pages of a list, requested one at a time; all are of the same snapshot.
 pub struct Pages<K: Object> {
     reader: KindReader<K>,
     next: Option<ListOptions>,
@@ -184,14 +184,14 @@ impl<K: Object> Pages<K> {
     /// The next page, or `None` after the last.
     ///
     /// # Errors
-    /// If it cannot be read. The state of the first page is kept for some minutes; after that, the error
+    /// If it cannot be read. The server keeps the snapshot for some minutes; after that, the error
     /// [is "gone"](Error::is_gone).
     pub async fn next(&mut self) -> Result<Option<List<K>>, Error> {
         let Some(mut options) = self.next.take() else { return Ok(None) };
         let page = match self.reader.list_page(&options).await {
             Ok(page) => page,
             Err(error) => {
-                // Asking again asks for the same page.
+                // The next call retries the same page.
                 self.next = Some(options);
                 return Err(error);
             }
@@ -203,7 +203,7 @@ impl<K: Object> Pages<K> {
         Ok(Some(page))
     }
 
-    /// All objects of the pages to come.
+    /// Collects the objects of the remaining pages.
     ///
     /// # Errors
     /// If a page cannot be read.

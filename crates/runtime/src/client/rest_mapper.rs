@@ -1,4 +1,4 @@
-//! Which kinds the server has, under which names, and where their objects live.
+//! Maps kinds to the resources that the server serves, from its discovery.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
@@ -20,40 +20,40 @@ use super::{
     transport::{JSON, Outgoing, Transport},
 };
 
-/// After a kind was not found, its group and version are not asked for again for so long.
+/// Minimum interval between two requests for a group version that lacked a kind.
 const MISS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A kind that the server has.
+/// A kind that the server serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestMapping {
     /// Group, version, kind and plural.
     pub resource: ApiResource,
-    /// Where its objects live.
+    /// Whether its objects are namespaced.
     pub scope: Scope,
-    /// What can be done to them: `get`, `deletecollection`.
+    /// The verbs that it supports: `get`, `deletecollection`.
     pub verbs: Vec<String>,
-    /// Their parts: `status`, `scale`.
+    /// Its subresources: `status`, `scale`.
     pub subresources: Vec<String>,
 }
 
 impl RestMapping {
-    /// Whether its objects are in namespaces.
+    /// Whether its objects are namespaced.
     #[must_use]
     pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
 
-    /// Whether this can be done to its objects.
+    /// Whether it supports a verb.
     #[must_use]
     pub fn has_verb(&self, verb: &str) -> bool {
         self.verbs.iter().any(|known| known == verb)
     }
 }
 
-/// What the server's discovery says, remembered. Cheap to clone.
+/// A cache of the server's discovery. Cheap to clone.
 ///
-/// All is asked for at the first use. A kind that is not known is looked for again, once per second at most: definitions
-/// come and go.
+/// All groups are fetched at the first use. An unknown kind is looked up again, at most once per second, since its
+/// definition may have been created in the meantime.
 #[derive(Clone)]
 pub struct RestMapper {
     inner: Arc<Inner>,
@@ -62,8 +62,8 @@ pub struct RestMapper {
 struct Inner {
     transport: Arc<Transport>,
     known: RwLock<Option<Arc<Known>>>,
-    /// Held while the server is asked: who else wants to know waits for the same answer.
-    asking: Mutex<HashMap<String, Instant>>,
+    /// The group versions that lacked a kind, and when. Locked during requests, so that concurrent lookups share one.
+    misses: Mutex<HashMap<String, Instant>>,
 }
 
 /// In the server's order: groups by priority, the preferred version first.
@@ -85,21 +85,21 @@ impl Known {
 }
 
 impl RestMapper {
-    /// Asks through a client of `kube`.
+    /// A mapper that sends its requests with a client of `kube`.
     pub(crate) fn for_client(client: kube::Client, env: Env, telemetry: Arc<Telemetry>) -> RestMapper {
         RestMapper::new(Arc::new(Transport { client, env, telemetry, tracked: None, retries: 0 }))
     }
 
     pub(super) fn new(transport: Arc<Transport>) -> RestMapper {
         RestMapper {
-            inner: Arc::new(Inner { transport, known: RwLock::default(), asking: Mutex::default() }),
+            inner: Arc::new(Inner { transport, known: RwLock::default(), misses: Mutex::default() }),
         }
     }
 
-    /// What the server has under this group, version and kind.
+    /// The mapping of a group, version and kind.
     ///
     /// # Errors
-    /// If it has nothing (see [`Error::is_no_match`]), or cannot be asked.
+    /// If the server does not serve it (see [`Error::is_no_match`]), or discovery fails.
     pub async fn mapping(&self, gvk: &GroupVersionKind) -> Result<Arc<RestMapping>, Error> {
         let find = |known: &Known| known.by_kind.get(gvk).cloned();
         if let Some(found) = self.known().as_deref().and_then(find) {
@@ -111,10 +111,10 @@ impl RestMapper {
         })
     }
 
-    /// The preferred version of a kind.
+    /// The mapping of a kind's preferred version.
     ///
     /// # Errors
-    /// If the server has no such kind (see [`Error::is_no_match`]), or cannot be asked.
+    /// If the server does not serve the kind (see [`Error::is_no_match`]), or discovery fails.
     pub async fn preferred(&self, group: &str, kind: &str) -> Result<Arc<RestMapping>, Error> {
         let matches = |resource: &ApiResource| resource.group == group && resource.kind == kind;
         let find = |known: &Known| known.all.iter().find(|mapping| matches(&mapping.resource)).cloned();
@@ -126,7 +126,7 @@ impl RestMapper {
         found.ok_or_else(|| Error::NoKindMatch { api_version: group.into(), kind: kind.into() })
     }
 
-    /// Whether objects of this kind are in namespaces.
+    /// Whether objects of this kind are namespaced.
     ///
     /// # Errors
     /// As [`mapping`](RestMapper::mapping).
@@ -134,10 +134,10 @@ impl RestMapper {
         Ok(self.mapping(gvk).await?.is_namespaced())
     }
 
-    /// All that the server has, every version, as it was known last.
+    /// All mappings in all versions, as of the last discovery.
     ///
     /// # Errors
-    /// If nothing is known yet and the server cannot be asked.
+    /// If there was no discovery yet, and it fails.
     pub async fn mappings(&self) -> Result<Vec<Arc<RestMapping>>, Error> {
         if self.known().is_none() {
             self.refresh().await?;
@@ -145,13 +145,13 @@ impl RestMapper {
         Ok(self.known().map(|known| known.all.clone()).unwrap_or_default())
     }
 
-    /// Asks the server for all of it again.
+    /// Fetches all groups again.
     ///
     /// # Errors
-    /// If the server cannot be asked.
+    /// If discovery fails.
     pub async fn refresh(&self) -> Result<(), Error> {
-        let mut misses = self.inner.asking.lock().await;
-        self.ask_all(&mut misses).await
+        let mut misses = self.inner.misses.lock().await;
+        self.fetch_all(&mut misses).await
     }
 
     fn known(&self) -> Option<Arc<Known>> {
@@ -163,10 +163,10 @@ impl RestMapper {
         api_version: &str,
         find: impl Fn(&Known) -> Option<Arc<RestMapping>>,
     ) -> Result<Option<Arc<RestMapping>>, Error> {
-        let mut misses = self.inner.asking.lock().await;
-        // Another may have found it while this one waited.
+        let mut misses = self.inner.misses.lock().await;
+        // A concurrent lookup may have found it while this one waited for the lock.
         let Some(known) = self.known() else {
-            self.ask_all(&mut misses).await?;
+            self.fetch_all(&mut misses).await?;
             let found = self.known().as_deref().and_then(find);
             if found.is_none() {
                 misses.insert(api_version.to_owned(), self.inner.transport.env.now());
@@ -180,7 +180,7 @@ impl RestMapper {
         if misses.get(api_version).is_some_and(|missed| now - *missed < MISS_INTERVAL) {
             return Ok(None);
         }
-        let fresh = self.ask_version(api_version).await?;
+        let fresh = self.fetch_version(api_version).await?;
         let is_other = |mapping: &&Arc<RestMapping>| mapping.resource.api_version != api_version;
         let mut all: Vec<_> = known.all.iter().filter(is_other).cloned().collect();
         all.extend(fresh);
@@ -194,31 +194,31 @@ impl RestMapper {
         Ok(found)
     }
 
-    async fn ask_all(&self, misses: &mut HashMap<String, Instant>) -> Result<(), Error> {
+    async fn fetch_all(&self, misses: &mut HashMap<String, Instant>) -> Result<(), Error> {
         let mut all = Vec::new();
         for path in ["/api", "/apis"] {
-            let answer = self.ask(path, v2::ACCEPT_AGGREGATED_DISCOVERY_V2).await?;
-            let kind: serde_json::Value = self.read(path, &answer)?;
+            let answer = self.fetch(path, v2::ACCEPT_AGGREGATED_DISCOVERY_V2).await?;
+            let kind: serde_json::Value = self.decode(path, &answer)?;
             if kind["kind"] == "APIGroupDiscoveryList" {
-                let groups: v2::APIGroupDiscoveryList = self.read(path, &answer)?;
+                let groups: v2::APIGroupDiscoveryList = self.decode(path, &answer)?;
                 all.extend(groups.items.into_iter().flat_map(aggregated));
             } else if path == "/api" {
-                let versions: APIVersions = self.read(path, &answer)?;
+                let versions: APIVersions = self.decode(path, &answer)?;
                 for version in versions.versions {
-                    all.extend(self.ask_version(&version).await?);
+                    all.extend(self.fetch_version(&version).await?);
                 }
             } else {
-                let groups: APIGroupList = self.read(path, &answer)?;
+                let groups: APIGroupList = self.decode(path, &answer)?;
                 for group in groups.groups {
                     let preferred = group.preferred_version.map(|version| version.group_version);
                     let mut versions: Vec<_> =
                         group.versions.into_iter().map(|version| version.group_version).collect();
                     versions.sort_by_key(|version| Some(version) != preferred.as_ref());
                     for version in versions {
-                        // One group that cannot answer, of an extension server that is away, is not the end of all.
-                        match self.ask_version(&version).await {
+                        // An unavailable extension server must not fail the discovery of other groups.
+                        match self.fetch_version(&version).await {
                             Ok(kinds) => all.extend(kinds),
-                            Err(error) => tracing::warn!(%version, %error, "a group does not tell its kinds"),
+                            Err(error) => tracing::warn!(%version, %error, "group discovery failed"),
                         }
                     }
                 }
@@ -229,29 +229,29 @@ impl RestMapper {
         Ok(())
     }
 
-    /// The kinds of one version; none, if there is no such version.
-    async fn ask_version(&self, api_version: &str) -> Result<Vec<Arc<RestMapping>>, Error> {
+    /// The kinds of one group version; empty if it does not exist.
+    async fn fetch_version(&self, api_version: &str) -> Result<Vec<Arc<RestMapping>>, Error> {
         let root = if api_version.contains('/') { "/apis" } else { "/api" };
         let path = format!("{root}/{api_version}");
-        match self.ask(&path, JSON).await {
-            Ok(answer) => Ok(listed(api_version, &self.read(&path, &answer)?)),
+        match self.fetch(&path, JSON).await {
+            Ok(answer) => Ok(listed(api_version, &self.decode(&path, &answer)?)),
             Err(error) if error.is_not_found() => Ok(Vec::new()),
             Err(error) => Err(error),
         }
     }
 
-    async fn ask(&self, path: &str, accept: &'static str) -> Result<Bytes, Error> {
+    async fn fetch(&self, path: &str, accept: &'static str) -> Result<Bytes, Error> {
         let resource = discovery();
         let outgoing = Outgoing::get(path.to_owned(), accept);
         self.inner.transport.exchange(&discovery_call(&resource, path), &outgoing).await
     }
 
-    fn read<T: DeserializeOwned>(&self, path: &str, answer: &[u8]) -> Result<T, Error> {
+    fn decode<T: DeserializeOwned>(&self, path: &str, answer: &[u8]) -> Result<T, Error> {
         decode::any(&discovery_call(&discovery(), path), answer)
     }
 }
 
-/// What discovery is called in errors.
+/// Names discovery in errors.
 fn discovery() -> ApiResource {
     ApiResource {
         group: String::new(),

@@ -1,21 +1,20 @@
-//! The making of strategic merge patches.
+//! Computes strategic merge patches.
 //!
-//! What a list of a built-in kind does under such a patch is known to the server by its type: it is replaced, or merged
-//! as a set, or merged by a key. Getting it wrong breaks the object, so only lists that are written down here get a patch
-//! of their own. Around any other list that differs, the object that holds it is sent whole with `$patch: replace`, which
-//! means the same for every type.
+//! How the server merges a list of a built-in kind depends on its type: it is replaced, or merged as a set, or merged by
+//! a key. A wrong guess breaks the object, so only the lists below are patched element by element. For any other list that
+//! differs, the object that contains it is sent whole with `$patch: replace`, which has the same meaning for every type.
 
 use serde_json::{Map, Value};
 
 #[derive(Clone, Copy)]
 enum Rule {
-    /// An object with fields that are known.
+    /// An object with known fields.
     Fields(Fields),
     /// A list that is replaced.
     Atomic,
-    /// A list of texts, each once.
+    /// A list of unique strings.
     Set,
-    /// A list of objects, each with another value of the key.
+    /// A list of objects with unique values of the key.
     Keyed(&'static str, Fields),
 }
 
@@ -82,7 +81,7 @@ fn fields_of(group: &str, kind: &str) -> Fields {
     }
 }
 
-/// The strategic merge patch that makes `to` out of `from`.
+/// The strategic merge patch from `from` to `to`.
 pub(super) fn diff(group: &str, kind: &str, from: &Value, to: &Value) -> Value {
     match (from, to) {
         (Value::Object(from), Value::Object(to)) => object(from, to, fields_of(group, kind)).into(),
@@ -100,7 +99,7 @@ fn object(from: &Object, to: &Object, fields: Fields) -> Object {
     })
 }
 
-/// `None` if a list of this very object differs that nothing is known about.
+/// `None` if a list in this object itself differs and has no rule.
 fn try_object(from: &Object, to: &Object, fields: Fields) -> Option<Object> {
     let mut patch = Map::new();
     for (name, new) in to {
@@ -142,8 +141,8 @@ fn set(patch: &mut Object, name: &str, old: &[Value], new: &[Value]) {
     }
 }
 
-/// `None` if the elements cannot be told apart by the key, as ports of one number and two protocols, or if one of them
-/// would have to be replaced: in an element, that directive means the whole list.
+/// `None` if the key is not unique, as for ports of one number and two protocols, or if an element would have to be
+/// replaced: in an element, `$patch: replace` replaces the whole list.
 fn keyed(
     patch: &mut Object,
     name: &str,
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn around_an_unknown_list_the_object_is_replaced() {
+    fn an_object_with_an_unknown_list_is_replaced() {
         let from = json!({"spec": {"a": {"list": [1], "other": 1}, "b": 1}});
         let to = json!({"spec": {"a": {"list": [2], "other": 1}, "b": 2}});
         assert_eq!(
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_not_unique_fall_back_to_replacing_the_object() {
+    fn duplicate_keys_fall_back_to_replacing_the_object() {
         let ports = |image: &str| {
             pod(&json!({"hostname": "h", "containers": [{"name": "a", "image": image, "ports": [
                 {"containerPort": 53, "protocol": "TCP", "name": image}, {"containerPort": 53, "protocol": "UDP"},
@@ -264,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_null_and_what_is_new_is_sent_whole() {
+    fn removed_fields_are_null_and_new_ones_are_sent_whole() {
         let from = json!({"spec": {"a": [1], "b": {"c": 1}}});
         let to = json!({"spec": {"b": {"d": [1]}, "e": [{"f": 1}]}});
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Parts of objects with a path of their own: status, scale, eviction, token.
+//! Subresources: status, scale, eviction, token.
 
 use std::{fmt, sync::Arc};
 
@@ -14,11 +14,11 @@ use super::{
 };
 use crate::{Object, ObjectKey};
 
-/// Reads and writes one part of objects. Made by [`Client::status`](super::Client::status) and
+/// Reads and writes one subresource. Created by [`Client::status`](super::Client::status) and
 /// [`Client::sub_resource`](super::Client::sub_resource).
 ///
-/// `update`, `patch` and `apply` are for parts that are written as the whole object, like the status. Those with a type of
-/// their own, like a scale, have `_as` in their names.
+/// `update`, `patch` and `apply` are for subresources that are written as the whole object, like the status. `update_as` and
+/// `patch_as` are for those with their own type, like a Scale.
 pub struct SubResourceClient<K: Object> {
     inner: KindClient<K>,
     name: Arc<str>,
@@ -29,31 +29,31 @@ impl<K: Object> SubResourceClient<K> {
         SubResourceClient { inner, name }
     }
 
-    /// Replaces this part of an object, and nothing else of it.
+    /// Replaces this subresource of an object, and nothing else of it.
     ///
     /// # Errors
-    /// If the object has changed in the meantime (see [`Error::is_conflict`]), or the server refuses it.
+    /// If the object has changed in the meantime (see [`Error::is_conflict`]), or the server rejects the request.
     pub async fn update(&self, object: &K) -> Result<K, Error> {
         self.update_with(object, UpdateOptions::default()).await
     }
 
-    /// Replaces this part of an object.
+    /// Replaces this subresource of an object.
     ///
     /// # Errors
     /// As [`update`](SubResourceClient::update).
     pub async fn update_with(&self, object: &K, options: UpdateOptions) -> Result<K, Error> {
-        self.inner.put(Verb::Update, object, options, Some(&self.name)).await
+        self.inner.send_object(Verb::Update, object, options, Some(&self.name)).await
     }
 
-    /// Changes this part of an object, and nothing else of it.
+    /// Patches this subresource of an object, and nothing else of it.
     ///
     /// # Errors
-    /// If there is no such object, or the server refuses the change.
+    /// If the object does not exist, or the server rejects the patch.
     pub async fn patch(&self, target: &(impl ObjectRef<K> + ?Sized), patch: Patch) -> Result<K, Error> {
         self.patch_with(target, patch, PatchOptions::default()).await
     }
 
-    /// Changes this part of an object.
+    /// Patches this subresource of an object.
     ///
     /// # Errors
     /// As [`patch`](SubResourceClient::patch).
@@ -66,18 +66,18 @@ impl<K: Object> SubResourceClient<K> {
         self.inner.send_patch(target, patch, options, Some(&self.name)).await
     }
 
-    /// Server-side apply of this part. The options may be the field manager's name.
+    /// Server-side apply of this subresource. The options may be just the field manager's name.
     ///
     /// # Errors
-    /// If others own the fields and it is not forced (see [`Error::is_conflict`]), or the server refuses it.
+    /// If another manager owns a field and the apply is not forced (see [`Error::is_conflict`]), or the server rejects it.
     pub async fn apply(&self, object: &K, options: impl Into<ApplyOptions>) -> Result<K, Error> {
         self.inner.send_apply(object, options.into(), Some(&self.name)).await
     }
 
-    /// Reads this part of an object, always from the server.
+    /// Reads this subresource of an object, always from the server.
     ///
     /// # Errors
-    /// If there is no such object or part, or it cannot be read as a `T`.
+    /// If the object or subresource does not exist, or cannot be decoded as a `T`.
     pub async fn get<T: DeserializeOwned>(&self, target: &(impl ObjectRef<K> + ?Sized)) -> Result<T, Error> {
         let inner = &self.inner;
         let key = target.key();
@@ -89,10 +89,10 @@ impl<K: Object> SubResourceClient<K> {
         decode::any(&call, &answer)
     }
 
-    /// Makes something of this part: an eviction, a token, a binding. The answer is often of the type of the body.
+    /// Creates an instance of this subresource: an eviction, a token, a binding. The response often has the body's type.
     ///
     /// # Errors
-    /// If there is no such object or part, or the server refuses it.
+    /// If the object or subresource does not exist, or the server rejects the request.
     pub async fn create<T: DeserializeOwned>(
         &self,
         target: &(impl ObjectRef<K> + ?Sized),
@@ -101,7 +101,7 @@ impl<K: Object> SubResourceClient<K> {
         self.create_with(target, body, CreateOptions::default()).await
     }
 
-    /// Makes something of this part.
+    /// Creates an instance of this subresource.
     ///
     /// # Errors
     /// As [`create`](SubResourceClient::create).
@@ -114,7 +114,7 @@ impl<K: Object> SubResourceClient<K> {
         self.send((Verb::Create, Method::POST), &target.key(), body, options).await
     }
 
-    /// Replaces this part with a body of its own type: a scale.
+    /// Replaces this subresource with a body of its own type, like a Scale.
     ///
     /// # Errors
     /// As [`update`](SubResourceClient::update).
@@ -126,7 +126,7 @@ impl<K: Object> SubResourceClient<K> {
         self.send((Verb::Update, Method::PUT), &target.key(), body, UpdateOptions::default()).await
     }
 
-    /// Changes this part with a patch of its own type: a scale. The patch is one that is written out.
+    /// Patches this subresource of its own type, like a Scale. The patch must not be one from an original.
     ///
     /// # Errors
     /// As [`patch`](SubResourceClient::patch).

@@ -1,4 +1,4 @@
-//! What is looked at in every answer of a server: its code, for metrics, and its warnings, for the log.
+//! Counts the server's responses by code, and logs their warnings.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -9,29 +9,29 @@ use parking_lot::{Mutex, RwLock};
 
 use super::RestMetrics;
 
-/// So many different warnings are remembered; then they are told again.
-const REMEMBERED: usize = 1000;
+/// Maximum number of distinct warnings to remember; after that, they are logged again.
+const MAX_WARNINGS: usize = 1000;
 
 /// Shared by a client and the cache that it reads from.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
     metrics: Option<RestMetrics>,
-    /// Whether the host was given, or is learned from answers.
+    /// Whether the host is taken from responses, because none was given.
     learns: bool,
     host: RwLock<Arc<str>>,
-    /// Warnings that were logged; `None`: none are.
+    /// Warnings that were logged; `None` disables logging.
     warned: Option<Mutex<HashSet<String>>>,
 }
 
 impl Telemetry {
-    /// Without a host, it is the address that answers come from.
+    /// An empty `host` is replaced by the remote address of responses.
     pub(crate) fn new(metrics: Option<RestMetrics>, host: Arc<str>, log_warnings: bool) -> Telemetry {
         let learns = host.is_empty();
         let host = if learns { "unknown".into() } else { host };
         Telemetry { metrics, learns, host: RwLock::new(host), warned: log_warnings.then(Mutex::default) }
     }
 
-    /// A request was answered, or not.
+    /// Records the response to a request; `None` if there was none.
     pub(crate) fn answered(&self, method: &Method, answer: Option<&Response<Body>>) {
         if let Some(answer) = answer {
             self.learn(answer);
@@ -46,7 +46,7 @@ impl Telemetry {
         if !self.learns || self.metrics.is_none() {
             return;
         }
-        // `kube::Client` does not tell which server it talks to; its connections do.
+        // `kube::Client` does not expose the server's address; its connections do.
         let remote = answer.extensions().get::<HttpInfo>().map(HttpInfo::remote_addr);
         let host = remote.map_or_else(|| "in-process".to_owned(), |remote| remote.to_string());
         if **self.host.read() != *host {
@@ -61,7 +61,7 @@ impl Telemetry {
         }
     }
 
-    /// The warnings of an answer that are to be logged.
+    /// The warnings of a response that were not logged before.
     fn new_warnings(&self, headers: &HeaderMap) -> Vec<String> {
         let Some(warned) = &self.warned else { return Vec::new() };
         let values = headers.get_all(header::WARNING).iter();
@@ -69,7 +69,7 @@ impl Telemetry {
         texts
             .filter(|text| {
                 let mut warned = warned.lock();
-                if warned.len() == REMEMBERED && !warned.contains(text) {
+                if warned.len() == MAX_WARNINGS && !warned.contains(text) {
                     warned.clear();
                 }
                 warned.insert(text.clone())
@@ -78,8 +78,8 @@ impl Telemetry {
     }
 }
 
-/// The texts of a `Warning` header: `299 - "text"`, and more of them after commas. Other codes are of caches between, and
-/// not for us.
+/// The texts of a `Warning` header: `299 - "text"`, separated by commas. Other codes come from intermediate caches, and are
+/// ignored.
 fn warnings(value: &str) -> Vec<String> {
     let mut texts = Vec::new();
     let mut rest = value.trim_start();
@@ -110,7 +110,7 @@ fn warnings(value: &str) -> Vec<String> {
         if code == "299" && !text.is_empty() {
             texts.push(text);
         }
-        // A date in quotes may follow; then a comma, and the next one.
+        // A quoted date may follow; then a comma, and the next warning.
         let mut after = quoted[end..].trim_start();
         if let Some(date) = after.strip_prefix('"') {
             after = date.split_once('"').map_or("", |(_, after)| after.trim_start());
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warning_is_logged_once_or_not_at_all() {
+    fn each_warning_is_logged_once_unless_disabled() {
         let mut headers = HeaderMap::new();
         headers.append(header::WARNING, r#"299 - "one", 299 - "two", 299 - "one""#.parse().unwrap());
         headers.append(header::WARNING, r#"299 - "three""#.parse().unwrap());
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_are_read_out_of_their_header() {
+    fn warning_headers_are_parsed() {
         assert_eq!(warnings(r#"299 - "it is \"deprecated\"""#), [r#"it is "deprecated""#]);
         assert_eq!(
             warnings(r#"299 - "one, two" "Wed, 21 Oct 2015 07:28:00 GMT", 299 kube-apiserver "three""#),

@@ -1,4 +1,4 @@
-//! From a request to the bytes of its answer: counted, tracked, and sent again when the server asks for it.
+//! Sends requests: counts and tracks them, and retries when the server asks for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,14 +10,14 @@ use kube::{client::Body, core::Status};
 
 use super::{Call, Error, telemetry::Telemetry};
 
-/// The longest wait that a server is granted within a call. Whoever has to wait longer should know.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Maximum `Retry-After` honored within a call; a longer one is returned to the caller as an error.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 
 pub(super) const JSON: &str = "application/json";
 pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 pub(super) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// A request, before it is one: it may have to be sent more than once.
+/// The parts of a request, which may be sent more than once.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     pub(super) method: Method,
@@ -37,7 +37,7 @@ impl Outgoing {
         let mut request =
             Request::builder().method(self.method.clone()).uri(&self.uri).header(header::ACCEPT, self.accept);
         if streaming {
-            // A compressed stream holds events back until a block is full, or ends with its first member.
+            // A compressed stream delays events until a block is full, or ends after its first member.
             request = request.header(header::ACCEPT_ENCODING, "identity");
         }
         if !self.body.is_empty() {
@@ -56,7 +56,7 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// Sends a request and reads the whole answer; one that says no is an error.
+    /// Sends a request and reads the whole response.
     pub(super) async fn exchange(&self, call: &Call<'_>, outgoing: &Outgoing) -> Result<Bytes, Error> {
         let guard = self.begin(call)?;
         let response = self.send(call, outgoing, false).await?;
@@ -68,7 +68,7 @@ impl Transport {
         Ok(bytes)
     }
 
-    /// Sends a request and gives the answer's body as it comes. Tracked until it begins: a watch is not work.
+    /// Sends a request and returns the body as a stream. Tracked until the body starts: an idle watch is not work.
     pub(super) async fn open(&self, call: &Call<'_>, outgoing: &Outgoing) -> Result<Body, Error> {
         let guard = self.begin(call)?;
         let response = self.send(call, outgoing, true).await?;
@@ -103,9 +103,9 @@ impl Transport {
                 return Ok(response);
             }
             let wait = retry_after(&response);
-            // A server that gives a time has not done anything yet, whatever was asked.
-            let asks_again = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
-            if let Some(wait) = wait.filter(|wait| asks_again && retries > 0 && *wait <= LONGEST_WAIT) {
+            // A server that sends `Retry-After` has not processed the request, so a write can be repeated, too.
+            let is_retryable = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
+            if let Some(wait) = wait.filter(|wait| is_retryable && retries > 0 && *wait <= MAX_RETRY_AFTER) {
                 retries -= 1;
                 drop(response);
                 self.env.sleep(wait).await;
@@ -116,7 +116,7 @@ impl Transport {
     }
 }
 
-/// The seconds of a `Retry-After`; servers of this API give no dates.
+/// The seconds of a `Retry-After`; Kubernetes API servers send no dates.
 fn retry_after(response: &Response<Body>) -> Option<Duration> {
     let text = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
     text.trim().parse().ok().map(Duration::from_secs)
@@ -131,7 +131,7 @@ async fn refusal(call: &Call<'_>, response: Response<Body>, wait: Option<Duratio
     status_error(call, code.as_u16(), &body, wait)
 }
 
-/// The error of a `Status`, or of whatever else stands in its place: proxies answer with pages of their own.
+/// The error of a `Status`, or of another body: proxies respond with their own pages.
 pub(super) fn status_error(call: &Call<'_>, code: u16, body: &[u8], wait: Option<Duration>) -> Error {
     let mut status = serde_json::from_slice::<Status>(body).ok().filter(|status| status.status.is_some());
     let status = status.take().unwrap_or_else(|| {
@@ -141,8 +141,8 @@ pub(super) fn status_error(call: &Call<'_>, code: u16, body: &[u8], wait: Option
     });
     let status = if status.code == 0 { status.with_code(code) } else { status };
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-    let told = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
-    Error::api(call.target(), status, wait.or(told))
+    let in_status = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
+    Error::api(call.target(), status, wait.or(in_status))
 }
 
 fn lost(call: &Call<'_>, error: kube::Error) -> Error {

@@ -1,4 +1,4 @@
-//! A watch: the stream of a server's events, line by line.
+//! Watches: streams of events.
 
 use std::{
     marker::PhantomData,
@@ -16,51 +16,51 @@ use serde_json::value::RawValue;
 use super::{Call, Error, Target, Verb, decode, lines::Lines};
 use crate::Object;
 
-/// What happened to an object.
+/// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// It is new, or selected now.
+    /// The object is new, or matches the selectors now.
     Added,
-    /// It has changed.
+    /// The object has changed.
     Modified,
-    /// It is gone, or not selected any more.
+    /// The object is gone, or no longer matches the selectors.
     Deleted,
-    /// Nothing: the server says how far it is. The object has little more than a resource version.
+    /// No change: the object contains little more than the resource version that the watch has reached.
     Bookmark,
 }
 
-/// An event whose object is still JSON.
+/// An event whose object is not decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawEvent {
-    /// What happened.
+    /// The type of the event.
     pub event: EventType,
     /// The object's JSON.
     pub object: Bytes,
 }
 
-/// A change of an object.
+/// A watch event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WatchEvent<K> {
-    /// It is new, or selected now.
+    /// The object is new, or matches the selectors now.
     Added(K),
-    /// It has changed.
+    /// The object has changed.
     Modified(K),
-    /// It is gone, or not selected any more.
+    /// The object is gone, or no longer matches the selectors.
     Deleted(K),
-    /// The server has got as far as this.
+    /// The watch has reached a resource version.
     Bookmark {
-        /// A watch may go on from here.
+        /// A new watch can start from here.
         resource_version: String,
-        /// Whether the objects that were there have all come now.
+        /// Whether all initial objects have been sent.
         initial_events_end: bool,
     },
 }
 
-/// The events of a watch, with the objects' JSON. Ends when the server ends it, or after an error of the connection or
-/// of the server (410: the version is too old).
+/// The events of a watch, with undecoded objects. Ends when the server ends it, or after an error of the connection or
+/// of the server (410: the resource version is too old).
 #[derive(Debug)]
 pub struct RawWatchStream {
-    // `None` once it has ended.
+    // `None` after the end.
     body: Option<Body>,
     lines: Lines,
     target: Target,
@@ -104,7 +104,7 @@ impl RawWatchStream {
                 return Err(self.end(status));
             }
             other => {
-                let message = format!("an event of the unknown type {other:?}");
+                let message = format!("unknown event type {other:?}");
                 return Err(Error::invalid(self.target.clone(), message));
             }
         };
@@ -139,7 +139,7 @@ impl Stream for RawWatchStream {
                     return Poll::Ready(Some(Err(Error::Transport { target, source: Box::new(error) })));
                 }
                 None => {
-                    // The last line may lack its newline; one that was cut off is no event.
+                    // The last line may lack its newline; a truncated one is dropped.
                     let rest =
                         this.lines.rest().filter(|rest| serde_json::from_slice::<&RawValue>(rest).is_ok());
                     let event = rest.map(|rest| this.event(&rest));
@@ -151,8 +151,8 @@ impl Stream for RawWatchStream {
     }
 }
 
-/// The events of a watch. An object that cannot be decoded is an error that names it, and the stream goes on behind it.
-/// Ends when the server ends it, or after an error of the connection or of the server (410: the version is too old).
+/// The events of a watch. An object that cannot be decoded is an error that names it, and the stream continues. Ends when
+/// the server ends it, or after an error of the connection or of the server (410: the resource version is too old).
 #[derive(Debug)]
 pub struct WatchStream<K> {
     raw: RawWatchStream,

@@ -1,4 +1,4 @@
-//! Describes a controller: what it is for, what it watches, how it works.
+//! Builds a controller: its kind, its watches, its options.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
     source::{self, Source, Watch},
 };
 
-/// Describes a controller. Begun by [`Controller::managed_by`], ended by [`complete`](Self::complete).
+/// Builds a controller. Created by [`Controller::managed_by`], finished by [`complete`](Self::complete).
 ///
 /// ```no_run
 /// use k1s_runtime::{Action, Context, Controller, Manager, Request, kind};
@@ -33,8 +33,8 @@ use crate::{
 /// # }
 /// ```
 ///
-/// The second type parameter tells whether [`for_`](Self::for_) was called: [`BeforeFor`] or [`AfterFor`]. A controller is for at
-/// most one kind, and `owns` needs to know the owner, so neither of these compiles:
+/// The second type parameter is the state: [`BeforeFor`] or [`AfterFor`], depending on whether [`for_`](Self::for_) was
+/// called. A controller is for at most one kind, and `owns` needs the kind of the owner, so neither of these compiles:
 ///
 /// ```compile_fail,E0277
 /// # use k1s_runtime::{Controller, Manager, kind};
@@ -67,7 +67,7 @@ pub struct Builder<R: Key, P = BeforeFor> {
 #[derive(Debug, Clone, Copy)]
 pub struct BeforeFor;
 
-/// The state of a [`Builder`] after [`for_`](Builder::for_): it knows the kind that owners are of.
+/// The state of a [`Builder`] after [`for_`](Builder::for_), with the kind of owners.
 #[derive(Debug, Clone)]
 pub struct AfterFor {
     owner: OwnerKind,
@@ -126,10 +126,10 @@ mod sealed {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// No source at all.
+    /// There is no source.
     #[error("the controller watches nothing: call for_, watches or watches_raw_source")]
     NothingToWatch,
-    /// No `for_`, and no name.
+    /// There is neither `for_` nor a name.
     #[error("a controller without for_ needs a name: call named")]
     NoName,
     /// The manager has another controller of the same name.
@@ -140,7 +140,7 @@ pub enum BuildError {
 }
 
 impl<R: Key> Builder<R> {
-    /// Begins to describe a controller with requests of any type.
+    /// A builder for a controller with any request type.
     pub fn new(manager: &Manager) -> Builder<R> {
         Builder {
             manager: manager.clone(),
@@ -154,48 +154,48 @@ impl<R: Key> Builder<R> {
 }
 
 impl<R: Key, P: sealed::State> Builder<R, P> {
-    /// The controller's name, as in metrics and logs. By default that of the kind it is for, in lower case.
+    /// Sets the controller's name in metrics and logs. By default the kind of `for_`, in lower case.
     pub fn named(mut self, name: impl Into<String>) -> Builder<R, P> {
         self.name = Some(name.into());
         self
     }
 
-    /// Concurrency, timeouts, rate limits, leader election.
+    /// Sets concurrency, timeouts, rate limits and leader election.
     pub fn with_options(mut self, options: ControllerOptions<R>) -> Builder<R, P> {
         self.options = options;
         self
     }
 
-    /// Drops events that the filter refuses, of every kind that is watched.
+    /// Drops events that the filter rejects, of every watched kind.
     pub fn with_event_filter(mut self, filter: MetaPredicate) -> Builder<R, P> {
         self.filters.push(filter);
         self
     }
 
-    /// Watches a kind. The handler maps its events to requests.
+    /// Watches a kind, with a handler that maps its events to requests.
     pub fn watches<K: Object>(self, watch: impl Into<Watch<K>>, handler: Handler<K, R>) -> Builder<R, P> {
         self.watches_raw_source(source::kind(watch, handler))
     }
 
-    /// Takes requests from any other source.
+    /// Adds any other source of requests.
     pub fn watches_raw_source(mut self, source: impl Source<R>) -> Builder<R, P> {
         self.sources.push(Box::new(source));
         self
     }
 
-    /// Builds the controller and gives it to the manager.
+    /// Builds the controller and adds it to the manager.
     ///
     /// # Errors
     /// If something is missing, or the name is taken.
     pub fn complete(
         self,
-        // The compiler shows the next line with the error for a closure that is no reconciler.
+        // The compiler shows the next line in its error for a closure that is not a reconciler.
         reconciler: impl Reconciler<R>, // It runs many times. Captures a client? `reconcile::with_state`, or clone it in each call.
     ) -> Result<(), BuildError> {
         self.build(reconciler).map(drop)
     }
 
-    /// Builds the controller, gives it to the manager, and returns it.
+    /// Builds the controller, adds it to the manager, and returns it.
     ///
     /// # Errors
     /// If something is missing, or the name is taken.
@@ -251,7 +251,7 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
             name: Arc::clone(&name),
         });
         for source in sources {
-            // A controller that is not running starts no source, so this cannot fail.
+            // The controller does not run yet, so no source is started and this cannot fail.
             let _ = inner.add_source(source);
         }
         if !manager.add_controller(Arc::clone(&inner) as Arc<dyn super::AnyController>) {
@@ -262,7 +262,7 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
 }
 
 impl<R: Key + From<ObjectKey>, P: sealed::State> Builder<R, P> {
-    /// The kind that the controller is for: events of its objects queue their own keys. At most once, and before
+    /// Sets the kind that the controller reconciles: events of its objects queue their own keys. At most once, and before
     /// [`owns`](Self::owns).
     pub fn for_<K: Object>(self, watch: impl Into<Watch<K>>) -> Builder<R, AfterFor>
     where
@@ -274,7 +274,7 @@ impl<R: Key + From<ObjectKey>, P: sealed::State> Builder<R, P> {
         Builder { manager, name, primary, sources, filters, options }.watches(watch, Handler::for_object())
     }
 
-    /// A kind whose objects the controller creates: events of them queue their owner, by its owner reference.
+    /// Watches a kind whose objects the controller creates: their events queue the owner in their owner reference.
     pub fn owns<K: Object>(self, watch: impl Into<Watch<K>>) -> Builder<R, P>
     where
         P: MayCallOwns,

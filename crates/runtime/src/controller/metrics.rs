@@ -1,4 +1,4 @@
-//! The metrics of controllers, under the names that Go's controller-runtime gave them.
+//! The metrics of controllers, with the names of Go's controller-runtime.
 
 use std::sync::Arc;
 
@@ -71,28 +71,52 @@ impl ControllerMetrics {
         };
         metrics.register(|registry: &mut Registry| {
             let registry = registry.sub_registry_with_prefix("controller_runtime");
-            // Counters get their `_total` when they are written.
-            registry.register("reconcile", "Reconciles, by result", all.total.clone());
-            registry.register("reconcile_errors", "Reconciles that failed", all.errors.clone());
+            // The encoder appends `_total` to the names of counters.
+            registry.register(
+                "reconcile",
+                "Total number of reconciliations per controller",
+                all.total.clone(),
+            );
+            registry.register(
+                "reconcile_errors",
+                "Total number of reconciliation errors per controller",
+                all.errors.clone(),
+            );
             registry.register(
                 "terminal_reconcile_errors",
-                "Reconciles that failed and are not tried again",
+                "Total number of terminal reconciliation errors per controller",
                 all.terminal_errors.clone(),
             );
-            registry.register("reconcile_panics", "Reconciles that panicked", all.panics.clone());
-            registry.register("reconcile_timeouts", "Reconciles that took too long", all.timeouts.clone());
-            registry.register("reconcile_time_seconds", "How long reconciles take", all.time.clone());
+            registry.register(
+                "reconcile_panics",
+                "Total number of reconciliation panics per controller",
+                all.panics.clone(),
+            );
+            registry.register(
+                "reconcile_timeouts",
+                "Total number of reconciliation timeouts per controller",
+                all.timeouts.clone(),
+            );
+            registry.register(
+                "reconcile_time_seconds",
+                "Length of time per reconciliation per controller",
+                all.time.clone(),
+            );
             registry.register(
                 "max_concurrent_reconciles",
-                "How many reconciles run at most at the same time",
+                "Maximum number of concurrent reconciles per controller",
                 all.max_concurrent.clone(),
             );
-            registry.register("active_workers", "How many reconciles run", all.active.clone());
+            registry.register(
+                "active_workers",
+                "Number of currently used workers per controller",
+                all.active.clone(),
+            );
         });
         all
     }
 
-    /// The metrics of a controller; they are there from the beginning, with zeros.
+    /// The metrics of a controller, initialized to zero.
     pub(crate) fn controller(&self, name: &Arc<str>, max_concurrent: usize) -> OfController {
         let labels = [("controller", Arc::clone(name))];
         let result = |result: &str| {

@@ -37,13 +37,13 @@ use crate::{
     source::{CatchUp, Source, SourceContext, Started},
 };
 
-/// A controller of a manager. Clones are the same controller.
+/// A controller of a manager. Clones share one controller.
 pub struct Controller<R: Key = Request> {
     pub(crate) inner: Arc<Inner<R>>,
 }
 
 impl Controller {
-    /// Begins to describe a controller that a manager will run.
+    /// A builder for a controller that a manager runs.
     pub fn managed_by(manager: &Manager) -> Builder<Request> {
         Builder::new(manager)
     }
@@ -59,16 +59,16 @@ pub(crate) struct Inner<R: Key> {
     filters: Vec<MetaPredicate>,
     metrics: OfController,
     counts: Counts,
-    /// Keys whose reconciles waited for something outside of a simulation while its clock moved on.
+    /// Keys whose reconciles waited for something outside of the simulation while its clock advanced.
     overtaken: Mutex<BTreeSet<String>>,
-    /// Reconciles that run.
+    /// Reconciles in flight.
     pub(crate) reconciles: Component,
     /// Events that wait for their mapper.
     events: Component,
-    /// Ends the runs that are left when a shutdown's time is over.
+    /// Cancels the remaining reconciles when the shutdown times out.
     give_up: CancellationToken,
     sources: Mutex<Sources<R>>,
-    /// Cancelled when its workers begin.
+    /// Cancelled when the workers start.
     working: CancellationToken,
 }
 
@@ -79,23 +79,23 @@ struct Counts {
     panics: AtomicU64,
 }
 
-/// What to do about a reconcile that a simulated clock does not know of.
+/// The hint for a reconcile that sleeps by another clock than the simulated one.
 pub(crate) const NOT_TOKIOS_CLOCK: &str = "A reconcile under a simulated clock sleeps with `context.env().sleep`; \
      `tokio::time::sleep` sleeps in real time";
 
-/// What a controller has done so far.
+/// Counters of a controller.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ControllerStats {
-    /// Reconciles that have ended.
+    /// Finished reconciles.
     pub reconciles: u64,
-    /// Those of them that failed.
+    /// Failed reconciles.
     pub errors: u64,
-    /// Those of them that panicked.
+    /// Reconciles that panicked.
     pub panics: u64,
 }
 
-/// Names a watch of a controller, so that it can be taken away again.
+/// Identifies a watch of a controller, to remove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WatchId(u64);
 
@@ -117,7 +117,7 @@ struct Running {
     _guard: Box<dyn Send + Sync>,
 }
 
-/// A reconciler of whatever type.
+/// An object-safe reconciler.
 trait DynReconciler<R>: Send + Sync {
     fn reconcile<'a>(
         &'a self,
@@ -147,33 +147,33 @@ pub enum ControllerError {
         controller: Arc<str>,
         /// The source.
         source_name: String,
-        /// Why.
+        /// The source's error.
         error: BoxError,
     },
-    /// A source did not become complete in time.
-    #[error("controller {controller}: {source_name} was not complete after {after:?}: {}", reason(problem.as_deref()))]
+    /// A source did not sync in time.
+    #[error("controller {controller}: {source_name} did not sync within {after:?}: {}", reason(problem.as_deref()))]
     SyncTimeout {
         /// The controller.
         controller: Arc<str>,
         /// The source.
         source_name: String,
-        /// How long it was waited for.
+        /// How long the controller waited.
         after: Duration,
-        /// What is known of the reason.
+        /// The reason, if it is known.
         problem: Option<Box<Problem>>,
     },
-    /// A reconcile panicked, and panics are not caught here.
+    /// A reconcile panicked, and `recover_panic` is off.
     #[error("controller {controller}: {message}")]
     Panic {
         /// The controller.
         controller: Arc<str>,
-        /// What it said.
+        /// The panic message.
         message: String,
     },
 }
 
 fn reason(problem: Option<&Problem>) -> String {
-    problem.map_or_else(|| "the reason is not known".to_owned(), ToString::to_string)
+    problem.map_or_else(|| "the reason is unknown".to_owned(), ToString::to_string)
 }
 
 impl<R: Key> Controller<R> {
@@ -183,13 +183,13 @@ impl<R: Key> Controller<R> {
         &self.inner.name
     }
 
-    /// Its queue: to add requests by hand, or to look at it.
+    /// Its queue, to add or inspect requests.
     #[must_use]
     pub fn queue(&self) -> &Queue<R> {
         &self.inner.queue
     }
 
-    /// What it has done so far.
+    /// Its counters.
     #[must_use]
     pub fn stats(&self) -> ControllerStats {
         self.inner.stats()
@@ -203,7 +203,7 @@ impl<R: Key> Controller<R> {
         self.inner.add_source(Box::new(source))
     }
 
-    /// Takes a source away again. What it has queued stays; its kind is watched no more if nobody else does.
+    /// Removes a source. Requests that it has queued stay; its informer stops when it is unused.
     pub fn unwatch(&self, watch: WatchId) {
         let mut sources = self.inner.sources.lock();
         sources.waiting.remove(&watch);
@@ -235,12 +235,12 @@ impl<R: Key> Inner<R> {
             };
             (id, stop)
         };
-        // Complete or not: a watch that is added later makes nobody wait.
+        // The controller does not wait for sources that are added later.
         drop(self.start_source(id, source, &stop)?);
         Ok(id)
     }
 
-    /// Starts a source; the future ends when it is complete.
+    /// Starts a source; the future completes when it has synced.
     fn start_source(
         &self,
         id: WatchId,
@@ -271,7 +271,7 @@ impl<R: Key> Inner<R> {
         Ok(synced)
     }
 
-    /// Starts all sources and waits until they are complete.
+    /// Starts all sources and waits until they have synced.
     async fn start_sources(&self, stop: &CancellationToken) -> Result<(), ControllerError> {
         let waiting = {
             let mut sources = self.sources.lock();
@@ -300,7 +300,7 @@ impl<R: Key> Inner<R> {
                 let sources = self.sources.lock();
                 let Some(running) = sources.running.get(&id) else { return Ok(()) };
                 let problem = (running.problem)();
-                // A kind may come later; the log and readiness tell that it is missing.
+                // Its definition may be created later; the log and readiness report that it is missing.
                 if let Some(Problem::NotServed { .. }) = &problem {
                     continue;
                 }
@@ -313,15 +313,15 @@ impl<R: Key> Inner<R> {
             }
             Ok(())
         };
-        announced(&self.env, waiting, |waited| self.say_waiting(id, waited)).await?;
+        announced(&self.env, waiting, |waited| self.log_waiting(id, waited)).await?;
         if let Some(running) = self.sources.lock().running.get_mut(&id) {
             running.synced = true;
         }
         Ok(())
     }
 
-    /// Says what a source is waited for, and what can be done about it.
-    fn say_waiting(&self, id: WatchId, waited: Duration) {
+    /// Logs which source is waited for, why, and what can be done about it.
+    fn log_waiting(&self, id: WatchId, waited: Duration) {
         let sources = self.sources.lock();
         let Some(running) = sources.running.get(&id) else { return };
         let (problem, source) = ((running.problem)(), &running.name);
@@ -331,8 +331,8 @@ impl<R: Key> Inner<R> {
             }
             _ => "",
         };
-        let reason =
-            problem.map_or_else(|| "the list has not come yet".to_owned(), |problem| problem.to_string());
+        let reason = problem
+            .map_or_else(|| "the initial list is not complete yet".to_owned(), |problem| problem.to_string());
         tracing::warn!(controller = %self.name, %source, ?waited, "still waiting for {source}: {reason}{hint}");
     }
 
@@ -352,35 +352,35 @@ impl<R: Key> Inner<R> {
     }
 }
 
-/// A controller of whatever request type, as its manager sees it.
+/// A controller of any request type, as its manager sees it.
 #[async_trait::async_trait]
 pub(crate) trait AnyController: Send + Sync + 'static {
     fn name(&self) -> &Arc<str>;
     fn needs_leader_election(&self) -> bool;
     fn leader_election(&self) -> Option<crate::leader::LeaderElectionOptions>;
-    /// Runs until it is stopped; what is in flight then goes on.
+    /// Runs until it is stopped; reconciles in flight then finish.
     async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError>;
     /// Hands out no more requests.
     fn stop_accepting(&self);
     fn reconciles(&self) -> &Component;
-    /// Cancels the reconciles that are in flight.
+    /// Cancels the reconciles in flight.
     fn give_up(&self);
     fn state(&self) -> QueueState;
-    /// Keys that wait in its queue, as text.
+    /// Keys that wait in its queue, formatted.
     fn waiting_keys(&self, limit: usize) -> WaitingKeys<String>;
     /// Keys that were overtaken by a simulated clock.
     fn overtaken(&self) -> Vec<String>;
     fn activity(&self) -> u64;
     fn events_in_flight(&self) -> usize;
-    /// Waits until its workers have begun.
+    /// Waits until its workers have started.
     async fn started(&self);
     async fn idle(&self);
     fn stats(&self) -> ControllerStats;
-    /// Sources that are not complete, and why.
+    /// Sources that have not synced, and why.
     fn waiting_for(&self) -> Vec<(String, Option<Problem>)>;
-    /// Sources that were complete and have a problem now.
+    /// Sources that have synced and have a problem now.
     fn problems(&self) -> Vec<(String, Problem)>;
-    /// Waits until each source has queued what follows from all that has happened up to now, or has ended.
+    /// Waits until each source has queued the requests for all events up to now, or has ended.
     async fn catch_up(&self);
 }
 
@@ -460,8 +460,8 @@ impl<R: Key> AnyController for Inner<R> {
 
     fn waiting_for(&self) -> Vec<(String, Option<Problem>)> {
         let sources = self.sources.lock();
-        let behind = sources.running.values().filter(|running| !running.synced);
-        behind.map(|running| (running.name.clone(), (running.problem)())).collect()
+        let unsynced = sources.running.values().filter(|running| !running.synced);
+        unsynced.map(|running| (running.name.clone(), (running.problem)())).collect()
     }
 
     fn problems(&self) -> Vec<(String, Problem)> {
@@ -473,17 +473,17 @@ impl<R: Key> AnyController for Inner<R> {
     async fn catch_up(&self) {
         let each: Vec<_> = {
             let sources = self.sources.lock();
-            let ask =
+            let catch_up =
                 |running: &Running| running.stop.clone().run_until_cancelled_owned((running.catch_up)());
-            sources.running.values().map(ask).collect()
+            sources.running.values().map(catch_up).collect()
         };
         join_all(each).await;
     }
 }
 
-/// The components that a controller's reconciles and events are counted in. They are its own, though managers that share
-/// a tracker may have controllers of the same name: one that stops must not stop another. Those of a controller that has
-/// ended are taken over.
+/// The components that track a controller's reconciles and events. They are not shared, even if managers that share a
+/// tracker have controllers of the same name: stopping one must not stop the other. The components of a controller that has
+/// ended are reused.
 pub(crate) fn components(work: &WorkTracker, name: &str) -> (Component, Component) {
     let known = work.stats();
     let mut own = name.to_owned();

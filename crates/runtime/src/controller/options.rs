@@ -1,4 +1,4 @@
-//! How a controller works.
+//! Options of a controller.
 
 use std::{collections::BTreeMap, fmt, num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -8,25 +8,25 @@ use crate::{
     queue::{ExponentialLimiter, Fairness, Key, RateLimiter},
 };
 
-/// The options of a controller. What is `None` is as the manager says ([`ControllerDefaults`]), or else the default.
+/// Options of a controller. `None` falls back to the manager's [`ControllerDefaults`], then to the default.
 pub struct ControllerOptions<R: Key> {
-    /// How many requests are reconciled at the same time; never one twice. 1 by default.
+    /// Maximum number of concurrent reconciles; the same request never runs twice at a time. 1 by default.
     pub max_concurrent_reconciles: Option<NonZeroUsize>,
-    /// How long the controller waits for its sources at its start. Kinds that are not served are waited for without
+    /// Maximum time to wait for the sources to sync at the start. Kinds that are not served yet are waited for without
     /// limit. 2 minutes by default.
     pub cache_sync_timeout: Option<Duration>,
-    /// Turns a panic of the reconciler into an error. On by default; otherwise it ends the manager.
+    /// Whether a panic of the reconciler counts as an error. On by default; otherwise a panic stops the manager.
     pub recover_panic: Option<bool>,
-    /// After what time a reconcile is given up and counts as failed. Never by default.
+    /// Time after which a reconcile is cancelled and counts as failed. Unlimited by default.
     pub reconciliation_timeout: Option<Duration>,
-    /// How long requests wait that failed. By default 5 ms, doubled with each failure, up to 1000 s.
+    /// Backoff of failed requests. By default 5 ms, doubled with each failure, up to 1000 s.
     pub rate_limiter: Arc<dyn RateLimiter<R>>,
-    /// What is done so that requests of low priority do not starve.
+    /// Prevents starvation of requests with low priority.
     pub fairness: Fairness,
-    /// Whether the controller runs on the leader only. On by default; it matters if the manager has leader election.
+    /// Whether the controller runs on the leader only, if the manager has leader election. On by default.
     pub needs_leader_election: Option<bool>,
-    /// An election of the controller's own, beside the manager's: controllers of one program can run on different
-    /// replicas.
+    /// A separate election for this controller, in addition to the manager's: controllers of one program can run on
+    /// different replicas.
     pub leader_election: Option<LeaderElectionOptions>,
 }
 
@@ -46,7 +46,7 @@ impl<R: Key> Default for ControllerOptions<R> {
 }
 
 impl<R: Key> ControllerOptions<R> {
-    /// The defaults, with so many reconciles at the same time (at least one).
+    /// The defaults, with this many concurrent reconciles (at least one).
     #[must_use]
     pub fn concurrent(max: usize) -> ControllerOptions<R> {
         let max_concurrent_reconciles = Some(NonZeroUsize::new(max).unwrap_or(NonZeroUsize::MIN));
@@ -54,12 +54,12 @@ impl<R: Key> ControllerOptions<R> {
     }
 }
 
-/// What the controllers of a manager do, unless their own options say otherwise.
+/// Defaults for the options of a manager's controllers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ControllerDefaults {
     /// See [`ControllerOptions::max_concurrent_reconciles`].
     pub max_concurrent_reconciles: Option<NonZeroUsize>,
-    /// The same for controllers that are [for](super::Builder::for_) a kind; it comes before
+    /// The same for controllers that are [for](super::Builder::for_) a kind; takes precedence over
     /// [`max_concurrent_reconciles`](Self::max_concurrent_reconciles). Go's `GroupKindConcurrency`.
     pub group_kind_concurrency: BTreeMap<GroupKind, NonZeroUsize>,
     /// See [`ControllerOptions::cache_sync_timeout`].
@@ -72,7 +72,7 @@ pub struct ControllerDefaults {
     pub needs_leader_election: Option<bool>,
 }
 
-/// Options with all defaults in their places.
+/// Options with all defaults applied.
 pub(super) struct Settings {
     pub(super) max_concurrent_reconciles: NonZeroUsize,
     pub(super) cache_sync_timeout: Duration,

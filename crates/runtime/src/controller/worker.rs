@@ -21,22 +21,22 @@ use crate::{
     reconcile::{self, Requeue},
 };
 
-/// After so long in real time in which nothing moves, a reconcile under a simulated clock is reported.
+/// Real time without progress after which a reconcile under a simulated clock is reported.
 const STALLED_AFTER: Duration = Duration::from_secs(2);
 
-/// So many keys are remembered that a simulated clock has overtaken.
-const OVERTAKEN: usize = 10;
+/// Maximum number of overtaken keys to remember (see `Inner::overtaken`).
+const MAX_OVERTAKEN: usize = 10;
 
 /// How a reconcile ended.
 enum Outcome {
     Finished(Result<Action, BoxError>),
     Panicked(String),
     TimedOut,
-    /// At the end of a shutdown's time.
+    /// Cancelled when the shutdown timed out.
     GivenUp,
 }
 
-/// Runs the workers until the controller is stopped. Reconciles in flight go on then, until they are given up.
+/// Runs the workers until the controller is stopped. Reconciles in flight then continue until they finish or are cancelled.
 pub(super) async fn run<R: Key>(
     controller: &Arc<Inner<R>>,
     stop: &CancellationToken,
@@ -49,7 +49,7 @@ pub(super) async fn run<R: Key>(
         let (controller, failed) = (Arc::clone(controller), failed.clone());
         let name = format!("controller {}", controller.name);
         workers.push(controller.env.clone().spawn(name, async move {
-            // A reconciler's panic is caught in each run; this is one of a rate limiter.
+            // Panics of the reconciler are caught in each run; this catches those of a rate limiter.
             let ended = AssertUnwindSafe(work(&controller)).catch_unwind().await;
             let result = ended.unwrap_or_else(|panic| {
                 let message = format!("panic: {} [recovered]", message(&*panic));
@@ -78,18 +78,18 @@ pub(super) async fn run<R: Key>(
 }
 
 async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
-    // One for all runs, until somebody cancels it: making one takes a lock that all workers share. Runs that can be given
-    // up one by one have their own.
+    // One token for all runs, until a reconciler cancels it: creating one takes a lock that all workers share. With a
+    // timeout, runs are cancelled individually, and each has its own token.
     let mut cancelled = controller.give_up.child_token();
-    let one_by_one = controller.options.reconciliation_timeout.is_some();
+    let own_token = controller.options.reconciliation_timeout.is_some();
     let mut next = controller.queue.next().await;
     while let Some(item) = next {
-        // From here on it is counted; what is refused is found again at the next start.
+        // Tracked from here on. A request that the tracker rejects is queued again by the initial list of the next start.
         let Ok(guard) = controller.reconciles.begin(Description::debug(item.key().clone())) else {
             next = controller.queue.next_after(item).await;
             continue;
         };
-        if one_by_one || cancelled.is_cancelled() {
+        if own_token || cancelled.is_cancelled() {
             cancelled = controller.give_up.child_token();
         }
         let item = reconcile(controller, item, guard, &cancelled).await?;
@@ -98,8 +98,8 @@ async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
     Ok(())
 }
 
-/// Runs the reconciler for a key, and does with it what the outcome asks for. The key is not handed out again before the
-/// item that is given back is done.
+/// Runs the reconciler for a key, and requeues the key according to the outcome. The queue does not hand out the key again
+/// before the returned item is done.
 async fn reconcile<R: Key>(
     controller: &Inner<R>,
     mut item: Item<R>,
@@ -141,7 +141,7 @@ async fn reconcile<R: Key>(
             }
         };
         tokio::select! {
-            // A run that has ended has ended, however late it was.
+            // A finished run counts as finished, even after its deadline.
             biased;
             ended = &mut run => match ended {
                 Ok(Ok(result)) => Outcome::Finished(result),
@@ -149,7 +149,7 @@ async fn reconcile<R: Key>(
                 Err(stall) => Outcome::Finished(Err(stall.into())),
             },
             () = too_late => {
-                // Before it is dropped: what it started elsewhere may listen.
+                // Cancelled before the future is dropped: tasks that it spawned may listen.
                 cancelled.cancel();
                 Outcome::TimedOut
             }
@@ -165,20 +165,20 @@ async fn reconcile<R: Key>(
 }
 
 impl<R: Key> Inner<R> {
-    /// A run does not go on by the clock of the simulation, or was overtaken by it. The run goes on all the same.
+    /// Reports a run that waits for something other than the simulated clock, or was overtaken by it. The run continues.
     fn stalled(&self, key: &R, stall: Stall) -> ControlFlow<()> {
         match stall {
             Stall::Overtaken { .. } => {
                 tracing::warn!(controller = %self.name, object = ?key, "{stall}; {NOT_TOKIOS_CLOCK}");
                 let mut overtaken = self.overtaken.lock();
-                if overtaken.len() < OVERTAKEN {
+                if overtaken.len() < MAX_OVERTAKEN {
                     overtaken.insert(format!("{key:?}"));
                 }
             }
             _ => tracing::warn!(
                 controller = %self.name,
                 object = ?key,
-                "a reconcile is in flight: {stall}; move the clock if it waits for that. {NOT_TOKIOS_CLOCK}",
+                "a reconcile is in flight: {stall}; advance the clock if it waits for that. {NOT_TOKIOS_CLOCK}",
             ),
         }
         ControlFlow::Continue(())
@@ -206,7 +206,7 @@ fn finish<R: Key>(
                 }
                 Requeue::After(after) => {
                     metrics.requeue_after.inc();
-                    // A pause that was asked for is not a failure.
+                    // A requested delay is not a failure.
                     queue.forget(&key);
                     let options = again(CauseEvent::RequeueAfter, action.priority);
                     queue.add_with(AddOptions { after: Some(after), ..options }, key);
@@ -233,10 +233,10 @@ fn finish<R: Key>(
         }
         Outcome::TimedOut => {
             metrics.timeouts.inc();
-            format!("not done after {:?}", controller.options.reconciliation_timeout.unwrap_or_default())
+            format!("timed out after {:?}", controller.options.reconciliation_timeout.unwrap_or_default())
                 .into()
         }
-        Outcome::GivenUp => "given up: the time for shutting down is over".into(),
+        Outcome::GivenUp => "cancelled: the graceful shutdown timed out".into(),
     };
     metrics.error.inc();
     metrics.errors.inc();
@@ -244,7 +244,7 @@ fn finish<R: Key>(
     counts.errors.fetch_add(1, Ordering::Relaxed);
     if TerminalError::is_in(&error) {
         metrics.terminal_errors.inc();
-        tracing::error!(%error, "Reconciler error; not tried again until something changes");
+        tracing::error!(%error, "Reconciler error; not retried until an event arrives");
         queue.forget(&key);
     } else {
         tracing::error!(%error, attempt = item.attempt(), "Reconciler error");

@@ -1,4 +1,4 @@
-//! CPU profiles: signals that interrupt the process as it uses processor time, and where they found it.
+//! CPU profiles, sampled by signals that interrupt the process as it uses processor time.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::encode;
 
-/// How often a second of processor time is looked at, as in Go.
+/// Samples per second of processor time, as in Go.
 const HERTZ: i32 = 100;
 
-/// Why there is no profile.
+/// Why a profile failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProfileError {
-    /// One at a time: signals and timer are the process's.
+    /// The signal and the timer are process-wide, so there can be one profile at a time.
     #[error("cpu profiling already in use")]
     InUse,
     #[error("{0}")]
@@ -24,7 +24,7 @@ pub(super) enum ProfileError {
     Task(#[from] k1s_env::TaskError),
 }
 
-/// Looks at the process for a while, or until it is stopped; the profile as `go tool pprof` reads it.
+/// Profiles the process for a time, or until `stop`. Returns the profile in the format of `go tool pprof`.
 pub(super) async fn profile(
     env: &Env,
     duration: Duration,
@@ -38,16 +38,16 @@ pub(super) async fn profile(
         target_arch = "loongarch64"
     ))]
     let builder = {
-        // Unwinding from inside of these can block for ever, as they hold locks that unwinding needs: they are not looked at.
+        // Unwinding inside of these can deadlock, as they hold locks that unwinding needs.
         builder.blocklist(&["libc", "libgcc", "pthread", "vdso"])
     };
     let guard = builder.build().map_err(|error| match error {
         pprof::Error::Running => ProfileError::InUse,
         other => ProfileError::Profiler(other),
     })?;
-    // A client that leaves drops this, and with it the guard.
+    // If the client disconnects, this future is dropped, and with it the guard.
     stop.run_until_cancelled(env.sleep(duration)).await;
-    // Names have to be found for addresses, which takes its time.
+    // Symbolization is slow.
     env.spawn_blocking("cpu profile", move || {
         let report = guard.report().build()?;
         drop(guard);

@@ -1,6 +1,6 @@
-//! Profiles in the form of `pprof`: protobuf, packed by gzip.
+//! Profiles in the format of `pprof`: protobuf, compressed by gzip.
 //!
-//! The messages are those of `profile.proto` of github.com/google/pprof, without the fields that nothing is said in.
+//! The messages are those of `profile.proto` of github.com/google/pprof, without unused fields.
 
 use std::{
     collections::HashMap,
@@ -36,7 +36,7 @@ pub(super) struct Profile {
     pub(super) period: i64,
 }
 
-/// Texts are numbers here and below: places in the table of strings.
+/// Strings, here and below, are indexes into the string table.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ValueType {
     #[prost(int64, tag = "1")]
@@ -47,7 +47,7 @@ pub(super) struct ValueType {
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Sample {
-    /// The innermost first.
+    /// Innermost frame first.
     #[prost(uint64, repeated, tag = "1")]
     pub(super) location_id: Vec<u64>,
     #[prost(int64, repeated, tag = "2")]
@@ -86,7 +86,7 @@ pub(super) struct Location {
     pub(super) id: u64,
     #[prost(uint64, tag = "2")]
     pub(super) mapping_id: u64,
-    /// The innermost of inlined functions first.
+    /// Innermost inlined function first.
     #[prost(message, repeated, tag = "4")]
     pub(super) line: Vec<Line>,
 }
@@ -111,7 +111,7 @@ pub(super) struct Function {
     pub(super) filename: i64,
 }
 
-/// The tables of a profile while it is made.
+/// The tables of a profile while it is built.
 #[derive(Default)]
 struct Tables {
     strings: HashMap<String, i64>,
@@ -122,18 +122,18 @@ struct Tables {
 
 impl Tables {
     fn text(&mut self, text: &str) -> i64 {
-        if let Some(place) = self.strings.get(text) {
-            return *place;
+        if let Some(index) = self.strings.get(text) {
+            return *index;
         }
-        let place = i64::try_from(self.strings.len()).unwrap_or(i64::MAX);
-        self.strings.insert(text.to_owned(), place);
+        let index = i64::try_from(self.strings.len()).unwrap_or(i64::MAX);
+        self.strings.insert(text.to_owned(), index);
         self.profile.string_table.push(text.to_owned());
-        place
+        index
     }
 
     fn line(&mut self, symbol: &Symbol) -> Line {
         let filename = symbol.filename();
-        let (name, filename) = (self.text(&whole_name(&symbol.name(), &filename)), self.text(&filename));
+        let (name, filename) = (self.text(&qualified_name(&symbol.name(), &filename)), self.text(&filename));
         let system_name = self.text(&symbol.sys_name());
         let next = self.functions.len() as u64 + 1;
         let function_id = *self.functions.entry((system_name, filename)).or_insert(next);
@@ -158,10 +158,10 @@ impl Tables {
     }
 }
 
-/// A report, in the form that `go tool pprof` reads.
+/// Converts a report to the format of `go tool pprof`.
 pub(super) fn profile(report: &Report) -> Profile {
     let mut tables = Tables::default();
-    // The first text is the empty one.
+    // The format requires the first string to be empty.
     tables.text("");
     let period = 1_000_000_000 / i64::from(report.timing.frequency.max(1));
     let (samples, cpu) = (tables.value("samples", "count"), tables.value("cpu", "nanoseconds"));
@@ -198,8 +198,8 @@ pub(super) fn profile(report: &Report) -> Profile {
     profile
 }
 
-/// Line tables alone have names without the modules they are in, and every closure is `{closure#0}`: the file tells them apart.
-fn whole_name(name: &str, file: &str) -> String {
+/// Adds the file to names without a module: with line tables only, every closure is named `{closure#0}`.
+fn qualified_name(name: &str, file: &str) -> String {
     if name.contains("::") || file.is_empty() || file == "Unknown" {
         return name.to_owned();
     }
@@ -208,11 +208,11 @@ fn whole_name(name: &str, file: &str) -> String {
     format!("{name} ({})", parts.join("/"))
 }
 
-/// Encoded and packed.
+/// Encodes and compresses a profile.
 pub(super) fn gzip(profile: &Profile) -> io::Result<Vec<u8>> {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-    packed.write_all(&profile.encode_to_vec())?;
-    packed.finish()
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(&profile.encode_to_vec())?;
+    encoder.finish()
 }
 
 #[cfg(test)]
@@ -220,10 +220,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_without_a_module_have_their_file() {
-        assert_eq!(whole_name("a::b", "/x/src/lib.rs"), "a::b");
-        assert_eq!(whole_name("{closure#0}", "/x/src/queue/item.rs"), "{closure#0} (queue/item.rs)");
-        assert_eq!(whole_name("main", "main.rs"), "main (main.rs)");
-        assert_eq!(whole_name("memcpy", "Unknown"), "memcpy");
+    fn the_file_is_added_to_names_without_a_module() {
+        assert_eq!(qualified_name("a::b", "/x/src/lib.rs"), "a::b");
+        assert_eq!(qualified_name("{closure#0}", "/x/src/queue/item.rs"), "{closure#0} (queue/item.rs)");
+        assert_eq!(qualified_name("main", "main.rs"), "main (main.rs)");
+        assert_eq!(qualified_name("memcpy", "Unknown"), "memcpy");
     }
 }

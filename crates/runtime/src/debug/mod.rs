@@ -1,13 +1,13 @@
-//! What Go serves at `/debug/pprof/`, as far as Rust has it: where the time goes, what is in flight, how the program was started.
+//! The pages of Go's `/debug/pprof/` that exist in Rust: CPU profiles, work in flight, the command line.
 //!
 //! | path | |
 //! |---|---|
-//! | `/debug/pprof/` | what there is |
+//! | `/debug/pprof/` | an index |
 //! | `/debug/pprof/goroutine` | as text: tasks, work in flight with its age, queues, informers |
 //! | `/debug/pprof/profile?seconds=30` | a CPU profile of the whole process for `go tool pprof`, with the feature `pprof` |
 //! | `/debug/pprof/cmdline` | the program and its arguments, with a NUL between them |
 //!
-//! All of it may tell secrets, names of objects at least: serve it at loopback.
+//! The pages may reveal secrets, at least the names of objects: serve them on loopback.
 
 #[cfg(all(feature = "pprof", unix))]
 mod cpu;
@@ -20,32 +20,32 @@ use http::StatusCode;
 use k1s_env::Env;
 use tokio_util::sync::CancellationToken;
 
-/// The path that everything is below.
+/// The common prefix of all pages.
 pub(crate) const ROOT: &str = "/debug/pprof";
 
-/// How long a profile takes if nothing is said, as in Go.
-const SECONDS: u64 = 30;
+/// Default duration of a profile in seconds, as in Go.
+const DEFAULT_SECONDS: u64 = 30;
 
-/// What a path answers.
+/// The response for a path.
 pub(crate) struct Page {
     pub(crate) status: StatusCode,
-    pub(crate) kind: &'static str,
-    /// What a browser calls the file.
+    pub(crate) content_type: &'static str,
+    /// The file name for downloads.
     pub(crate) file: Option<&'static str>,
     pub(crate) body: Vec<u8>,
 }
 
 impl Page {
     fn text(status: StatusCode, body: impl Into<Vec<u8>>) -> Page {
-        Page { status, kind: "text/plain; charset=utf-8", file: None, body: body.into() }
+        Page { status, content_type: "text/plain; charset=utf-8", file: None, body: body.into() }
     }
 }
 
-/// The pages below `/debug/pprof`. Clones are the same.
+/// The pages below `/debug/pprof`. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct DebugPages {
     env: Env,
-    /// Describes what is in flight.
+    /// Describes the work in flight.
     state: Arc<dyn Fn() -> String + Send + Sync>,
     /// Ends profiles early.
     stop: CancellationToken,
@@ -66,16 +66,16 @@ impl DebugPages {
         DebugPages { env: env.clone(), state: Arc::new(state), stop }
     }
 
-    /// The page of a name below the root; the index has none.
+    /// The page with a name below the root; the index has an empty name.
     pub(crate) async fn answer(&self, name: &str, query: &str) -> Page {
         match name {
-            "" => Page { kind: "text/html; charset=utf-8", ..Page::text(StatusCode::OK, index()) },
+            "" => Page { content_type: "text/html; charset=utf-8", ..Page::text(StatusCode::OK, index()) },
             "goroutine" => Page::text(StatusCode::OK, (self.state)()),
             "cmdline" => Page::text(StatusCode::OK, command_line()),
             "profile" => self.profile(seconds(query)).await,
             "allocs" | "block" | "heap" | "mutex" | "symbol" | "threadcreate" | "trace" => Page::text(
                 StatusCode::NOT_FOUND,
-                format!("{ROOT}/{name} is something of Go's; {ROOT}/ lists what there is here\n"),
+                format!("{ROOT}/{name} exists in Go only; {ROOT}/ lists the pages\n"),
             ),
             _ => Page::text(StatusCode::NOT_FOUND, "Unknown profile\n"),
         }
@@ -84,9 +84,12 @@ impl DebugPages {
     #[cfg(all(feature = "pprof", unix))]
     async fn profile(&self, duration: Duration) -> Page {
         match cpu::profile(&self.env, duration, &self.stop).await {
-            Ok(body) => {
-                Page { status: StatusCode::OK, kind: "application/octet-stream", file: Some("profile"), body }
-            }
+            Ok(body) => Page {
+                status: StatusCode::OK,
+                content_type: "application/octet-stream",
+                file: Some("profile"),
+                body,
+            },
             Err(error) => Page::text(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 format!("Could not enable CPU profiling: {error}\n"),
@@ -101,7 +104,7 @@ impl DebugPages {
     }
 }
 
-/// Whether CPU profiles can be made; else what to do about it.
+/// `None` if CPU profiles are supported; otherwise why not.
 pub(crate) fn missing() -> Option<&'static str> {
     if cfg!(all(feature = "pprof", unix)) { None } else { Some(no_profiles()) }
 }
@@ -110,16 +113,16 @@ fn no_profiles() -> &'static str {
     if cfg!(unix) {
         "this program was built without CPU profiles; build it with the feature `pprof` of k1s, or of k1s-runtime"
     } else {
-        "there are no CPU profiles on this operating system"
+        "CPU profiles are not supported on this operating system"
     }
 }
 
-/// `seconds`, if that is a number above zero, as Go reads it.
+/// The parameter `seconds` if it is a positive number, as in Go; else the default.
 fn seconds(query: &str) -> Duration {
     let asked = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "seconds");
     let asked = asked.and_then(|(_, value)| value.parse::<u64>().ok()).filter(|seconds| *seconds > 0);
-    // A day is longer than anybody waits, and far from where clocks overflow.
-    Duration::from_secs(asked.unwrap_or(SECONDS).min(24 * 3600))
+    // At most a day, far below an overflow of the clock.
+    Duration::from_secs(asked.unwrap_or(DEFAULT_SECONDS).min(24 * 3600))
 }
 
 fn command_line() -> Vec<u8> {
@@ -136,7 +139,7 @@ fn index() -> String {
         "<!DOCTYPE html>\n<html><head><title>{ROOT}/</title></head><body>\n<h1>{ROOT}/</h1>\n<ul>\n\
          <li><a href=\"{ROOT}/goroutine?debug=1\">goroutine</a>: tasks, work in flight, queues, informers</li>\n\
          <li><a href=\"{ROOT}/profile\">profile</a>: {profile}</li>\n\
-         <li><a href=\"{ROOT}/cmdline\">cmdline</a>: how the program was started</li>\n\
+         <li><a href=\"{ROOT}/cmdline\">cmdline</a>: the command line of the program</li>\n\
          </ul>\n</body></html>\n"
     )
 }
@@ -146,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seconds_are_read_as_go_reads_them() {
+    fn seconds_are_parsed_as_in_go() {
         for (query, expected) in [
             ("", 30),
             ("seconds=5", 5),

@@ -1,4 +1,4 @@
-//! Who may read an endpoint: the API server is asked, as by Go's `filters.WithAuthenticationAndAuthorization`.
+//! Authenticates and authorizes clients of an endpoint, like Go's `filters.WithAuthenticationAndAuthorization`.
 
 use std::{collections::HashMap, fmt, hash::Hash, sync::Arc, time::Duration};
 
@@ -11,19 +11,19 @@ use k8s_openapi::api::{
 use kube::{Api, api::PostParams};
 use parking_lot::Mutex;
 
-/// So many answers of each sort are kept.
-const KEPT: usize = 1024;
+/// Maximum number of cached reviews of each kind.
+const MAX_ENTRIES: usize = 1024;
 
-/// How long answers of the API server are good for. The defaults are those of Go's filter.
+/// Options of an [`AccessReview`]. The defaults are those of Go's filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessReviewOptions {
-    /// Who a token belongs to: a minute.
+    /// How long the user of a token is cached. A minute by default.
     pub token_ttl: Duration,
-    /// That somebody may: 5 minutes.
+    /// How long a permission is cached. 5 minutes by default.
     pub allow_ttl: Duration,
-    /// That somebody may not: 30 s.
+    /// How long a denial is cached. 30 s by default.
     pub deny_ttl: Duration,
-    /// How long the API server has for an answer: 10 s.
+    /// Maximum time to wait for the API server. 10 s by default.
     pub timeout: Duration,
 }
 
@@ -38,13 +38,14 @@ impl Default for AccessReviewOptions {
     }
 }
 
-/// Lets those read whose token the API server knows (`TokenReview`), and who may `get` the path (`SubjectAccessReview`).
+/// Accepts requests whose token the API server authenticates (`TokenReview`) and whose user may `get` the path
+/// (`SubjectAccessReview`).
 ///
-/// The program itself needs to be allowed to `create` `tokenreviews.authentication.k8s.io` and
-/// `subjectaccessreviews.authorization.k8s.io`; who reads metrics, to `get` the non-resource URL `/metrics`.
+/// The program itself needs permission to `create` `tokenreviews.authentication.k8s.io` and
+/// `subjectaccessreviews.authorization.k8s.io`; readers of metrics, to `get` the non-resource URL `/metrics`.
 ///
-/// Without a token, or with one that is not good, the answer is 401; without permission, 403. (For a bad token Go's filter
-/// answers 500, as if the API server had failed.)
+/// The response is 401 without a valid token, 403 without permission. (For an invalid token Go's filter returns 500, as if
+/// the API server had failed.)
 #[derive(Clone)]
 pub struct AccessReview {
     inner: Arc<Inner>,
@@ -54,23 +55,23 @@ struct Inner {
     env: Env,
     client: kube::Client,
     options: AccessReviewOptions,
-    users: Mutex<Kept<String, Option<UserInfo>>>,
-    /// By what was asked.
-    decisions: Mutex<Kept<String, bool>>,
+    users: Mutex<TtlCache<String, Option<UserInfo>>>,
+    /// By the spec of the `SubjectAccessReview`.
+    decisions: Mutex<TtlCache<String, bool>>,
 }
 
-/// A refusal: what is answered.
+/// The response to a rejected request.
 pub(super) type Refusal = (StatusCode, String);
 
 impl AccessReview {
-    /// Asks through a client.
+    /// Sends reviews through a client.
     #[must_use]
     pub fn new(env: &Env, client: kube::Client, options: AccessReviewOptions) -> AccessReview {
         let (users, decisions) = (Mutex::default(), Mutex::default());
         AccessReview { inner: Arc::new(Inner { env: env.clone(), client, options, users, decisions }) }
     }
 
-    /// Whether a request may be answered.
+    /// Authenticates and authorizes a request.
     pub(super) async fn check(
         &self,
         method: &Method,
@@ -97,20 +98,21 @@ impl AccessReview {
         }
     }
 
-    /// Whose token it is, if anybody's.
+    /// The user of a token, if it is valid.
     async fn user(&self, token: &str) -> Result<Option<UserInfo>, String> {
         let inner = &self.inner;
         if let Some(user) = inner.users.lock().get(token, inner.env.now()) {
             return Ok(user);
         }
         let spec = TokenReviewSpec { token: token.to_owned(), ..Default::default() };
-        let status = self.ask(TokenReview { spec, ..Default::default() }).await?.status.unwrap_or_default();
+        let status =
+            self.review(TokenReview { spec, ..Default::default() }).await?.status.unwrap_or_default();
         if let Some(error) = status.error.filter(|error| !error.is_empty()) {
-            tracing::debug!(%error, "a token is not good");
+            tracing::debug!(%error, "a token is invalid");
         }
         let user = status.user.filter(|_| status.authenticated == Some(true));
         let until = inner.env.now() + inner.options.token_ttl;
-        inner.users.lock().put(token.to_owned(), user.clone(), until, inner.env.now());
+        inner.users.lock().insert(token.to_owned(), user.clone(), until, inner.env.now());
         Ok(user)
     }
 
@@ -127,19 +129,19 @@ impl AccessReview {
             }),
             ..Default::default()
         };
-        let asked = serde_json::to_string(&spec).map_err(|error| error.to_string())?;
-        if let Some(allowed) = inner.decisions.lock().get(&asked, inner.env.now()) {
+        let spec_json = serde_json::to_string(&spec).map_err(|error| error.to_string())?;
+        if let Some(allowed) = inner.decisions.lock().get(&spec_json, inner.env.now()) {
             return Ok(allowed);
         }
-        let review = self.ask(SubjectAccessReview { spec, ..Default::default() }).await?;
+        let review = self.review(SubjectAccessReview { spec, ..Default::default() }).await?;
         let status = review.status.unwrap_or_default();
         let allowed = status.allowed && status.denied != Some(true);
         let ttl = if allowed { inner.options.allow_ttl } else { inner.options.deny_ttl };
-        inner.decisions.lock().put(asked, allowed, inner.env.now() + ttl, inner.env.now());
+        inner.decisions.lock().insert(spec_json, allowed, inner.env.now() + ttl, inner.env.now());
         Ok(allowed)
     }
 
-    async fn ask<K>(&self, review: K) -> Result<K, String>
+    async fn review<K>(&self, review: K) -> Result<K, String>
     where
         K: kube::Resource<DynamicType = ()>
             + serde::Serialize
@@ -148,10 +150,10 @@ impl AccessReview {
             + fmt::Debug,
     {
         let api: Api<K> = Api::all(self.inner.client.clone());
-        let asked = async { api.create(&PostParams::default(), &review).await };
-        match self.inner.env.timeout(self.inner.options.timeout, asked).await {
+        let created = async { api.create(&PostParams::default(), &review).await };
+        match self.inner.env.timeout(self.inner.options.timeout, created).await {
             Ok(answer) => answer.map_err(|error| error.to_string()),
-            Err(_) => Err("the API server did not answer in time".to_owned()),
+            Err(_) => Err("the API server timed out".to_owned()),
         }
     }
 }
@@ -162,12 +164,12 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     Some(token.trim()).filter(|token| scheme.eq_ignore_ascii_case("bearer") && !token.is_empty())
 }
 
-/// Answers that are good for a while.
-struct Kept<K, V> {
+/// Values that expire.
+struct TtlCache<K, V> {
     all: HashMap<K, (Instant, V)>,
 }
 
-impl<K: Eq + Hash, V: Clone> Kept<K, V> {
+impl<K: Eq + Hash, V: Clone> TtlCache<K, V> {
     fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q, now: Instant) -> Option<V>
     where
         K: std::borrow::Borrow<Q>,
@@ -175,11 +177,11 @@ impl<K: Eq + Hash, V: Clone> Kept<K, V> {
         self.all.get(key).filter(|(until, _)| now < *until).map(|(_, value)| value.clone())
     }
 
-    fn put(&mut self, key: K, value: V, until: Instant, now: Instant) {
-        if self.all.len() >= KEPT {
+    fn insert(&mut self, key: K, value: V, until: Instant, now: Instant) {
+        if self.all.len() >= MAX_ENTRIES {
             self.all.retain(|_, (until, _)| now < *until);
-            // Somebody tries tokens: what is good is asked for again.
-            if self.all.len() >= KEPT {
+            // Probably a client that tries tokens. Valid ones are reviewed again.
+            if self.all.len() >= MAX_ENTRIES {
                 self.all.clear();
             }
         }
@@ -187,9 +189,9 @@ impl<K: Eq + Hash, V: Clone> Kept<K, V> {
     }
 }
 
-impl<K, V> Default for Kept<K, V> {
-    fn default() -> Kept<K, V> {
-        Kept { all: HashMap::new() }
+impl<K, V> Default for TtlCache<K, V> {
+    fn default() -> TtlCache<K, V> {
+        TtlCache { all: HashMap::new() }
     }
 }
 

@@ -1,25 +1,25 @@
-//! Addresses to listen at, written as in Go.
+//! Listen addresses, written as in Go.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Where to listen.
+/// A listen address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Address {
     Off,
-    /// At every address of the machine.
+    /// All addresses of the machine.
     Everywhere(u16),
-    /// At one of these; a name can have several.
+    /// A host, which may resolve to several addresses: the first usable one.
     At(String, u16),
 }
 
-/// This is no address to listen at.
+/// An invalid listen address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{address:?} is no address to listen at: {reason}; write \":8080\", \"127.0.0.1:8080\", \"[::1]:8080\", or \"0\" for none"
+    "{address:?} is not a listen address: {reason}; write \":8080\", \"127.0.0.1:8080\", \"[::1]:8080\", or \"0\" for none"
 )]
 #[non_exhaustive]
 pub struct InvalidAddress {
-    /// What was given.
+    /// The address.
     pub address: String,
     /// What is wrong with it.
     pub reason: &'static str,
@@ -32,7 +32,7 @@ impl Address {
             return Ok(Address::Off);
         }
         let (host, port) = text.rsplit_once(':').ok_or_else(|| wrong("it has no port"))?;
-        let port = port.parse().map_err(|_| wrong("the port is no number from 0 to 65535"))?;
+        let port = port.parse().map_err(|_| wrong("the port is not a number from 0 to 65535"))?;
         if host.is_empty() {
             return Ok(Address::Everywhere(port));
         }
@@ -40,7 +40,7 @@ impl Address {
             host.strip_prefix('[').map(|host| host.strip_suffix(']').ok_or_else(|| wrong("a ] is missing")));
         match bare.transpose()? {
             Some(host) if host.parse::<Ipv6Addr>().is_ok() => Ok(Address::At(host.to_owned(), port)),
-            Some(_) => Err(wrong("what is in [] is no IPv6 address")),
+            Some(_) => Err(wrong("[] does not contain an IPv6 address")),
             None if host.contains('/') => Err(wrong("it is a URL")),
             None if host.contains(':') => Err(wrong("an IPv6 address needs [] around it")),
             None => Ok(Address::At(host.to_owned(), port)),
@@ -48,7 +48,7 @@ impl Address {
     }
 }
 
-/// All addresses of the machine, the more general one first. A machine without IPv6 has the second one.
+/// All addresses of the machine: dual-stack first, then IPv4 for a machine without IPv6.
 pub(super) fn everywhere(port: u16) -> [SocketAddr; 2] {
     [IpAddr::from(Ipv6Addr::UNSPECIFIED), IpAddr::from(Ipv4Addr::UNSPECIFIED)]
         .map(|ip| SocketAddr::new(ip, port))
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read_as_go_reads_them() {
+    fn addresses_are_parsed_as_in_go() {
         let at = |host: &str, port| Ok(Address::At(host.to_owned(), port));
         assert_eq!(Address::parse("0"), Ok(Address::Off));
         assert_eq!(Address::parse(""), Ok(Address::Off));
@@ -71,14 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_says_why() {
+    fn an_invalid_address_is_rejected_with_the_reason() {
         for (text, reason) in [
             ("8080", "it has no port"),
-            (":http", "the port is no number"),
-            (":65536", "the port is no number"),
+            (":http", "the port is not a number"),
+            (":65536", "the port is not a number"),
             ("::1:80", "needs []"),
             ("[::1:80", "a ] is missing"),
-            ("[localhost]:80", "no IPv6 address"),
+            ("[localhost]:80", "does not contain an IPv6 address"),
             ("http://localhost:80", "it is a URL"),
         ] {
             let error = Address::parse(text).unwrap_err().to_string();

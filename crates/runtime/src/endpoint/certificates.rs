@@ -1,4 +1,4 @@
-//! The certificates of an endpoint that speaks TLS.
+//! The certificates of a TLS endpoint.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rustls::{ServerConfig, pki_types::PrivateKeyDer};
 
 use crate::tls::{CertFiles, CertWatcher, CertificateError};
 
-/// Certificates: of files, or made for the occasion.
+/// Certificates from files, or self-signed.
 #[derive(Debug, Clone)]
 pub struct Certificates {
     source: Source,
@@ -20,7 +20,7 @@ enum Source {
 }
 
 impl Certificates {
-    /// Of files. They are read again when they have changed.
+    /// Certificates from files, which are reloaded when they change.
     ///
     /// # Errors
     /// If they cannot be read or used.
@@ -28,10 +28,10 @@ impl Certificates {
         Ok(Certificates { source: Source::Files(CertWatcher::new(files)?) })
     }
 
-    /// One that nobody has signed, in memory: connections are encrypted, and clients cannot know to whom.
+    /// A self-signed certificate in memory: connections are encrypted, but clients cannot verify the server.
     ///
     /// # Errors
-    /// If a name is none.
+    /// If a name is invalid.
     pub fn self_signed(
         names: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Certificates, CertificateError> {
@@ -53,7 +53,7 @@ impl Certificates {
         Ok(Certificates { source: Source::SelfSigned(Arc::new(config)) })
     }
 
-    /// What the next handshake is done with.
+    /// The configuration for the next handshake.
     pub(super) fn current(&self) -> Arc<ServerConfig> {
         match &self.source {
             Source::Files(watcher) => watcher.current(),

@@ -1,4 +1,4 @@
-//! Checks of health: named, added at any time, asked together or one by one.
+//! Named health checks, run together or one by one.
 
 use std::{collections::BTreeMap, fmt, future::Future, panic::AssertUnwindSafe, sync::Arc};
 
@@ -8,30 +8,30 @@ use futures_util::{
 };
 use parking_lot::RwLock;
 
-/// A check: `Ok` if all is well, else what is not.
+/// A check: `Ok` if healthy, else the reason.
 type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
-/// Named checks. Clones are the same ones.
+/// Named health checks. Clones share one set.
 #[derive(Clone, Default)]
 pub struct Checks {
     checks: Arc<RwLock<BTreeMap<Arc<str>, Check>>>,
 }
 
-/// What came of the checks.
+/// The result of all checks.
 pub(super) struct Report {
     pub(super) healthy: bool,
     pub(super) text: String,
 }
 
 impl Checks {
-    /// None yet: all is well.
+    /// An empty set, which is healthy.
     #[must_use]
     pub fn new() -> Checks {
         Checks::default()
     }
 
-    /// Adds a check, in place of one of the same name. It is called for each request; all are called at the same time. One
-    /// that panics has failed.
+    /// Adds a check, or replaces one of the same name. It runs for each request, concurrently with the others. A panic is a
+    /// failure.
     pub fn add<F>(&self, name: impl Into<Arc<str>>, check: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
@@ -40,7 +40,7 @@ impl Checks {
         self.checks.write().insert(name.into(), check);
     }
 
-    /// Removes a check; whether it was there.
+    /// Removes a check; returns whether it existed.
     pub fn remove(&self, name: &str) -> bool {
         self.checks.write().remove(name).is_some()
     }
@@ -51,7 +51,7 @@ impl Checks {
         self.checks.read().keys().cloned().collect()
     }
 
-    /// Asks one check. `None` if there is none of that name; `ping` is always there if no other is.
+    /// Runs one check. `None` if there is none of that name; without any checks, `ping` succeeds.
     pub async fn run(&self, name: &str) -> Option<Result<(), String>> {
         let check = {
             let checks = self.checks.read();
@@ -60,31 +60,31 @@ impl Checks {
             }
             checks.get(name).cloned()?
         };
-        Some(asked(&check).await)
+        Some(run_check(&check).await)
     }
 
-    /// Asks all checks; those that failed, with what they say.
+    /// Runs all checks; returns those that failed, with their reasons.
     pub async fn failures(&self) -> Vec<(Arc<str>, String)> {
-        let outcomes = self.ask(&[]).await;
+        let outcomes = self.run_all(&[]).await;
         outcomes.into_iter().filter_map(|(name, outcome)| Some((name, outcome?.err()?))).collect()
     }
 
-    /// Asks all checks but those; the outcome of one that is left out is `None`.
-    async fn ask(&self, exclude: &[String]) -> Vec<(Arc<str>, Option<Result<(), String>>)> {
+    /// Runs all checks except some; the outcome of an excluded one is `None`.
+    async fn run_all(&self, exclude: &[String]) -> Vec<(Arc<str>, Option<Result<(), String>>)> {
         let checks: Vec<_> =
             self.checks.read().iter().map(|(name, check)| (name.clone(), check.clone())).collect();
         join_all(checks.into_iter().map(|(name, check)| async move {
-            let left_out = exclude.iter().any(|excluded| **excluded == *name);
-            let outcome = if left_out { None } else { Some(asked(&check).await) };
+            let excluded = exclude.iter().any(|other| **other == *name);
+            let outcome = if excluded { None } else { Some(run_check(&check).await) };
             (name, outcome)
         }))
         .await
     }
 
-    /// As Kubernetes tells it, but with the reasons, which Go withholds: who looks at a probe that fails wants to know what
-    /// to do, and each check tells its reason at a path of its own anyway.
+    /// The report in the format of Kubernetes, but with reasons, which Go withholds: anyone who debugs a failing probe needs
+    /// them, and each check returns its reason at its own path anyway.
     pub(super) async fn report(&self, exclude: &[String], verbose: bool) -> Report {
-        let mut outcomes = self.ask(exclude).await;
+        let mut outcomes = self.run_all(exclude).await;
         let mut unknown: Vec<&String> =
             exclude.iter().filter(|name| !outcomes.iter().any(|(known, _)| **known == ***name)).collect();
         unknown.sort();
@@ -103,7 +103,7 @@ impl Checks {
                 Some(Ok(())) => text.push_str(&format!("[+]{name} ok\n")),
                 Some(Err(reason)) => {
                     tracing::info!(check = %name, reason, "a health check failed");
-                    // A line for each check, whatever its reason looks like.
+                    // Indents further lines of a reason, so that each check starts a line.
                     let reason = reason.trim_end().replace('\n', "\n    ");
                     text.push_str(&format!("[-]{name} failed: {reason}\n"));
                 }
@@ -119,7 +119,7 @@ impl Checks {
     }
 }
 
-async fn asked(check: &Check) -> Result<(), String> {
+async fn run_check(check: &Check) -> Result<(), String> {
     let answer = AssertUnwindSafe(async { check().await }).catch_unwind().await;
     answer.unwrap_or_else(|_| Err("the check panicked".to_owned()))
 }

@@ -1,9 +1,9 @@
-//! Metrics as text: OpenMetrics, and the older form that Prometheus reads as well.
+//! Metrics as text: OpenMetrics, and the older Prometheus format.
 
 pub(super) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 pub(super) const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Whether somebody who accepts this wants OpenMetrics.
+/// Whether an `Accept` header includes OpenMetrics.
 pub(super) fn wants_openmetrics(accept: Option<&str>) -> bool {
     accept.is_some_and(|accept| {
         accept.split(',').any(|kind| {
@@ -16,7 +16,7 @@ pub(super) fn wants_openmetrics(accept: Option<&str>) -> bool {
     })
 }
 
-/// OpenMetrics' text in the older form. There, a counter is called what its sample is; what it does not know is left out.
+/// Converts OpenMetrics to the older format, where a counter has the name of its sample. Unsupported lines are dropped.
 pub(super) fn plain(openmetrics: &str) -> String {
     let mut text = String::with_capacity(openmetrics.len() + 256);
     let mut help: Option<(&str, &str)> = None;
@@ -57,7 +57,7 @@ fn flush_help(text: &mut String, help: Option<(&str, &str)>, suffix: &str) {
     }
 }
 
-/// A sample ends with its value, or the example that follows it. Label values, in quotes, may look like one.
+/// Removes the exemplar after a sample's value. Quoted label values may contain the same characters.
 fn without_exemplar(line: &str) -> &str {
     let after_labels = line.match_indices(" # {").map(|(at, _)| at).find(|at| {
         let quotes = line[..*at].replace("\\\\", "").replace("\\\"", "").matches('"').count();
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn openmetrics_is_for_those_who_ask_for_it() {
+    fn openmetrics_is_sent_if_it_is_accepted() {
         assert!(!wants_openmetrics(None));
         assert!(!wants_openmetrics(Some("*/*")));
         assert!(!wants_openmetrics(Some("application/openmetrics-text;q=0, text/plain")));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_older_form_names_counters_by_their_samples() {
+    fn the_older_format_names_counters_by_their_samples() {
         let openmetrics = "# HELP reconciles All of them.\n# TYPE reconciles counter\n# UNIT reconciles x\n\
             reconciles_total{controller=\"a # {b} \\\" \"} 7 # {trace=\"1\"} 1.0\n\
             # HELP depth How deep.\n# TYPE depth gauge\ndepth 3\n# EOF\n";

@@ -1,8 +1,8 @@
 //! The HTTP endpoints of a manager: health, readiness, metrics.
 //!
-//! - [`Checks`] are what `/healthz` and `/readyz` ask; they can be added while all runs.
-//! - [`Routes`] are what an endpoint answers; [`Endpoint`] is a socket that does.
-//! - [`AccessReview`] asks the API server who may read; [`Certificates`] make it HTTPS.
+//! - [`Checks`] are the health checks of `/healthz` and `/readyz`; they can be added at run time.
+//! - [`Routes`] map paths to checks and metrics; [`Endpoint`] serves them on a socket.
+//! - [`AccessReview`] authenticates and authorizes clients by the API server; [`Certificates`] enable HTTPS.
 //! - Addresses are written as in Go: `:8080`, `127.0.0.1:0`, `0` for none.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! What an endpoint answers to which path.
+//! Routes requests of an endpoint by path.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::{
     debug::{self, DebugPages, Page},
 };
 
-/// An answer, whole.
+/// A complete response.
 pub(super) type Answer = Response<Full<Bytes>>;
 
-/// Paths, and what is there.
+/// The paths of an endpoint, and what they serve.
 #[derive(Debug, Clone, Default)]
 pub struct Routes {
     checks: BTreeMap<String, Checks>,
@@ -28,34 +28,34 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Nothing.
+    /// No routes.
     #[must_use]
     pub fn new() -> Routes {
         Routes::default()
     }
 
-    /// Checks at a path, `/healthz` for example: all of them there, each under its name below it. `?verbose` shows each of
-    /// them, `?exclude=NAME` leaves one out.
+    /// Serves checks at a path, `/healthz` for example: all of them at the path, each below it by its name. `?verbose` lists
+    /// them, `?exclude=NAME` excludes one.
     #[must_use]
     pub fn checks(mut self, path: &str, checks: &Checks) -> Routes {
-        self.checks.insert(clean(path), checks.clone());
+        self.checks.insert(normalized(path), checks.clone());
         self
     }
 
-    /// Metrics at a path, `/metrics` for example: as OpenMetrics for those who accept that, as plain text for others.
+    /// Serves metrics at a path, `/metrics` for example: as OpenMetrics if the client accepts it, else as plain text.
     #[must_use]
     pub fn metrics(mut self, path: &str, metrics: &Metrics) -> Routes {
-        self.metrics.insert(clean(path), metrics.clone());
+        self.metrics.insert(normalized(path), metrics.clone());
         self
     }
 
-    /// The pages of `/debug/pprof`.
+    /// Serves the pages of `/debug/pprof`.
     pub(crate) fn debug(mut self, pages: DebugPages) -> Routes {
         self.debug = Some(pages);
         self
     }
 
-    /// Only for those whom the API server knows, and lets.
+    /// Serves only clients that the API server authenticates and authorizes.
     #[must_use]
     pub fn protected(mut self, access: AccessReview) -> Routes {
         self.access = Some(access);
@@ -74,7 +74,7 @@ impl Routes {
             answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
             return answer;
         }
-        let path = clean(request.uri().path());
+        let path = normalized(request.uri().path());
         if let Some(metrics) = self.metrics.get(&path) {
             return exposed(metrics, request);
         }
@@ -88,7 +88,7 @@ impl Routes {
         if let Some(checks) = self.checks.get(&path) {
             return all(checks, request.uri().query().unwrap_or_default()).await;
         }
-        // The longest one that fits, so that one below another is found.
+        // Longest prefix first, so that nested paths are found.
         for (prefix, checks) in self.checks.iter().rev() {
             let rest = path.strip_prefix(prefix.as_str());
             let name = rest.and_then(|rest| if prefix == "/" { Some(rest) } else { rest.strip_prefix('/') });
@@ -125,16 +125,16 @@ async fn one(checks: &Checks, name: &str) -> Answer {
 
 fn exposed<B>(metrics: &Metrics, request: &Request<B>) -> Answer {
     let accept = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
-    let (body, kind) = if wants_openmetrics(accept) {
+    let (body, content_type) = if wants_openmetrics(accept) {
         (metrics.encode(), OPENMETRICS)
     } else {
         (plain(&metrics.encode()), PLAIN)
     };
-    answer(StatusCode::OK, body, kind)
+    answer(StatusCode::OK, body, content_type)
 }
 
-fn page(Page { status, kind, file, body }: Page) -> Answer {
-    let mut answer = answer(status, body, kind);
+fn page(Page { status, content_type, file, body }: Page) -> Answer {
+    let mut answer = answer(status, body, content_type);
     if let Some(file) = file
         && let Ok(value) = HeaderValue::from_str(&format!("attachment; filename=\"{file}\""))
     {
@@ -151,17 +151,17 @@ fn text(status: StatusCode, body: impl Into<Bytes>) -> Answer {
     answer(status, body, "text/plain; charset=utf-8")
 }
 
-fn answer(status: StatusCode, body: impl Into<Bytes>, kind: &'static str) -> Answer {
+fn answer(status: StatusCode, body: impl Into<Bytes>, content_type: &'static str) -> Answer {
     let mut answer = Response::new(Full::new(body.into()));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     answer
 }
 
-/// A path with one slash before each part and none at its end.
-fn clean(path: &str) -> String {
+/// Normalizes a path: one slash before each segment, none at the end.
+fn normalized(path: &str) -> String {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     format!("/{}", parts.join("/"))
 }
@@ -171,9 +171,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_cleaned() {
-        assert_eq!(clean(""), "/");
-        assert_eq!(clean("healthz"), "/healthz");
-        assert_eq!(clean("//healthz//ping/"), "/healthz/ping");
+    fn paths_are_normalized() {
+        assert_eq!(normalized(""), "/");
+        assert_eq!(normalized("healthz"), "/healthz");
+        assert_eq!(normalized("//healthz//ping/"), "/healthz/ping");
     }
 }

@@ -1,4 +1,4 @@
-//! A socket that answers.
+//! Serves routes on a socket.
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use super::{
     address::{Address, everywhere},
 };
 
-/// A socket that listens, and answers as soon as it is [served](Self::serve).
+/// A listening socket, which accepts connections in [`serve`](Self::serve).
 #[derive(Debug)]
 pub struct Endpoint {
     listener: TcpListener,
@@ -30,54 +30,54 @@ pub struct Endpoint {
     certificates: Option<Certificates>,
 }
 
-/// Nobody can listen there.
+/// Why an endpoint cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// It is no address.
+    /// The address is invalid.
     #[error("{name}: {error}")]
     Address {
-        /// What for.
+        /// The name of the endpoint.
         name: &'static str,
-        /// What is wrong.
+        /// What is wrong with the address.
         error: InvalidAddress,
     },
-    /// Somebody else listens there.
+    /// The port is in use.
     #[error(
         "{name}: the port of {address:?} is in use by another program; choose another one, \":0\" for any, or \"0\" for none"
     )]
     InUse {
-        /// What for.
+        /// The name of the endpoint.
         name: &'static str,
-        /// Where.
+        /// The address.
         address: String,
     },
-    /// The operating system says no.
+    /// The operating system failed to bind it.
     #[error("{name}: cannot listen at {address:?}: {error}")]
     Io {
-        /// What for.
+        /// The name of the endpoint.
         name: &'static str,
-        /// Where.
+        /// The address.
         address: String,
-        /// Why not.
+        /// The operating system's error.
         error: io::Error,
     },
 }
 
-/// A handshake has to be done by then.
+/// Maximum duration of a TLS handshake.
 #[cfg(feature = "tls")]
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// The head of a request has to be there by then.
-const HEAD: Duration = Duration::from_secs(32);
-/// Requests under way have this long to end when the endpoint stops.
-const LAST_REQUESTS: Duration = Duration::from_secs(5);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time to receive the head of a request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(32);
+/// Maximum time for requests in flight when the endpoint stops.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Endpoint {
-    /// Listens at an address as Go writes it: `:8080` for every address of the machine, `127.0.0.1:0` for any port of that
-    /// one, `0` or nothing for no endpoint at all. The name is what errors and logs call it.
+    /// Listens on an address, written as in Go: `:8080` for all addresses of the machine, `127.0.0.1:0` for any free port, `0`
+    /// or an empty string for no endpoint. The name is used in errors and logs.
     ///
     /// # Errors
-    /// If it is no address, or nobody can listen there.
+    /// If the address is invalid, or cannot be bound.
     pub async fn bind(address: &str, name: &'static str) -> Result<Option<Endpoint>, BindError> {
         let parsed = Address::parse(address).map_err(|error| BindError::Address { name, error })?;
         let bound = match parsed {
@@ -98,13 +98,13 @@ impl Endpoint {
         }
     }
 
-    /// The address it listens at; with the port that was chosen, if any would do.
+    /// The address that it listens on, with the chosen port if the given one was 0.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Speaks TLS, and nothing else.
+    /// Accepts TLS connections only.
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn with_tls(mut self, certificates: Certificates) -> Endpoint {
@@ -112,16 +112,16 @@ impl Endpoint {
         self
     }
 
-    /// Answers until `cancel`; then it takes no more connections, lets requests under way end, and returns.
+    /// Serves until `cancel`; then it accepts no more connections, waits for requests in flight, and returns.
     pub async fn serve(self, env: Env, routes: Routes, cancel: CancellationToken) {
         let tls = self.certificates.is_some();
         tracing::info!(address = %self.address, tls, "serving {}", self.name);
         let (routes, graceful) = (Arc::new(routes), GracefulShutdown::new());
         let mut http = auto::Builder::new(TokioExecutor::new());
-        http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
-        http.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD));
+        http.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+        http.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEADER_TIMEOUT));
         let http = Arc::new(http);
-        // Connections end with this, also with those that are not done in time.
+        // Closes all connections when `serve` returns, also those that are not done in time.
         let over = CancellationToken::new();
         let _end = over.clone().drop_guard();
         loop {
@@ -136,7 +136,7 @@ impl Endpoint {
                     let (over, watcher) = (over.clone(), graceful.watcher());
                     let certificates = self.certificates.clone();
                     #[cfg(feature = "tls")]
-                    let timer = env.clone();
+                    let connection_env = env.clone();
                     let connection = async move {
                         let _ = stream.set_nodelay(true);
                         let serve = async {
@@ -148,10 +148,10 @@ impl Endpoint {
                             #[cfg(feature = "tls")]
                             let handshake = TlsAcceptor::from(certificates.current()).accept(stream);
                             #[cfg(feature = "tls")]
-                            match timer.timeout(HANDSHAKE, handshake).await {
+                            match connection_env.timeout(HANDSHAKE_TIMEOUT, handshake).await {
                                 Ok(Ok(stream)) => connection(&http, routes, stream, watcher).await,
-                                Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
-                                Err(_) => tracing::debug!("no TLS handshake in time"),
+                                Ok(Err(error)) => tracing::debug!(%error, "the TLS handshake failed"),
+                                Err(_) => tracing::debug!("the TLS handshake timed out"),
                             }
                         };
                         over.run_until_cancelled(serve).await;
@@ -159,26 +159,26 @@ impl Endpoint {
                     drop(env.spawn(self.name, connection));
                 }
                 Err(error) => {
-                    // Out of file descriptors, or a connection that was reset before it was taken.
-                    tracing::warn!(%error, "{}: a connection could not be taken", self.name);
+                    // Out of file descriptors, or the connection was reset before it was accepted.
+                    tracing::warn!(%error, "{}: a connection could not be accepted", self.name);
                     env.sleep(Duration::from_millis(20)).await;
                 }
             }
         }
         drop(self.listener);
-        if env.timeout(LAST_REQUESTS, graceful.shutdown()).await.is_err() {
-            tracing::warn!("{}: some requests did not end in time", self.name);
+        if env.timeout(SHUTDOWN_TIMEOUT, graceful.shutdown()).await.is_err() {
+            tracing::warn!("{}: some requests in flight did not finish in time", self.name);
         }
     }
 }
 
-/// Listens at the first of these where it can.
+/// Binds the first usable address.
 async fn bind_first(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Result<TcpListener> {
     let mut failure = io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address");
     for address in addresses {
         match TcpListener::bind(address).await {
             Ok(listener) => return Ok(listener),
-            // The next one would be at another address: not what was asked for.
+            // Not the next address: the caller asked for this one.
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
             Err(error) => failure = error,
         }
@@ -200,6 +200,6 @@ async fn connection<S>(
     });
     let connection = http.serve_connection(TokioIo::new(stream), service).into_owned();
     if let Err(error) = watcher.watch(connection).await {
-        tracing::debug!(%error, "a connection ended");
+        tracing::debug!(%error, "a connection ended with an error");
     }
 }

@@ -1,4 +1,4 @@
-//! A candidate: waits for its turn.
+//! A candidate, until it is elected.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,9 +13,9 @@ use super::{
     record::{Lease, Observation, Term, holder},
 };
 
-/// A candidate for one term. For another one, make another.
+/// A candidate for one term. Each term needs a new elector.
 ///
-/// Several of them, for different elections, can run in a process.
+/// A process can run several of them, for different elections.
 pub struct LeaderElector {
     lock: LeaseLock,
     identity: String,
@@ -24,20 +24,21 @@ pub struct LeaderElector {
     rival: watch::Sender<Option<String>>,
     wake: Arc<Notify>,
     seen: Option<Observation>,
-    /// Until when another one may be in office, by what was last seen of it.
-    others_until: Option<Instant>,
-    /// Terms that may have begun: what was sent, and never answered.
+    /// Until when another candidate may be the leader, according to the last Lease read.
+    held_by_other_until: Option<Instant>,
+    /// Terms that may have begun: their request was sent, and no response was received in time.
     uncertain: Vec<Term>,
 }
 
-/// What is kept of those: more than can be under way, and a bound for a server that never answers.
-const UNCERTAIN: usize = 16;
+/// Maximum number of uncertain terms kept: more than can be in flight, and a bound if the server never responds.
+const MAX_UNCERTAIN: usize = 16;
 
-/// A candidate that waits says so after this time, and then less and less often.
-const SAID_AFTER: Duration = Duration::from_secs(10);
-const SAID_AT_LEAST_EVERY: Duration = Duration::from_secs(600);
+/// Time after which a waiting candidate first logs that it is still waiting. The interval doubles from there.
+const FIRST_REMINDER: Duration = Duration::from_secs(10);
+/// Maximum interval between these log messages.
+const MAX_REMINDER_INTERVAL: Duration = Duration::from_secs(600);
 
-/// What came of one attempt.
+/// The outcome of one attempt.
 enum Attempt {
     Won { lease: Box<Lease>, term: Term, sent: Instant },
     HeldUntil(Instant),
@@ -45,10 +46,10 @@ enum Attempt {
 }
 
 impl LeaderElector {
-    /// A candidate that does nothing yet.
+    /// A candidate; nothing is sent before [`acquire`](Self::acquire) or [`run`](Self::run).
     ///
     /// # Errors
-    /// If the options cannot work.
+    /// If the options are invalid.
     pub fn new(
         client: Client,
         env: Env,
@@ -64,12 +65,12 @@ impl LeaderElector {
             rival: watch::Sender::new(None),
             wake: Arc::default(),
             seen: None,
-            others_until: None,
+            held_by_other_until: None,
             uncertain: Vec::new(),
         })
     }
 
-    /// Shows in these metrics whether it leads.
+    /// Reports in these metrics whether this candidate leads.
     #[must_use]
     pub fn with_metrics(mut self, metrics: &LeaderMetrics) -> LeaderElector {
         metrics.set(&self.lock.options.id, false);
@@ -77,44 +78,44 @@ impl LeaderElector {
         self
     }
 
-    /// What its Lease shows as the holder.
+    /// The holder identity that this candidate writes to the Lease.
     #[must_use]
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Who leads, as far as this candidate has seen.
+    /// The current leader, as far as this candidate has observed.
     #[must_use]
     pub fn leader(&self) -> watch::Receiver<Option<String>> {
         self.leader.subscribe()
     }
 
-    /// Another candidate that renewed the Lease while this one looked on: it is alive. That a Lease has a holder says less, it
-    /// may be one that was killed.
+    /// Another candidate that was observed renewing the Lease, and so is alive. That a Lease has a holder is weaker
+    /// evidence: the holder may have been killed.
     #[must_use]
     pub fn rival(&self) -> watch::Receiver<Option<String>> {
         self.rival.subscribe()
     }
 
-    /// Notified, it looks at the Lease at once and not only after the retry period: for who hears by a watch that the Lease was
-    /// given back.
+    /// Notify it to read the Lease at once instead of after the retry period, for example when a watch reports that the
+    /// Lease was released.
     #[must_use]
     pub fn wake(&self) -> Arc<Notify> {
         Arc::clone(&self.wake)
     }
 
-    /// Waits to be elected. `None` if `cancel` came first; then it holds nothing.
+    /// Waits to be elected. Returns `None` if `cancel` came first; the Lease is not held then.
     ///
-    /// Failures on the way, of the network or for want of permission, are logged, and it goes on.
+    /// Failures on the way, such as network errors or missing permissions, are logged and retried.
     pub async fn acquire(mut self, cancel: &CancellationToken) -> Option<Leadership> {
         tracing::info!(lease = %self.lock.name(), identity = %self.identity, "attempting to acquire leader lease");
         let began = self.lock.env.now();
-        let (mut pause, mut next) = (SAID_AFTER, began + SAID_AFTER);
+        let (mut interval, mut next) = (FIRST_REMINDER, began + FIRST_REMINDER);
         while !cancel.is_cancelled() {
             let now = self.lock.env.now();
             if now >= next {
-                pause = (pause * 2).min(SAID_AT_LEAST_EVERY);
-                next = now + pause;
+                interval = (interval * 2).min(MAX_REMINDER_INTERVAL);
+                next = now + interval;
                 let leader = self.leader.borrow().clone();
                 tracing::info!(
                     lease = %self.lock.name(),
@@ -140,13 +141,13 @@ impl LeaderElector {
         None
     }
 
-    /// Waits to be elected, then does what only a leader may, then gives the Lease back.
+    /// Waits to be elected, runs `lead`, then releases the Lease.
     ///
-    /// `lead` is a future that ends by itself when it should; `cancel` ends the waiting alone. `None` if it came first.
+    /// `lead` must end by itself; `cancel` only ends the waiting. Returns `None` if `cancel` came first.
     ///
     /// # Errors
-    /// If the leadership was lost while `lead` ran. It is dropped where it waits then; it has the [`Fence`] to ask before
-    /// each act that cannot be taken back.
+    /// If the leadership was lost while `lead` ran, which is then dropped at its current await point. `lead` should check
+    /// the [`Fence`] before each irreversible action.
     pub async fn run<F, T>(
         self,
         cancel: &CancellationToken,
@@ -162,12 +163,12 @@ impl LeaderElector {
             done = lead(leadership.fence()) => done,
         };
         if let Err(error) = leadership.release().await {
-            tracing::warn!(%error, "the lease was not given back; it ends by itself");
+            tracing::warn!(%error, "the lease was not released; it will expire");
         }
         Ok(Some(done))
     }
 
-    /// Until the next attempt: the retry period and a bit, or less if a Lease ends before.
+    /// Sleeps until the next attempt: the retry period plus jitter, or less if the Lease expires earlier.
     async fn pause(&self, until: Option<Instant>, cancel: &CancellationToken) {
         let (env, options) = (&self.lock.env, &self.lock.options);
         let more = options.retry_period.mul_f64(env.random_f64() * options.jitter);
@@ -184,26 +185,25 @@ impl LeaderElector {
         let found = tokio::select! {
             biased;
             found = self.lock.get() => found,
-            // A read can be given up at any time. A write is waited for: it may make this one the leader.
+            // A read can be abandoned at any time. A write is awaited: it may make this candidate the leader.
             () = cancel.cancelled() => return Attempt::Again,
         };
         match found {
-            Ok(found) => self.stand(found).await,
+            Ok(found) => self.try_acquire(found).await,
             Err(error) => {
-                tracing::warn!(lease = %self.lock.name(), %error, "the leader lease cannot be read");
+                tracing::warn!(lease = %self.lock.name(), %error, "cannot read the leader lease");
                 Attempt::Again
             }
         }
     }
 
-    async fn stand(&mut self, found: Option<Lease>) -> Attempt {
+    async fn try_acquire(&mut self, found: Option<Lease>) -> Attempt {
         let (env, options) = (self.lock.env.clone(), &self.lock.options);
-        // The moment after the answer: later than when it was renewed, whenever that was.
+        // Taken after the response, so it is later than the renewal that the Lease shows.
         let now = env.now();
-        self.tell(found.as_ref());
-        let begun = found
-            .as_ref()
-            .and_then(|lease| self.uncertain.iter().find(|term| term.is_shown_by(lease)).cloned());
+        self.publish_leader(found.as_ref());
+        let begun =
+            found.as_ref().and_then(|lease| self.uncertain.iter().find(|term| term.holds(lease)).cloned());
         if let (Some(lease), None) = (&found, &begun) {
             let renewed = Observation::update(&mut self.seen, lease, now);
             if let Some(holder) = holder(lease).filter(|_| renewed) {
@@ -213,10 +213,11 @@ impl LeaderElector {
                     changed
                 });
             }
-            self.others_until = self.seen.as_ref().and_then(|seen| seen.held_until(options.lease_duration));
+            self.held_by_other_until =
+                self.seen.as_ref().and_then(|seen| seen.held_until(options.lease_duration));
         }
-        // Also if the Lease is gone, or if it is our own by a request that came late: its holder may not know yet.
-        if let Some(until) = self.others_until.filter(|until| now < *until) {
+        // Also if the Lease was deleted, or is ours through a delayed request: its last holder may not know yet.
+        if let Some(until) = self.held_by_other_until.filter(|until| now < *until) {
             return Attempt::HeldUntil(until);
         }
         let term =
@@ -231,28 +232,28 @@ impl LeaderElector {
                 let lease = Box::new(lease);
                 return Attempt::Won { lease, term, sent };
             }
-            // Won, and the time of it is over: this process was stopped meanwhile, or the server slow.
+            // Acquired, but too late to be used: this process was paused meanwhile, or the server was slow.
             Ok(_) => self.remember(term),
             Err(CallError::Failed(error) | CallError::NoAnswer(error)) => {
                 tracing::warn!(lease = %self.lock.name(), %error, "the leader lease may not have been acquired");
                 self.remember(term);
             }
-            Err(CallError::Conflict) => tracing::debug!(lease = %self.lock.name(), "somebody else was first"),
+            Err(CallError::Conflict) => tracing::debug!(lease = %self.lock.name(), "another candidate won"),
             Err(error) => {
-                tracing::warn!(lease = %self.lock.name(), %error, "the leader lease cannot be acquired");
+                tracing::warn!(lease = %self.lock.name(), %error, "cannot acquire the leader lease");
             }
         }
         Attempt::Again
     }
 
     fn remember(&mut self, term: Term) {
-        if self.uncertain.len() == UNCERTAIN {
+        if self.uncertain.len() == MAX_UNCERTAIN {
             self.uncertain.remove(0);
         }
         self.uncertain.push(term);
     }
 
-    fn tell(&self, found: Option<&Lease>) {
+    fn publish_leader(&self, found: Option<&Lease>) {
         let holder = found.and_then(holder);
         self.leader.send_if_modified(|known| {
             let changed = known.as_deref() != holder;

@@ -1,4 +1,4 @@
-//! Whether a leader is still one.
+//! Whether a leader may still act as one.
 
 use std::{
     sync::{
@@ -11,7 +11,7 @@ use std::{
 use k1s_env::{Env, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Says whether a [`Leadership`](super::Leadership) is still in office. Cheap to clone and to ask.
+/// Checks whether a [`Leadership`](super::Leadership) is still valid. Cheap to clone and to query.
 #[derive(Clone)]
 pub struct Fence {
     pub(super) shared: Arc<Shared>,
@@ -19,16 +19,16 @@ pub struct Fence {
 
 pub(super) struct Shared {
     env: Env,
-    /// The moment that `until` counts from.
+    /// The instant that `until` counts from.
     origin: Instant,
-    /// The end of what is certain, in nanoseconds from the origin; 0 once all is over.
+    /// The end of the validity, in nanoseconds from the origin; 0 once the leadership has ended.
     until: AtomicU64,
     over: CancellationToken,
     reason: OnceLock<Arc<str>>,
     transitions: i64,
 }
 
-/// Somebody else leads, or may soon.
+/// Another candidate leads, or may soon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("leader election lost")]
 #[non_exhaustive]
@@ -38,26 +38,26 @@ pub struct LeadershipLost {
 }
 
 impl Fence {
-    /// Whether the leadership is in office at this very moment.
+    /// Whether the leadership is valid right now.
     ///
-    /// The answer comes from the clock: a process that was stopped and goes on gets the right one. Ask right before each
-    /// act that only a leader may do.
+    /// The answer is computed from the clock, so it is correct even right after the process was paused. Check it right
+    /// before each action that is reserved for the leader.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.shared.nanos(self.shared.env.now()) < self.shared.until.load(Ordering::Acquire)
     }
 
-    /// For how long it is in office even if it can renew no more; zero if it is not.
+    /// For how long the leadership stays valid without another renewal; zero if it has ended.
     #[must_use]
     pub fn valid_for(&self) -> Duration {
         let until = self.shared.until.load(Ordering::Acquire);
         Duration::from_nanos(until.saturating_sub(self.shared.nanos(self.shared.env.now())))
     }
 
-    /// [`is_valid`](Self::is_valid), for the question mark.
+    /// [`is_valid`](Self::is_valid) as a `Result`, for use with `?`.
     ///
     /// # Errors
-    /// If it is not in office any more.
+    /// If the leadership has ended.
     pub fn check(&self) -> Result<(), LeadershipLost> {
         if self.is_valid() { Ok(()) } else { Err(self.shared.lost()) }
     }
@@ -68,14 +68,14 @@ impl Fence {
         self.shared.lost()
     }
 
-    /// Cancelled when the leadership ends. It is told by a task; an act that counts asks
+    /// Cancelled when the leadership ends. A task cancels it, so it may be late; critical actions check
     /// [`is_valid`](Self::is_valid).
     #[must_use]
     pub fn token(&self) -> CancellationToken {
         self.shared.over.child_token()
     }
 
-    /// How often the Lease has changed hands: later leaders have higher numbers, unless somebody deletes the Lease.
+    /// How often the Lease has changed hands. Later leaders have higher numbers, unless the Lease is deleted.
     #[must_use]
     pub fn transitions(&self) -> i64 {
         self.shared.transitions
@@ -83,7 +83,7 @@ impl Fence {
 }
 
 impl Shared {
-    /// In office from `sent` until `until`.
+    /// Valid from `sent` until `until`.
     pub(super) fn new(env: Env, sent: Instant, until: Instant, transitions: i64) -> Arc<Shared> {
         let this = Shared {
             env,
@@ -97,18 +97,18 @@ impl Shared {
         Arc::new(this)
     }
 
-    fn nanos(&self, moment: Instant) -> u64 {
-        u64::try_from((moment - self.origin).as_nanos()).unwrap_or(u64::MAX)
+    fn nanos(&self, instant: Instant) -> u64 {
+        u64::try_from((instant - self.origin).as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// What is over stays so.
+    /// Extends the validity. A leadership that has ended stays so.
     pub(super) fn extend(&self, until: Instant) {
         let until = self.nanos(until);
         let longer = |now: u64| (now != 0).then_some(until);
         let _ = self.until.fetch_update(Ordering::AcqRel, Ordering::Acquire, longer);
     }
 
-    /// The first one says why.
+    /// Ends the leadership. The first reason is kept.
     pub(super) fn end(&self, reason: &str) {
         self.until.store(0, Ordering::Release);
         let _ = self.reason.set(reason.into());

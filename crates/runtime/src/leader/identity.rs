@@ -1,8 +1,8 @@
-//! Who somebody is among others.
+//! The identity of a candidate.
 
 use k1s_env::Env;
 
-/// The name of this machine; `localhost` if it has none that can be found out.
+/// The name of this machine; `localhost` if it cannot be determined.
 #[must_use]
 pub fn hostname() -> String {
     node_name().filter(|name| !name.is_empty()).unwrap_or_else(|| "localhost".to_owned())
@@ -18,7 +18,7 @@ fn node_name() -> Option<String> {
     std::env::var("COMPUTERNAME").ok()
 }
 
-/// `host_uuid`: another one each time.
+/// `host_uuid`, different at each call.
 #[must_use]
 pub fn unique_identity(env: &Env) -> String {
     format!("{}_{}", hostname(), env.uuid())

@@ -1,4 +1,4 @@
-//! A leader, from its election to its end.
+//! A leader, from its election to the end of its term.
 
 use std::sync::Arc;
 
@@ -14,27 +14,27 @@ use super::{
     renewal::Renewal,
 };
 
-/// A term in office, from the election to its end. It renews its Lease by itself.
+/// A leader's term, from its election to its end. The Lease is renewed in the background.
 ///
-/// Dropped, it is over at once, and the Lease runs out by itself; [`release`](Self::release) gives it back.
+/// Dropping it ends the term at once and lets the Lease expire; [`release`](Self::release) gives the Lease back.
 pub struct Leadership {
     fence: Fence,
     lock: Arc<LeaseLock>,
     term: Term,
     metrics: LeaderMetrics,
-    /// Ends the renewing.
+    /// Stops the renewals.
     stop: CancellationToken,
     renewing: Option<Task<Lease>>,
 }
 
-/// The Lease was not given back. It runs out by itself.
+/// The Lease was not released. It will expire.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the lease {lease} was not released: {reason}")]
 #[non_exhaustive]
 pub struct ReleaseError {
-    /// Its namespace and name.
+    /// Namespace and name of the Lease.
     pub lease: String,
-    /// Why not.
+    /// Why it was not released.
     pub reason: String,
 }
 
@@ -67,7 +67,7 @@ impl Leadership {
         Leadership { fence: Fence { shared }, lock, term, metrics, stop, renewing: Some(renewing) }
     }
 
-    /// Something to ask, and to give to those who act.
+    /// A handle to check the leadership with, for the tasks that act on its behalf.
     #[must_use]
     pub fn fence(&self) -> Fence {
         self.fence.clone()
@@ -84,19 +84,19 @@ impl Leadership {
         self.fence.lost().await
     }
 
-    /// What the Lease shows as its holder.
+    /// The holder identity in the Lease.
     #[must_use]
     pub fn identity(&self) -> &str {
         &self.term.identity
     }
 
-    /// Ends the leadership and gives the Lease back, if `release_on_cancel` says so. To be called when all that only a
-    /// leader may do has ended: another one can be elected before this returns.
+    /// Ends the leadership and, if `release_on_cancel` is set, gives the Lease back. Call it after everything that only the
+    /// leader may do has ended: another candidate can be elected before this returns.
     ///
-    /// A Lease that somebody else has taken meanwhile is left alone.
+    /// A Lease that another candidate has taken meanwhile is left alone.
     ///
     /// # Errors
-    /// If the server cannot be reached, or says no.
+    /// If the server cannot be reached, or rejects the request.
     pub async fn release(mut self) -> Result<(), ReleaseError> {
         self.end("it was released");
         let held = match self.renewing.take() {
@@ -123,14 +123,14 @@ impl Leadership {
                 Some(lease) => Some(lease),
                 None => self.lock.get().await?,
             };
-            let Some(mut lease) = lease.filter(|lease| self.term.is_shown_by(lease)) else { return Ok(()) };
+            let Some(mut lease) = lease.filter(|lease| self.term.holds(lease)) else { return Ok(()) };
             record::release(&mut lease, self.lock.env.wall());
             match self.lock.update(&lease).await {
                 Ok(_) => {
                     tracing::info!(lease = %self.lock.name(), "released the leader lease");
                     return Ok(());
                 }
-                // A renewal that was under way, or somebody who changed something else of it.
+                // A renewal was in flight, or another client changed an unrelated field.
                 Err(CallError::Conflict) => {}
                 Err(CallError::Missing) => return Ok(()),
                 Err(error) => return Err(error),

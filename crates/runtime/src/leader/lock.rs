@@ -1,4 +1,4 @@
-//! The Lease on the server: read, and changed by compare-and-swap only.
+//! The Lease on the server. All writes are compare-and-swap.
 
 use std::{future::Future, time::Duration};
 
@@ -17,22 +17,22 @@ pub(super) struct LeaseLock {
     api: Api<Lease>,
 }
 
-/// Why a call did not do what it should.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
-    /// Somebody else was first; nothing was changed.
-    #[error("the lease was changed by somebody else")]
+    /// The Lease was changed since it was read; nothing was written.
+    #[error("the lease was changed by another client")]
     Conflict,
-    /// There is no such Lease; nothing was changed.
+    /// The Lease does not exist; nothing was written.
     #[error("there is no such lease")]
     Missing,
-    /// The server said no; nothing was changed.
+    /// The server rejected the request; nothing was written.
     #[error("{0}")]
     Refused(String),
-    /// The server failed. Nobody knows whether it was done.
+    /// The server failed. The write may have been applied.
     #[error("{0}")]
     Failed(String),
-    /// Nobody knows whether it was done, or will be.
+    /// No response: the write may have been applied, or may still be.
     #[error("{0}")]
     NoAnswer(String),
 }
@@ -43,12 +43,12 @@ impl LeaseLock {
         LeaseLock { env, options, api }
     }
 
-    /// `namespace/name`, for people.
+    /// `namespace/name`, for logs.
     pub(super) fn name(&self) -> String {
         format!("{}/{}", self.options.namespace, self.options.id)
     }
 
-    /// A Lease that is not there yet.
+    /// A new Lease, not yet on the server.
     pub(super) fn blank(&self) -> Lease {
         Lease::new(&self.options.id, &resource()).within(&self.options.namespace)
     }
@@ -61,25 +61,25 @@ impl LeaseLock {
         self.call(self.api.create(&PostParams::default(), lease)).await
     }
 
-    /// Puts the Lease in place of the one that it was made from.
+    /// Replaces the Lease, if it has not changed since it was read.
     pub(super) async fn update(&self, lease: &Lease) -> Result<Lease, CallError> {
         if lease.metadata.resource_version.as_deref().unwrap_or_default().is_empty() {
-            // Without it, the server would overwrite whatever is there.
+            // Without one, the server would overwrite unconditionally.
             return Err(CallError::Refused("the server gave the lease no resourceVersion".to_owned()));
         }
         self.call(self.api.replace(&self.options.id, &PostParams::default(), lease)).await
     }
 
-    /// A call that hangs is given up while there is time for two more.
-    fn patience(&self) -> Duration {
+    /// Maximum duration of a call: leaves time for two more before the renew deadline.
+    fn call_timeout(&self) -> Duration {
         self.options.renew_deadline / 3
     }
 
     async fn call<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, CallError> {
-        match self.env.timeout(self.patience(), call).await {
+        match self.env.timeout(self.call_timeout(), call).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(CallError::from(error)),
-            Err(elapsed) => Err(CallError::NoAnswer(format!("no answer: {elapsed}"))),
+            Err(elapsed) => Err(CallError::NoAnswer(format!("no response: {elapsed}"))),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who leads, as a metric.
+//! Leadership as a metric.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -7,9 +7,9 @@ use prometheus_client::{
 
 use crate::Metrics;
 
-/// `leader_election_master_status{name}`: 1 for those that lead, 0 for those that wait.
+/// `leader_election_master_status{name}`: 1 if this process leads, 0 if it waits.
 ///
-/// One for all elections of a registry.
+/// Shared by all elections of a registry.
 #[derive(Debug, Clone, Default)]
 pub struct LeaderMetrics {
     status: Family<Name, Gauge>,
@@ -21,7 +21,7 @@ struct Name {
 }
 
 impl LeaderMetrics {
-    /// Adds the metric to a registry. To be called once for each.
+    /// Adds the metric to a registry. Must be called once per registry.
     #[must_use]
     pub fn register(metrics: &Metrics) -> LeaderMetrics {
         let this = LeaderMetrics::default();

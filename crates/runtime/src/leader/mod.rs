@@ -1,21 +1,19 @@
 //! Leader election over Leases: of several processes, one leads.
 //!
-//! A [`LeaderElector`] waits until it is elected and gives a [`Leadership`]; that one renews the Lease until it is
-//! released, dropped or lost. The format is that of client-go, so programs in Go and this one can stand for the same
-//! election.
+//! A [`LeaderElector`] waits until it is elected and returns a [`Leadership`], which renews the Lease until it is
+//! released, dropped or lost. The format is that of client-go, so programs in Go can take part in the same election.
 //!
-//! What is promised:
-//! - **Never two leaders at a time**, as far as clocks run at about the same speed. A leader's claim ends `renew_deadline`
-//!   after it *sent* its last successful renewal; others take over `lease_duration` after they *saw* it. What the wall
-//!   clocks say does not matter, nor do jumps of them.
-//! - Every change of the Lease is a compare-and-swap.
-//! - A process that was stopped for a while (`SIGSTOP`, a debugger, a starved machine) knows it when it goes on:
-//!   [`Fence::is_valid`] looks at the clock, not at what some task had the time to write down. Ask it right before each act
-//!   that only a leader may do.
+//! Guarantees:
+//! - **Never two leaders at a time**, as long as clocks run at about the same speed. A leader's claim ends `renew_deadline`
+//!   after it *sent* its last successful renewal; other candidates take over `lease_duration` after they *saw* it. Wall
+//!   clocks do not matter, nor do their jumps.
+//! - Every write of the Lease is a compare-and-swap.
+//! - A process that was paused (`SIGSTOP`, a debugger, a starved machine) notices it when it resumes:
+//!   [`Fence::is_valid`] reads the clock and does not depend on a task having run. Check it right before each action that
+//!   is reserved for the leader.
 //!
-//! What cannot be promised: a machine that is suspended as a whole may stop its monotonic clock meanwhile; somebody who
-//! edits the Lease by hand, or deletes it before a process that never saw it starts, ends another's leadership without its
-//! knowledge until its next renewal.
+//! Not guaranteed: a suspended machine may stop its monotonic clock. Editing the Lease by hand, or deleting it before the
+//! start of a process that has never seen it, ends a leadership without the leader noticing before its next renewal.
 //!
 //! ```
 //! # async fn example(
@@ -32,7 +30,7 @@
 //!     lost = leadership.lost() => return Err(lost.into()),
 //!     () = stop.cancelled() => {}
 //! }
-//! // ... when what only a leader may do has ended:
+//! // ... when everything that only the leader may do has ended:
 //! leadership.release().await?;
 //! # Ok(())
 //! # }

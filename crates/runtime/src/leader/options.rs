@@ -1,28 +1,28 @@
-//! What an election can be told.
+//! The options of an election.
 
 use std::{fs, path::Path, time::Duration};
 
 /// How a leader is elected. The defaults are those of Go's controller-runtime.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeaderElectionOptions {
-    /// The name of the Lease: who has the same one stands for the same election.
+    /// The name of the Lease. All candidates of an election use the same one.
     pub id: String,
-    /// The namespace of the Lease. If it is empty, as by default, that of the pod that this program runs in.
+    /// The namespace of the Lease. If empty (the default), the namespace of the pod that this program runs in.
     pub namespace: String,
-    /// What the Lease shows as its holder; `host_uuid` if not given. Two candidates of one name are still two.
+    /// The holder identity in the Lease; `host_uuid` if not given. Candidates of the same identity still compete.
     pub identity: Option<String>,
-    /// For how long others leave a Lease alone after they saw it renewed. Leases count whole seconds; a part of one is
+    /// How long other candidates wait after they last saw the Lease renewed. Leases store whole seconds; fractions are
     /// rounded up.
     pub lease_duration: Duration,
-    /// For how long a leader goes on without a successful renewal. Less than the lease duration: the difference is what
+    /// How long a leader keeps leading without a successful renewal. Must be less than the lease duration: the margin
     /// keeps two leaders apart.
     pub renew_deadline: Duration,
-    /// The time between two attempts.
+    /// The interval between two attempts.
     pub retry_period: Duration,
-    /// Candidates wait for up to this many retry periods more, each for another time.
+    /// Candidates add a random delay of up to this many retry periods to the interval.
     pub jitter: f64,
-    /// Whether [`Leadership::release`](super::Leadership::release) gives the Lease back, so that another one need not wait
-    /// for its end.
+    /// Whether [`Leadership::release`](super::Leadership::release) gives the Lease back, so that the next leader need not
+    /// wait for it to expire.
     pub release_on_cancel: bool,
 }
 
@@ -41,10 +41,10 @@ impl Default for LeaderElectionOptions {
     }
 }
 
-/// Where a pod finds its namespace.
+/// The file that holds a pod's namespace.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
-/// Options that cannot work.
+/// Invalid options.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidOptions {
@@ -53,15 +53,15 @@ pub enum InvalidOptions {
     NoId,
     /// The Lease has no namespace.
     #[error(
-        "leader election needs a namespace for its Lease {id:?}: none is given, and this is not a pod ({POD_NAMESPACE} \
-         cannot be read)"
+        "leader election needs a namespace for its Lease {id:?}: none is given, and this does not run in a pod \
+         (cannot read {POD_NAMESPACE})"
     )]
     NoNamespace {
         /// The name of the Lease.
         id: String,
     },
     /// The identity is empty.
-    #[error("the identity of a candidate must not be empty; leave it out for `host_uuid`")]
+    #[error("the identity of a candidate must not be empty; leave it unset for `host_uuid`")]
     EmptyIdentity,
     /// A duration is zero.
     #[error("{field} must be greater than zero")]
@@ -69,7 +69,7 @@ pub enum InvalidOptions {
         /// Which one.
         field: &'static str,
     },
-    /// The leader would go on while others take over.
+    /// The leader would keep leading while another candidate takes over.
     #[error("lease_duration ({lease_duration:?}) must be greater than renew_deadline ({renew_deadline:?})")]
     LeaseTooShort {
         /// The lease duration.
@@ -77,7 +77,7 @@ pub enum InvalidOptions {
         /// The renew deadline.
         renew_deadline: Duration,
     },
-    /// The leader would have no second try.
+    /// The leader would have no time to retry.
     #[error(
         "renew_deadline ({renew_deadline:?}) must be greater than retry_period ({retry_period:?}) times jitter ({jitter})"
     )]
@@ -89,13 +89,13 @@ pub enum InvalidOptions {
         /// The jitter.
         jitter: f64,
     },
-    /// The jitter is negative or no number.
-    #[error("jitter must be a number from 0 on, and is {0}")]
+    /// The jitter is negative or not finite.
+    #[error("jitter must be a finite number of at least 0, got {0}")]
     Jitter(f64),
 }
 
 impl LeaderElectionOptions {
-    /// The election over the Lease of this name and namespace.
+    /// An election over the Lease of this name and namespace.
     pub fn new(id: impl Into<String>, namespace: impl Into<String>) -> LeaderElectionOptions {
         LeaderElectionOptions {
             id: id.into(),
@@ -104,20 +104,20 @@ impl LeaderElectionOptions {
         }
     }
 
-    /// The election over the Lease of this name, in the namespace of the pod that this program runs in.
+    /// An election over the Lease of this name, in the namespace of the pod that this program runs in.
     pub fn in_pod(id: impl Into<String>) -> LeaderElectionOptions {
         LeaderElectionOptions { id: id.into(), ..LeaderElectionOptions::default() }
     }
 
-    /// Whether this can work.
+    /// Checks the options.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first problem found.
     pub fn validate(&self) -> Result<(), InvalidOptions> {
         self.clone().resolved(Path::new(POD_NAMESPACE)).map(drop)
     }
 
-    /// With a namespace.
+    /// The validated options, with the namespace filled in.
     pub(super) fn in_namespace(self) -> Result<LeaderElectionOptions, InvalidOptions> {
         self.resolved(Path::new(POD_NAMESPACE))
     }
@@ -165,7 +165,7 @@ impl LeaderElectionOptions {
         Ok(())
     }
 
-    /// The lease duration as a Lease has it: whole seconds, rounded up.
+    /// The lease duration in whole seconds, rounded up.
     pub(super) fn lease_seconds(&self) -> i32 {
         let part = u64::from(self.lease_duration.subsec_nanos() > 0);
         i32::try_from(self.lease_duration.as_secs().saturating_add(part)).unwrap_or(i32::MAX)
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_second_counts_as_a_whole_one() {
+    fn fractions_of_a_second_are_rounded_up() {
         let mut options = LeaderElectionOptions::new("test", "default");
         options.lease_duration = Duration::from_millis(1500);
         assert_eq!(options.lease_seconds(), 2);

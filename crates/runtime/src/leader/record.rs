@@ -1,7 +1,6 @@
-//! What a Lease says, and what follows from it. Nothing here waits or sends.
+//! The content of a Lease, and what follows from it. No I/O.
 //!
-//! A Lease is read as loosely as it can be: one that somebody has written nonsense into must not keep everybody from
-//! leading for ever. And it is written back with all that was in it.
+//! Leases are parsed leniently, since invalid content must not prevent an election for ever. Unknown fields are written back.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,10 +9,10 @@ use k1s_env::Instant;
 use kube::api::DynamicObject;
 use serde_json::{Map, Value, json};
 
-/// A Lease as the server gave it.
+/// A Lease as received from the server.
 pub(super) type Lease = DynamicObject;
 
-/// A candidate's term in office, as its Leases show it. The time of acquisition makes terms of one identity distinct.
+/// A leader's term, as recorded in the Lease. The acquire time makes terms of the same identity distinct.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
     pub(super) identity: String,
@@ -25,45 +24,45 @@ pub(super) struct Term {
 }
 
 impl Term {
-    /// The term that follows on what the Lease shows; the first one if there is none.
+    /// The term after the one that the Lease shows; the first one if there is no Lease.
     pub(super) fn after(found: Option<&Lease>, identity: &str, wall: SystemTime, now: Instant) -> Term {
         let transitions = found.map_or(0, |lease| transitions(lease).saturating_add(1).min(i32::MAX.into()));
         Term { identity: identity.to_owned(), transitions, acquired: micros(wall), began: now }
     }
 
-    /// Whether the Lease is of this term.
-    pub(super) fn is_shown_by(&self, lease: &Lease) -> bool {
+    /// Whether the Lease is held by this term.
+    pub(super) fn holds(&self, lease: &Lease) -> bool {
         holder(lease) == Some(&*self.identity)
             && time(lease, "acquireTime") == Some(self.acquired)
             && transitions(lease) == self.transitions
     }
 
-    /// Writes a renewal into a Lease, and leaves alone what is not about it.
+    /// Writes a renewal into a Lease, and keeps its unrelated fields.
     ///
-    /// Others know by the time of renewal that there was one, so in a term no two of them may be the same. That is why
-    /// it does not follow the wall clock, which may jump, but counts from the beginning of the term.
+    /// Other candidates detect a renewal by its time, so no two renewals of a term may have the same. The time is therefore
+    /// counted from the beginning of the term: the wall clock may jump.
     pub(super) fn renew(&self, lease: &mut Lease, seconds: i32, now: Instant) {
         let passed = i64::try_from((now - self.began).as_micros()).unwrap_or(i64::MAX);
         let mut renewed = self.acquired.saturating_add(passed);
-        if self.is_shown_by(lease)
+        if self.holds(lease)
             && let Some(last) = time(lease, "renewTime")
-            // A little more, and it is this term's own. Much more, and somebody wrote it by hand.
+            // Slightly ahead: the last renewal of this term. Far ahead: edited by hand.
             && (0..1_000_000).contains(&last.saturating_sub(renewed))
         {
             renewed = last.saturating_add(1);
         }
         let spec = spec_mut(lease);
         spec.insert("holderIdentity".to_owned(), json!(self.identity));
-        spec.insert("acquireTime".to_owned(), shown(self.acquired));
+        spec.insert("acquireTime".to_owned(), micro_time(self.acquired));
         spec.insert("leaseTransitions".to_owned(), json!(self.transitions));
         spec.insert("leaseDurationSeconds".to_owned(), json!(seconds));
-        spec.insert("renewTime".to_owned(), shown(renewed));
+        spec.insert("renewTime".to_owned(), micro_time(renewed));
     }
 }
 
-/// Gives a Lease back: nobody holds it, and its end is near for those who don't know what that means.
+/// Gives a Lease back: no holder, and a short duration for clients that do not know what an empty holder means.
 pub(super) fn release(lease: &mut Lease, wall: SystemTime) {
-    let now = shown(micros(wall));
+    let now = micro_time(micros(wall));
     let spec = spec_mut(lease);
     spec.insert("holderIdentity".to_owned(), json!(""));
     spec.insert("leaseDurationSeconds".to_owned(), json!(1));
@@ -71,7 +70,7 @@ pub(super) fn release(lease: &mut Lease, wall: SystemTime) {
     spec.insert("renewTime".to_owned(), now);
 }
 
-/// Who holds a Lease, if anybody.
+/// The holder of a Lease, if any.
 pub(super) fn holder(lease: &Lease) -> Option<&str> {
     lease.data.get("spec").and_then(holder_in)
 }
@@ -99,12 +98,12 @@ fn spec_mut(lease: &mut Lease) -> &mut Map<String, Value> {
     }
     match spec {
         Value::Object(spec) => spec,
-        _ => unreachable!("it was made an object"),
+        _ => unreachable!("set to an object above"),
     }
 }
 
-/// What was last seen of the Lease, and when: the local moment, on the monotonic clock. The times inside the Lease are
-/// those of another machine; all they tell is whether it was renewed.
+/// The last Lease read, and when: the local time, on the monotonic clock. The times in the Lease come from another machine;
+/// they only show whether it was renewed.
 #[derive(Debug, Clone)]
 pub(super) struct Observation {
     spec: Value,
@@ -112,8 +111,8 @@ pub(super) struct Observation {
 }
 
 impl Observation {
-    /// Takes note of a Lease that was read. One that says the same as before is as old as it was. Returns whether it has changed
-    /// since it was last read.
+    /// Records a Lease that was read. An unchanged one keeps its age. Returns whether the Lease has changed since it was
+    /// last read.
     pub(super) fn update(this: &mut Option<Observation>, lease: &Lease, now: Instant) -> bool {
         let spec = &lease.data["spec"];
         if this.as_ref().is_some_and(|known| known.spec == *spec) {
@@ -122,12 +121,11 @@ impl Observation {
         this.replace(Observation { spec: spec.clone(), seen: now }).is_some()
     }
 
-    /// Until when it is to be left alone, if somebody holds it. A Lease that does not say for how long is held for
-    /// `otherwise`.
-    pub(super) fn held_until(&self, otherwise: Duration) -> Option<Instant> {
+    /// When the Lease expires, if it has a holder. `default` is the duration of a Lease that has none.
+    pub(super) fn held_until(&self, default: Duration) -> Option<Instant> {
         holder_in(&self.spec)?;
         let seconds = self.spec["leaseDurationSeconds"].as_u64();
-        let duration = seconds.filter(|seconds| *seconds > 0).map_or(otherwise, Duration::from_secs);
+        let duration = seconds.filter(|seconds| *seconds > 0).map_or(default, Duration::from_secs);
         Some(self.seen + duration)
     }
 }
@@ -136,10 +134,10 @@ fn micros(wall: SystemTime) -> i64 {
     Timestamp::try_from(wall).unwrap_or(Timestamp::UNIX_EPOCH).as_microsecond()
 }
 
-/// A moment as a Lease has it.
-fn shown(micros: i64) -> Value {
-    let moment = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX);
-    json!(format!("{moment:.6}"))
+/// A timestamp in the format of a Lease.
+fn micro_time(micros: i64) -> Value {
+    let time = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX);
+    json!(format!("{time:.6}"))
 }
 
 #[cfg(test)]
@@ -147,7 +145,7 @@ mod tests {
     use super::*;
     use k1s_env::Env;
 
-    const OTHERWISE: Duration = Duration::from_secs(15);
+    const DEFAULT: Duration = Duration::from_secs(15);
 
     fn lease(spec: &Value) -> Lease {
         serde_json::from_value(json!({"metadata": {}, "spec": spec})).unwrap()
@@ -158,23 +156,23 @@ mod tests {
     }
 
     #[test]
-    fn the_same_record_seen_again_does_not_get_younger() {
+    fn an_unchanged_lease_keeps_its_age() {
         let (env, clock) = Env::simulated(1);
         let found = lease(&json!({"holderIdentity": "a", "leaseDurationSeconds": 3}));
         let mut seen = None;
         Observation::update(&mut seen, &found, env.now());
-        let first = seen.as_ref().unwrap().held_until(OTHERWISE).unwrap();
+        let first = seen.as_ref().unwrap().held_until(DEFAULT).unwrap();
         clock.advance(Duration::from_secs(2));
         Observation::update(&mut seen, &found, env.now());
-        assert_eq!(seen.as_ref().unwrap().held_until(OTHERWISE), Some(first));
+        assert_eq!(seen.as_ref().unwrap().held_until(DEFAULT), Some(first));
         let mut renewed = found.clone();
-        renewed.data["spec"]["renewTime"] = shown(micros(env.wall()));
+        renewed.data["spec"]["renewTime"] = micro_time(micros(env.wall()));
         Observation::update(&mut seen, &renewed, env.now());
-        assert_eq!(seen.unwrap().held_until(OTHERWISE), Some(first + Duration::from_secs(2)));
+        assert_eq!(seen.unwrap().held_until(DEFAULT), Some(first + Duration::from_secs(2)));
     }
 
     #[test]
-    fn a_lease_without_a_sensible_duration_is_held_for_ours() {
+    fn a_lease_without_a_valid_duration_is_held_for_the_default() {
         let (env, _) = Env::simulated(1);
         for spec in [
             json!({"holderIdentity": "a"}),
@@ -184,7 +182,7 @@ mod tests {
         ] {
             let mut seen = None;
             Observation::update(&mut seen, &lease(&spec), env.now());
-            assert_eq!(seen.unwrap().held_until(OTHERWISE), Some(env.now() + OTHERWISE));
+            assert_eq!(seen.unwrap().held_until(DEFAULT), Some(env.now() + DEFAULT));
         }
     }
 
@@ -199,7 +197,7 @@ mod tests {
         ] {
             let mut seen = None;
             Observation::update(&mut seen, &found, env.now());
-            assert_eq!(seen.unwrap().held_until(OTHERWISE), None);
+            assert_eq!(seen.unwrap().held_until(DEFAULT), None);
         }
     }
 
@@ -212,7 +210,7 @@ mod tests {
         let stands = env.wall();
         for step in 0..6 {
             term.renew(&mut lease, 15, env.now());
-            assert!(term.is_shown_by(&lease));
+            assert!(term.holds(&lease));
             assert!(!seen.contains(&lease.data), "{}", lease.data);
             seen.push(lease.data.clone());
             clock.advance(Duration::from_secs(step / 2)); // at first there is no time between them
@@ -221,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_keeps_what_it_does_not_know() {
+    fn a_renewal_keeps_unknown_fields() {
         let (env, _) = Env::simulated(1);
         let mut lease = lease(&json!({"strategy": "OldestEmulationVersion", "holderIdentity": 7}));
         first(&env).renew(&mut lease, 15, env.now());
@@ -241,11 +239,11 @@ mod tests {
     }
 
     #[test]
-    fn another_term_of_the_same_identity_is_not_ours() {
+    fn a_later_term_of_the_same_identity_does_not_hold_the_lease() {
         let (env, clock) = Env::simulated(1);
         let mut lease = lease(&Value::Null);
         first(&env).renew(&mut lease, 15, env.now());
         clock.advance(Duration::from_millis(1));
-        assert!(!first(&env).is_shown_by(&lease));
+        assert!(!first(&env).holds(&lease));
     }
 }

@@ -1,4 +1,4 @@
-//! The task that keeps a Lease, until it is told to stop or cannot.
+//! The task that renews a Lease until it is stopped or the leadership is lost.
 
 use std::sync::Arc;
 
@@ -14,42 +14,42 @@ use super::{
     record::{self, Lease, Term},
 };
 
-/// What the task knows.
+/// The state of the task.
 pub(super) struct Renewal {
     pub(super) lock: Arc<LeaseLock>,
     pub(super) shared: Arc<Shared>,
     pub(super) metrics: LeaderMetrics,
     pub(super) leader: watch::Sender<Option<String>>,
     pub(super) term: Term,
-    /// The Lease as it was last seen on the server.
+    /// The Lease as last read from the server.
     pub(super) held: Lease,
-    /// When all is over unless it is renewed.
+    /// When the leadership ends unless it is renewed.
     pub(super) deadline: Instant,
 }
 
 /// Why a Lease was not renewed.
 enum Failed {
-    /// It is somebody else's.
+    /// Another candidate holds it.
     Taken(Option<String>),
-    /// It may work another time.
+    /// The call failed; a retry may succeed.
     Call(CallError),
 }
 
-/// A renewal that meets conflicts gives up after so many; there is another one soon.
-const ROUNDS: usize = 3;
+/// Maximum attempts of one renewal when it meets conflicts; the next renewal follows soon.
+const MAX_ATTEMPTS: usize = 3;
 
 impl Renewal {
-    /// Renews until it is told to stop or all is over, and gives back the Lease as it last saw it.
+    /// Renews until `stop` is cancelled or the leadership is lost. Returns the Lease as last read.
     pub(super) async fn run(mut self, sent: Instant, stop: CancellationToken) -> Lease {
         let env = self.lock.env.clone();
         let (renew_deadline, retry_period) =
             (self.lock.options.renew_deadline, self.lock.options.retry_period);
         let mut next = sent + retry_period;
-        let mut last_failure = String::from("there was no answer");
+        let mut last_failure = String::from("no response");
         loop {
             let deadline = self.deadline;
             tokio::select! {
-                // In this order: whoever wakes up too late has lost, whatever else is ready.
+                // In this order: a task that wakes up too late has lost, whatever else is ready.
                 biased;
                 () = stop.cancelled() => return self.held,
                 () = env.sleep_until(deadline) => return self.lose(&last_failure),
@@ -77,7 +77,7 @@ impl Renewal {
                 Some(Err(Failed::Call(error))) => {
                     tracing::warn!(lease = %self.lock.name(), %error, "the leader lease was not renewed; trying again");
                     last_failure = error.to_string();
-                    // At once, if this one took longer than that.
+                    // Immediately, if this attempt took longer than the retry period.
                     next = tried + retry_period;
                 }
             }
@@ -96,10 +96,10 @@ impl Renewal {
         self.held
     }
 
-    /// Renews once, and says when that was sent.
+    /// Renews once. Returns when the request was sent.
     async fn renew(&mut self) -> Result<Instant, Failed> {
         let mut exists = true;
-        for _ in 0..ROUNDS {
+        for _ in 0..MAX_ATTEMPTS {
             let mut lease = self.held.clone();
             if !exists {
                 lease.metadata = ObjectMeta {
@@ -109,7 +109,7 @@ impl Renewal {
                 };
             }
             self.term.renew(&mut lease, self.lock.options.lease_seconds(), self.lock.env.now());
-            // Before it is sent: others count from when they see it, which is later.
+            // Before sending: other candidates count from when they see the renewal, which is later.
             let sent = self.lock.env.now();
             let answer = if exists { self.lock.update(&lease).await } else { self.lock.create(&lease).await };
             let failure = match answer {
@@ -117,15 +117,15 @@ impl Renewal {
                     self.held = lease;
                     return Ok(sent);
                 }
-                // Nor is there one to the next question. If it was done, the next renewal meets a conflict.
+                // A read would not be answered either. If the write was applied, the next renewal meets a conflict.
                 Err(failure @ CallError::NoAnswer(_)) => return Err(Failed::Call(failure)),
                 Err(failure) => failure,
             };
-            // What is there tells more than the failure does. (Leases can be created by an update, so a server that has
-            // none left complains of other things first.)
+            // The Lease itself is more informative than the error. (An update may create a Lease, so a server without one
+            // may report a different error first.)
             match self.lock.get().await {
                 Ok(None) => exists = false,
-                Ok(Some(lease)) if self.term.is_shown_by(&lease) => {
+                Ok(Some(lease)) if self.term.holds(&lease) => {
                     exists = true;
                     self.held = lease;
                     if !matches!(failure, CallError::Conflict | CallError::Missing) {

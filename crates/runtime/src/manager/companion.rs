@@ -1,4 +1,4 @@
-//! Controllers that somebody else runs on the same control plane, as a manager sees them that waits until it is idle.
+//! The control plane's own controllers, which a manager waits for until it is idle.
 
 use std::{fmt, future::pending};
 
@@ -6,35 +6,35 @@ use tokio::sync::watch;
 
 use super::Manager;
 
-/// The controllers that belong to a control plane (garbage collection, deletion of namespaces), if it is in this
-/// process. A manager for that control plane is idle only when these are, too; see
+/// The controllers of a control plane (garbage collection, namespace deletion), if it runs in this process. A manager
+/// for that control plane is idle only when they are, too; see
 /// [`Connect::companion`](super::Connect::companion).
 #[derive(Clone, Default)]
 pub enum Companion {
-    /// There has been nothing for them to do, or there is nobody left to do it.
+    /// They had nothing to do so far, or do not run any more.
     #[default]
     Absent,
-    /// There is something for them to do, and they do not run yet.
+    /// They have work to do, and do not run yet.
     Starting {
-        /// What keeps them from it, if something does.
+        /// Why they do not run, if there is a reason.
         problem: Option<String>,
     },
-    /// They run.
+    /// They run in this manager.
     Running(Manager),
 }
 
-/// Waits for those that are about to run.
+/// Waits until the companion runs or is absent.
 pub(super) async fn running(companion: &mut Option<watch::Receiver<Companion>>) -> Option<Manager> {
-    let there = |one: &Companion| !matches!(one, Companion::Starting { .. });
-    let found = companion.as_mut()?.wait_for(there).await;
-    // Who tells no more has none.
+    let settled = |one: &Companion| !matches!(one, Companion::Starting { .. });
+    let found = companion.as_mut()?.wait_for(settled).await;
+    // A dropped sender counts as absent.
     match found.as_deref() {
         Ok(Companion::Running(manager)) => Some(manager.clone()),
         _ => None,
     }
 }
 
-/// Ends when there are others than [`running`] has found.
+/// Returns when the companion is no longer the one that [`running`] returned.
 pub(super) async fn changed(companion: &mut Option<watch::Receiver<Companion>>) {
     if let Some(companion) = companion
         && companion.changed().await.is_ok()
@@ -44,7 +44,7 @@ pub(super) async fn changed(companion: &mut Option<watch::Receiver<Companion>>) 
     pending().await
 }
 
-/// Whether there are others than [`running`] has found.
+/// Whether the companion is no longer the one that [`running`] returned.
 pub(super) fn has_changed(companion: &Option<watch::Receiver<Companion>>) -> bool {
     companion.as_ref().is_some_and(|companion| companion.has_changed().unwrap_or(false))
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{ManagerError, Runnable};
 use crate::panics::message;
 
-/// Waits for so long; under a simulated clock, no longer than until nothing has moved for `stalled_after` in real time.
+/// Waits for at most `limit`; under a simulated clock, gives up after `stalled_after` of real time without progress.
 pub(super) async fn at_most<F: Future>(
     env: &Env,
     limit: Duration,
@@ -56,7 +56,7 @@ impl Group {
         match &mut *self.state.lock() {
             State::Waiting(waiting) => waiting.push(runnable),
             State::Running(running) => running.push(self.launch(runnable)),
-            // Nobody would stop it any more.
+            // It would never be stopped.
             State::Stopped => {}
         }
     }
@@ -73,7 +73,7 @@ impl Group {
         let (name, stop, failures) = (runnable.name(), self.stop.clone(), self.failures.clone());
         let known = name.clone();
         let task = self.env.spawn(format!("{}: {name}", self.name), async move {
-            // One that panics has failed: a manager that goes on without it would look well.
+            // A panic counts as a failure: otherwise the manager would continue without the runnable and look healthy.
             let ended = AssertUnwindSafe(runnable.run(stop)).catch_unwind().await;
             let ended =
                 ended.unwrap_or_else(|panic| Err(format!("panic: {} [recovered]", message(&*panic)).into()));
@@ -84,8 +84,8 @@ impl Group {
         (known, task)
     }
 
-    /// Stops all of it, waits for its end for so long (`None`: for ever), and ends the rest by force. Gives the names of
-    /// those.
+    /// Stops the runnables, waits up to `limit` for them to end (`None`: for ever), and aborts the rest. Returns the names
+    /// of the aborted ones.
     pub(super) async fn stop(&self, limit: Option<Duration>, stalled_after: Duration) -> Vec<String> {
         self.stop.cancel();
         let state = std::mem::replace(&mut *self.state.lock(), State::Stopped);

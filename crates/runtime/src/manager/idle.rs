@@ -1,4 +1,4 @@
-//! Triggered execution: run until there is nothing left to do, and say what was done.
+//! Triggered execution: run until there is nothing left to do, and report what was done.
 
 use std::{
     collections::BTreeMap, fmt, future::pending, ops::ControlFlow, sync::atomic::Ordering, time::Duration,
@@ -14,16 +14,15 @@ use crate::{
     controller::{ControllerStats, NOT_TOKIOS_CLOCK},
 };
 
-/// How long is waited for.
+/// How long to wait for idleness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IdleOptions {
-    /// After what time it is given up: 5 minutes by default.
+    /// Maximum time to wait: 5 minutes by default.
     pub deadline: Duration,
-    /// Under a simulated clock: after what time it is given up in real time, whatever the clock shows. 5 minutes by default.
+    /// Under a simulated clock: maximum time to wait in real time, whatever the clock shows. 5 minutes by default.
     pub real_deadline: Duration,
-    /// Under a simulated clock: after what time in real time it is given up if nothing moves, not even the clock. What is
-    /// left to do then waits for the clock (a retry, a sleep), or for something that the simulation does not know.
-    /// 10 seconds by default.
+    /// Under a simulated clock: gives up after this much real time without any progress, not even of the clock. The remaining
+    /// work then waits for the clock (a retry, a sleep), or for something outside the simulation. 10 seconds by default.
     pub stalled_after: Duration,
 }
 
@@ -38,42 +37,42 @@ impl Default for IdleOptions {
 }
 
 impl IdleOptions {
-    /// Gives up after so long.
+    /// Gives up after `deadline`.
     #[must_use]
     pub fn within(deadline: Duration) -> IdleOptions {
         IdleOptions { deadline, ..IdleOptions::default() }
     }
 }
 
-/// What was done until there was nothing left to do.
+/// What was done before the manager became idle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IdleReport {
-    /// By controller.
+    /// Statistics by controller.
     pub controllers: BTreeMap<String, ControllerStats>,
     /// Writes that the server has accepted.
     pub writes: u64,
-    /// Requests that some controller wants to look at again later; they were not waited for.
+    /// Requests that controllers have requeued with a delay; they are not waited for.
     pub delayed: usize,
-    /// Kinds that could not be watched: what they would have caused is not done.
+    /// Kinds that could not be watched; objects of these were not reconciled.
     pub problems: Vec<(String, Problem)>,
-    /// What the control plane's own controllers have done since they started: garbage collection, deletion of namespaces.
-    /// Nothing if there was nothing for them to do, or if they are not in this process and not waited for.
+    /// Statistics of the control plane's own controllers since their start: garbage collection, namespace deletion.
+    /// Empty if they had nothing to do, or if they run in another process and are not waited for.
     pub control_plane: BTreeMap<String, ControllerStats>,
-    /// Under a simulated clock, some of the requests whose reconciles waited for something that the simulation does not
-    /// know, `tokio::time::sleep` for example, while the clock moved on: `controller key`. They ran less often than
-    /// they would have in that time.
+    /// Under a simulated clock, some of the requests whose reconciles waited for something outside the simulation, such as
+    /// `tokio::time::sleep`, while the clock advanced: `controller key`. They ran less often than they would have in that
+    /// time.
     pub overtaken: Vec<String>,
 }
 
 impl IdleReport {
-    /// Reconciles of all controllers.
+    /// Number of reconciles, over all controllers.
     #[must_use]
     pub fn reconciles(&self) -> u64 {
         self.controllers.values().map(|stats| stats.reconciles).sum()
     }
 
-    /// Those of them that failed; they were tried again, unless the error was terminal.
+    /// Number of failed reconciles; they were retried, unless the error was terminal.
     #[must_use]
     pub fn errors(&self) -> u64 {
         self.controllers.values().map(|stats| stats.errors).sum()
@@ -85,7 +84,7 @@ impl fmt::Display for IdleReport {
         let (reconciles, errors) = (Count(self.reconciles(), "reconcile"), Count(self.errors(), "error"));
         write!(f, "{reconciles}, {errors}, {}", Count(self.writes, "write"))?;
         if self.delayed > 0 {
-            write!(f, ", {} to be looked at again later", self.delayed)?;
+            write!(f, ", {} requeued for later", self.delayed)?;
         }
         let mut between = "; control plane: ";
         for (name, stats) in self.control_plane.iter().filter(|(_, stats)| stats.reconciles > 0) {
@@ -106,7 +105,7 @@ impl fmt::Display for IdleReport {
     }
 }
 
-/// So many of something, as people write it.
+/// A count with its noun, in singular or plural.
 struct Count(u64, &'static str);
 
 impl fmt::Display for Count {
@@ -116,17 +115,17 @@ impl fmt::Display for Count {
     }
 }
 
-/// It did not become idle in time.
+/// The manager did not become idle in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotIdle {
-    /// How long it was waited for.
+    /// How long it waited.
     pub after: Duration,
-    /// Whether it was given up because nothing moved any more under a simulated clock; `after` is in real time then.
+    /// Whether it gave up because nothing progressed under a simulated clock; `after` is in real time then.
     pub stalled: bool,
     /// What kept it busy.
     pub busy: Vec<String>,
-    /// What was to be done later, and was not waited for.
+    /// Work scheduled for later, which was not waited for.
     pub later: Vec<String>,
     /// What was done until then.
     pub report: Box<IdleReport>,
@@ -149,7 +148,7 @@ impl fmt::Display for NotIdle {
         if *stalled {
             write!(
                 f,
-                ". Move the clock (VirtualClock::advance_and_settle) for what waits for it. {NOT_TOKIOS_CLOCK}"
+                ". Advance the clock (VirtualClock::advance_and_settle) for work that waits for it. {NOT_TOKIOS_CLOCK}"
             )?;
         }
         if !report.overtaken.is_empty() {
@@ -160,16 +159,16 @@ impl fmt::Display for NotIdle {
 }
 
 impl Manager {
-    /// Starts, reconciles until nothing is queued, in flight or unseen, stops in good order, and says what was done.
+    /// Starts, reconciles until nothing is queued, in flight or unseen, shuts down gracefully, and reports what was done.
     ///
-    /// Failed reconciles are tried again, and waited for. What a reconcile wants to look at again after a time is not: the
-    /// report says how many such requests there are. Every cache has seen what was on the server at the end.
+    /// Failed reconciles are retried and waited for. Requests that a reconcile requeued with a delay are not waited for; the
+    /// report counts them. At the end, every cache has seen everything on the server.
     ///
-    /// On a control plane in this process, its own controllers count as well: garbage is collected, and namespaces that
-    /// were deleted are gone, unless a finalizer keeps them.
+    /// If the control plane runs in this process, its own controllers are waited for as well: garbage is collected, and
+    /// deleted namespaces are gone, unless a finalizer keeps them.
     ///
     /// # Errors
-    /// Like [`start`](Self::start); and [`NotIdle`], if there was something left to do at the deadline.
+    /// Like [`start`](Self::start); and [`NotIdle`], if there was work left at the deadline.
     pub async fn run_until_idle(&self, options: IdleOptions) -> Result<IdleReport, ManagerError> {
         let mut running = self.launch().await?;
         let ended = tokio::select! {
@@ -184,13 +183,13 @@ impl Manager {
         Ok(report.unwrap_or_default())
     }
 
-    /// Waits until nothing is queued, in flight or unseen, of a manager that runs and goes on running.
+    /// Waits until nothing is queued, in flight or unseen. The manager must be running, and keeps running.
     ///
-    /// Under a simulated clock it does not wait for a clock that nobody moves: if nothing goes on any more in real time, it
-    /// gives up and says what is left ([`IdleOptions::stalled_after`]).
+    /// Under a simulated clock that is not advanced, it gives up once nothing progresses in real time, and reports what is
+    /// left ([`IdleOptions::stalled_after`]).
     ///
     /// # Errors
-    /// If there was something left to do at the deadline.
+    /// If there was work left at the deadline.
     pub async fn wait_until_idle(&self, options: IdleOptions) -> Result<IdleReport, NotIdle> {
         let IdleOptions { deadline, real_deadline, stalled_after } = options;
         let env = &self.inner.env;
@@ -198,7 +197,7 @@ impl Manager {
             Stall::Still { .. } => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        // In a box: what waits is wrapped several times, and each time it would be copied.
+        // Boxed, since each of the wrappers below would copy the future.
         let idle = env.watch_stalls(stalled_after, || self.marks(), stalled, Box::pin(self.idle()));
         let idle = announced(env, env.timeout(deadline, idle), |waited| {
             tracing::info!(?waited, busy = %self.busy().join("; "), "not idle yet");
@@ -223,10 +222,10 @@ impl Manager {
         })
     }
 
-    /// Moves with everything that happens here and beside.
+    /// Counters that change with any progress of this manager or its companion.
     pub(super) fn marks(&self) -> Vec<u64> {
-        let beside = self.beside();
-        let all = std::iter::once(self).chain(&beside);
+        let companion = self.running_companion();
+        let all = std::iter::once(self).chain(&companion);
         all.flat_map(|manager| {
             let work = manager.inner.work.stats();
             let work = work.iter().map(|one| one.started + one.succeeded + one.failed).sum();
@@ -236,8 +235,8 @@ impl Manager {
         .collect()
     }
 
-    /// The controllers beside, if they run.
-    fn beside(&self) -> Option<Manager> {
+    /// The manager of the companion, if it runs.
+    fn running_companion(&self) -> Option<Manager> {
         match &*self.inner.companion.as_ref()?.borrow() {
             Companion::Running(manager) => Some(manager.clone()),
             _ => None,
@@ -247,9 +246,9 @@ impl Manager {
     async fn idle(&self) -> Vec<(String, Problem)> {
         let mut companion = self.inner.companion.clone();
         loop {
-            let beside = companion::running(&mut companion).await;
+            let running = companion::running(&mut companion).await;
             let settled = tokio::select! {
-                settled = self.settle(beside.as_ref()) => settled,
+                settled = self.settle(running.as_ref()) => settled,
                 () = companion::changed(&mut companion) => None,
             };
             if let Some(problems) = settled
@@ -260,9 +259,9 @@ impl Manager {
         }
     }
 
-    /// Waits until there is nothing to do here and beside, as far as is known, and then looks: `None` if there was more.
-    async fn settle(&self, beside: Option<&Manager>) -> Option<Vec<(String, Problem)>> {
-        let all: Vec<&Manager> = std::iter::once(self).chain(beside).collect();
+    /// Waits until this manager and its companion seem idle, then verifies it: `None` if there was more to do.
+    async fn settle(&self, companion: Option<&Manager>) -> Option<Vec<(String, Problem)>> {
+        let all: Vec<&Manager> = std::iter::once(self).chain(companion).collect();
         for manager in &all {
             manager.elected().await;
             for controller in manager.all_controllers() {
@@ -271,25 +270,25 @@ impl Manager {
             }
         }
         let before: Vec<u64> = all.iter().flat_map(|manager| manager.activity()).collect();
-        // Everything that is on the server now has been told to the handlers when this returns. If that has moved no queue,
-        // nothing is left: who reconciles nothing writes nothing.
+        // When this returns, everything that is on the server now was delivered to the handlers. If that has moved no queue,
+        // nothing is left: without a reconcile there is no write.
         let (problems, ()) = join(self.catch_up(), async {
-            if let Some(beside) = beside {
-                beside.catch_up().await;
+            if let Some(companion) = companion {
+                companion.catch_up().await;
             }
         })
         .await;
         let quiet = all.iter().all(|manager| manager.is_quiet());
         let moved = all.iter().flat_map(|manager| manager.activity()).ne(before);
-        // What one leaves undone that stops is for those who come after it: they are waited for.
-        if beside.is_some_and(|beside| beside.inner.stopping.load(Ordering::Acquire)) {
+        // A companion that stops leaves its remaining work to its successor, which is waited for.
+        if companion.is_some_and(|companion| companion.inner.stopping.load(Ordering::Acquire)) {
             pending::<()>().await;
         }
         (quiet && !moved).then_some(problems)
     }
 
-    /// Waits until handlers and queues have been told of everything that has happened up to now. Gives the kinds that
-    /// cannot be followed.
+    /// Waits until handlers and queues have received everything that has happened up to now. Returns the kinds that
+    /// cannot be watched.
     async fn catch_up(&self) -> Vec<(String, Problem)> {
         let controllers = self.all_controllers();
         let sources = join_all(controllers.iter().map(|controller| controller.catch_up()));
@@ -303,7 +302,7 @@ impl Manager {
             .all(|controller| controller.state().is_idle() && controller.events_in_flight() == 0)
     }
 
-    /// Moves with everything that a controller does.
+    /// Counters that change with everything that a controller does.
     fn activity(&self) -> Vec<u64> {
         self.all_controllers().iter().map(|controller| controller.activity()).collect()
     }
@@ -315,16 +314,16 @@ impl Manager {
             .iter()
             .flat_map(|one| one.overtaken().into_iter().map(|key| format!("{} {key}", one.name())))
             .collect();
-        let control_plane = self.beside().map(|beside| beside.stats()).unwrap_or_default();
+        let control_plane = self.running_companion().map(|companion| companion.stats()).unwrap_or_default();
         let writes = self.inner.cache.writes();
         IdleReport { controllers: self.stats(), writes, delayed, problems, control_plane, overtaken }
     }
 
-    /// What there is left to do.
+    /// Descriptions of the work that is left.
     fn busy(&self) -> Vec<String> {
         let mut busy = self.busy_here("controller");
-        let beside = self.inner.companion.as_ref().map(|companion| companion.borrow().clone());
-        match beside {
+        let companion = self.inner.companion.as_ref().map(|companion| companion.borrow().clone());
+        match companion {
             None | Some(Companion::Absent) => {}
             Some(Companion::Starting { problem }) => busy.push(format!(
                 "the control plane's controllers do not run yet{}",
@@ -338,12 +337,12 @@ impl Manager {
             }
         }
         if busy.is_empty() {
-            busy.push("caches have not seen all that is on the server".to_owned());
+            busy.push("caches have not caught up with the server".to_owned());
         }
         busy
     }
 
-    /// What there is left to do for these controllers, who are called like that.
+    /// The work that is left for the controllers of this manager; `who` is how the descriptions name them.
     fn busy_here(&self, who: &str) -> Vec<String> {
         let mut busy = Vec::new();
         let mut sources = BTreeMap::new();
@@ -359,7 +358,7 @@ impl Manager {
             for waiting in controller.waiting_for() {
                 busy.push(format!("{who} {name} waits for {}", super::describe(waiting)));
             }
-            let (state, keys) = (controller.state(), controller.waiting_keys(NAMED));
+            let (state, keys) = (controller.state(), controller.waiting_keys(MAX_NAMED));
             if state.ready > 0 {
                 busy.push(format!(
                     "{who} {name}: {} queued ({})",
@@ -369,10 +368,7 @@ impl Manager {
             }
             if state.retrying > 0 {
                 let keys = named(state.retrying, self.due(keys.retrying));
-                busy.push(format!(
-                    "{who} {name}: {} to be tried again after errors ({keys})",
-                    state.retrying
-                ));
+                busy.push(format!("{who} {name}: {} to be retried after errors ({keys})", state.retrying));
             }
             sources.extend(controller.problems());
         }
@@ -381,17 +377,15 @@ impl Manager {
         busy
     }
 
-    /// What is to be done later, and is not waited for.
+    /// Descriptions of requeued requests, which are not waited for.
     fn later(&self) -> Vec<String> {
         let mut later = Vec::new();
         for controller in self.all_controllers() {
-            let (delayed, keys) = (controller.state().delayed, controller.waiting_keys(NAMED));
+            let (delayed, keys) = (controller.state().delayed, controller.waiting_keys(MAX_NAMED));
             if delayed > 0 {
                 let keys = named(delayed, self.due(keys.delayed));
-                later.push(format!(
-                    "controller {}: {delayed} to be looked at again ({keys})",
-                    controller.name()
-                ));
+                later
+                    .push(format!("controller {}: {delayed} requeued for later ({keys})", controller.name()));
             }
         }
         later
@@ -404,10 +398,10 @@ impl Manager {
     }
 }
 
-/// So many keys are named.
-const NAMED: usize = 5;
+/// Maximum number of keys named in a description.
+const MAX_NAMED: usize = 5;
 
-/// The first of so many keys.
+/// Lists the given keys out of `count`.
 fn named(count: usize, mut keys: Vec<String>) -> String {
     if count > keys.len() {
         keys.push(format!("{} more", count - keys.len()));
@@ -420,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_counts_as_people_do() {
+    fn a_report_uses_singular_and_plural() {
         let stats = |reconciles, errors| ControllerStats { reconciles, errors, panics: 0 };
         let mut report = IdleReport { writes: 1, ..IdleReport::default() };
         report.controllers.insert("team".to_owned(), stats(1, 0));
@@ -432,7 +426,7 @@ mod tests {
         report.delayed = 3;
         assert_eq!(
             report.to_string(),
-            "3 reconciles, 1 error, 1 write, 3 to be looked at again later; \
+            "3 reconciles, 1 error, 1 write, 3 requeued for later; \
              control plane: garbage-collector 2 reconciles (1 error), namespace 1 reconcile"
         );
     }

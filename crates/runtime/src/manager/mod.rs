@@ -1,4 +1,4 @@
-//! The manager: what controllers share, and what starts and stops them.
+//! The manager: shares resources among controllers, starts and stops them.
 
 mod companion;
 mod group;
@@ -45,28 +45,28 @@ use crate::{
     recorder::{EventBroadcaster, EventRecorder},
 };
 
-/// What a manager can be made for: a `kube::Client`, or a runtime that has one.
+/// What a manager can be made for: a `kube::Client`, or a runtime that provides one.
 #[diagnostic::on_unimplemented(
     message = "a manager cannot be made for `{Self}`",
     label = "neither a `kube::Client` nor a runtime",
-    note = "give a `kube::Client`, or a reference to a `Runtime` of `k1s`: `Manager::new(&runtime, options)`; the client of a manager is `Client::kube`"
+    note = "pass a `kube::Client`, or a reference to a `Runtime` of `k1s`: `Manager::new(&runtime, options)`; the client of a manager is `Client::kube`"
 )]
 pub trait Connect {
     /// The client.
     fn client(&self) -> kube::Client;
 
-    /// Time and tasks of what is behind the client, if it is in this process.
+    /// Time and tasks of the control plane behind the client, if it runs in this process.
     fn env(&self) -> Option<Env> {
         None
     }
 
-    /// Where its work is counted.
+    /// The tracker of its work.
     fn work(&self) -> Option<WorkTracker> {
         None
     }
 
-    /// The controllers that belong to what is behind the client, if they run in this process: what they have to do counts
-    /// when a manager waits until it is idle.
+    /// The control plane's own controllers, if they run in this process. A manager that waits until it is idle waits for
+    /// their work, too.
     fn companion(&self) -> Option<watch::Receiver<Companion>> {
         None
     }
@@ -96,17 +96,17 @@ impl<T: Connect + ?Sized> Connect for &T {
     }
 }
 
-/// Why a manager has ended, or could not start.
+/// Why a manager has ended, or failed to start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagerError {
-    /// A manager is started once.
+    /// A manager can be started only once.
     #[error("manager already started")]
     AlreadyStarted,
     /// Another replica leads, or may soon.
     #[error("leader election lost")]
     LeaderElectionLost,
-    /// The options of an election cannot work.
+    /// The options of leader election are invalid.
     #[error(transparent)]
     LeaderElection(#[from] InvalidOptions),
     /// A controller or another runnable failed.
@@ -125,18 +125,18 @@ pub enum ManagerError {
         /// Why.
         error: BoxError,
     },
-    /// The time for a graceful shutdown was over before all work had ended.
+    /// The graceful shutdown timed out with work in flight.
     #[error("the graceful shutdown did not end in time: {}", .stuck.join(", "))]
     ShutdownTimeout {
         /// What was still running: controllers with their keys, and runnables.
         stuck: Vec<String>,
     },
-    /// It did not become idle.
+    /// The manager did not become idle.
     #[error(transparent)]
     NotIdle(#[from] NotIdle),
 }
 
-/// Shares a client, a cache, metrics and much else among controllers, and runs them. Clones are the same manager.
+/// Shares a client, a cache, metrics and more among controllers, and runs them. Clones refer to the same manager.
 ///
 /// ```no_run
 /// use k1s_runtime::{Manager, ManagerOptions, shutdown_on_signals};
@@ -170,19 +170,19 @@ struct Inner {
     healthz: Checks,
     readyz: Checks,
     controllers: Mutex<BTreeMap<Arc<str>, Arc<dyn AnyController>>>,
-    /// Runnables that need no leader, and those that do.
+    /// Runnables that run on every replica; `elected` has those that run on the leader only.
     others: Group,
     elected: Group,
     failures: Mutex<Option<mpsc::UnboundedReceiver<ManagerError>>>,
     started: AtomicBool,
-    /// Set when it begins to stop.
+    /// Set when the shutdown begins.
     stopping: AtomicBool,
     companion: Option<watch::Receiver<Companion>>,
     is_leader: CancellationToken,
     addresses: Mutex<Addresses>,
 }
 
-/// Where a running manager listens.
+/// The addresses that a running manager listens on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Addresses {
@@ -197,10 +197,10 @@ pub struct Addresses {
 }
 
 impl Manager {
-    /// A manager for what a client talks to.
+    /// A manager for the API server of this client or runtime.
     ///
     /// # Errors
-    /// If options cannot work.
+    /// If the options are invalid.
     pub fn new(connect: impl Connect, options: ManagerOptions) -> Result<Manager, ManagerError> {
         if let Some(election) = &options.leader_election {
             election.validate()?;
@@ -265,8 +265,8 @@ impl Manager {
         Ok(manager)
     }
 
-    /// Readiness is when every kind that is watched is complete, and no event was lost to a panic; otherwise it says which
-    /// one is not, and why.
+    /// Ready when every watched kind is synced and no event was lost to a panic; otherwise the check names the kinds and
+    /// the reasons.
     fn add_own_checks(&self) {
         self.inner.healthz.add("ping", || async { Ok(()) });
         let weak = Arc::downgrade(&self.inner);
@@ -286,8 +286,8 @@ impl Manager {
                     }
                 }
                 let panics = inner.cache.panics();
-                let more = panics.len().saturating_sub(SHOWN_PANICS);
-                let shown = panics.into_iter().take(SHOWN_PANICS);
+                let more = panics.len().saturating_sub(MAX_SHOWN_PANICS);
+                let shown = panics.into_iter().take(MAX_SHOWN_PANICS);
                 behind.extend(shown.map(|(source, problem)| describe((source, Some(problem)))));
                 if more > 0 {
                     behind.push(format!("{more} more panics"));
@@ -297,7 +297,7 @@ impl Manager {
         });
     }
 
-    /// Reads from the cache, writes to the server; reads show what was written.
+    /// Reads from the cache and writes to the server; reads reflect the client's own writes.
     #[must_use]
     pub fn client(&self) -> Client {
         self.inner.client.clone()
@@ -309,13 +309,13 @@ impl Manager {
         self.inner.client.live()
     }
 
-    /// Which kinds the server has.
+    /// Maps kinds to the resources that the server has.
     #[must_use]
     pub fn rest_mapper(&self) -> RestMapper {
         self.inner.client.rest_mapper().clone()
     }
 
-    /// The client of `kube` that everything goes through.
+    /// The underlying client of `kube`.
     #[must_use]
     pub fn kube_client(&self) -> kube::Client {
         self.inner.kube.clone()
@@ -327,7 +327,7 @@ impl Manager {
         &self.inner.cache
     }
 
-    /// The metrics; a program can add its own.
+    /// The metrics; programs can add their own.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.inner.options.metrics
@@ -339,13 +339,13 @@ impl Manager {
         &self.inner.env
     }
 
-    /// What is in flight.
+    /// Work in flight.
     #[must_use]
     pub fn work(&self) -> &WorkTracker {
         &self.inner.work
     }
 
-    /// Records events about objects, in the name of a component.
+    /// A recorder of events on behalf of a component.
     #[must_use]
     pub fn event_recorder_for(&self, component: &str) -> EventRecorder {
         self.inner.events.recorder(component)
@@ -358,7 +358,7 @@ impl Manager {
         &self.inner.webhooks
     }
 
-    /// Makes an index on a kind, so that cached lists can ask for it as for a field.
+    /// Adds an index to a kind, so that cached lists can select by it like by a field.
     pub fn index_field<K: Object>(
         &self,
         kind: &Kind<K>,
@@ -368,7 +368,7 @@ impl Manager {
         self.inner.cache.index_field(kind, field, values);
     }
 
-    /// Adds something to run. If the manager runs already, it is started at once.
+    /// Adds a runnable. If the manager is running, it is started at once.
     pub fn add(&self, runnable: impl Runnable) {
         let group = if runnable.needs_leader_election() { &self.inner.elected } else { &self.inner.others };
         group.add(Arc::new(runnable));
@@ -404,18 +404,18 @@ impl Manager {
         &self.inner.readyz
     }
 
-    /// Ends when this manager is the leader, or has no election and was started.
+    /// Waits until this manager is the leader; without leader election, until it was started.
     pub async fn elected(&self) {
         self.inner.is_leader.cancelled().await;
     }
 
-    /// Where it listens, as far as it does.
+    /// The addresses that it listens on; none before the start.
     #[must_use]
     pub fn addresses(&self) -> Addresses {
         self.inner.addresses.lock().clone()
     }
 
-    /// What its controllers have done so far, by name.
+    /// Statistics of its controllers so far, by name.
     #[must_use]
     pub fn stats(&self) -> BTreeMap<String, ControllerStats> {
         let controllers = self.inner.controllers.lock();
@@ -434,7 +434,7 @@ impl Manager {
         &self.inner.controller_metrics
     }
 
-    /// Takes a controller; `false` if there is one of that name.
+    /// Adds a controller; `false` if there is already one of that name.
     pub(crate) fn add_controller(&self, controller: Arc<dyn AnyController>) -> bool {
         {
             let mut controllers = self.inner.controllers.lock();
@@ -451,21 +451,21 @@ impl Manager {
         self.inner.controllers.lock().values().cloned().collect()
     }
 
-    /// Whether it was started, be it that it has ended since.
+    /// Whether it was started, even if it has ended since.
     #[must_use]
     pub fn is_started(&self) -> bool {
         self.inner.started.load(Ordering::Acquire)
     }
 }
 
-/// So many panics are told by readiness; there may be one for each object.
-const SHOWN_PANICS: usize = 5;
+/// Maximum number of panics in the readiness report; there may be one for each object.
+const MAX_SHOWN_PANICS: usize = 5;
 
-/// A kind that is not complete, and why.
+/// A kind that is not synced, and why.
 fn describe((name, problem): (String, Option<crate::cache::Problem>)) -> String {
     match problem {
         Some(problem) => format!("{name}: {problem}"),
-        None => format!("{name}: not complete yet"),
+        None => format!("{name}: not synced yet"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a manager can be told.
+//! The options of a manager.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -16,41 +16,41 @@ use crate::{
 /// The options of a manager. The defaults are those of Go's controller-runtime.
 #[derive(Debug, Clone)]
 pub struct ManagerOptions {
-    /// Where metrics are served, at `/metrics`: `:8080` by default, `0` for nowhere.
+    /// The address that serves `/metrics`: `:8080` by default, `0` to disable.
     pub metrics_address: String,
-    /// Whether metrics are served over TLS, and to whom. Over HTTP to everybody, by default.
+    /// Whether metrics are served over TLS, and to whom. By default over HTTP, without authentication.
     pub metrics_serving: MetricsServing,
-    /// Where `/healthz` and `/readyz` are served: `:8081` by default, `0` for nowhere.
+    /// The address that serves `/healthz` and `/readyz`: `:8081` by default, `0` to disable.
     pub health_probe_address: String,
-    /// Where `/debug/pprof/` is served, as in Go: CPU profiles (with the feature `pprof`), and what is in flight as text.
-    /// `0` or nothing, for nowhere, by default. It may tell secrets, names of objects at least: choose loopback,
-    /// `127.0.0.1:6060`.
+    /// The address that serves `/debug/pprof/`, as in Go: CPU profiles (with the feature `pprof`), and work in flight as
+    /// text. Disabled by default, as with `0` or an empty address. It may reveal secrets, at least names of objects: choose
+    /// loopback, `127.0.0.1:6060`.
     pub pprof_bind_address: String,
-    /// Elects a leader, and runs what needs one on the leader only. Off by default.
+    /// Elects a leader; runnables that need one run on the leader only. Off by default.
     pub leader_election: Option<LeaderElectionOptions>,
     /// The namespaces that are watched; all by default.
     pub namespaces: Option<Vec<Arc<str>>>,
-    /// What the cache holds, and how.
+    /// Options of the cache.
     pub cache: CacheOptions,
-    /// Kinds that the manager's client reads from the server, not from the cache: what is read rarely, or is too much to
-    /// hold. None by default. Go's `client.CacheOptions.DisableFor`.
+    /// Kinds that the manager's client reads from the server instead of the cache, because they are read rarely or are too
+    /// large to hold. None by default. Go's `client.CacheOptions.DisableFor`.
     pub uncached: Vec<GroupKind>,
-    /// Whether warnings of the server are logged, each text once; so they are by default.
+    /// Whether the server's warnings are logged, each text once. On by default.
     pub log_warnings: bool,
-    /// What controllers do that do not say otherwise. Go's `config.Controller`.
+    /// Defaults for controllers. Go's `config.Controller`.
     pub controller: ControllerDefaults,
-    /// The webhook server; started if a webhook is registered. Port 9443 by default.
+    /// The webhook server, started if a webhook is registered. Port 9443 by default.
     #[cfg(feature = "webhook")]
     pub webhook: crate::webhook::WebhookOptions,
-    /// For how long a shutdown waits for what is in flight: 30 s by default. Zero is not at all, `None` is for ever.
+    /// How long a shutdown waits for work in flight: 30 s by default. Zero is not at all, `None` is for ever.
     pub graceful_shutdown_timeout: Option<Duration>,
-    /// How events for people are recorded.
+    /// Options of the event recorders.
     pub events: EventOptions,
-    /// The metrics that the manager adds its own to. A new registry by default.
+    /// The registry of the manager's metrics. A new one by default.
     pub metrics: Metrics,
-    /// Time, tasks and randomness. Those of what the manager is made for by default.
+    /// Time, tasks and randomness. By default those of the runtime that the manager is made for.
     pub env: Option<Env>,
-    /// Where work in flight is counted. That of what the manager is made for by default.
+    /// Where work in flight is counted. By default the tracker of the runtime that the manager is made for.
     pub work: Option<WorkTracker>,
 }
 
@@ -79,7 +79,7 @@ impl Default for ManagerOptions {
 }
 
 impl ManagerOptions {
-    /// Without any address to listen on: for tests, and for programs that are not services.
+    /// Listens on no address: for tests, and for programs that are not services.
     #[must_use]
     pub fn local() -> ManagerOptions {
         ManagerOptions {
@@ -95,14 +95,14 @@ impl ManagerOptions {
 pub struct MetricsServing {
     /// Over TLS, which needs the feature `tls`. Off by default.
     pub secure: bool,
-    /// Where certificate and key are; they are read again when they change. Without it, a self-signed certificate is made
-    /// at each start.
+    /// The directory of certificate and key, which are reloaded when they change. Without it, a self-signed certificate is
+    /// generated at each start.
     pub cert_dir: Option<PathBuf>,
-    /// The file of the certificate: `tls.crt`.
+    /// The file name of the certificate: `tls.crt` by default.
     pub cert_name: String,
-    /// The file of the key: `tls.key`.
+    /// The file name of the key: `tls.key` by default.
     pub key_name: String,
-    /// Asks the API server who may read metrics; see [`AccessReview`](crate::endpoint::AccessReview). Nobody is asked by
+    /// Checks with the API server who may read metrics; see [`AccessReview`](crate::endpoint::AccessReview). No check by
     /// default.
     pub access_review: Option<AccessReviewOptions>,
 }
@@ -120,7 +120,7 @@ impl Default for MetricsServing {
 }
 
 impl MetricsServing {
-    /// Over TLS, to those whom the API server lets.
+    /// Over TLS, to clients that the API server authorizes.
     #[must_use]
     pub fn secure() -> MetricsServing {
         MetricsServing {

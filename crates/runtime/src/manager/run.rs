@@ -1,4 +1,4 @@
-//! The life of a manager: start in order, run until something ends it, stop in the opposite order.
+//! The lifecycle of a manager: start in order, run until something ends it, stop in the reverse order.
 
 use std::{
     net::SocketAddr,
@@ -20,10 +20,10 @@ use crate::{
     leader::{LeaderElector, Leadership},
 };
 
-/// Under a simulated clock that nobody moves, a shutdown waits for so long in real time.
+/// Maximum real time that a shutdown waits without progress, under a simulated clock that is not advanced.
 const STALLED_AFTER: Duration = Duration::from_secs(10);
 
-/// A manager that runs: what has to be stopped.
+/// A running manager: everything that has to be stopped.
 pub(super) struct Running {
     failures: mpsc::UnboundedReceiver<ManagerError>,
     servers: Vec<(&'static str, Task<Result<(), BoxError>>)>,
@@ -32,10 +32,10 @@ pub(super) struct Running {
     runnables: Option<Runnables>,
 }
 
-/// What starts the runnables.
+/// The task that starts the runnables.
 struct Runnables {
-    /// Starts none, if caches are still waited for.
-    no_more: CancellationToken,
+    /// Starts no more of them, if it still waits for the caches.
+    stop_starting: CancellationToken,
     /// Ends the leadership.
     stop: CancellationToken,
     task: Task<Option<Leadership>>,
@@ -43,14 +43,14 @@ struct Runnables {
 }
 
 impl Manager {
-    /// Runs until `stop` is cancelled, a runnable fails, or leadership is lost; then stops in good order.
+    /// Runs until `stop` is cancelled, a runnable fails, or leadership is lost; then shuts down gracefully.
     ///
-    /// Start: HTTP servers, webhooks, caches (until what is watched by now is complete, or cannot be), runnables that need no
-    /// leader, then those that do, once this replica leads.
-    /// Stop: the other way round; reconciles in flight are waited for.
+    /// Start: HTTP servers, webhooks, caches (until every kind watched so far is synced, or has failed to), runnables that
+    /// need no leader election, then the others, once this replica leads.
+    /// Stop: in the reverse order; reconciles in flight are waited for.
     ///
     /// # Errors
-    /// What ended it, if it was not `stop`; or what did not end in time.
+    /// The failure that ended it, if it was not `stop`; or what did not end in time.
     pub async fn start(&self, stop: CancellationToken) -> Result<(), ManagerError> {
         let mut running = self.launch().await?;
         let ended = tokio::select! {
@@ -93,7 +93,9 @@ impl Manager {
         let mut routes = Routes::new().metrics("/metrics", &inner.options.metrics);
         if let Some(review) = &serving.access_review {
             if !serving.secure {
-                tracing::warn!("metrics: tokens are asked for and not encrypted; set metrics_serving.secure");
+                tracing::warn!(
+                    "metrics: bearer tokens are sent without encryption; set metrics_serving.secure"
+                );
             }
             routes = routes.protected(AccessReview::new(&inner.env, inner.kube.clone(), review.clone()));
         }
@@ -109,7 +111,7 @@ impl Manager {
         let address =
             self.launch_endpoint(running, &inner.options.pprof_bind_address, "pprof", pages, None).await?;
         if let (Some(_), Some(why)) = (address, debug::missing()) {
-            tracing::warn!("{}/profile will not answer: {why}", debug::ROOT);
+            tracing::warn!("{}/profile is not available: {why}", debug::ROOT);
         }
         inner.addresses.lock().pprof = address;
         #[cfg(feature = "webhook")]
@@ -132,7 +134,7 @@ impl Manager {
             ended = &mut task => {
                 let error: BoxError = match ended {
                     Ok(Err(error)) => error,
-                    Ok(Ok(())) => "it ended at once".into(),
+                    Ok(Ok(())) => "it stopped right after its start".into(),
                     Err(error) => error.into(),
                 };
                 return Err(ManagerError::Server { what: "webhooks", error });
@@ -173,7 +175,7 @@ impl Manager {
         Ok(Some(address))
     }
 
-    /// Starts the runnables when the caches are complete, and those that need a leader when this replica leads.
+    /// Starts the runnables when the caches are synced, and those that need a leader when this replica leads.
     fn launch_runnables(&self) -> Result<Runnables, ManagerError> {
         let inner = &self.inner;
         let elector = match &inner.options.leader_election {
@@ -183,19 +185,19 @@ impl Manager {
                     .with_metrics(&inner.leader_metrics),
             ),
         };
-        let (no_more, stop, lost) =
+        let (stop_starting, stop, lost) =
             (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
-        let tokens = (no_more.clone(), stop.clone(), lost.clone());
+        let tokens = (stop_starting.clone(), stop.clone(), lost.clone());
         let (cache, weak) = (inner.cache.clone(), Arc::downgrade(inner));
         let task = inner.env.spawn("runnables", async move {
-            let (no_more, stop, lost) = tokens;
-            let problems = no_more.run_until_cancelled(cache.readable()).await?;
+            let (stop_starting, stop, lost) = tokens;
+            let problems = stop_starting.run_until_cancelled(cache.readable()).await?;
             drop(cache);
             for (kind, problem) in problems {
-                // It may take somebody's doing, perhaps that of a runnable.
+                // Not fatal: the kind may be installed later, perhaps by a runnable.
                 tracing::warn!(%kind, %problem, "starting without this kind in the cache");
             }
-            let inner = weak.upgrade().filter(|_| !no_more.is_cancelled())?;
+            let inner = weak.upgrade().filter(|_| !stop_starting.is_cancelled())?;
             inner.others.start();
             let Some(elector) = elector else {
                 inner.is_leader.cancel();
@@ -216,10 +218,10 @@ impl Manager {
                 }
             }
         });
-        Ok(Runnables { no_more, stop, task, lost })
+        Ok(Runnables { stop_starting, stop, task, lost })
     }
 
-    /// Stops everything in good order. Under a simulated clock, it does not wait for what has not moved for so long.
+    /// Shuts down gracefully. Under a simulated clock, gives up waiting after `stalled_after` of real time without progress.
     pub(super) async fn shut_down(
         &self,
         mut running: Running,
@@ -229,14 +231,14 @@ impl Manager {
         let inner = &self.inner;
         inner.stopping.store(true, Ordering::Release);
         tracing::info!("Received shutdown signal, initiating graceful shutdown");
-        // Who leads no more must not go on for a moment longer than it takes.
+        // A replica that has lost the leadership must stop at once.
         let lost = matches!(ended, Err(ManagerError::LeaderElectionLost));
         let limit = if lost { Some(Duration::ZERO) } else { inner.options.graceful_shutdown_timeout };
         let deadline = limit.map(|limit| inner.env.now() + limit);
         let left = || deadline.map(|at: Instant| at - inner.env.now());
 
         if let Some(runnables) = &running.runnables {
-            runnables.no_more.cancel();
+            runnables.stop_starting.cancel();
         }
         tracing::info!("Phase 1: Stopping acceptance of new reconcile requests");
         let controllers = self.all_controllers();
@@ -275,16 +277,16 @@ impl Manager {
         if stuck.is_empty() {
             tracing::info!("All reconciliation work completed");
         } else {
-            tracing::error!(?stuck, "The time for shutting down is over");
+            tracing::error!(?stuck, "Graceful shutdown timed out");
         }
 
         tracing::info!("Phase 3: Force stopping all controllers");
         for controller in &controllers {
             controller.give_up();
         }
-        // Reconciles are over by now, so this is quick, unless a runnable does not listen.
-        let patience = left().map(|left| left.max(Duration::from_millis(100)));
-        for name in inner.elected.stop(patience, stalled_after).await {
+        // Reconciles have ended by now, so this is quick, unless a runnable ignores its token.
+        let timeout = left().map(|left| left.max(Duration::from_millis(100)));
+        for name in inner.elected.stop(timeout, stalled_after).await {
             if !is_named(&stuck, &name) {
                 stuck.push(name);
             }
@@ -294,8 +296,8 @@ impl Manager {
         running.stop_servers.cancel();
         let mut result = ended;
         for (what, mut task) in running.servers.drain(..) {
-            let patience = left().map_or(Duration::MAX, |left| left.max(Duration::from_millis(100)));
-            match at_most(&inner.env, patience, stalled_after, &mut task).await {
+            let timeout = left().map_or(Duration::MAX, |left| left.max(Duration::from_millis(100)));
+            match at_most(&inner.env, timeout, stalled_after, &mut task).await {
                 Some(Ok(Err(error))) => result = result.and(Err(ManagerError::Server { what, error })),
                 Some(_) => {}
                 None => {
@@ -309,12 +311,12 @@ impl Manager {
             if let Ok(Some(leadership)) = runnables.task.await
                 && let Err(error) = leadership.release().await
             {
-                tracing::warn!(%error, "the lease will run out by itself");
+                tracing::warn!(%error, "the lease was not released; it will expire");
             }
         }
-        let patience = left().unwrap_or(Duration::from_secs(30)).max(Duration::from_millis(100));
-        if let Err(error) = inner.events.shutdown(patience).await {
-            tracing::warn!(%error, "events for people were lost");
+        let timeout = left().unwrap_or(Duration::from_secs(30)).max(Duration::from_millis(100));
+        if let Err(error) = inner.events.shutdown(timeout).await {
+            tracing::warn!(%error, "some events were not delivered");
         }
 
         if stuck.is_empty() {
@@ -322,12 +324,12 @@ impl Manager {
         } else if !lost {
             result = result.and(Err(ManagerError::ShutdownTimeout { stuck }));
         }
-        // What failed while it was stopping is not lost.
+        // Failures during the shutdown are reported as well.
         while let Ok(error) = running.failures.try_recv() {
             if result.is_ok() {
                 result = Err(error);
             } else {
-                tracing::error!(%error, "while shutting down");
+                tracing::error!(%error, "failed while shutting down");
             }
         }
         result
@@ -339,7 +341,7 @@ fn is_named(stuck: &[String], name: &str) -> bool {
 }
 
 impl Running {
-    /// Waits for what ends a manager by itself.
+    /// Waits for a failure that ends the manager.
     pub(super) async fn ended(&mut self) -> ManagerError {
         let lost = async {
             match &self.runnables {
@@ -354,7 +356,7 @@ impl Running {
     }
 }
 
-/// A controller as a runnable, with an election of its own if it has one.
+/// A controller as a runnable, with its own leader election if it has one.
 pub(super) struct ControllerRunnable {
     controller: Arc<dyn AnyController>,
     manager: Weak<Inner>,
@@ -373,7 +375,7 @@ impl Runnable for ControllerRunnable {
     }
 
     fn needs_leader_election(&self) -> bool {
-        // One with an election of its own does not wait for the manager's.
+        // A controller with its own election does not wait for the manager's.
         self.controller.needs_leader_election() && self.controller.leader_election().is_none()
     }
 
@@ -393,7 +395,7 @@ impl Runnable for ControllerRunnable {
             }
         };
         if let Err(error) = leadership.release().await {
-            tracing::warn!(%error, "the lease will run out by itself");
+            tracing::warn!(%error, "the lease was not released; it will expire");
         }
         result
     }

@@ -1,4 +1,4 @@
-//! What a manager starts and stops beside its controllers.
+//! What a manager starts and stops besides its controllers.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -14,10 +14,10 @@ use crate::BoxError;
 )]
 #[async_trait::async_trait]
 pub trait Runnable: Send + Sync + 'static {
-    /// What it is called in logs and errors.
+    /// Its name in logs and errors.
     fn name(&self) -> String;
 
-    /// Whether it runs on the leader only. It does, unless told otherwise.
+    /// Whether it runs on the leader only, as by default.
     fn needs_leader_election(&self) -> bool {
         true
     }
@@ -26,14 +26,14 @@ pub trait Runnable: Send + Sync + 'static {
     async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<(), BoxError>;
 }
 
-/// A runnable that is a function. Made by [`runnable`].
+/// A runnable made from a function by [`runnable`].
 pub struct FnRunnable<F> {
     name: String,
     needs_leader_election: bool,
     run: F,
 }
 
-/// A runnable from a function that is given a token and runs until that is cancelled.
+/// Makes a runnable from a function that runs until the given token is cancelled.
 pub fn runnable<F, Fut>(name: impl Into<String>, run: F) -> FnRunnable<F>
 where
     F: Fn(CancellationToken) -> Fut + Send + Sync + 'static,

@@ -4,30 +4,30 @@ use k1s_env::Env;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// Cancelled by SIGINT or SIGTERM; a second one ends the process with exit code 1.
+/// A token that is cancelled by SIGINT or SIGTERM; a second signal exits the process with code 1.
 ///
-/// It must be called in a tokio runtime. If signals cannot be listened to, the token is never cancelled, and the log says
-/// why.
+/// Must be called in a tokio runtime. If the signal handlers cannot be installed, the token is never cancelled and the
+/// error is logged.
 #[must_use]
 pub fn shutdown_on_signals(env: &Env) -> CancellationToken {
     let token = CancellationToken::new();
     match Signals::listen() {
         Ok(mut signals) => {
-            let told = token.clone();
+            let cancel = token.clone();
             drop(env.spawn("signals", async move {
                 signals.next().await;
-                told.cancel();
+                cancel.cancel();
                 signals.next().await;
-                tracing::error!("a second signal: not waiting any longer");
+                tracing::error!("received a second signal, exiting immediately");
                 std::process::exit(1);
             }));
         }
-        Err(error) => tracing::error!(%error, "signals cannot be listened to"),
+        Err(error) => tracing::error!(%error, "cannot listen for signals"),
     }
     token
 }
 
-/// SIGINT and SIGTERM, one after the other.
+/// A stream of SIGINT and SIGTERM.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: tokio::signal::unix::Signal,
@@ -35,10 +35,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Listens from now on.
+    /// Starts to listen.
     ///
     /// # Errors
-    /// If the system does not allow it.
+    /// If the signal handlers cannot be installed.
     pub fn listen() -> std::io::Result<Signals> {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
@@ -46,7 +46,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
+    /// Waits for the next signal.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

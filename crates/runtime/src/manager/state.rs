@@ -1,4 +1,4 @@
-//! What a manager is at, in words: `/debug/pprof/goroutine`.
+//! The state of a manager as text, for `/debug/pprof/goroutine`.
 
 use std::{fmt::Write as _, time::Duration};
 
@@ -15,7 +15,7 @@ pub(super) fn describe_state(inner: &Inner) -> String {
 fn write_state(inner: &Inner, text: &mut String) -> std::fmt::Result {
     let tasks = inner.env.tasks();
     let running: usize = tasks.iter().map(k1s_env::TaskInfo::running).sum();
-    writeln!(text, "tasks: {running} run")?;
+    writeln!(text, "tasks: {running} running")?;
     for task in &tasks {
         writeln!(text, "  {:>6} {}", task.running(), task.name)?;
     }
@@ -26,10 +26,11 @@ fn write_state(inner: &Inner, text: &mut String) -> std::fmt::Result {
         writeln!(text, "  {unit}")?;
     }
 
-    writeln!(text, "\ncomponents of work:")?;
+    writeln!(text, "\nwork by component:")?;
     for stats in inner.work.stats() {
-        let oldest = stats.oldest.map_or_else(String::new, |age| format!(", the oldest for {}", shown(age)));
-        let refusing = if stats.accepting { "" } else { ", takes no more" };
+        let oldest =
+            stats.oldest.map_or_else(String::new, |age| format!(", the oldest for {}", format_age(age)));
+        let refusing = if stats.accepting { "" } else { ", accepts no more" };
         writeln!(
             text,
             "  {}: {} in flight{oldest} (at most {} at once); {} started, {} succeeded, {} failed, {} panicked, {} refused{refusing}",
@@ -48,9 +49,9 @@ fn write_state(inner: &Inner, text: &mut String) -> std::fmt::Result {
     writeln!(text, "\nqueues:")?;
     for controller in controllers {
         let (state, stats) = (controller.state(), controller.stats());
-        let due = state
-            .next_due
-            .map_or_else(String::new, |due| format!(", the next one in {}", shown(due - inner.env.now())));
+        let due = state.next_due.map_or_else(String::new, |due| {
+            format!(", the next one in {}", format_age(due - inner.env.now()))
+        });
         writeln!(
             text,
             "  {}: {} ready, {} processing, {} retrying, {} delayed{due}; {} reconciles, {} errors, {} panics",
@@ -70,21 +71,21 @@ fn write_state(inner: &Inner, text: &mut String) -> std::fmt::Result {
 
     writeln!(text, "\ninformers:")?;
     for informer in inner.cache.informer_states() {
-        let synced = if informer.synced { "complete" } else { "not complete yet" };
-        let ahead = if informer.ahead { ", writes of ours have not come back yet" } else { "" };
+        let synced = if informer.synced { "synced" } else { "not synced yet" };
+        let ahead = if informer.ahead { ", own writes not observed yet" } else { "" };
         let problem = informer.problem.map_or_else(String::new, |problem| format!("; {problem}"));
         writeln!(text, "  {}: {synced}, {} objects{ahead}{problem}", informer.name, informer.objects)?;
     }
 
     let leader = match &inner.options.leader_election {
         None => "none",
-        Some(_) if inner.is_leader.is_cancelled() => "this one leads",
-        Some(_) => "this one does not lead",
+        Some(_) if inner.is_leader.is_cancelled() => "this replica leads",
+        Some(_) => "this replica does not lead",
     };
     writeln!(text, "\nelection: {leader}")
 }
 
-fn shown(age: Duration) -> String {
+fn format_age(age: Duration) -> String {
     if age < Duration::from_secs(1) {
         format!("{}ms", age.as_millis())
     } else {

@@ -14,15 +14,15 @@ pub enum CauseEvent {
     Updated,
     /// The object was deleted.
     Deleted,
-    /// Something outside of the cluster happened: a channel, a program's own source.
+    /// An event from outside of the cluster: from a channel, or a program's own source.
     Generic,
-    /// The object was there when the watch began.
+    /// The object existed when the watch began.
     Initial,
-    /// Nothing happened; it is looked at again from time to time.
+    /// A periodic resync; nothing happened.
     Resync,
-    /// The reconciler asked for another run.
+    /// The reconciler requested another run.
     Requeue,
-    /// The reconciler asked for another run at a later time.
+    /// The reconciler requested another run after a delay.
     RequeueAfter,
     /// The last run failed.
     Retry,
@@ -38,20 +38,20 @@ impl CauseEvent {
             CauseEvent::Initial => "listed",
             CauseEvent::Resync => "resync",
             CauseEvent::Requeue => "requeue",
-            CauseEvent::RequeueAfter => "requeue after a time",
+            CauseEvent::RequeueAfter => "requeue after a delay",
             CauseEvent::Retry => "retry",
         }
     }
 }
 
-/// A lower-case word or two: `updated`, `listed` (for [`CauseEvent::Initial`]), `retry`.
+/// In lower case: `updated`, `listed` (for [`CauseEvent::Initial`]), `retry`.
 impl fmt::Display for CauseEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// An object's resource version: opaque, but kept as a number if it is one.
+/// An object's resource version: opaque, but stored as a number if it is one.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ResourceVersion(Repr);
 
@@ -62,10 +62,10 @@ enum Repr {
 }
 
 impl ResourceVersion {
-    /// From the text that metadata holds; an empty one is none.
+    /// From the text in the metadata; `None` if it is empty.
     #[must_use]
     pub fn new(text: &str) -> Option<ResourceVersion> {
-        // Digits alone don't make it a number that prints as it was written.
+        // A number must print exactly as it was written.
         let canonical = !text.starts_with(['0', '+']);
         match text.parse() {
             Ok(number) if canonical => Some(ResourceVersion(Repr::Number(number))),
@@ -95,22 +95,22 @@ impl fmt::Debug for ResourceVersion {
 pub struct Cause {
     /// What happened.
     pub event: CauseEvent,
-    /// The kind of object it happened to, as people name it: `Deployment.apps`. Empty if it was no object.
+    /// The kind of the object, as in kubectl: `Deployment.apps`. Empty if there is no object.
     pub kind: Arc<str>,
-    /// The object it happened to. For a child, this is the child, not the key that was queued.
+    /// The object that the event is about. For a child this is the child, not the key that was queued.
     pub object: Option<ObjectKey>,
-    /// The object's resource version after it happened.
+    /// The object's resource version after the event.
     pub resource_version: Option<ResourceVersion>,
 }
 
 impl Cause {
-    /// A cause that is about no object: a requeue, a retry.
+    /// A cause without an object: a requeue, a retry.
     #[must_use]
     pub fn new(event: CauseEvent) -> Cause {
         Cause { event, kind: Arc::default(), object: None, resource_version: None }
     }
 
-    /// Something that happened to an object.
+    /// An event of an object.
     #[must_use]
     pub fn object(
         event: CauseEvent,
@@ -139,13 +139,13 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The causes of one run, oldest first: the newest [`MAX`](Causes::MAX) of them, and how many there were beside these.
+/// The causes of one run, oldest first: the newest [`MAX`](Causes::MAX), and the number of older ones that were dropped.
 ///
-/// Takes no memory of its own while it is empty.
+/// Does not allocate while it is empty.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Causes(List);
 
-/// One cause is by far the most common case: an event, a key, a run.
+/// A single cause is by far the most common case.
 #[derive(Clone, Default, PartialEq, Eq)]
 enum List {
     #[default]
@@ -161,7 +161,7 @@ struct Many {
 }
 
 impl Causes {
-    /// How many causes are kept at most.
+    /// Maximum number of causes that are kept.
     pub const MAX: usize = 16;
 
     /// No causes.
@@ -176,7 +176,7 @@ impl Causes {
         matches!(self.0, List::Empty)
     }
 
-    /// How many are kept.
+    /// Number of causes kept.
     #[must_use]
     pub fn len(&self) -> usize {
         match &self.0 {
@@ -186,7 +186,7 @@ impl Causes {
         }
     }
 
-    /// How many older ones were dropped, because there were too many.
+    /// Number of older causes that were dropped.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         match &self.0 {
@@ -195,7 +195,7 @@ impl Causes {
         }
     }
 
-    /// Adds a cause, the newest. One that says exactly what the newest already says is not added.
+    /// Adds the newest cause. A repetition of the last one is ignored.
     pub fn push(&mut self, cause: Cause) {
         match std::mem::take(&mut self.0) {
             List::Empty => self.0 = List::One(Box::new(cause)),
@@ -232,7 +232,7 @@ impl Causes {
     }
 
     fn drop_more(&mut self, dropped: u64) {
-        // A list that has dropped some is full, and so is one that it was merged into.
+        // A list that has dropped causes is full, and so is one that it was merged into.
         if let List::Many(many) = &mut self.0 {
             many.dropped = many.dropped.saturating_add(dropped);
         }
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_reads_like_a_sentence() {
+    fn a_cause_is_printed_with_its_object_and_resource_version() {
         assert_eq!(numbered(17).to_string(), "Deployment.apps default/web updated (rv 17)");
         assert_eq!(Cause::new(CauseEvent::Retry).to_string(), "retry");
         let node = Cause::object(CauseEvent::Initial, "Node", ObjectKey::cluster("a"), None);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_cause_twice_is_one() {
+    fn repeated_causes_are_merged() {
         let mut causes = Causes::from(numbered(1));
         causes.push(numbered(1));
         assert_eq!(causes, Causes::from(numbered(1)));
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cause_takes_two_words_and_no_allocation() {
+    fn an_empty_list_takes_two_words_and_no_allocation() {
         assert_eq!(size_of::<Causes>(), 16);
         assert!(Causes::none().is_empty());
         assert_eq!(Causes::none().iter().count(), 0);

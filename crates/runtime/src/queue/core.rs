@@ -1,7 +1,7 @@
-//! The queue without clocks, locks and wakers: what is where, and what follows from an add, a handout, a done, and time.
+//! The queue without clock, lock and wakers: its state, and how adds, handouts, dones and time change it.
 //!
-//! Every operation is given the time, and first makes ready what is due by then. So it does not matter when somebody gets
-//! around to looking at due times: the outcome is the same as if each key had become ready at its moment.
+//! Every operation is given the time, and first promotes the keys that are due. So it does not matter when due times are
+//! checked: the outcome is the same as if each key had become ready exactly when it was due.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,26 +14,26 @@ use super::{
     slots::{Again, Entry, Links, NIL, Place, Processing, Slot, Slots},
 };
 
-/// So many priorities keep their list when it is empty: the few that a program uses come again and again.
-const IDLE_BANDS: usize = 8;
+/// Number of priorities that keep an empty list: programs use the same few priorities repeatedly.
+const MAX_EMPTY_BANDS: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Core<R> {
     slots: Slots<R>,
-    /// The ready keys by priority; in each, first in, first out.
+    /// Ready keys by priority; first in, first out within each.
     bands: BTreeMap<i32, List>,
     /// All ready keys, in the order in which they became ready.
     age: List,
-    /// The delayed keys by due time, and by number where that is the same.
+    /// Delayed keys by due time; ties are ordered by number.
     delayed: BTreeSet<(Instant, u32, Slot)>,
-    /// How many of the delayed ones wait for the rate limiter.
+    /// Number of delayed keys that wait for the rate limiter.
     retrying: usize,
-    /// What was handed out, and when.
+    /// The keys that are handed out, and since when.
     processing: Vec<(Slot, Instant)>,
     fairness: Fairness,
     /// Handouts in a row that passed over the oldest key.
     passed_over: u32,
-    /// Wraps around, which may put two keys that are due at the same nanosecond into the other order.
+    /// Wraps around, which may swap two keys that are due at the same nanosecond.
     next_number: u32,
     activity: u64,
     closed: Closed,
@@ -43,17 +43,17 @@ pub(super) struct Core<R> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Closed {
     No,
-    /// What is ready is still handed out.
+    /// Ready keys are still handed out.
     Draining,
     Yes,
 }
 
-/// When an added key is to be ready.
+/// When an added key becomes ready.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Due {
-    /// None is now.
+    /// `None` is now.
     pub(super) at: Option<Instant>,
-    /// The rate limiter said so.
+    /// Whether the rate limiter set the time.
     pub(super) retry: bool,
 }
 
@@ -70,18 +70,18 @@ pub(super) struct Taken<R> {
 #[derive(Debug)]
 pub(super) enum Take<R> {
     Key(Taken<R>),
-    /// None is ready.
+    /// No key is ready.
     Empty,
-    /// None is ready, and none will be.
+    /// No key is ready, and none will be.
     Closed,
 }
 
-/// What [`Core::retain`] did.
+/// The result of [`Core::retain`].
 #[derive(Debug)]
 pub(super) struct Retained<R> {
-    /// How many keys were dropped, or their next run.
+    /// Number of keys that were dropped, or whose next run was.
     pub(super) dropped: usize,
-    /// All keys that were not to be kept.
+    /// All keys that were not kept.
     pub(super) forgotten: Vec<R>,
 }
 
@@ -103,7 +103,7 @@ impl<R: Key> Core<R> {
         }
     }
 
-    /// Makes ready what is due.
+    /// Makes keys ready that are due.
     pub(super) fn promote(&mut self, now: Instant) {
         while let Some(&(at, _, slot)) = self.delayed.first() {
             if at > now {
@@ -146,7 +146,7 @@ impl<R: Key> Core<R> {
         }
     }
 
-    /// Adds a key that is there.
+    /// Adds a key that is already in the queue.
     fn merge(&mut self, now: Instant, slot: Slot, priority: i32, at: Option<Instant>, retry: bool) {
         let entry = self.slots.entry_mut(slot);
         match &mut entry.place {
@@ -219,7 +219,7 @@ impl<R: Key> Core<R> {
         })
     }
 
-    /// The key whose turn it is.
+    /// The next key to hand out.
     fn choose(&mut self) -> Option<Slot> {
         let oldest = self.age.head;
         let (_, band) = self.bands.iter().rev().find(|(_, band)| band.len > 0)?;
@@ -237,7 +237,7 @@ impl<R: Key> Core<R> {
         }
     }
 
-    /// A key that was handed out is done.
+    /// Ends the run of a key that was handed out.
     pub(super) fn done(&mut self, now: Instant, slot: Slot) {
         self.promote(now);
         let entry = self.slots.entry(slot);
@@ -264,7 +264,7 @@ impl<R: Key> Core<R> {
         }
     }
 
-    /// Drops a key, or its next run if it is being processed. Says whether there was one.
+    /// Drops a key, or its next run if it is being processed. Returns whether there was one.
     pub(super) fn remove(&mut self, key: &R) -> bool {
         let hash = self.slots.hash(key);
         self.slots.find(hash, key).is_some_and(|slot| self.remove_slot(slot))
@@ -304,8 +304,8 @@ impl<R: Key> Core<R> {
         retained
     }
 
-    /// Takes no more adds, and drops what is delayed; what is ready as well, unless it is to be drained. Gives back what
-    /// takes a while to drop.
+    /// Accepts no more adds and drops delayed keys; also ready ones, unless they are to be drained. Returns the dropped
+    /// entries, for the caller to free outside of the lock.
     pub(super) fn close(&mut self, drain: bool) -> Vec<Entry<R>> {
         self.activity += 1;
         self.closed = if drain && self.closed != Closed::Yes { Closed::Draining } else { Closed::Yes };
@@ -338,7 +338,7 @@ impl<R: Key> Core<R> {
         self.closed != Closed::No
     }
 
-    /// Nothing will ever be handed out any more.
+    /// Whether nothing will ever be handed out again.
     pub(super) fn is_exhausted(&self) -> bool {
         self.is_closed() && self.age.len == 0 && self.ready_again().next().is_none()
     }
@@ -347,12 +347,12 @@ impl<R: Key> Core<R> {
         self.age.len == 0 && self.processing.is_empty() && self.retrying == 0
     }
 
-    /// How many keys could be handed out now.
+    /// Number of keys that could be handed out now.
     pub(super) fn available(&self) -> usize {
         self.age.len
     }
 
-    /// When time alone will make a key available.
+    /// When the next delayed key is due.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.delayed.first().map(|(at, ..)| *at)
     }
@@ -365,7 +365,7 @@ impl<R: Key> Core<R> {
         self.age.len + self.ready_again().count()
     }
 
-    /// The highest priority first. Priorities that were used lately are there, even if they have no key now.
+    /// The highest priority first. Recently used priorities are included even if they have no keys.
     pub(super) fn depth(&self) -> Vec<(i32, usize)> {
         let mut depth: BTreeMap<i32, usize> =
             self.bands.iter().map(|(priority, band)| (*priority, band.len)).collect();
@@ -397,7 +397,7 @@ impl<R: Key> Core<R> {
         all
     }
 
-    /// The first keys of each kind that wait, at most so many.
+    /// The first waiting keys in each state, at most `limit` each.
     pub(super) fn waiting(&self, limit: usize) -> WaitingKeys<R> {
         let mut waiting = WaitingKeys { ready: Vec::new(), retrying: Vec::new(), delayed: Vec::new() };
         let mut slot = self.age.head;
@@ -428,7 +428,7 @@ impl<R: Key> Core<R> {
         matches!(self.slots.entry(slot).place, Place::Processing(Processing { removed: true, .. }))
     }
 
-    /// What metrics show.
+    /// The values of the metrics.
     pub(super) fn snapshot(&self, now: Instant) -> Snapshot {
         let ages = || self.processing.iter().map(|(_, started)| now - *started);
         Snapshot {
@@ -443,7 +443,7 @@ impl<R: Key> Core<R> {
         &self.counters
     }
 
-    /// The keys in work that are to be handed out again in this way.
+    /// The keys being processed that were added again in this way.
     fn again(&self, again: Again) -> impl Iterator<Item = &Entry<R>> {
         let entries = self.processing.iter().map(|(slot, _)| self.slots.entry(*slot));
         entries.filter(move |entry| matches!(&entry.place, Place::Processing(p) if p.again == again))
@@ -453,7 +453,7 @@ impl<R: Key> Core<R> {
         self.again(Again::Ready)
     }
 
-    /// Puts a key that is in no list into those of the ready ones.
+    /// Adds a key that is in no list to those of the ready keys.
     fn push_ready(&mut self, slot: Slot) {
         let entry = self.slots.entry_mut(slot);
         entry.place = Place::Ready(Links::NONE);
@@ -480,13 +480,13 @@ impl<R: Key> Core<R> {
     fn unlink_band(&mut self, slot: Slot, priority: i32) {
         if let Some(band) = self.bands.get_mut(&priority) {
             band.unlink(&mut self.slots, Chain::Band, slot);
-            if band.len == 0 && self.bands.len() > IDLE_BANDS {
+            if band.len == 0 && self.bands.len() > MAX_EMPTY_BANDS {
                 self.bands.remove(&priority);
             }
         }
     }
 
-    /// To the end of those with the new priority, but still as old as it is.
+    /// Moves a key to the end of its new priority; its position by age stays.
     fn move_band(&mut self, slot: Slot, from: i32, to: i32) {
         self.unlink_band(slot, from);
         self.bands.entry(to).or_default().push_back(&mut self.slots, Chain::Band, slot);

@@ -1,4 +1,4 @@
-//! A key in a worker's hands.
+//! A key that a worker is processing.
 
 use std::{fmt, sync::Arc};
 
@@ -6,20 +6,20 @@ use k1s_env::Instant;
 
 use super::{Causes, Key, core::Taken, shared::Shared, slots::Slot};
 
-/// A key that was handed out. As long as this is there, the key is not handed out again.
+/// A key that was handed out. While the item exists, the key is not handed out again.
 ///
-/// Dropping it means that the run is over, whether it returned, failed, panicked or was cancelled.
+/// Dropping it ends the run, whether it returned, failed, panicked or was cancelled.
 pub struct Item<R: Key> {
     shared: Arc<Shared<R>>,
     taken: Taken<R>,
     attempt: u32,
-    /// Whether the queue knows that the run is over.
+    /// Whether the run has already been ended in the queue.
     done: bool,
 }
 
 impl<R: Key> Item<R> {
     pub(super) fn new(shared: Arc<Shared<R>>, taken: Taken<R>) -> Item<R> {
-        // First the item, then the limiter, which is foreign code: should it panic, the key is free again.
+        // The item before the limiter, which is foreign code: if it panics, the key is released.
         let mut item = Item { shared, taken, attempt: 1, done: false };
         item.attempt = item.shared.limiter().retries(item.key()).saturating_add(1);
         item
@@ -43,39 +43,39 @@ impl<R: Key> Item<R> {
         &self.taken.causes
     }
 
-    /// Why it was queued, taken out of the item: to be given to the run, or to the next add of the key.
+    /// Takes the causes out of the item, to pass them to the run or to the next add of the key.
     #[must_use]
     pub fn take_causes(&mut self) -> Causes {
         std::mem::take(&mut self.taken.causes)
     }
 
-    /// Which try this is: 1, and one more for each time the key went through the rate limiter since it was last forgotten.
+    /// The number of this attempt: 1, plus one for each rate-limited add since the key was last forgotten.
     #[must_use]
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// Since when it waited for a worker: when it was added, or was due. Not the time it was handed out.
+    /// When it began to wait for a worker: when it was added or became due. Not the time it was handed out.
     #[must_use]
     pub fn queued_at(&self) -> Instant {
         self.taken.since
     }
 
     /// Whether the key was removed from the queue since it was handed out, by [`remove`](super::Queue::remove) or
-    /// [`retain`](super::Queue::retain): whoever works on it should not add it again of its own accord.
+    /// [`retain`](super::Queue::retain): its worker should not requeue it.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.shared.read(|core| core.is_removed(self.taken.slot))
     }
 
-    /// The run is over. The same as dropping it.
+    /// Ends the run. The same as dropping it.
     pub fn done(self) {}
 
     pub(super) fn is_of(&self, queue: &Arc<Shared<R>>) -> bool {
         Arc::ptr_eq(&self.shared, queue)
     }
 
-    /// The run is over as soon as the queue is told, which the caller does: the key's place in it.
+    /// Returns the key's slot; the caller ends the run in the queue.
     pub(super) fn finish(mut self) -> Slot {
         self.done = true;
         self.taken.slot

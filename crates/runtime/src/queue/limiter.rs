@@ -1,4 +1,4 @@
-//! How long a key that failed has to wait.
+//! Rate limiters: how long a failed key has to wait.
 
 use std::{
     collections::HashMap,
@@ -15,17 +15,17 @@ use parking_lot::Mutex;
 
 use super::Key;
 
-/// Decides how long a key waits that is added by way of it, and counts how often that was.
+/// Decides how long a rate-limited add of a key is delayed, and counts these adds.
 ///
-/// A queue calls it without holding a lock of its own, from many tasks at a time.
+/// A queue calls it without holding its own lock, from many tasks at a time.
 pub trait RateLimiter<R>: Send + Sync {
-    /// How long the key has to wait from now on; counts as one more failure of it.
+    /// The delay of the key from now on; counts as one more failure of it.
     fn when(&self, key: &R) -> Duration;
 
-    /// The key succeeded, or is given up: its failures are forgotten.
+    /// Resets the failures of a key that has succeeded, or is given up.
     fn forget(&self, key: &R);
 
-    /// The failures since the key was last forgotten.
+    /// The number of failures since the key was last forgotten.
     fn retries(&self, key: &R) -> u32;
 }
 
@@ -43,19 +43,19 @@ impl<R, L: RateLimiter<R> + ?Sized> RateLimiter<R> for Arc<L> {
     }
 }
 
-/// Waits `base` after the first failure of a key, twice as long after each further one, never longer than `max`. Knows the
-/// keys that failed and were not forgotten, no others.
+/// Exponential backoff per key: `base` after the first failure, doubled with each further one, up to `max`. Holds only the
+/// keys that have failed and were not forgotten.
 pub struct ExponentialLimiter<R> {
     base: Duration,
     max: Duration,
     failures: Mutex<HashMap<R, u32>>,
-    /// How many keys have failed, readable without the lock: mostly none, and each run of a key asks twice. A worker that
-    /// was handed a key after a failure of it sees that one counted, which is all that matters.
+    /// Number of failed keys, readable without the lock: it is usually zero, and each run of a key reads it twice. A worker
+    /// that receives a key after its failure observes that failure, which is all that matters.
     failed: AtomicUsize,
 }
 
 impl<R: Key> ExponentialLimiter<R> {
-    /// With a first and a longest time to wait.
+    /// With the first and the longest delay.
     #[must_use]
     pub fn new(base: Duration, max: Duration) -> ExponentialLimiter<R> {
         ExponentialLimiter { base, max, failures: Mutex::default(), failed: AtomicUsize::new(0) }
@@ -72,7 +72,7 @@ impl<R: Key> Default for ExponentialLimiter<R> {
 impl<R: Key> RateLimiter<R> for ExponentialLimiter<R> {
     fn when(&self, key: &R) -> Duration {
         let mut failures = self.failures.lock();
-        // Looked up twice for a new key: cloning one that is known costs more.
+        // Looked up twice for a new key, to avoid cloning a known one.
         let before = match failures.get_mut(key) {
             Some(count) => {
                 let before = *count;
@@ -96,7 +96,7 @@ impl<R: Key> RateLimiter<R> for ExponentialLimiter<R> {
         let mut failures = self.failures.lock();
         failures.remove(key);
         self.failed.store(failures.len(), Ordering::Release);
-        // What a bad hour took is given back.
+        // Releases the memory after many keys have failed.
         if failures.is_empty() && failures.capacity() > 1024 {
             *failures = HashMap::new();
         }
@@ -137,26 +137,27 @@ impl<R> fmt::Debug for ExponentialLimiter<R> {
     }
 }
 
-/// So many adds in a second for all keys together, and `burst` at once after a quiet time. It counts no failures.
+/// A token bucket: `qps` adds per second for all keys together, with bursts of up to `burst`. It counts no failures.
 pub struct BucketLimiter {
     env: Env,
-    /// The time in which one token comes in; none if there is no limit.
+    /// The time until the next token; none if there is no limit.
     interval: Option<Duration>,
     burst: u32,
-    /// When the bucket was, or will be, full, had nobody taken anything after the last taker. The bucket as a single moment:
-    /// it holds as many tokens as intervals fit between (full time − burst intervals) and now.
+    /// When the bucket will be full if no more tokens are taken. This is its whole state: it holds as many tokens as
+    /// intervals fit between (full time − burst intervals) and now.
     full_at: Mutex<Instant>,
 }
 
 impl BucketLimiter {
-    /// Far from the end of the clock's range, where there would be no telling the end of a wait.
-    const SLOWEST: Duration = Duration::from_secs(365 * 24 * 3600);
+    /// Maximum interval between tokens, so that sums of intervals stay within the range of the clock.
+    const MAX_INTERVAL: Duration = Duration::from_secs(365 * 24 * 3600);
 
-    /// `qps` tokens a second, at most `burst` of them saved up. A `qps` that is not a positive number, or too large for the
-    /// clock to tell, is no limit; the lowest is one a year. A burst of 0 is one of 1.
+    /// `qps` tokens per second, of which at most `burst` accumulate. A `qps` that is not positive, or too large for the
+    /// resolution of the clock, means no limit; the lowest rate is one a year. A burst of 0 counts as 1.
     #[must_use]
     pub fn new(env: &Env, qps: f64, burst: u32) -> BucketLimiter {
-        let interval = Duration::try_from_secs_f64(1.0 / qps).unwrap_or(Self::SLOWEST).min(Self::SLOWEST);
+        let interval =
+            Duration::try_from_secs_f64(1.0 / qps).unwrap_or(Self::MAX_INTERVAL).min(Self::MAX_INTERVAL);
         let interval = (qps > 0.0 && !interval.is_zero()).then_some(interval);
         BucketLimiter { env: env.clone(), interval, burst: burst.max(1), full_at: Mutex::new(env.now()) }
     }
@@ -167,7 +168,7 @@ impl<R> RateLimiter<R> for BucketLimiter {
         let Some(interval) = self.interval else { return Duration::ZERO };
         let mut full_at = self.full_at.lock();
         let now = self.env.now();
-        // One token less: full one interval later than before. What is missing beyond the burst has to be waited for.
+        // Taking a token moves the full time by one interval. A deficit beyond the burst has to be waited for.
         *full_at = now.max(*full_at) + interval;
         *full_at - (now + interval.saturating_mul(self.burst))
     }
@@ -188,20 +189,20 @@ impl fmt::Debug for BucketLimiter {
     }
 }
 
-/// The longest wait, and the most failures, that any of several limiters knows.
+/// Combines several limiters: the longest delay and the highest number of failures of any of them.
 pub struct MaxOf<R> {
     limiters: Vec<Arc<dyn RateLimiter<R>>>,
 }
 
 impl<R: Key> MaxOf<R> {
-    /// Of these.
+    /// Combines these limiters.
     #[must_use]
     pub fn new(limiters: Vec<Arc<dyn RateLimiter<R>>>) -> MaxOf<R> {
         MaxOf { limiters }
     }
 
-    /// What Go's controllers had by default for long: 5 ms to 1000 s per key, and a bucket of 10 a second with a burst of
-    /// 100 for all of them together.
+    /// The former default of Go's controllers: 5 ms to 1000 s per key, and a bucket of 10 per second with a burst of 100
+    /// for all keys together.
     #[must_use]
     pub fn default_with_bucket(env: &Env) -> MaxOf<R> {
         MaxOf::new(vec![
@@ -213,7 +214,7 @@ impl<R: Key> MaxOf<R> {
 
 impl<R> RateLimiter<R> for MaxOf<R> {
     fn when(&self, key: &R) -> Duration {
-        // Every one is asked: each counts.
+        // All limiters are called, since each of them counts.
         self.limiters.iter().map(|limiter| limiter.when(key)).max().unwrap_or_default()
     }
 
@@ -288,7 +289,7 @@ mod tests {
         }
         let slow = BucketLimiter::new(&env, 1e-300, 0);
         assert_eq!(RateLimiter::when(&slow, &"a"), Duration::ZERO);
-        assert_eq!(RateLimiter::when(&slow, &"a"), BucketLimiter::SLOWEST);
+        assert_eq!(RateLimiter::when(&slow, &"a"), BucketLimiter::MAX_INTERVAL);
     }
 
     #[test]

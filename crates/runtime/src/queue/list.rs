@@ -1,15 +1,15 @@
-//! Lists through the slots of ready keys: adding and removing anywhere in constant time, and no allocation.
+//! Linked lists through the slots of ready keys: constant-time insertion and removal without allocation.
 
 use super::slots::{Link, Links, NIL, Place, Slot, Slots};
 
-/// Which of a key's two lists is meant.
+/// Selects one of a key's two lists.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Chain {
     Band,
     Age,
 }
 
-/// The ends of a list.
+/// The ends and the length of a list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct List {
     pub(super) head: Slot,
@@ -48,7 +48,7 @@ impl List {
         self.len += 1;
     }
 
-    /// Takes a key out, wherever it is.
+    /// Removes a key at any position.
     pub(super) fn unlink<R>(&mut self, slots: &mut Slots<R>, chain: Chain, slot: Slot) {
         let Link { prev, next } = *link(slots, slot, chain);
         match prev {

@@ -1,7 +1,7 @@
-//! The metrics of queues, under the names that Go's controller-runtime gave them.
+//! The metrics of queues, named as in Go's controller-runtime.
 //!
-//! A queue counts in plain numbers under its own lock. They are put together when somebody asks, so what runs and how
-//! deep a queue is are true at that moment, and nothing has to keep them up to date.
+//! A queue counts in plain integers under its own lock. They are collected when metrics are scraped, so depth and work in
+//! flight are exact at that time without being kept up to date.
 
 use std::{
     fmt,
@@ -19,27 +19,27 @@ use prometheus_client::{
 
 use crate::Metrics;
 
-/// So many priorities of a queue have a depth of their own; a program that makes up more gets one for all of the rest.
+/// Maximum number of priorities per queue with their own depth; the others share one.
 const MAX_PRIORITIES: usize = 25;
 const OTHER_PRIORITIES: &str = "exceeded_cardinality_limit";
 
-/// The metrics of all queues of a manager. Registered once; each queue that has them in its options is part of them, also
-/// after its end.
+/// The metrics of all queues of a manager. Registered once; each queue that has them in its options reports to them, and
+/// its counters are kept after its end.
 ///
 /// - `workqueue_depth{name,controller,priority}`: keys that are ready;
 /// - `workqueue_adds_total`: how often a key became ready; adds that were merged don't count;
 /// - `workqueue_retries_total`: adds with a delay;
 /// - `workqueue_queue_duration_seconds`: how long keys were ready before they were handed out;
 /// - `workqueue_work_duration_seconds`: how long they were processed;
-/// - `workqueue_unfinished_work_seconds`, `workqueue_longest_running_processor_seconds`: for how long those have been
-///   processed that are not done yet: all together, and the longest.
+/// - `workqueue_unfinished_work_seconds`, `workqueue_longest_running_processor_seconds`: how long the keys in flight have
+///   been processed so far: their sum and the longest.
 #[derive(Debug, Clone, Default)]
 pub struct QueueMetrics {
     slots: Arc<Mutex<Vec<Arc<Slot>>>>,
 }
 
 impl QueueMetrics {
-    /// Adds the metrics to a registry. Call it once for each.
+    /// Adds the metrics to a registry. Must be called once per registry.
     #[must_use]
     pub fn register(metrics: &Metrics) -> QueueMetrics {
         let queues = QueueMetrics::default();
@@ -47,7 +47,7 @@ impl QueueMetrics {
         queues
     }
 
-    /// The place of the queues of that name.
+    /// The slot of the queues of that name.
     pub(super) fn queue(&self, name: &Arc<str>) -> Arc<Slot> {
         let mut slots = self.slots.lock();
         if let Some(slot) = slots.iter().find(|slot| slot.name == *name) {
@@ -59,15 +59,15 @@ impl QueueMetrics {
     }
 }
 
-/// What a queue shows of itself.
+/// A queue as a source of metrics.
 pub(super) trait Source: Send + Sync {
     fn snapshot(&self) -> Snapshot;
 }
 
-/// A name in the metrics, and the queues that have it: one, and those before it.
+/// The queues of one name in the metrics: the current one and its predecessors.
 pub(super) struct Slot {
     name: Arc<str>,
-    /// What queues counted that are no more.
+    /// The counters of queues that have ended.
     past: Mutex<Counters>,
     live: Mutex<Vec<Weak<dyn Source>>>,
 }
@@ -79,13 +79,13 @@ impl Slot {
         live.push(source);
     }
 
-    /// A queue ends; what it counted is kept.
+    /// Keeps the counters of a queue that ends.
     pub(super) fn detach(&self, counters: &Counters) {
         *self.past.lock() += counters;
     }
 
     fn snapshot(&self) -> Snapshot {
-        // Out of the lock before they are dropped again: this may be the last hold on one of them.
+        // Upgraded before the loop, and dropped outside of the lock: this may be the last reference to one of them.
         let live: Vec<_> = self.live.lock().iter().filter_map(Weak::upgrade).collect();
         let mut all = Snapshot { counters: self.past.lock().clone(), ..Snapshot::default() };
         for source in live {
@@ -105,7 +105,7 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// What a queue counts.
+/// The counters of a queue.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counters {
     pub(super) adds: u64,
@@ -123,7 +123,7 @@ impl AddAssign<&Counters> for Counters {
     }
 }
 
-/// A queue at one moment.
+/// The metrics of a queue at one time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Snapshot {
     pub(super) counters: Counters,
@@ -133,7 +133,7 @@ pub(super) struct Snapshot {
     pub(super) longest: Duration,
 }
 
-/// How many durations were how long. The bounds are Go's, from 10 ns to 1000 s in powers of ten.
+/// A histogram of durations. The buckets are Go's: powers of ten from 10 ns to 1000 s.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Durations {
     counts: [u64; Durations::BOUNDS.len()],
@@ -193,7 +193,7 @@ impl Collector for QueueMetrics {
     }
 }
 
-/// Writes the families, each with all queues in it.
+/// Writes the metric families, each with all queues.
 struct Writer<'a, 'e> {
     queues: &'a [(&'a str, Snapshot)],
     encoder: DescriptorEncoder<'e>,
@@ -216,12 +216,12 @@ impl Writer<'_, '_> {
         )?;
         self.gauge(
             "workqueue_unfinished_work_seconds",
-            "For how long all keys together have been processed that are not done yet",
+            "How long all keys that are not done have been processed so far, in total",
             |s| s.unfinished,
         )?;
         self.gauge(
             "workqueue_longest_running_processor_seconds",
-            "For how long the key has been processed that takes the longest",
+            "How long the longest-running key has been processed so far",
             |s| s.longest,
         )
     }
@@ -234,7 +234,7 @@ impl Writer<'_, '_> {
             if !depth.iter().any(|(priority, _)| *priority == 0) {
                 depth.push((0, 0)); // an empty queue has a depth, too
             }
-            // The usual ones first: those around 0 keep their own.
+            // Priorities around 0 are the usual ones, and keep their own depth.
             depth.sort_by_key(|(priority, _)| priority.unsigned_abs());
             for (priority, len) in depth.iter().take(MAX_PRIORITIES) {
                 let priority = priority.to_string();

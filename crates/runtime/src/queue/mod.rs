@@ -1,24 +1,24 @@
-//! The work queue: which keys wait to be reconciled, in which order, and which are being worked on.
+//! The work queue: which keys wait to be reconciled, in which order, and which are being processed.
 //!
-//! - [`Queue`] holds each key once, hands it to one worker at a time, and remembers what is added meanwhile.
-//! - [`AddOptions`] say how urgent an add is, when it is due, and why it was made ([`Cause`]).
-//! - [`Item`] is a key that was handed out: until it is dropped, nobody else gets that key.
-//! - [`RateLimiter`] decides how long a key that failed has to wait.
-//! - [`QueueMetrics`] are the metrics of all queues of a manager, under the names that Go gave them.
+//! - [`Queue`] holds each key once, hands it to one worker at a time, and remembers adds during the run.
+//! - [`AddOptions`] set the priority, the delay and the causes ([`Cause`]) of an add.
+//! - [`Item`] is a key that was handed out: until it is dropped, no other worker gets that key.
+//! - [`RateLimiter`] decides how long a failed key has to wait.
+//! - [`QueueMetrics`] are the metrics of all queues of a manager, named as in Go.
 //!
 //! # Order
 //!
-//! The highest priority comes first; among equals, who became ready first. Adds of the same key merge: the highest
-//! priority of them, the earliest moment, all causes. A key whose priority is raised goes to the end of those that had that
-//! priority before it.
+//! The highest priority comes first; among equals, the key that became ready first. Adds of the same key are merged into
+//! one with the highest priority, the earliest time and all causes. A key whose priority is raised is queued behind the
+//! keys that already had that priority.
 //!
 //! Low priorities do not starve: see [`Fairness`].
 //!
 //! # Cost
 //!
-//! Adding, handing out and finishing take constant time for keys that are ready, and `O(log n)` for delayed ones. A key is
-//! stored once, with some 70 bytes beside it, 100 if it is delayed; causes are stored only where there are any. There is no
-//! task and no timer of the queue's own: one of those who wait in [`Queue::next`] watches the clock for all of them.
+//! Adding, handing out and finishing take constant time for ready keys, and `O(log n)` for delayed ones. A key is stored
+//! once, with an overhead of some 70 bytes, 100 if it is delayed; causes are stored only if there are any. The queue has no
+//! task or timer of its own: one of the workers waiting in [`Queue::next`] watches the clock for all of them.
 
 mod cause;
 mod core;
@@ -42,52 +42,52 @@ pub use options::{AddOptions, Fairness, QueueOptions};
 
 use self::shared::Shared;
 
-/// The priority of what can wait: objects of a first list, resyncs. What changes while the program runs has 0.
+/// The priority of work that can wait: objects of the initial list, resyncs. Changes have 0.
 pub const LOW_PRIORITY: i32 = -100;
 
-/// What a queue can hold: a [`Request`](crate::Request), or a program's own. Implemented for every type that fits.
+/// What a queue can hold: a [`Request`](crate::Request), or a program's own type. Implemented for every type that fits.
 pub trait Key: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static {}
 
 impl<R: Clone + Eq + Hash + fmt::Debug + Send + Sync + 'static> Key for R {}
 
-/// How much is where in a queue, at one moment.
+/// A snapshot of the number of keys in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueState {
-    /// Keys that wait for a worker, those included that wait for their own run to end.
+    /// Keys that wait for a worker, including those that wait for their own run to end.
     pub ready: usize,
-    /// Keys that were handed out and are not done.
+    /// Keys that are handed out and not done.
     pub processing: usize,
-    /// Keys that wait because of the rate limiter: after a failure, or a requeue without a time.
+    /// Keys delayed by the rate limiter: after a failure, or a requeue without a delay.
     pub retrying: usize,
-    /// Keys that wait for a time that somebody asked for.
+    /// Keys that were added with a delay.
     pub delayed: usize,
-    /// When the first of the waiting ones (`retrying` and `delayed`) is due.
+    /// When the first delayed key (`retrying` or `delayed`) is due.
     pub next_due: Option<Instant>,
 }
 
 impl QueueState {
-    /// Nothing is to be done but what somebody wanted to be done later.
+    /// Whether nothing is left to do but keys that were added with a delay.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.ready == 0 && self.processing == 0 && self.retrying == 0
     }
 
-    /// Whether there is no key at all.
+    /// Whether there are no keys at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.is_idle() && self.delayed == 0
     }
 }
 
-/// Keys that wait in a queue, at one moment; not necessarily all of them.
+/// A snapshot of the keys that wait in a queue; not necessarily all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WaitingKeys<R> {
-    /// Those that wait for a worker; those that wait for their own run to end come last.
+    /// Keys that wait for a worker; those that wait for their own run to end come last.
     pub ready: Vec<R>,
-    /// Those that wait because of the rate limiter, and when they are due.
+    /// Keys delayed by the rate limiter, and when they are due.
     pub retrying: Vec<(R, Instant)>,
-    /// Those that wait for a time that somebody asked for.
+    /// Keys that were added with a delay, and when they are due.
     pub delayed: Vec<(R, Instant)>,
 }
 
@@ -99,7 +99,7 @@ impl<R> WaitingKeys<R> {
     }
 }
 
-/// A queue of keys with priorities. Clones are the same queue.
+/// A queue of keys with priorities. Clones refer to the same queue.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -125,13 +125,13 @@ pub struct Queue<R: Key> {
 }
 
 impl<R: Key> Queue<R> {
-    /// An empty queue on that environment's clock. Two queues share nothing, unless their options do.
+    /// An empty queue on the clock of `env`. Two queues share nothing, unless their options do.
     #[must_use]
     pub fn new(env: &Env, options: QueueOptions<R>) -> Queue<R> {
         Queue { shared: Shared::new(env, options) }
     }
 
-    /// The name it was given.
+    /// The name from its options.
     #[must_use]
     pub fn name(&self) -> &str {
         self.shared.name()
@@ -142,48 +142,48 @@ impl<R: Key> Queue<R> {
         self.add_with(AddOptions::default(), key);
     }
 
-    /// Adds a key. One that is there already keeps the higher priority and the earlier moment of the two, and its place
-    /// among those of the same priority; a delay never makes a key wait that is ready. One that is being processed is
-    /// handed out again once that is done. After a shutdown nothing happens.
+    /// Adds a key. A key that is already queued keeps the higher priority and the earlier time of the two, and its position
+    /// among the keys of the same priority; a delay never postpones a ready key. A key that is being processed is handed
+    /// out again once it is done. Has no effect after a shutdown.
     pub fn add_with(&self, options: AddOptions, key: R) {
         self.shared.add(options, key);
     }
 
-    /// Waits for a key, the next in order. `None` after a shutdown.
+    /// Waits for the next key in order. `None` after a shutdown.
     ///
-    /// It may be called by any number of workers, and dropped at any time: no key is lost.
+    /// It may be called by any number of workers, and is cancel safe: no key is lost.
     pub async fn next(&self) -> Option<Item<R>> {
         Shared::next(&self.shared, None).await
     }
 
-    /// [`done`](Self::done) and [`next`](Self::next) in one step: what a worker does all the time.
+    /// [`done`](Self::done) and [`next`](Self::next) in one step: the loop of a worker.
     pub async fn next_after(&self, item: Item<R>) -> Option<Item<R>> {
         Shared::next(&self.shared, Some(item)).await
     }
 
-    /// The next key in order if one is ready now.
+    /// The next key in order, if one is ready now.
     #[must_use]
     pub fn try_next(&self) -> Option<Item<R>> {
         Shared::try_next(&self.shared)
     }
 
-    /// The key may be handed out again. Dropping the item does the same.
+    /// Ends the run, so that the key may be handed out again. Dropping the item does the same.
     pub fn done(&self, item: Item<R>) {
         drop(item);
     }
 
-    /// Forgets the failures of a key: the rate limiter begins anew with it.
+    /// Resets the failures of a key in the rate limiter.
     pub fn forget(&self, key: &R) {
         self.shared.limiter().forget(key);
     }
 
-    /// How often the key was added by way of the rate limiter since it was last forgotten.
+    /// Number of rate-limited adds of the key since it was last forgotten.
     #[must_use]
     pub fn retries(&self, key: &R) -> u32 {
         self.shared.limiter().retries(key)
     }
 
-    /// How many keys are ready: what workers could take, and what waits for its own run to end. Delayed keys don't count.
+    /// Number of ready keys, including those that wait for their own run to end. Delayed keys do not count.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.read(|core| core.len())
@@ -195,7 +195,7 @@ impl<R: Key> Queue<R> {
         self.len() == 0
     }
 
-    /// How many keys are ready, by priority, the highest first. Priorities without any are left out.
+    /// Number of ready keys by priority, the highest first. Priorities without keys are left out.
     #[must_use]
     pub fn depth(&self) -> Vec<(i32, usize)> {
         let mut depth = self.shared.read(|core| core.depth());
@@ -203,48 +203,48 @@ impl<R: Key> Queue<R> {
         depth
     }
 
-    /// How much is where, now.
+    /// The number of keys in each state.
     #[must_use]
     pub fn state(&self) -> QueueState {
         self.shared.read(|core| core.state())
     }
 
-    /// A number that moves with every add, handout and done, with keys that become due, and with removals: if it is the
-    /// same at two looks, nothing happened in between.
+    /// A counter that changes with every add, handout, done and removal, and when keys become due: if two reads return the
+    /// same value, nothing happened in between.
     #[must_use]
     pub fn activity(&self) -> u64 {
         self.shared.read(|core| core.activity())
     }
 
-    /// Waits for a moment at which nothing is ready, processed or to be retried; at once if that is so now. What somebody
-    /// wanted to be done later doesn't count.
+    /// Waits until nothing is ready, processed or to be retried; returns at once if so. Keys that were added with a delay do
+    /// not count.
     pub async fn idle(&self) {
         self.shared.idle().await;
     }
 
-    /// The keys that are being processed, each with the moment it was handed out, the longest first.
+    /// The keys that are being processed, each with the time it was handed out, the longest first.
     #[must_use]
     pub fn processing(&self) -> Vec<(R, Instant)> {
         self.shared.read(|core| core.processing())
     }
 
-    /// The keys that wait: those that have waited the longest, or are due first, at most so many of each kind.
+    /// The keys that wait: those that have waited the longest, or are due first, at most `limit` in each state.
     #[must_use]
     pub fn waiting(&self, limit: usize) -> WaitingKeys<R> {
         self.shared.read(|core| core.waiting(limit))
     }
 
-    /// Drops a key that is ready or delayed, with its failures. One that is being processed goes on; adds of it that wait
-    /// for its end are dropped, later ones are not. Says whether there was anything to drop.
+    /// Removes a ready or delayed key, and forgets its failures. A run in progress goes on; adds that wait for its end are
+    /// dropped, later ones are not. Returns whether anything was dropped.
     pub fn remove(&self, key: &R) -> bool {
         let removed = self.shared.change(|core, _| core.remove(key));
         self.shared.limiter().forget(key);
         removed
     }
 
-    /// Drops all keys that `keep` says no to, each as [`remove`](Self::remove) does, and says how many.
+    /// Removes all keys for which `keep` returns `false`, each as [`remove`](Self::remove) does, and returns how many.
     ///
-    /// It looks at every key with the queue locked: `keep` must not use this queue.
+    /// It visits every key with the queue locked: `keep` must not use this queue.
     pub fn retain(&self, keep: impl FnMut(&R) -> bool) -> usize {
         let removed = self.shared.change(|core, _| core.retain(keep));
         for key in &removed.forgotten {
@@ -253,19 +253,19 @@ impl<R: Key> Queue<R> {
         removed.dropped
     }
 
-    /// Closes the queue: adds do nothing from now on, what waits is dropped, [`next`](Self::next) gives `None`. Items that
-    /// were handed out are not touched; [`idle`](Self::idle) waits for them.
+    /// Closes the queue: further adds are ignored, waiting keys are dropped, [`next`](Self::next) returns `None`. Items that
+    /// were handed out are not affected; [`idle`](Self::idle) waits for them.
     pub fn shut_down(&self) {
         self.shared.shut_down(false);
     }
 
-    /// Closes the queue, but what is ready is still handed out: adds do nothing from now on, what is delayed is dropped, and
-    /// [`next`](Self::next) gives `None` when nothing is left. [`idle`](Self::idle) waits until all of it is done.
+    /// Closes the queue, but still hands out ready keys: further adds are ignored, delayed keys are dropped, and
+    /// [`next`](Self::next) returns `None` when nothing is left. [`idle`](Self::idle) waits until all of it is done.
     pub fn shut_down_with_drain(&self) {
         self.shared.shut_down(true);
     }
 
-    /// Whether it was shut down, in one way or the other.
+    /// Whether it was shut down, with or without draining.
     #[must_use]
     pub fn is_shut_down(&self) -> bool {
         self.shared.read(|core| core.is_closed())
@@ -276,7 +276,7 @@ impl<R: Key> Queue<R> {
         self.add_with(AddOptions { after: Some(after), ..AddOptions::default() }, key);
     }
 
-    /// Adds a key when the rate limiter says so: [`add_with`](Self::add_with) with `rate_limited`.
+    /// Adds a key with the delay of the rate limiter: [`add_with`](Self::add_with) with `rate_limited`.
     pub fn add_rate_limited(&self, key: R) {
         self.add_with(AddOptions { rate_limited: true, ..AddOptions::default() }, key);
     }

@@ -1,19 +1,19 @@
-//! What a queue and an add can be told.
+//! The options of a queue and of an add.
 
 use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use super::{Causes, ExponentialLimiter, Key, QueueMetrics, RateLimiter};
 
-/// How a queue is made.
+/// The options of a queue.
 pub struct QueueOptions<R> {
     /// Its name in metrics; that of its controller.
     pub name: Arc<str>,
-    /// How long keys wait that are added `rate_limited`. By default 5 ms, doubled with each failure of the key, up to
+    /// The delay of keys that are added `rate_limited`. By default 5 ms, doubled with each failure of the key, up to
     /// 1000 s.
     pub rate_limiter: Arc<dyn RateLimiter<R>>,
-    /// The metrics it is part of. By default none.
+    /// The metrics that it reports to. None by default.
     pub metrics: Option<QueueMetrics>,
-    /// What is done so that low priorities do not starve.
+    /// How starvation of low priorities is prevented.
     pub fairness: Fairness,
 }
 
@@ -55,18 +55,18 @@ impl<R> fmt::Debug for QueueOptions<R> {
     }
 }
 
-/// What is done so that low priorities do not starve.
+/// How starvation of low priorities is prevented.
 ///
-/// By default every tenth handout, at least, goes to the key that has been ready for the longest time, whatever its
-/// priority. So a key that finds `k` others ready is handed out after at most `10 (k + 1)` handouts, however much of
-/// higher priority comes after it; and high priorities give up at most a tenth of the workers for it. A rule by numbers was chosen
-/// over one by age (raising priorities with time) because its bound holds whether a reconcile takes a microsecond or a
-/// minute, and because it leaves the priorities what they are.
+/// By default at least every tenth handout goes to the key that has been ready for the longest time, whatever its
+/// priority. So a key that finds `k` others ready is handed out after at most `10 (k + 1)` handouts, however many keys of
+/// higher priority follow; and high priorities lose at most a tenth of the workers. Counting handouts was chosen over aging
+/// (raising priorities with time) because the bound holds whether a reconcile takes a microsecond or a minute, and because
+/// it leaves priorities unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fairness {
-    /// Of so many handouts in a row, one goes to the key that has been ready for the longest time. With 1, priorities
-    /// don't matter.
+    /// One of this many handouts in a row goes to the key that has been ready for the longest time. With 1, priorities
+    /// have no effect.
     OldestEvery(NonZeroU32),
     /// Higher priorities always come first; lower ones may wait for ever.
     Strict,
@@ -82,16 +82,16 @@ impl Default for Fairness {
     }
 }
 
-/// How a key is added.
+/// The options of an add.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddOptions {
-    /// Higher ones come first. `None` is 0.
+    /// Higher priorities are handed out first. `None` is 0.
     pub priority: Option<i32>,
-    /// Not before this time has passed. Zero is none.
+    /// Minimum delay. Zero is none.
     pub after: Option<Duration>,
-    /// Not before the rate limiter allows it. With `after`, the earlier of the two.
+    /// Delayed by the rate limiter. With `after`, the shorter delay applies.
     pub rate_limited: bool,
-    /// Why.
+    /// Why the key is added.
     pub causes: Causes,
 }
 

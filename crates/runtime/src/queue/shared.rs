@@ -1,11 +1,11 @@
-//! The queue with its lock, its clock and those who wait for it.
+//! The queue with its lock, its clock and its waiters.
 //!
-//! Nobody is needed to make due keys ready: whoever looks next does it. Only if all workers wait does somebody have to
-//! wake up at a due time, and that is one of them, the timekeeper. When it leaves, with a key or because its wait was
-//! cancelled, it wakes another one to follow it.
+//! No task makes due keys ready: the next operation does it. Only if all workers wait, one of them, the timekeeper, has to
+//! wake up at the next due time. When it leaves, with a key or because its wait was cancelled, it wakes another waiter as
+//! its successor.
 //!
-//! Workers are woken one after the other: who wakes up and finds more than one key wakes the next. A thousand keys that
-//! come at once do not wake a thousand workers to fight for the lock, and a worker that is quick takes them all.
+//! Workers are woken one after the other: a worker that wakes up and finds more than one key wakes the next. So a thousand
+//! keys that arrive at once do not wake a thousand workers to contend for the lock, and a fast worker takes them all.
 
 use std::{pin::pin, sync::Arc};
 
@@ -25,33 +25,33 @@ pub(super) struct Shared<R: Key> {
     limiter: Arc<dyn RateLimiter<R>>,
     metrics: Option<Arc<MetricsSlot>>,
     state: Mutex<State<R>>,
-    /// For those who wait for a key.
+    /// Notifies tasks that wait for a key.
     available: Notify,
-    /// For the timekeeper: the first due time is earlier than it was.
+    /// Notifies the timekeeper that the first due time is earlier than it was.
     earlier: Notify,
-    /// For those who wait until nothing is left to do.
+    /// Notifies tasks that wait until nothing is left to do.
     idle: Notify,
 }
 
 struct State<R> {
     core: Core<R>,
-    /// How many wait for a key.
+    /// Number of tasks that wait for a key.
     waiting: usize,
     /// Whether one of them watches the clock.
     timekeeper: bool,
-    /// Whether one of them was woken and has not looked yet.
+    /// Whether one of them was woken and has not taken the lock yet.
     woken: bool,
 }
 
 impl<R: Key> State<R> {
-    /// Whether one of those who wait has something to do.
-    fn wanted(&self) -> bool {
+    /// Whether one of the waiters has to be woken.
+    fn has_work_for_waiter(&self) -> bool {
         self.waiting > 0
             && (self.core.available() > 0 || (!self.timekeeper && self.core.next_due().is_some()))
     }
 }
 
-/// What others may have to be told of, if it changes.
+/// The state whose changes waiters are notified of.
 struct Marks {
     due: Option<Instant>,
     idle: bool,
@@ -96,7 +96,7 @@ impl<R: Key> Shared<R> {
 
     pub(super) fn add(&self, options: AddOptions, key: R) {
         let AddOptions { priority, after, rate_limited, causes } = options;
-        // A limiter is foreign code: it is asked outside of the lock.
+        // The limiter is foreign code, so it is called outside of the lock.
         let limited = rate_limited.then(|| self.limiter.when(&key));
         let after = after.filter(|after| !after.is_zero());
         let after = after.into_iter().chain(limited).min();
@@ -106,7 +106,7 @@ impl<R: Key> Shared<R> {
         });
     }
 
-    /// Looks at the queue as it is now.
+    /// Reads the current state of the queue.
     pub(super) fn read<T>(&self, read: impl FnOnce(&Core<R>) -> T) -> T {
         self.change(|core, now| {
             core.promote(now);
@@ -114,14 +114,14 @@ impl<R: Key> Shared<R> {
         })
     }
 
-    /// Changes the queue, and tells those who wait for it.
+    /// Changes the queue, and notifies its waiters.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Core<R>, Instant) -> T) -> T {
         self.change_state(|state, now| change(&mut state.core, now))
     }
 
     fn change_state<T>(&self, change: impl FnOnce(&mut State<R>, Instant) -> T) -> T {
         let mut state = self.state.lock();
-        // Under the lock: time does not go backwards from one change to the next.
+        // Under the lock, so that time does not go backwards between changes.
         let now = self.env.now();
         let before = Marks::of(&state.core);
         let result = change(&mut state, now);
@@ -129,12 +129,12 @@ impl<R: Key> Shared<R> {
 
         let earlier = after.due.is_some_and(|due| before.due.is_none_or(|before| due < before));
         let timekeeper = state.timekeeper;
-        let wake = !state.woken && state.wanted();
+        let wake = !state.woken && state.has_work_for_waiter();
         state.woken |= wake;
         drop(state);
 
         if wake {
-            // The one that has waited for the shortest time: what it needs is still at hand.
+            // The most recent waiter: its caches are warm.
             self.available.notify_last();
         }
         if earlier && timekeeper {
@@ -156,11 +156,11 @@ impl<R: Key> Shared<R> {
         }
     }
 
-    /// The next key, after one that is done now if there is one.
+    /// The next key; `finished` is done first.
     pub(super) async fn next(shared: &Arc<Shared<R>>, finished: Option<Item<R>>) -> Option<Item<R>> {
-        // A worker that always finds a key, and whose work never waits, would keep its thread from everybody else.
+        // A worker that always finds a key and never awaits anything else would starve other tasks of its thread.
         coop::consume_budget().await;
-        // One of another queue is ended there, by its drop.
+        // An item of another queue is ended there, by its drop.
         let finished = finished.filter(|item| item.is_of(shared));
         let take = shared.change(|core, now| {
             if let Some(item) = finished {
@@ -178,12 +178,12 @@ impl<R: Key> Shared<R> {
 
     pub(super) async fn idle(&self) {
         loop {
-            // Before the look: what happens after it is heard.
-            let told = self.idle.notified();
+            // Registered before the check, so that no notification is missed.
+            let notified = self.idle.notified();
             if self.read(|core| core.is_idle()) {
                 return;
             }
-            told.await;
+            notified.await;
         }
     }
 
@@ -192,7 +192,7 @@ impl<R: Key> Shared<R> {
             core.promote(now);
             core.close(drain)
         });
-        drop(dropped); // outside of the lock: there may be a million of them
+        drop(dropped); // outside of the lock: there may be a million entries
     }
 }
 
@@ -213,7 +213,7 @@ impl<R: Key> Drop for Shared<R> {
     }
 }
 
-/// Somebody who waits for a key. Dropped, it no longer does.
+/// A task that waits for a key. Dropping it ends the wait.
 struct Waiter<'a, R: Key> {
     shared: &'a Shared<R>,
     waiting: bool,
@@ -228,7 +228,7 @@ impl<'a, R: Key> Waiter<'a, R> {
     async fn taken(mut self) -> Option<Taken<R>> {
         let shared = self.shared;
         loop {
-            // Before the look: a key that comes after it wakes this one, or another that waits.
+            // Registered before the check: a key that arrives after it wakes this waiter or another one.
             let mut available = pin!(shared.available.notified());
             available.as_mut().enable();
             let (take, due) = self.take();
@@ -250,7 +250,7 @@ impl<'a, R: Key> Waiter<'a, R> {
         }
     }
 
-    /// Takes a key, or waits: with a due time, as the timekeeper.
+    /// Takes a key or registers as waiting; as the timekeeper, if it returns a due time.
     fn take(&mut self) -> (Take<R>, Option<Instant>) {
         self.shared.change_state(|state, now| {
             state.woken = false;
@@ -286,7 +286,7 @@ impl<R: Key> Drop for Waiter<'_, R> {
     fn drop(&mut self) {
         if self.waiting {
             self.shared.change_state(|state, _| {
-                // It may have been this one.
+                // This may be the waiter that was woken.
                 state.woken = false;
                 self.leave(state);
             });

@@ -1,4 +1,4 @@
-//! Where the keys are: each once, in a slot that stays the same as long as the key is there.
+//! Storage of the keys: each key once, in a slot that does not change while the key is in the queue.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 
@@ -13,44 +13,44 @@ pub(super) type Slot = u32;
 /// No slot.
 pub(super) const NIL: Slot = Slot::MAX;
 
-/// So many slots are allocated together: a queue that grows does not move what it holds. Above this many, memory is given
-/// back when the last key goes.
+/// Number of slots per allocation: a growing queue does not move its entries. With more than one chunk, memory is released
+/// when the last key is removed.
 const CHUNK: usize = 1024;
 
-/// A key, and what is known of it.
+/// A key and its state.
 #[derive(Debug)]
 pub(super) struct Entry<R> {
     pub(super) key: R,
-    /// When it became ready, or is due. Of a key that is processed: the same for its next run, if there is one.
+    /// When it became ready, or is due. For a key that is being processed: the same for its next run, if there is one.
     pub(super) since: Instant,
-    /// Of the next run.
+    /// The causes of the next run.
     pub(super) causes: Causes,
-    /// Of the next run.
+    /// The priority of the next run.
     pub(super) priority: i32,
-    /// The key's, so that the table can grow and forget it without looking at the key.
+    /// The hash of the key, so that the table can grow and remove it without reading the key.
     pub(super) hash: u32,
-    /// Whether it waits, or waited, for the rate limiter.
+    /// Whether it is, or was, delayed by the rate limiter.
     pub(super) retry: bool,
     pub(super) place: Place,
 }
 
-/// Where a key is in its life.
+/// The state of a key.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// In the lists of those that can be handed out.
+    /// In the lists of ready keys.
     Ready(Links),
-    /// In the order of due times; the number sorts those of the same moment.
+    /// In the set of due times; the number orders keys that are due at the same time.
     Delayed { number: u32 },
     /// Handed out.
     Processing(Processing),
 }
 
-/// A ready key's neighbours, in its two lists.
+/// The neighbours of a ready key in its two lists.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Links {
-    /// Among those of its priority.
+    /// Among the keys of its priority.
     pub(super) band: Link,
-    /// Among all that are ready.
+    /// Among all ready keys.
     pub(super) age: Link,
 }
 
@@ -62,20 +62,20 @@ pub(super) struct Link {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Processing {
-    /// Where it is in the list of those that are handed out.
+    /// Its index in the list of keys that are processed.
     pub(super) position: u32,
     pub(super) again: Again,
-    /// It was removed from the queue meanwhile.
+    /// Whether it was removed from the queue meanwhile.
     pub(super) removed: bool,
 }
 
-/// Whether a key that is processed was added meanwhile.
+/// Whether a key was added again while it is processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Again {
     No,
-    /// To be ready when the run ends.
+    /// Ready when the run ends.
     Ready,
-    /// To be due at `since`.
+    /// Due at `since`.
     Delayed,
 }
 
@@ -85,19 +85,19 @@ enum Cell<R> {
     Used(Entry<R>),
 }
 
-/// The slots, and a table that finds them by key.
+/// The slots, and a table to find them by key.
 #[derive(Debug)]
 pub(super) struct Slots<R> {
     /// All full but the last.
     chunks: Vec<Vec<Cell<R>>>,
     first_free: Slot,
     table: HashTable<Slot>,
-    /// Names come from users; a hasher they cannot predict keeps them from making all of them collide. The order of the
-    /// table shows nowhere.
+    /// Names come from users; an unpredictable hasher prevents collision attacks. The order of the table is never
+    /// visible.
     hasher: RandomState,
 }
 
-/// What the table wants: it looks at the highest bits and at the lowest.
+/// Widens a hash for the table, which uses both the highest and the lowest bits.
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << 32 | u64::from(hash)
 }
@@ -107,7 +107,7 @@ impl<R> Slots<R> {
         Slots { chunks: Vec::new(), first_free: NIL, table: HashTable::new(), hasher: RandomState::new() }
     }
 
-    /// How many slots there are, used or free.
+    /// Number of slots, used or free.
     pub(super) fn capacity(&self) -> Slot {
         let last = self.chunks.last().map_or(0, Vec::len);
         (self.chunks.len().saturating_sub(1) * CHUNK + last) as Slot
@@ -124,8 +124,8 @@ impl<R> Slots<R> {
         &mut self.chunks[slot as usize / CHUNK][slot as usize % CHUNK]
     }
 
-    /// The entry of a slot that is in use. Whoever holds the number of a slot (a list, the due times, an item) holds it only
-    /// as long as it is used, so another one is a defect of the queue.
+    /// The entry of a used slot. Slot numbers are held (by a list, the due times, an item) only while the slot is in use, so a
+    /// free one is a bug of the queue.
     pub(super) fn entry(&self, slot: Slot) -> &Entry<R> {
         entry(&self.chunks, slot)
     }
@@ -159,7 +159,7 @@ impl<R: Hash + Eq> Slots<R> {
         self.table.find(spread(hash), same).copied()
     }
 
-    /// Stores a key that is not there.
+    /// Stores a key that is not in the table.
     pub(super) fn insert(&mut self, entry: Entry<R>) -> Slot {
         let hash = spread(entry.hash);
         let slot = match self.first_free {
@@ -182,7 +182,7 @@ impl<R: Hash + Eq> Slots<R> {
         assert!(slot < NIL, "a queue holds at most {NIL} keys");
         match self.chunks.last_mut() {
             Some(chunk) if chunk.len() < CHUNK => chunk.push(cell),
-            // The first one grows as it needs to: most queues are short.
+            // The first chunk grows on demand: most queues are short.
             None => self.chunks.push(vec![cell]),
             Some(_) => {
                 let mut chunk = Vec::with_capacity(CHUNK);
@@ -193,7 +193,7 @@ impl<R: Hash + Eq> Slots<R> {
         slot
     }
 
-    /// Frees a slot that is in use.
+    /// Frees a used slot.
     pub(super) fn free(&mut self, slot: Slot) -> Entry<R> {
         let next = self.first_free;
         let Cell::Used(entry) = std::mem::replace(self.cell_mut(slot), Cell::Free { next }) else {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_many_keys_is_given_back_with_the_last() {
+    fn the_memory_of_many_keys_is_released_with_the_last() {
         let mut slots = Slots::new();
         let all: Vec<_> = (0..10_000).map(|key| insert(&mut slots, key)).collect();
         for slot in all {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stored_beside_a_key_is_small() {
+    fn the_overhead_per_key_is_small() {
         assert!(size_of::<Cell<ObjectKey>>() <= size_of::<ObjectKey>() + 56);
     }
 }

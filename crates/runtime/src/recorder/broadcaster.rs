@@ -1,4 +1,4 @@
-//! The queue of a manager's events, and those who put them there.
+//! The event queue of a manager, and the recorders that add to it.
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
@@ -13,16 +13,16 @@ use super::{
     EventOptions, EventStats, EventType, NewEvent,
     correlator::Correlator,
     delivery::{Counters, Delivery, Queued, count},
-    event::{Names, Occurrence, limited},
+    event::{Names, Occurrence, truncated},
     sink::Sink,
 };
 use crate::leader::hostname;
 
-/// The events of a manager: takes them in, and delivers them by a task of its own.
+/// Queues the events of a manager, and delivers them in a task of its own.
 ///
-/// Each is work of the component `events` of the tracker from when it is recorded until it is delivered, so that "idle"
-/// means that all were. Events that are recorded when the tracker takes no more work are delivered all the same: they tell
-/// of work that it took before.
+/// Each event is work of the tracker's component `events` from when it is recorded until it is delivered, so that "idle"
+/// includes delivery. Events that are recorded when the tracker accepts no more work are delivered nevertheless: they
+/// belong to work that was accepted before.
 #[derive(Debug)]
 pub struct EventBroadcaster {
     env: Env,
@@ -38,15 +38,15 @@ pub struct EventBroadcaster {
 #[error("{pending} events were not delivered within {after:?}")]
 #[non_exhaustive]
 pub struct Undelivered {
-    /// How many.
+    /// Number of events that were not delivered.
     pub pending: u64,
-    /// How long they had.
+    /// How long the delivery was given.
     pub after: Duration,
 }
 
 impl EventBroadcaster {
-    /// Starts the task. Without [`shutdown`](Self::shutdown) it ends when this and all its recorders are gone, and all is
-    /// delivered.
+    /// Starts the task. Without [`shutdown`](Self::shutdown) it ends when this and all its recorders are dropped and
+    /// everything is delivered.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -70,10 +70,10 @@ impl EventBroadcaster {
         EventBroadcaster { env, queue, closing, counters, component, task }
     }
 
-    /// A recorder for a component: the name of a controller, as its Events show it.
+    /// A recorder for a component: the name of the controller in its Events.
     #[must_use]
     pub fn recorder(&self, component: &str) -> EventRecorder {
-        let instance = limited(Cow::from(format!("{component}-{}", hostname())), 128);
+        let instance = truncated(Cow::from(format!("{component}-{}", hostname())), 128);
         EventRecorder {
             env: self.env.clone(),
             queue: self.queue.clone(),
@@ -84,16 +84,16 @@ impl EventBroadcaster {
         }
     }
 
-    /// What became of events so far.
+    /// Statistics of event delivery so far.
     #[must_use]
     pub fn stats(&self) -> EventStats {
         self.counters.stats()
     }
 
-    /// Takes no more events, and waits until those that were taken are delivered, for at most `deadline`.
+    /// Accepts no more events, and waits for at most `deadline` until the queued ones are delivered.
     ///
     /// # Errors
-    /// When the time is up. What is left is given up.
+    /// After the deadline. The remaining events are dropped.
     pub async fn shutdown(&self, deadline: Duration) -> Result<(), Undelivered> {
         self.closing.cancel();
         let Some(task) = self.task.lock().take() else { return Ok(()) };
@@ -106,7 +106,7 @@ impl EventBroadcaster {
     }
 }
 
-/// A task that does not outlive the one who waits for it.
+/// A task that is aborted when its waiter is dropped.
 struct AbortOnDrop {
     task: Option<Task<()>>,
 }
@@ -130,8 +130,8 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Records the events of one component. Cheap to clone. It never waits and never fails; what does not fit into the queue is
-/// dropped, and counted in [`EventBroadcaster::stats`].
+/// Records the events of one component. Cheap to clone. It never waits and never fails; events that do not fit into the
+/// queue are dropped and counted in [`EventBroadcaster::stats`].
 #[derive(Debug, Clone)]
 pub struct EventRecorder {
     env: Env,
@@ -143,7 +143,7 @@ pub struct EventRecorder {
 }
 
 impl EventRecorder {
-    /// Records something about an object: a reason in one word, and a note in any number.
+    /// Records an event about an object, with a machine-readable reason (one word) and a note for humans.
     pub fn event<K: Resource<DynamicType: Default>>(
         &self,
         object: &K,
@@ -154,7 +154,7 @@ impl EventRecorder {
         self.publish(NewEvent::about(object, kind, reason, note));
     }
 
-    /// Records an event that has more to it: an action, a related object, annotations.
+    /// Records an event with an action, a related object or annotations.
     pub fn publish(&self, event: NewEvent) {
         let Ok(place) = self.queue.try_reserve() else {
             count(&self.counters.dropped);

@@ -1,4 +1,4 @@
-//! What becomes of an event among others: written, counted, combined, held back. Nothing here waits or sends.
+//! Decides whether an event is written, counted, combined or rate limited. No I/O.
 
 use std::{
     collections::HashSet,
@@ -12,7 +12,7 @@ use k1s_env::{Env, Instant};
 
 use super::{
     EventApi, EventOptions,
-    event::{Names, Occurrence, limited},
+    event::{Names, Occurrence, truncated},
     lru::Lru,
 };
 
@@ -21,21 +21,21 @@ use super::{
 pub(super) struct Record {
     pub(super) name: String,
     pub(super) namespace: String,
-    /// The first one of its kind; the later ones differ in their time, and in their note if they were combined.
+    /// The first occurrence; later ones differ in their time, and in their note if they were combined.
     pub(super) first: Arc<Occurrence>,
     pub(super) note: String,
     pub(super) count: i32,
     pub(super) last: Timestamp,
 }
 
-/// What is to be done.
+/// What to do with an event.
 #[derive(Debug)]
 pub(super) enum Decision {
     Create(Record),
     Update(Record),
-    /// It is in the count, which is written later.
+    /// It is included in a count that is written later.
     Counted,
-    /// There are too many about this object.
+    /// The rate limit of this object is exceeded.
     HeldBack,
 }
 
@@ -47,11 +47,11 @@ pub(super) struct Correlator {
     series: Lru<String, Series>,
     /// By source and object.
     buckets: Lru<String, Bucket>,
-    /// Series that were forgotten before their last count was written.
+    /// Series that were evicted before their last count was written.
     forgotten: Vec<Record>,
 }
 
-/// Events that differ in their words alone.
+/// Events that differ only in their note.
 struct Similar {
     /// Hashes of the notes.
     notes: HashSet<u64>,
@@ -60,7 +60,7 @@ struct Similar {
 
 struct Series {
     record: Record,
-    /// Whether the server does not know the count yet.
+    /// Whether the latest count is not on the server yet.
     unwritten: bool,
     last_seen: Instant,
     last_written: Instant,
@@ -89,11 +89,11 @@ impl Correlator {
         let now = self.env.now();
         let limited = (self.options.api == EventApi::CoreV1).then(|| occurrence.source_key());
         let decision = self.count(occurrence, now);
-        // Who is held back is in the count nevertheless, and is shown by the next one that is not.
-        if limited.is_none_or(|source| self.admit(source, now)) { decision } else { Decision::HeldBack }
+        // A rate-limited event is still counted, and appears with the next one that is written.
+        if limited.is_none_or(|source| self.take_token(source, now)) { decision } else { Decision::HeldBack }
     }
 
-    /// An Event got another name.
+    /// Applies the new name of an Event.
     pub(super) fn renamed(&mut self, old: &str, new: &str) {
         for series in self.series.values_mut().filter(|series| series.record.name == old) {
             new.clone_into(&mut series.record.name);
@@ -115,7 +115,7 @@ impl Correlator {
         let mut occurrence = Some(occurrence);
         let (series, forgotten) = self.series.get_or_insert_with(key, || match occurrence.take() {
             Some(occurrence) => make(occurrence),
-            None => unreachable!("it is made once"),
+            None => unreachable!("called at most once"),
         });
         self.forgotten.extend(forgotten.filter(|series| series.unwritten).map(|series| series.record));
         if let Some(occurrence) = occurrence
@@ -133,7 +133,7 @@ impl Correlator {
         }
         match options.api {
             EventApi::CoreV1 => record.note = note,
-            // A series is written when it has doubled: often at first, and never much behind.
+            // A series is written when its count has doubled: often at first, and never far behind.
             EventApi::EventsV1 if !record.count.unsigned_abs().is_power_of_two() => {
                 series.unwritten = true;
                 return Decision::Counted;
@@ -145,7 +145,7 @@ impl Correlator {
         Decision::Update(record.clone())
     }
 
-    /// Which Event it belongs to, and with which words.
+    /// The key of the Event it belongs to, and its note there.
     fn combine(&mut self, occurrence: &Occurrence, now: Instant) -> (String, String) {
         let key = occurrence.similar_key();
         let note = &occurrence.event.note;
@@ -163,10 +163,10 @@ impl Correlator {
             similar.notes.insert(note_hash);
             return (format!("{key}\0{note}"), note.clone());
         }
-        (key, limited(format!("(combined from similar events): {note}").into(), 1024).into_owned())
+        (key, truncated(format!("(combined from similar events): {note}").into(), 1024).into_owned())
     }
 
-    fn admit(&mut self, source: String, now: Instant) -> bool {
+    fn take_token(&mut self, source: String, now: Instant) -> bool {
         let burst = f64::from(self.options.burst);
         let (bucket, _) = self.buckets.get_or_insert_with(source, || Bucket { tokens: burst, filled: now });
         let refill = self.options.refill.as_secs_f64();
@@ -174,15 +174,15 @@ impl Correlator {
             bucket.tokens = (bucket.tokens + (now - bucket.filled).as_secs_f64() / refill).min(burst);
         }
         bucket.filled = now;
-        // As good as whole: adding up parts loses a little.
-        let admitted = bucket.tokens > 1.0 - 1e-9;
-        if admitted {
+        // Tolerates rounding errors from accumulated fractions.
+        let taken = bucket.tokens > 1.0 - 1e-9;
+        if taken {
             bucket.tokens -= 1.0;
         }
-        admitted
+        taken
     }
 
-    /// The next moment at which a count has to be written.
+    /// When the next count has to be written.
     pub(super) fn next_due(&self) -> Option<Instant> {
         if !self.forgotten.is_empty() {
             return Some(self.env.now());
@@ -191,7 +191,7 @@ impl Correlator {
         self.series.values().filter(|series| series.unwritten).map(due).min()
     }
 
-    /// The counts that have to be written by now, or all that are not; and forgets what has ended.
+    /// Returns the counts that are due, or all unwritten ones; and removes series that have ended.
     pub(super) fn take_due(&mut self, all: bool) -> Vec<Record> {
         let now = self.env.now();
         let (window, refresh) = (self.options.repeat_window, self.options.series_refresh);
@@ -279,11 +279,11 @@ mod tests {
         assert_eq!((due.len(), due[0].count), (1, 20));
         assert_eq!(s.correlator.next_due(), None);
         s.clock.advance(Duration::from_secs(1));
-        assert_ne!(created(s.happens("a", "R", "n")).name, first.name, "a new one, after its window");
+        assert_ne!(created(s.happens("a", "R", "n")).name, first.name, "a new Event after the window");
     }
 
     #[test]
-    fn a_series_that_goes_on_is_written_every_half_hour() {
+    fn an_ongoing_series_is_written_every_half_hour() {
         let mut s = Setting::new(EventOptions::default());
         s.happens("a", "R", "n");
         let mut written = 0;
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_nobody_has_written_are_all_there_at_the_end() {
+    fn all_unwritten_counts_are_returned_at_the_end() {
         let mut s = Setting::new(EventOptions::default());
         for _ in 0..3 {
             s.happens("a", "R", "n");
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_that_has_to_be_forgotten_is_written_before() {
+    fn an_evicted_series_is_written() {
         let mut s = Setting::new(EventOptions { remembered: 1, ..EventOptions::default() });
         for _ in 0..3 {
             s.happens("a", "R", "n");
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn from_the_tenth_on_events_that_differ_in_words_are_combined() {
+    fn from_the_tenth_on_events_that_differ_only_in_their_note_are_combined() {
         for options in [EventOptions::default(), EventOptions::core()] {
             let mut s = Setting::new(options);
             for i in 0..9 {
@@ -329,17 +329,17 @@ mod tests {
             let tenth = created(s.happens("a", "R", "note 9"));
             assert_eq!(tenth.note, "(combined from similar events): note 9");
             assert_eq!(updated(s.happens("a", "R", "note 10")).name, tenth.name);
-            // Known words, other reasons and other objects are not.
+            // Known notes, other reasons and other objects are not combined.
             assert_eq!(updated(s.happens("a", "R", "note 3")).count, 2);
             assert_eq!(created(s.happens("a", "Other", "note 11")).note, "note 11");
             assert_eq!(created(s.happens("b", "R", "note 11")).note, "note 11");
             s.clock.advance(Duration::from_secs(601));
-            assert_eq!(created(s.happens("a", "R", "note 12")).note, "note 12", "after a silence");
+            assert_eq!(created(s.happens("a", "R", "note 12")).note, "note 12", "after a pause");
         }
     }
 
     #[test]
-    fn core_events_show_the_last_words_and_every_count() {
+    fn core_events_show_the_last_note_and_every_count() {
         let mut s = Setting::new(EventOptions::core());
         for i in 0..10 {
             s.happens("a", "R", &format!("note {i}"));
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn core_events_about_an_object_are_limited() {
+    fn core_events_about_an_object_are_rate_limited() {
         let mut s = Setting::new(EventOptions::core());
         created(s.happens("a", "R", "n"));
         for count in 2..=25 {
@@ -361,7 +361,7 @@ mod tests {
         }
         created(s.happens("b", "R", "n"));
         s.clock.advance(Duration::from_secs(300));
-        assert_eq!(updated(s.happens("a", "R", "n")).count, 36, "those held back are in the count");
+        assert_eq!(updated(s.happens("a", "R", "n")).count, 36, "rate-limited events are counted");
         assert!(matches!(s.happens("a", "R", "n"), Decision::HeldBack));
     }
 

@@ -17,21 +17,21 @@ use super::{
     sink::{Sink, SinkError},
 };
 
-/// What became of events, so far.
+/// Statistics of event delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct EventStats {
-    /// Those that were taken into the queue.
+    /// Events that were queued.
     pub recorded: u64,
-    /// Those that were not: it was full, or closed.
+    /// Events that were dropped because the queue was full or closed.
     pub dropped: u64,
-    /// Those that were written to the server, as Events or as counts of them.
+    /// Events that were written to the server, as Events or as counts of them.
     pub delivered: u64,
-    /// Those that only made a count higher, which is written later.
+    /// Events that only increased a count, which is written later.
     pub counted: u64,
-    /// Those that were held back because there were too many about their object.
+    /// Events that were held back by the rate limit of their object.
     pub held_back: u64,
-    /// Those that the server did not take, or that were tried too often.
+    /// Events that the server rejected, or whose attempts were used up.
     pub failed: u64,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Counters {
 impl Counters {
     pub(super) fn stats(&self) -> EventStats {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        // What happens later is read first: nothing is seen to end that was not seen to begin.
+        // In the reverse order of their updates, so that no event seems delivered before it was recorded.
         let (delivered, counted) = (read(&self.delivered), read(&self.counted));
         let (held_back, failed) = (read(&self.held_back), read(&self.failed));
         let (dropped, recorded) = (read(&self.dropped), read(&self.recorded));
@@ -60,7 +60,7 @@ pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// An event on its way, and the work it is.
+/// An event in the queue, and its unit of work.
 pub(super) struct Queued {
     pub(super) occurrence: Occurrence,
     pub(super) work: Option<WorkGuard>,
@@ -75,14 +75,14 @@ pub(super) struct Delivery {
     pub(super) component: Component,
     pub(super) correlator: Correlator,
     pub(super) sink: Sink,
-    /// For Events whose name was taken.
+    /// Names for Events whose name was already used.
     pub(super) names: Names,
 }
 
-/// Between two tries while all is coming to an end.
-const HURRY: Duration = Duration::from_millis(500);
-/// A name that is taken is changed so often.
-const NAMES: usize = 5;
+/// Maximum pause between attempts during a shutdown.
+const SHUTDOWN_RETRY_AFTER: Duration = Duration::from_millis(500);
+/// Maximum number of new names for an Event whose name is already used.
+const MAX_RENAMES: usize = 5;
 
 impl Delivery {
     /// Delivers until the queue is closed and empty, and all counts are written.
@@ -122,10 +122,10 @@ impl Delivery {
         }
     }
 
-    /// Writes the counts that are due, or all.
+    /// Writes the counts that are due, or all of them.
     async fn flush(&mut self, all: bool) {
         for record in self.correlator.take_due(all) {
-            // At the end, when no new work is taken, they are written all the same: they belong to what was.
+            // At shutdown no new work is accepted. The counts are written nevertheless: they belong to earlier work.
             let work = self.component.begin(format!("count of {}/{}", record.namespace, record.name)).ok();
             let delivered = self.deliver(record, false).await;
             if let Some(work) = work {
@@ -149,9 +149,9 @@ impl Delivery {
     }
 
     async fn try_to_deliver(&mut self, record: &mut Record, mut create: bool) -> Result<(), String> {
-        // Whether an answer to a creation was lost: then one of that name is our own.
+        // Whether the response to a create was lost: an existing Event of that name is ours then.
         let mut uncertain = false;
-        let (mut tries, mut names) = (0, 0);
+        let (mut tries, mut renames) = (0, 0);
         loop {
             let sent = if create { self.sink.create(record).await } else { self.sink.update(record).await };
             let error = match sent {
@@ -159,14 +159,14 @@ impl Delivery {
                 Err(error) => error,
             };
             match error {
-                // It has expired, or somebody has deleted it; or it was never there.
+                // It has expired, was deleted, or was never written.
                 SinkError::Missing(_) if !create => create = true,
                 SinkError::Exists(_) if create && uncertain => return Ok(()),
-                SinkError::Exists(_) if create && names < NAMES => {
-                    names += 1;
+                SinkError::Exists(_) if create && renames < MAX_RENAMES => {
+                    renames += 1;
                     let object = record.first.event.regarding.name.as_deref().unwrap_or_default();
-                    let moment = record.first.at + Duration::from_nanos(self.env.random_below(1_000_000_000));
-                    let name = self.names.name(&self.env, object, moment);
+                    let at = record.first.at + Duration::from_nanos(self.env.random_below(1_000_000_000));
+                    let name = self.names.name(&self.env, object, at);
                     self.correlator.renamed(&record.name, &name);
                     record.name = name;
                 }
@@ -174,15 +174,15 @@ impl Delivery {
                     uncertain |= create;
                     tries += 1;
                     if tries >= self.options.tries {
-                        return Err(format!("tried {tries} times: {reason}"));
+                        return Err(format!("gave up after {tries} attempts: {reason}"));
                     }
-                    tracing::debug!(event = %record.name, reason, "an event was not recorded; trying again");
+                    tracing::debug!(event = %record.name, reason, "an event was not recorded; retrying");
                     self.pause(tries).await;
                 }
-                // A conflict of a patch: somebody else wrote it at the same time.
+                // A conflict of a patch: another client wrote at the same time.
                 SinkError::Exists(reason) if !create && tries + 1 < self.options.tries => {
                     tries += 1;
-                    tracing::debug!(event = %record.name, reason, "an event was changed meanwhile; trying again");
+                    tracing::debug!(event = %record.name, reason, "an event was changed concurrently; retrying");
                 }
                 error => return Err(error.message().to_owned()),
             }
@@ -191,10 +191,10 @@ impl Delivery {
 
     async fn pause(&self, tries: u32) {
         let whole = self.options.retry_after;
-        // Not all who lost the same server come back to it at once.
+        // Spreads the reconnects of clients that lost the same server.
         let wait = if tries == 1 { whole.mul_f64(self.env.random_f64()) } else { whole };
         if self.closing.is_cancelled() {
-            self.env.sleep(wait.min(HURRY)).await;
+            self.env.sleep(wait.min(SHUTDOWN_RETRY_AFTER)).await;
             return;
         }
         tokio::select! {

@@ -1,4 +1,4 @@
-//! An event as a program tells of it.
+//! An event as a program reports it.
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -7,17 +7,17 @@ use k1s_env::Env;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
 
-/// Whether something is as it should be.
+/// The type of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventType {
-    /// It is.
+    /// Informational.
     Normal,
-    /// Somebody may have to look after it.
+    /// A problem that may need attention.
     Warning,
 }
 
 impl EventType {
-    /// As the API has it.
+    /// The value in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -29,7 +29,7 @@ impl EventType {
 
 /// An event to be recorded.
 ///
-/// What is longer than the API allows is cut: 1024 bytes of the note, 128 of reason and action.
+/// Texts longer than the API allows are truncated: notes to 1024 bytes, reasons and actions to 128.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "an event is recorded by `EventRecorder::publish`"]
 pub struct NewEvent {
@@ -43,7 +43,7 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// Something about an object: a reason in one word, and a note in any number.
+    /// An event about an object, with a machine-readable reason (one word) and a note for humans.
     pub fn about<K: Resource<DynamicType: Default>>(
         object: &K,
         kind: EventType,
@@ -53,7 +53,7 @@ impl NewEvent {
         NewEvent::regarding(object.object_ref(&K::DynamicType::default()), kind, reason, note)
     }
 
-    /// The same for an object that is known by a reference alone, or whose kind is known at run time.
+    /// The same for a reference, or for an object whose kind is known only at run time.
     pub fn regarding(
         regarding: ObjectReference,
         kind: EventType,
@@ -64,25 +64,25 @@ impl NewEvent {
             regarding,
             related: None,
             kind,
-            reason: limited(reason.into(), WORD),
+            reason: truncated(reason.into(), MAX_WORD),
             action: None,
-            note: limited(Cow::from(note.into()), NOTE).into_owned(),
+            note: truncated(Cow::from(note.into()), MAX_NOTE).into_owned(),
             annotations: BTreeMap::new(),
         }
     }
 
-    /// What was done, in one word; the reason, if it is not said.
+    /// What was done, in one word; the reason by default.
     pub fn action(mut self, action: impl Into<Cow<'static, str>>) -> NewEvent {
-        self.action = Some(limited(action.into(), WORD));
+        self.action = Some(truncated(action.into(), MAX_WORD));
         self
     }
 
-    /// Another object that has to do with it.
+    /// A secondary object that is involved.
     pub fn related<K: Resource<DynamicType: Default>>(self, object: &K) -> NewEvent {
         self.related_to(object.object_ref(&K::DynamicType::default()))
     }
 
-    /// The same by a reference.
+    /// A secondary object, by reference.
     pub fn related_to(mut self, related: ObjectReference) -> NewEvent {
         self.related = Some(related);
         self
@@ -94,7 +94,7 @@ impl NewEvent {
         self
     }
 
-    /// What reports call it.
+    /// Its description in reports of work in flight.
     pub(super) fn description(&self) -> String {
         let name = self.regarding.name.as_deref().unwrap_or_default();
         match self.regarding.namespace.as_deref() {
@@ -104,11 +104,13 @@ impl NewEvent {
     }
 }
 
-const WORD: usize = 128;
-const NOTE: usize = 1024;
+/// Maximum length of a reason or an action, in bytes.
+const MAX_WORD: usize = 128;
+/// Maximum length of a note, in bytes.
+const MAX_NOTE: usize = 1024;
 
-/// So much of a text as there is room for, in bytes, cut between characters.
-pub(super) fn limited(text: Cow<'static, str>, limit: usize) -> Cow<'static, str> {
+/// Truncates a text to `limit` bytes, at a character boundary.
+pub(super) fn truncated(text: Cow<'static, str>, limit: usize) -> Cow<'static, str> {
     const CUT: &str = "...";
     if text.len() <= limit {
         return text;
@@ -117,7 +119,7 @@ pub(super) fn limited(text: Cow<'static, str>, limit: usize) -> Cow<'static, str
     format!("{}{CUT}", &text[..end]).into()
 }
 
-/// An event that happened.
+/// An event with its source and time.
 #[derive(Debug, Clone)]
 pub(super) struct Occurrence {
     pub(super) event: NewEvent,
@@ -127,7 +129,7 @@ pub(super) struct Occurrence {
 }
 
 impl Occurrence {
-    /// Where its Event belongs.
+    /// The namespace of its Event.
     pub(super) fn namespace(&self) -> &str {
         self.event
             .regarding
@@ -137,7 +139,7 @@ impl Occurrence {
             .unwrap_or("default")
     }
 
-    /// Events of the same object and type, from the same source.
+    /// The same for all events of the same object and type from the same source.
     pub(super) fn source_key(&self) -> String {
         let mut key = String::with_capacity(256);
         for part in [&*self.controller, &*self.instance, self.event.kind.as_str()] {
@@ -147,7 +149,7 @@ impl Occurrence {
         key
     }
 
-    /// Events that differ in their words alone.
+    /// The same for all events that differ only in their note.
     pub(super) fn similar_key(&self) -> String {
         let mut key = self.source_key();
         push(&mut key, &self.event.reason);
@@ -164,7 +166,7 @@ fn push(key: &mut String, part: &str) {
     key.push('\0');
 }
 
-/// The resourceVersion does not count: the object is the same one after each change.
+/// Ignores the resourceVersion: the object stays the same when it changes.
 fn push_reference(key: &mut String, reference: &ObjectReference) {
     for part in [
         &reference.api_version,
@@ -178,14 +180,14 @@ fn push_reference(key: &mut String, reference: &ObjectReference) {
     }
 }
 
-/// Names for Events: the object's, and something that is not used twice.
+/// Generates unique names for Events.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     last: i128,
 }
 
 impl Names {
-    /// `object.<time in hexadecimal nanoseconds>`; or something else, if that is no name.
+    /// `object.<time in hexadecimal nanoseconds>`; a UUID, if that is not a valid name.
     pub(super) fn name(&mut self, env: &Env, object: &str, at: Timestamp) -> String {
         self.last = at.as_nanosecond().max(self.last + 1);
         let name = format!("{object}.{:x}", self.last);
@@ -210,10 +212,10 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        assert_eq!(limited("short".into(), 128), "short");
-        let cut = limited("ä".repeat(100).into(), 128);
+        assert_eq!(truncated("short".into(), 128), "short");
+        let cut = truncated("ä".repeat(100).into(), 128);
         assert!(cut.len() <= 128 && cut.ends_with("ä..."), "{cut}");
-        assert_eq!(limited("x".repeat(2000).into(), NOTE).len(), NOTE);
+        assert_eq!(truncated("x".repeat(2000).into(), MAX_NOTE).len(), MAX_NOTE);
     }
 
     #[test]
@@ -226,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_whose_name_no_event_can_have_gets_another_one() {
+    fn an_object_whose_name_no_event_can_have_gets_a_uuid() {
         let (env, _) = Env::simulated(1);
         let at = Timestamp::try_from(env.wall()).unwrap();
         for object in ["system:node", &"a".repeat(250), "", "Upper"] {
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_of_the_object_do_not_make_another_event_of_it() {
+    fn changes_of_the_object_do_not_start_another_event() {
         let occurrence = |version: &str| Occurrence {
             event: NewEvent::regarding(
                 ObjectReference { resource_version: Some(version.into()), ..ObjectReference::default() },

@@ -1,4 +1,4 @@
-//! A map that forgets what was not asked for longest.
+//! A map that evicts the least recently used entry.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,7 +18,7 @@ impl<K: Hash + Eq, V> Lru<K, V> {
         Lru { capacity: capacity.max(1), used: 0, entries: HashMap::new(), order: BTreeMap::new() }
     }
 
-    /// What is there, or what is made; and what had to be forgotten for it.
+    /// The value of the key, inserted if it is missing; and the value that was evicted for it.
     pub(super) fn get_or_insert_with(&mut self, key: K, make: impl FnOnce() -> V) -> (&mut V, Option<V>) {
         self.used += 1;
         let key = Arc::new(key);
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_asked_for_longest_is_forgotten() {
+    fn the_least_recently_used_entry_is_evicted() {
         let mut lru = Lru::new(2);
         assert_eq!(lru.get_or_insert_with("a", || 1), (&mut 1, None));
         assert_eq!(lru.get_or_insert_with("b", || 2), (&mut 2, None));

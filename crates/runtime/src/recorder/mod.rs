@@ -1,9 +1,9 @@
-//! Events about objects, for people to read: `kubectl describe` shows them.
+//! Events about objects, for humans: `kubectl describe` shows them.
 //!
-//! An [`EventBroadcaster`] belongs to a manager: a queue, and a task that delivers what is in it. [`EventRecorder`]s put
-//! events there, one for each component; they never wait and never fail. What does not fit is dropped and counted.
+//! The [`EventBroadcaster`] of a manager has a queue and a task that delivers its events. [`EventRecorder`]s, one per
+//! component, add to the queue; they never wait and never fail. Events that do not fit are dropped and counted.
 //!
-//! Events that repeat become one with a count, and many that differ in their words alone become one as well, by the numbers
+//! Repeated events become one with a count, and many events that differ only in their note are combined, with the limits
 //! of client-go; see [`EventOptions`].
 //!
 //! ```

@@ -1,46 +1,46 @@
-//! What events can be told.
+//! The options of event recording.
 
 use std::time::Duration;
 
-/// By which API events are written. Both show the same objects.
+/// The API that events are written to. Both show the same objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum EventApi {
-    /// `events.k8s.io/v1`: repeats are a series.
+    /// `events.k8s.io/v1`: repetitions form a series.
     #[default]
     EventsV1,
-    /// `v1`: repeats are a count, the last message is shown, and there is a limit for each object.
+    /// `v1`: repetitions are counted, the last message is shown, and writes are rate limited per object.
     CoreV1,
 }
 
-/// How events are queued, merged and delivered. The numbers are those of client-go.
+/// How events are queued, merged and delivered. The defaults are those of client-go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventOptions {
-    /// By which API.
+    /// The API that events are written to.
     pub api: EventApi,
-    /// So many wait for delivery at most; what comes then is dropped.
+    /// Maximum number of events that wait for delivery; further ones are dropped.
     pub queue: usize,
-    /// An event that repeats within this time of its last occurrence is counted; later, it is a new one.
+    /// An event that repeats within this time of its last occurrence is counted; later, it starts a new Event.
     pub repeat_window: Duration,
-    /// So often a series that goes on is written at least, to keep it from expiring. It is also written whenever its count
-    /// has doubled, at its end, and at shutdown. (`events.k8s.io` alone.)
+    /// Maximum interval between writes of an ongoing series, to keep it from expiring. It is also written whenever its count
+    /// has doubled, at its end, and at shutdown. (`events.k8s.io` only.)
     pub series_refresh: Duration,
-    /// From so many on, events of one reason about one object that differ in their words are combined.
+    /// Number of events with the same reason and object, but different notes, from which on they are combined.
     pub combine_from: usize,
-    /// They are told from earlier ones after so long a silence.
+    /// Combining starts over after this time without such an event.
     pub combine_window: Duration,
-    /// So many events about an object are written at once at most. (Core API alone.)
+    /// Maximum burst of events that are written for an object. (Core API only.)
     pub burst: u32,
-    /// And one more after each such time.
+    /// The interval at which one more event per object is allowed.
     pub refill: Duration,
-    /// So many objects and events are remembered.
+    /// Maximum number of objects and events that are tracked.
     pub remembered: usize,
-    /// A delivery that fails for want of an answer is tried so often.
+    /// Maximum number of delivery attempts while the server does not respond.
     pub tries: u32,
-    /// The time between two tries.
+    /// The interval between two attempts.
     pub retry_after: Duration,
-    /// An answer is waited for so long.
+    /// Maximum time to wait for a response.
     pub answer_within: Duration,
 }
 
@@ -68,7 +68,7 @@ impl EventOptions {
     /// Events of the core API.
     #[must_use]
     pub fn core() -> EventOptions {
-        // As long as a server keeps them by default: the count of one that is gone starts anew.
+        // The default retention of a server: the count of an expired Event starts over.
         let repeat_window = Duration::from_secs(3600);
         EventOptions { api: EventApi::CoreV1, repeat_window, ..EventOptions::default() }
     }

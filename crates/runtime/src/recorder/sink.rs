@@ -1,4 +1,4 @@
-//! Events on the server: created, and counted up.
+//! Writes Events to the server: creates them, and updates their counts.
 
 use std::{future::Future, time::Duration};
 
@@ -23,16 +23,16 @@ pub(super) struct Sink {
     answer_within: Duration,
 }
 
-/// Why an event is not on the server.
+/// Why an event could not be written.
 #[derive(Debug)]
 pub(super) enum SinkError {
-    /// There is no such Event.
+    /// The Event does not exist.
     Missing(String),
-    /// There is one of that name already.
+    /// An Event of that name exists already, or was changed concurrently.
     Exists(String),
-    /// The server does not want it.
+    /// The server rejected it.
     Refused(String),
-    /// The server was not reached, or is not well. It may have done it.
+    /// The server was not reached, or is unhealthy. The write may have been applied.
     Unavailable(String),
 }
 
@@ -57,16 +57,16 @@ impl Sink {
         match self.api {
             EventApi::EventsV1 => {
                 let api: Api<events::Event> = Api::namespaced(self.client.clone(), &record.namespace);
-                self.call(api.create(&params, &in_events(record))).await
+                self.call(api.create(&params, &events_v1_event(record))).await
             }
             EventApi::CoreV1 => {
                 let api: Api<core::Event> = Api::namespaced(self.client.clone(), &record.namespace);
-                self.call(api.create(&params, &in_core(record))).await
+                self.call(api.create(&params, &core_v1_event(record))).await
             }
         }
     }
 
-    /// Writes the count of an Event that is there.
+    /// Updates the count of an existing Event.
     pub(super) async fn update(&self, record: &Record) -> Result<(), SinkError> {
         let (params, patch) = (PatchParams::default(), Patch::Merge(self.count(record)));
         match self.api {
@@ -105,13 +105,13 @@ impl Sink {
                 Err(SinkError::Refused(error.to_string()))
             }
             Ok(Err(error)) => Err(SinkError::Unavailable(error.to_string())),
-            Err(elapsed) => Err(SinkError::Unavailable(format!("no answer: {elapsed}"))),
+            Err(elapsed) => Err(SinkError::Unavailable(format!("no response: {elapsed}"))),
         }
     }
 }
 
-fn micro(moment: Timestamp) -> MicroTime {
-    MicroTime(moment)
+fn micro(time: Timestamp) -> MicroTime {
+    MicroTime(time)
 }
 
 fn metadata(record: &Record) -> ObjectMeta {
@@ -124,7 +124,7 @@ fn metadata(record: &Record) -> ObjectMeta {
     }
 }
 
-fn in_events(record: &Record) -> events::Event {
+fn events_v1_event(record: &Record) -> events::Event {
     let first = &record.first;
     let event = &first.event;
     events::Event {
@@ -134,7 +134,7 @@ fn in_events(record: &Record) -> events::Event {
             .then(|| events::EventSeries { count: record.count, last_observed_time: micro(record.last) }),
         reporting_controller: Some(first.controller.to_string()),
         reporting_instance: Some(first.instance.to_string()),
-        // It must not be empty.
+        // The API requires an action.
         action: Some(event.action.as_ref().unwrap_or(&event.reason).to_string()),
         reason: Some(event.reason.to_string()),
         regarding: Some(event.regarding.clone()),
@@ -145,7 +145,7 @@ fn in_events(record: &Record) -> events::Event {
     }
 }
 
-fn in_core(record: &Record) -> core::Event {
+fn core_v1_event(record: &Record) -> core::Event {
     let first = &record.first;
     let event = &first.event;
     core::Event {

@@ -7,19 +7,19 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-/// Whether a condition holds.
+/// The status of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ConditionStatus {
-    /// It does.
+    /// The condition holds.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
 impl ConditionStatus {
-    /// As it is written.
+    /// The value in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl fmt::Display for ConditionStatus {
     }
 }
 
-/// What a condition is to be; when it changed last is found out.
+/// A condition to set; its transition time is determined by [`set_status_condition`].
 ///
 /// ```
 /// # use k1s_runtime::util::{NewCondition, set_status_condition};
@@ -57,11 +57,11 @@ pub struct NewCondition {
     pub type_: String,
     /// Whether it holds.
     pub status: ConditionStatus,
-    /// Why, in one word: `ReconciliationSucceeded`.
+    /// Why, as one machine-readable word: `ReconciliationSucceeded`.
     pub reason: String,
-    /// Why, for people.
+    /// Why, for humans.
     pub message: String,
-    /// The generation of the object that this was found out about.
+    /// The generation of the object that the condition was observed at.
     pub observed_generation: Option<i64>,
 }
 
@@ -81,14 +81,14 @@ impl NewCondition {
         }
     }
 
-    /// Why, for people.
+    /// Why, for humans.
     #[must_use]
     pub fn message(mut self, message: impl Into<String>) -> NewCondition {
         self.message = message.into();
         self
     }
 
-    /// The generation of the object that this was found out about: `object.metadata.generation`.
+    /// The generation of the object that the condition was observed at: `object.metadata.generation`.
     #[must_use]
     pub fn observed_generation(mut self, generation: Option<i64>) -> NewCondition {
         self.observed_generation = generation;
@@ -96,7 +96,7 @@ impl NewCondition {
     }
 }
 
-/// Sets a condition, and returns whether anything is different now. `lastTransitionTime` becomes `now`
+/// Sets a condition, and returns whether anything has changed. `lastTransitionTime` becomes `now`
 /// ([`Env::wall`](k1s_env::Env::wall)) only if the condition is new or its status changes.
 pub fn set_status_condition(conditions: &mut Vec<Condition>, new: NewCondition, now: SystemTime) -> bool {
     let NewCondition { type_, status, reason, message, observed_generation } = new;
@@ -131,7 +131,7 @@ fn replace<T: PartialEq>(old: &mut T, new: T) -> bool {
     differs
 }
 
-/// The API keeps seconds. Fractions would make an object differ from itself once it is read again.
+/// The API stores whole seconds. With fractions, an object would differ from itself after a round trip.
 fn seconds(now: SystemTime) -> Time {
     let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
@@ -144,26 +144,26 @@ pub fn find_status_condition<'c>(conditions: &'c [Condition], type_: &str) -> Op
     conditions.iter().find(|known| known.type_ == type_)
 }
 
-/// Removes the condition of this type. Returns whether it was there.
+/// Removes the condition of this type. Returns whether it existed.
 pub fn remove_status_condition(conditions: &mut Vec<Condition>, type_: &str) -> bool {
     let before = conditions.len();
     conditions.retain(|known| known.type_ != type_);
     conditions.len() != before
 }
 
-/// Whether the condition is there and holds.
+/// Whether the condition is present and true.
 #[must_use]
 pub fn is_status_condition_true(conditions: &[Condition], type_: &str) -> bool {
     is_status_condition_present_and_equal(conditions, type_, ConditionStatus::True)
 }
 
-/// Whether the condition is there and does not hold.
+/// Whether the condition is present and false.
 #[must_use]
 pub fn is_status_condition_false(conditions: &[Condition], type_: &str) -> bool {
     is_status_condition_present_and_equal(conditions, type_, ConditionStatus::False)
 }
 
-/// Whether the condition is there with this status.
+/// Whether the condition is present with this status.
 #[must_use]
 pub fn is_status_condition_present_and_equal(
     conditions: &[Condition],
@@ -211,7 +211,7 @@ mod tests {
         assert!(is_status_condition_true(&all, "A") && !is_status_condition_false(&all, "A"));
         assert!(!is_status_condition_true(&all, "B") && !is_status_condition_false(&all, "B"));
         assert!(is_status_condition_present_and_equal(&all, "B", ConditionStatus::Unknown));
-        assert!(!is_status_condition_false(&all, "C"), "a condition that is not there is not false");
+        assert!(!is_status_condition_false(&all, "C"), "a missing condition is not false");
         assert!(remove_status_condition(&mut all, "A"));
         assert!(!remove_status_condition(&mut all, "A"));
         assert_eq!(since(&all, "A"), None);

@@ -1,4 +1,4 @@
-//! Making an object be as it should, whether it is there or not.
+//! Creating an object, or changing the existing one.
 
 use std::{fmt, sync::Arc};
 
@@ -10,12 +10,12 @@ use crate::{
     client::{Client, Error, KindClient, Patch},
 };
 
-/// What was done. Completes the sentence "the object was …".
+/// What was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OperationResult {
-    /// It was as it should be.
+    /// It already was in the desired state.
     Unchanged,
-    /// It was not there.
+    /// It did not exist.
     Created,
     /// It was changed.
     Updated,
@@ -26,7 +26,7 @@ pub enum OperationResult {
 }
 
 impl OperationResult {
-    /// Go's names.
+    /// The name that Go uses.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl fmt::Display for OperationResult {
     }
 }
 
-/// What a function that changes an object returns: nothing, or whether it could.
+/// The result of a function that changes an object: `()`, or a `Result`.
 #[diagnostic::on_unimplemented(
     message = "a function that changes an object returns `()` or `Result<(), E>`, not `{Self}`",
     label = "neither `()` nor `Result<(), E>`",
@@ -68,11 +68,13 @@ impl<E: Into<BoxError>> Mutation for Result<(), E> {
     }
 }
 
-/// Makes an object be as `mutate` makes it: creates it, updates it, or leaves it alone if nothing differs.
+/// Brings an object into the state that `mutate` describes: creates it, updates it, or leaves it alone if nothing differs.
 ///
-/// `skeleton` has the name and namespace. What is there is read through the client (from its cache, if it has one; from the
-/// server, if the cache watches other namespaces, or selects by labels or fields and does not have it), and `mutate` changes that, or the skeleton if there is nothing. It must set what it cares about and leave the rest, which
-/// the server fills with defaults: what it resets would differ every time. Its changes to the status are not written.
+/// `skeleton` has the name and namespace. The object is read through the client: from its cache, if it has one; from the
+/// server, if the cache watches other namespaces, or selects by labels or fields and does not hold the object. `mutate`
+/// changes what was read, or the skeleton if there is no such object. It must only set the fields it cares about: the
+/// server fills others with defaults, and resetting these would cause an update every time. Changes to the status are not
+/// written.
 ///
 /// ```
 /// # use k1s_runtime::{client::{Client, Error}, util::{create_or_update, set_controller_reference}};
@@ -89,7 +91,7 @@ impl<E: Into<BoxError>> Mutation for Result<(), E> {
 ///
 /// # Errors
 /// Of `mutate`, also if it changed the name or the namespace; of reading and writing. A conflict
-/// ([`Error::is_conflict`]) means that somebody else was faster: try again later.
+/// ([`Error::is_conflict`]) means that another client was faster: try again later.
 pub async fn create_or_update<K: TypedObject, M: Mutation>(
     client: &Client,
     skeleton: K,
@@ -98,10 +100,11 @@ pub async fn create_or_update<K: TypedObject, M: Mutation>(
     client.typed().create_or_update(skeleton, mutate).await
 }
 
-/// Makes an object be as `mutate` makes it: creates it, patches it and its status, or leaves it alone if nothing differs.
+/// Brings an object into the state that `mutate` describes: creates it, patches it and its status, or leaves it alone if
+/// nothing differs.
 ///
-/// As [`create_or_update`], but only what differs is sent, without a resource version; and a status that `mutate` changed
-/// is patched, too, if the object was there. (A new object has no status: come back for it.)
+/// Like [`create_or_update`], but only differences are sent, without a resource version; and a changed status is patched,
+/// too, if the object existed. (A created object has no status: call this again to set it.)
 ///
 /// # Errors
 /// Of `mutate`, also if it changed the name or the namespace; of reading and writing.
@@ -174,7 +177,7 @@ impl<K: Object> KindClient<K> {
         Ok((stored.unwrap_or(wanted), result))
     }
 
-    /// What is there: as the cache has it, or as the server does if the cache would not have it.
+    /// The existing object: from the cache, or from the server if the cache does not cover it.
     async fn read(&self, skeleton: &K) -> Result<Option<Arc<K>>, Error> {
         let key = ObjectKey::of(skeleton);
         let held = match self.get_opt(&key).await {
@@ -228,8 +231,8 @@ fn take(object: &mut Value, field: &str) -> Value {
     object.as_object_mut().and_then(|object| object.remove(field)).unwrap_or_default()
 }
 
-/// Whether two states of an object mean the same: an empty list is no list, and empty labels are no labels. Elsewhere an
-/// empty object says something (`emptyDir: {}`).
+/// Whether two states of an object are equivalent: an empty list equals no list, and empty labels equal no labels.
+/// Elsewhere an empty object has a meaning (`emptyDir: {}`).
 fn same(a: &Value, b: &Value) -> bool {
     same_within(a, b, false)
 }
@@ -270,14 +273,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_lists_and_labels_make_no_difference() {
+    fn empty_lists_and_labels_equal_missing_ones() {
         let a = json!({"metadata": {"name": "a", "labels": {}, "finalizers": []}, "spec": {"list": []}});
         let b = json!({"metadata": {"name": "a"}, "spec": {"other": null}});
         assert!(same(&a, &b) && same(&b, &a));
     }
 
     #[test]
-    fn an_empty_object_elsewhere_does() {
+    fn an_empty_object_elsewhere_is_a_difference() {
         let a = json!({"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}});
         let b = json!({"spec": {"volumes": [{"name": "v"}]}});
         assert!(!same(&a, &b) && !same(&b, &a));
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_seen_on_either_side() {
+    fn differences_are_found_on_either_side() {
         let a = json!({"data": {"x": "1"}});
         for b in [
             json!({"data": {"x": "2"}}),

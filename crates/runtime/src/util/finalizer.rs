@@ -1,9 +1,9 @@
-//! Finalizers: what has to be done before an object may go.
+//! Finalizers: cleanup that must happen before an object is removed.
 
 use kube::Resource;
 
-/// Adds a finalizer to the object in memory. Returns whether it did: not if it was there already, **nor if the object is
-/// being deleted**, when the server takes no new ones and adding one would only make the next write fail.
+/// Adds a finalizer to the object in memory. Returns whether it did: not if it was already present, **nor if the object is
+/// being deleted**, when the server accepts no new ones and adding one would only make the next write fail.
 pub fn add_finalizer<K: Resource>(object: &mut K, finalizer: &str) -> bool {
     let meta = object.meta_mut();
     if meta.deletion_timestamp.is_some() {
@@ -17,7 +17,7 @@ pub fn add_finalizer<K: Resource>(object: &mut K, finalizer: &str) -> bool {
     true
 }
 
-/// Removes a finalizer from the object in memory. Returns whether it was there.
+/// Removes a finalizer from the object in memory. Returns whether it was present.
 pub fn remove_finalizer<K: Resource>(object: &mut K, finalizer: &str) -> bool {
     let finalizers = &mut object.meta_mut().finalizers;
     let Some(list) = finalizers else { return false };
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finalizer_is_there_once() {
+    fn a_finalizer_is_added_once() {
         let mut object = ConfigMap::default();
         assert!(!contains_finalizer(&object, "a"));
         assert!(add_finalizer(&mut object, "a"));

@@ -1,9 +1,9 @@
 //! Helpers for reconcilers: what Go has in `controllerutil`, `meta` and `retry`.
 //!
-//! - [`create_or_update`], [`create_or_patch`]: make an object be as it should.
-//! - [`set_controller_reference`], [`set_owner_reference`] and what belongs to them.
+//! - [`create_or_update`], [`create_or_patch`]: bring an object into the desired state.
+//! - [`set_controller_reference`], [`set_owner_reference`] and related functions.
 //! - [`add_finalizer`], [`remove_finalizer`], [`contains_finalizer`].
-//! - [`set_status_condition`] and the questions about conditions.
+//! - [`set_status_condition`] and queries of conditions.
 //! - [`retry_on_conflict`], [`retry_on_error`].
 
 mod conditions;

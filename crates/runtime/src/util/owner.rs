@@ -1,11 +1,11 @@
-//! Owner references: who an object belongs to, and who controls it.
+//! Owner references: the owners and the controller of an object.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Resource;
 
 use crate::{Kind, Object, ObjectKey};
 
-/// An owner: what a reference says of it, and its namespace. Made from `&object` for types that know their kind, and by
+/// An owner: the content of a reference to it, and its namespace. Made from `&object` for types with a static kind, and by
 /// [`Owner::of_kind`] for others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Owner {
@@ -14,7 +14,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// The owner of a kind that is known at run time.
+    /// An owner whose kind is known only at run time.
     #[must_use]
     pub fn of_kind<K: Object>(kind: &Kind<K>, object: &K) -> Owner {
         Owner::new(kind.dynamic_type(), object)
@@ -34,8 +34,8 @@ impl Owner {
         }
     }
 
-    /// Whether the owner, deleted in the foreground, waits until the owned object is gone. References of controllers do,
-    /// others do not, unless this says otherwise.
+    /// Whether a foreground deletion of the owner waits until the owned object is gone. By default, controller references
+    /// block and others do not.
     #[must_use]
     pub fn block_owner_deletion(mut self, block: bool) -> Owner {
         self.reference.block_owner_deletion = Some(block);
@@ -61,7 +61,7 @@ pub enum OwnerError {
         /// Its controller.
         owner: Box<OwnerReference>,
     },
-    /// An object of the cluster cannot be owned by one in a namespace.
+    /// A cluster-scoped object cannot be owned by a namespaced one.
     #[error("{object} is not in a namespace, so {owner} in namespace {namespace:?} cannot own it")]
     ClusterScoped {
         /// The object.
@@ -81,9 +81,9 @@ pub enum OwnerError {
         /// Its namespace.
         namespace: String,
     },
-    /// The owner has no uid: it was not read from a server.
+    /// The owner has no uid: it was not received from a server.
     #[error(
-        "{owner} has no uid, so it cannot own {object}: create it first, and use what the server answers"
+        "{owner} has no uid, so it cannot own {object}: create it first, and use the object that the server returns"
     )]
     NoUid {
         /// The object.
@@ -91,15 +91,15 @@ pub enum OwnerError {
         /// The would-be owner.
         owner: String,
     },
-    /// There is no such reference.
+    /// The object has no such reference.
     #[error("{object} has no owner reference to {owner}")]
     NotOwned {
         /// The object.
         object: ObjectKey,
-        /// The one that is not its owner.
+        /// The object that is not its owner.
         owner: String,
     },
-    /// There is such a reference, but not of a controller.
+    /// The reference exists, but is not a controller reference.
     #[error("{owner} owns {object}, but does not control it")]
     NotController {
         /// The object.
@@ -109,10 +109,10 @@ pub enum OwnerError {
     },
 }
 
-/// Makes `owner` the controller of the object in memory: deleted with it, and watched for it.
+/// Makes `owner` the controller of the object in memory, so that it is deleted with it and watched for it.
 ///
 /// # Errors
-/// If another one controls it, or the owner is where it cannot own it.
+/// If the object has another controller, or the owner's scope does not allow it.
 pub fn set_controller_reference<C: Resource>(
     owner: impl Into<Owner>,
     object: &mut C,
@@ -129,11 +129,11 @@ pub fn set_controller_reference<C: Resource>(
     Ok(())
 }
 
-/// Makes `owner` an owner of the object in memory: deleted when its last owner is. A reference to the same owner is
-/// written anew.
+/// Makes `owner` an owner of the object in memory, which is deleted with its last owner. An existing reference to the
+/// same owner is replaced.
 ///
 /// # Errors
-/// If the owner is where it cannot own it.
+/// If the owner's scope does not allow it.
 pub fn set_owner_reference<C: Resource>(owner: impl Into<Owner>, object: &mut C) -> Result<(), OwnerError> {
     let Owner { reference, namespace } = owner.into();
     check(&reference, namespace, object)?;
@@ -141,7 +141,7 @@ pub fn set_owner_reference<C: Resource>(owner: impl Into<Owner>, object: &mut C)
     Ok(())
 }
 
-/// Whether the object has an owner reference to this owner: by group, kind and name.
+/// Whether the object has a reference to this owner, compared by group, kind and name.
 pub fn has_owner_reference<C: Resource>(owner: impl Into<Owner>, object: &C) -> bool {
     position(&owner.into().reference, object).is_some()
 }
@@ -175,7 +175,7 @@ pub fn remove_owner_reference<C: Resource>(
 /// Removes the reference to this controller from the object in memory.
 ///
 /// # Errors
-/// If there is none, or it is not the controller's.
+/// If there is none, or it is not a controller reference.
 pub fn remove_controller_reference<C: Resource>(
     owner: impl Into<Owner>,
     object: &mut C,
@@ -222,7 +222,7 @@ fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Versions of a group are views of the same object.
+/// Ignores the version: versions of a group are views of the same object.
 fn same_object(a: &OwnerReference, b: &OwnerReference) -> bool {
     group(&a.api_version) == group(&b.api_version) && a.kind == b.kind && a.name == b.name
 }
@@ -300,13 +300,13 @@ mod tests {
         let error = set_controller_reference(&deployment("api", "default"), &mut child).unwrap_err();
         assert_eq!(error.to_string(), r#"default/c is already controlled by Deployment "web" (apps/v1)"#);
         assert_eq!(child, before);
-        // An owner that does not control is welcome.
+        // An owner that is not a controller is allowed.
         set_owner_reference(&deployment("api", "default"), &mut child).expect("owned");
         assert_eq!(child.metadata.owner_references.as_ref().map(Vec::len), Some(2));
     }
 
     #[test]
-    fn an_owner_made_anew_takes_the_place_of_the_old_one() {
+    fn a_recreated_owner_replaces_the_old_one() {
         let mut child = config_map("default");
         set_controller_reference(&deployment("web", "default"), &mut child).expect("owned");
         let mut anew = deployment("web", "default");
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn owners_do_not_reach_beyond_their_namespace() {
+    fn an_owner_cannot_own_objects_outside_its_namespace() {
         let owner = deployment("web", "default");
         let error = set_controller_reference(&owner, &mut config_map("other")).unwrap_err();
         assert_eq!(
@@ -333,11 +333,11 @@ mod tests {
         );
         namespace.metadata.uid = Some("u".into());
         set_controller_reference(&namespace, &mut config_map("other"))
-            .expect("an owner of the cluster owns anything");
+            .expect("a cluster-scoped owner owns anything");
     }
 
     #[test]
-    fn an_owner_that_was_never_stored_is_refused() {
+    fn an_owner_without_a_uid_is_refused() {
         let mut owner = deployment("web", "default");
         owner.metadata.uid = None;
         let error = set_controller_reference(&owner, &mut config_map("default")).unwrap_err();

@@ -1,4 +1,4 @@
-//! Trying again.
+//! Retries with backoff.
 
 use std::{future::Future, time::Duration};
 
@@ -6,23 +6,23 @@ use k1s_env::Env;
 
 use crate::client;
 
-/// How long to wait between tries.
+/// The pauses between attempts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Backoff {
-    /// After the first try.
+    /// The pause after the first attempt.
     pub initial: Duration,
-    /// By what each wait is longer than the one before.
+    /// The factor by which each pause is longer than the one before.
     pub factor: f64,
-    /// By up to which part of itself a wait is longer, at random.
+    /// The maximum fraction of a pause that is added to it at random.
     pub jitter: f64,
-    /// How many tries there are, the first included.
+    /// Maximum number of attempts, including the first.
     pub steps: u32,
-    /// No wait is longer than this.
+    /// Maximum pause.
     pub cap: Duration,
 }
 
 impl Backoff {
-    /// For conflicts: client-go's `DefaultRetry`. Five tries, 10 ms apart.
+    /// For conflicts: client-go's `DefaultRetry`. Five attempts, 10 ms apart.
     pub const DEFAULT_RETRY: Backoff = Backoff {
         initial: Duration::from_millis(10),
         factor: 1.0,
@@ -31,10 +31,10 @@ impl Backoff {
         cap: Duration::MAX,
     };
 
-    /// For conflicts with many others: client-go's `DefaultBackoff`. Four tries; 10, 50 and 250 ms apart.
+    /// For conflicts with many other clients: client-go's `DefaultBackoff`. Four attempts; 10, 50 and 250 ms apart.
     pub const DEFAULT_BACKOFF: Backoff = Backoff { factor: 5.0, steps: 4, ..Backoff::DEFAULT_RETRY };
 
-    /// The wait after so many tries.
+    /// The pause after this many attempts.
     fn wait(&self, env: &Env, tried: u32) -> Duration {
         let exponent = i32::try_from(tried.saturating_sub(1)).unwrap_or(i32::MAX);
         let grown = self.initial.as_secs_f64() * self.factor.powi(exponent);
@@ -49,9 +49,9 @@ impl Default for Backoff {
     }
 }
 
-/// An error that may say that the object has changed in the meantime.
+/// An error that may be a conflict: the object has changed in the meantime.
 pub trait Conflict {
-    /// Whether it does.
+    /// Whether it is a conflict.
     fn is_conflict(&self) -> bool;
 }
 
@@ -67,8 +67,9 @@ impl Conflict for kube::Error {
     }
 }
 
-/// Tries again while the error is a conflict. Each try has to read the object anew: read, change and write belong into
-/// the closure. Read from the server there ([`Client::live`](client::Client::live)): who conflicts has read what is old.
+/// Retries while the error is a conflict. Each attempt has to read the object again, so read, change and write belong in
+/// the closure. Read from the server there ([`Client::live`](client::Client::live)): a conflict means that the read was
+/// stale.
 ///
 /// ```
 /// # use k1s_runtime::{ObjectKey, client::{Client, Error}, util::{Backoff, retry_on_conflict}};
@@ -85,7 +86,7 @@ impl Conflict for kube::Error {
 /// ```
 ///
 /// # Errors
-/// The last one, when all tries are used up; or the first that is no conflict.
+/// The last error, when all attempts are used up; or the first that is not a conflict.
 pub async fn retry_on_conflict<T, E: Conflict, F: Future<Output = Result<T, E>>>(
     env: &Env,
     backoff: Backoff,
@@ -94,14 +95,14 @@ pub async fn retry_on_conflict<T, E: Conflict, F: Future<Output = Result<T, E>>>
     retry_on_error(env, backoff, E::is_conflict, attempt).await
 }
 
-/// Tries again while the error is one that may pass.
+/// Retries while `is_retriable` accepts the error.
 ///
 /// # Errors
-/// The last one, when all tries are used up; or the first that will not pass.
+/// The last error, when all attempts are used up; or the first that is not retriable.
 pub async fn retry_on_error<T, E, F: Future<Output = Result<T, E>>>(
     env: &Env,
     backoff: Backoff,
-    may_pass: impl Fn(&E) -> bool,
+    is_retriable: impl Fn(&E) -> bool,
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, E> {
     let mut tried = 0;
@@ -111,7 +112,7 @@ pub async fn retry_on_error<T, E, F: Future<Output = Result<T, E>>>(
             Err(error) => error,
         };
         tried += 1;
-        if tried >= backoff.steps || !may_pass(&error) {
+        if tried >= backoff.steps || !is_retriable(&error) {
             return Err(error);
         }
         env.sleep(backoff.wait(env, tried)).await;

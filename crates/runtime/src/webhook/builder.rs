@@ -1,4 +1,4 @@
-//! The builder that puts defaulters and validators of a kind where the API server will look for them.
+//! The builder that registers the defaulter and the validator of a kind at their conventional paths.
 
 use std::fmt;
 
@@ -47,10 +47,10 @@ pub struct Webhook<K: Object> {
     validator_rules: WebhookRules,
 }
 
-/// Waits for what is said about unknown fields later.
+/// Built in [`Webhook::complete`], when it is known whether unknown fields are removed.
 type Defaulting = Box<dyn FnOnce(bool) -> AdmissionHook + Send>;
 
-// Of one kind alone, so that `Webhook::for_::<K>()` says the kind once.
+// Implemented for a single kind, so that `Webhook::for_::<K>()` names the kind once.
 impl Webhook<k8s_openapi::api::core::v1::Pod> {
     /// The webhooks of `K`.
     pub fn for_<K: Object<DynamicType: Default>>() -> Webhook<K> {
@@ -59,7 +59,7 @@ impl Webhook<k8s_openapi::api::core::v1::Pod> {
 }
 
 impl<K: Object> Webhook<K> {
-    /// The webhooks of a kind that may be known at run time only.
+    /// The webhooks of a kind that may be known only at run time.
     pub fn for_kind(kind: Kind<K>) -> Webhook<K> {
         Webhook {
             kind,
@@ -74,13 +74,13 @@ impl<K: Object> Webhook<K> {
         }
     }
 
-    /// Fills in objects.
+    /// Sets the defaulter.
     pub fn defaulter(mut self, defaulter: impl Defaulter<K>) -> Webhook<K> {
         self.defaulting = Some(Box::new(move |remove| AdmissionHook::defaulting(defaulter, remove)));
         self
     }
 
-    /// Fills in objects, by a closure.
+    /// Sets a closure as the defaulter.
     pub fn default_with<F>(self, default: F) -> Webhook<K>
     where
         F: Fn(&mut K, &AdmissionRequest) -> Result<(), Rejection> + Send + Sync + 'static,
@@ -88,13 +88,13 @@ impl<K: Object> Webhook<K> {
         self.defaulter(DefaulterFn(default))
     }
 
-    /// Looks at objects.
+    /// Sets the validator.
     pub fn validator(mut self, validator: impl Validator<K>) -> Webhook<K> {
         self.validating = Some(AdmissionHook::validating(validator));
         self
     }
 
-    /// Looks at objects, by a closure.
+    /// Sets a closure as the validator.
     pub fn validate_with<F>(self, validate: F) -> Webhook<K>
     where
         F: Fn(Validation<'_, K>, &AdmissionRequest) -> Result<Warnings, Rejection> + Send + Sync + 'static,
@@ -102,46 +102,46 @@ impl<K: Object> Webhook<K> {
         self.validator(ValidatorFn(validate))
     }
 
-    /// Puts the defaulter at another path.
+    /// Registers the defaulter at another path.
     pub fn defaulter_path(mut self, path: impl Into<String>) -> Webhook<K> {
         self.defaulter_path = Some(path.into());
         self
     }
 
-    /// Puts the validator at another path.
+    /// Registers the validator at another path.
     pub fn validator_path(mut self, path: impl Into<String>) -> Webhook<K> {
         self.validator_path = Some(path.into());
         self
     }
 
-    /// Whether the defaulter removes what `K` does not know from objects. It does not, unless told to.
+    /// Whether the defaulter removes fields that `K` does not have. Off by default.
     pub fn remove_unknown_fields(mut self, remove: bool) -> Webhook<K> {
         self.remove_unknown_fields = remove;
         self
     }
 
-    /// Whether panics become answers. They do, unless told otherwise.
+    /// Whether panics are recovered into error responses. On by default.
     pub fn recover_panic(mut self, recover: bool) -> Webhook<K> {
         self.recover_panic = recover;
         self
     }
 
-    /// When the API server is to call the defaulter, and what if it cannot.
+    /// When the API server calls the defaulter, and what happens if it cannot.
     pub fn defaulter_rules(mut self, rules: WebhookRules) -> Webhook<K> {
         self.defaulter_rules = rules;
         self
     }
 
-    /// When the API server is to call the validator, and what if it cannot.
+    /// When the API server calls the validator, and what happens if it cannot.
     pub fn validator_rules(mut self, rules: WebhookRules) -> Webhook<K> {
         self.validator_rules = rules;
         self
     }
 
-    /// Registers them: all or, if one cannot be, none.
+    /// Registers all of them or, on an error, none.
     ///
     /// # Errors
-    /// A path is taken, or is none.
+    /// If a path is already used or invalid.
     pub fn complete(self, server: &WebhookServer) -> Result<(), RegisterError> {
         let mut hooks = Vec::new();
         let mut add = |hook: AdmissionHook, path: String, webhook_type, rules| {

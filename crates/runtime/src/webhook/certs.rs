@@ -1,4 +1,4 @@
-//! Certificates for development: an authority of one's own, and a serving certificate that is renewed.
+//! Certificates for development: a private CA, and a serving certificate that is renewed.
 
 use std::{
     fs::{self, OpenOptions},
@@ -21,29 +21,29 @@ use rustls::{
 use tokio_util::sync::CancellationToken;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
-/// Clocks differ: certificates are valid from a little before they are made.
+/// Certificates are valid from this long before they are issued, since clocks differ.
 const SKEW: Duration = Duration::from_secs(3600);
-/// The authority does not expire while anybody looks: renewing it would mean to inject it everywhere again.
+/// Practically unlimited: a renewed CA would have to be injected everywhere again.
 const AUTHORITY_VALIDITY: Duration = DAY.saturating_mul(36_500);
 
-/// What a [`DevCertificate`] is for and where it is.
+/// The options of a [`DevCertificate`].
 #[derive(Debug, Clone)]
 pub struct DevCertificateOptions {
-    /// The folder. It is made if it is not there.
+    /// The directory. It is created if it does not exist.
     pub dir: PathBuf,
-    /// DNS names and addresses of the server: `localhost`, `127.0.0.1`, `::1`.
+    /// DNS names and addresses of the server; `localhost`, `127.0.0.1` and `::1` by default.
     pub names: Vec<String>,
-    /// The file of the certificate: `tls.crt`.
+    /// The file name of the certificate: `tls.crt` by default.
     pub cert_name: String,
-    /// The file of its key: `tls.key`.
+    /// The file name of its key: `tls.key` by default.
     pub key_name: String,
-    /// The file of the authority: `ca.crt`.
+    /// The file name of the CA: `ca.crt` by default.
     pub ca_name: String,
-    /// The file of the authority's key: `ca.key`.
+    /// The file name of the CA's key: `ca.key` by default.
     pub ca_key_name: String,
-    /// How long a certificate is valid: 90 days.
+    /// The validity of a certificate: 90 days by default.
     pub validity: Duration,
-    /// How long before its end it is renewed: 30 days.
+    /// How long before it expires it is renewed: 30 days by default.
     pub renew_before: Duration,
 }
 
@@ -63,7 +63,7 @@ impl Default for DevCertificateOptions {
 }
 
 impl DevCertificateOptions {
-    /// In this folder, for these names.
+    /// A certificate for these names in this directory.
     pub fn new(
         dir: impl Into<PathBuf>,
         names: impl IntoIterator<Item = impl Into<String>>,
@@ -73,7 +73,7 @@ impl DevCertificateOptions {
     }
 }
 
-/// The names by which a Service is called.
+/// The DNS names of a Service.
 #[must_use]
 pub fn service_names(namespace: &str, name: &str) -> Vec<String> {
     vec![
@@ -84,7 +84,7 @@ pub fn service_names(namespace: &str, name: &str) -> Vec<String> {
     ]
 }
 
-/// Why there is no certificate.
+/// Why a certificate could not be provided.
 #[derive(Debug, thiserror::Error)]
 pub enum DevCertificateError {
     /// A file cannot be read or written.
@@ -95,15 +95,15 @@ pub enum DevCertificateError {
         /// Why.
         source: io::Error,
     },
-    /// It cannot be made: a name that is none, most likely.
-    #[error("the certificate cannot be made: {0}")]
+    /// The certificate cannot be generated, most likely because of an invalid name.
+    #[error("cannot generate the certificate: {0}")]
     Make(#[from] rcgen::Error),
 }
 
-/// A certificate for development, in files: made by an authority made for it, and renewed before it expires.
+/// A certificate for development, in files: issued by a private CA, and renewed before it expires.
 ///
-/// What is in the folder is used again as long as it is good for the names and long enough, so a restart changes nothing, and
-/// a CA that was injected stays right.
+/// Existing files are used as long as they are valid for the names and for long enough, so a restart changes nothing, and
+/// an injected CA stays valid.
 #[derive(Debug)]
 pub struct DevCertificate {
     env: Env,
@@ -113,10 +113,10 @@ pub struct DevCertificate {
 }
 
 impl DevCertificate {
-    /// Uses what is in the folder, or makes it.
+    /// Uses the files in the directory, or generates them.
     ///
     /// # Errors
-    /// The folder cannot be used, or a name is none.
+    /// If the directory cannot be used, or a name is invalid.
     pub fn open(env: &Env, options: DevCertificateOptions) -> Result<DevCertificate, DevCertificateError> {
         fs::create_dir_all(&options.dir)
             .map_err(|source| DevCertificateError::Io { path: options.dir.clone(), source })?;
@@ -126,20 +126,20 @@ impl DevCertificate {
         Ok(this)
     }
 
-    /// The authority, as PEM: what API servers and clients are to trust.
+    /// The CA, as PEM: for API servers and clients to trust.
     #[must_use]
     pub fn ca_bundle(&self) -> &str {
         &self.authority
     }
 
-    /// Makes a new certificate if the one that is there is missing, wrong or near its end. Says whether it did.
+    /// Issues a new certificate if the current one is missing, invalid or about to expire. Returns whether it did.
     ///
     /// # Errors
-    /// The folder cannot be used, or a name is none.
+    /// If the directory cannot be used, or a name is invalid.
     pub fn renew_if_due(&mut self) -> Result<bool, DevCertificateError> {
-        if let Some(authority) = self.good() {
+        if let Some(authority) = self.valid_authority() {
             self.authority = authority;
-            // When exactly it ends is not known of one that was found: look again in a while.
+            // The exact expiry of an existing certificate is not known: check again later.
             self.renew_at = self.renew_at.max(self.env.wall() + DAY.min(self.options.renew_before / 2));
             return Ok(false);
         }
@@ -153,20 +153,20 @@ impl DevCertificate {
         validity(&mut params, now, self.options.validity);
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &issuer)?;
-        // Key first: until the certificate follows, a reader finds a pair that does not fit, and keeps the old one.
+        // Key first: until the certificate follows, readers find a pair that does not match, and keep the old one.
         self.write(&self.options.key_name, &key.serialize_pem(), true)?;
         self.write(&self.options.cert_name, &certificate.pem(), false)?;
         self.renew_at = now + self.options.validity.saturating_sub(self.options.renew_before);
-        tracing::info!(dir = %self.options.dir.display(), names = ?self.options.names, "made a certificate");
+        tracing::info!(dir = %self.options.dir.display(), names = ?self.options.names, "issued a certificate");
         Ok(true)
     }
 
-    /// Renews the certificate when it is time, until it is cancelled. What fails is logged and tried again.
+    /// Renews the certificate when it is due, until `cancel`. Failures are logged and retried.
     pub async fn run(mut self, cancel: CancellationToken) {
         let env = self.env.clone();
         loop {
             let due = self.renew_at.duration_since(env.wall()).unwrap_or_default();
-            // The wall clock may jump, so it is looked at every day.
+            // The wall clock may jump, so it is checked at least daily.
             if cancel.run_until_cancelled(env.sleep(due.clamp(SKEW, DAY))).await.is_none() {
                 return;
             }
@@ -174,13 +174,13 @@ impl DevCertificate {
                 continue;
             }
             if let Err(error) = self.renew_if_due() {
-                tracing::error!(%error, "the certificate could not be renewed");
+                tracing::error!(%error, "cannot renew the certificate");
             }
         }
     }
 
-    /// The authority, if the certificate that is there is right for all names, now and when it would have to be renewed.
-    fn good(&self) -> Option<String> {
+    /// The CA, if the existing certificate is valid for all names, now and at the end of the renewal margin.
+    fn valid_authority(&self) -> Option<String> {
         let read = |name: &str| fs::read_to_string(self.options.dir.join(name)).ok();
         let authority = read(&self.options.ca_name)?;
         let certificate = read(&self.options.cert_name)?;
@@ -193,19 +193,19 @@ impl DevCertificate {
         roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).ok()?).ok()?;
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build().ok()?;
         let now = self.env.wall().duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        for moment in [now, now + self.options.renew_before] {
+        for time in [now, now + self.options.renew_before] {
             for name in &self.options.names {
                 let name = ServerName::try_from(name.as_str()).ok()?;
-                let moment = UnixTime::since_unix_epoch(moment);
-                verifier.verify_server_cert(&certificate, &[], &name, &[], moment).ok()?;
+                let time = UnixTime::since_unix_epoch(time);
+                verifier.verify_server_cert(&certificate, &[], &name, &[], time).ok()?;
             }
         }
         Some(authority)
     }
 
-    /// The authority: the one that is there, or a new one.
+    /// The existing CA, or a new one.
     fn issuer(&mut self) -> Result<Issuer<'static, KeyPair>, DevCertificateError> {
-        // All that an issuer has to know of its certificate is the same for all of them.
+        // Everything that an issuer needs from its certificate is the same for all of them.
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name = rcgen::DistinguishedName::new();
@@ -229,7 +229,7 @@ impl DevCertificate {
         Ok(Issuer::new(params, key))
     }
 
-    /// Writes a file so that it is there whole or not at all; a secret is for its owner's eyes alone.
+    /// Writes a file atomically; secrets are readable only by their owner.
     fn write(&self, name: &str, content: &str, secret: bool) -> Result<(), DevCertificateError> {
         let path = self.options.dir.join(name);
         let temporary = self.options.dir.join(format!(".{name}.new"));
@@ -239,7 +239,7 @@ impl DevCertificate {
 }
 
 fn write_file(path: &Path, content: &str, secret: bool) -> io::Result<()> {
-    // One left over might be readable by others.
+    // A leftover file may have looser permissions.
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -262,7 +262,7 @@ fn validity(params: &mut CertificateParams, now: SystemTime, validity: Duration)
     params.not_after = epoch + since_epoch + validity;
 }
 
-/// Whether this is the certificate of this key.
+/// Whether the certificate belongs to this key.
 fn certifies(authority: &str, key: &KeyPair) -> bool {
     let provider = rustls::crypto::ring::default_provider();
     let Ok(certificate) = CertificateDer::from_pem_slice(authority.as_bytes()) else { return false };

@@ -1,4 +1,4 @@
-//! The objects that tell an API server about webhooks, made from what is registered.
+//! The objects that configure an API server to call webhooks, generated from the registrations.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -23,48 +23,48 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{WebhookServer, paths};
 
-/// Whether a webhook changes objects or looks at them.
+/// Whether a webhook mutates or validates objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WebhookType {
     /// It changes objects: a defaulter.
     Mutating,
-    /// It looks at objects: a validator.
+    /// It checks objects: a validator.
     Validating,
 }
 
 /// What happens to a request when its webhook cannot be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailurePolicy {
-    /// It fails.
+    /// The request fails.
     #[default]
     Fail,
-    /// It goes on.
+    /// The request goes on.
     Ignore,
 }
 
-/// When an API server is to call a webhook, and what if it cannot.
+/// When an API server calls a webhook, and what happens if it cannot.
 #[derive(Debug, Clone)]
 pub struct WebhookRules {
     /// The name in the configuration; by default made of type, version and resource, such as
     /// `mutate.v1.widgets.example.com`. It needs at least three parts.
     pub name: Option<String>,
-    /// What it is called for. By default creations and updates, and for validators deletions too.
+    /// The operations it is called for. By default create and update, and for validators also delete.
     pub operations: Option<Vec<Operation>>,
-    /// Subresources that it is called for besides, such as `status`.
+    /// Subresources that it is also called for, such as `status`.
     pub sub_resources: Vec<String>,
-    /// What if it cannot be called: the request fails.
+    /// What happens if it cannot be called: by default, the request fails.
     pub failure_policy: FailurePolicy,
-    /// Whether it has effects elsewhere, other than on dry runs. It has none.
+    /// Whether it has side effects, except on dry runs. By default none.
     pub side_effects: bool,
-    /// How long a call may take, in whole seconds from 1 to 30: 10 s.
+    /// The timeout of a call, in whole seconds from 1 to 30: 10 s by default.
     pub timeout: Duration,
-    /// Whether a defaulter is called again after other webhooks changed the object. It is not.
+    /// Whether a defaulter is called again after other webhooks changed the object. Off by default.
     pub reinvoke: bool,
     /// Only objects in namespaces with these labels.
     pub namespace_selector: Option<LabelSelector>,
     /// Only objects with these labels.
     pub object_selector: Option<LabelSelector>,
-    /// Only requests of which these CEL expressions are true.
+    /// Only requests for which these CEL expressions are true.
     pub match_conditions: Vec<MatchCondition>,
 }
 
@@ -88,22 +88,22 @@ impl Default for WebhookRules {
 /// A webhook that is registered for a kind.
 #[derive(Debug, Clone)]
 pub struct Registration {
-    /// What it does.
+    /// Whether it mutates or validates.
     pub webhook_type: WebhookType,
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// Which kind it is for.
+    /// The kind it is for.
     pub resource: ApiResource,
-    /// When it is to be called.
+    /// When it is called.
     pub rules: WebhookRules,
 }
 
-/// Where an API server finds the webhook server.
+/// Where an API server reaches the webhook server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// At a URL, to which paths are appended: `https://127.0.0.1:9443`.
     Url(String),
-    /// By a Service of the cluster.
+    /// Through a Service of the cluster.
     Service {
         /// Its namespace.
         namespace: String,
@@ -120,13 +120,13 @@ impl Endpoint {
         Endpoint::Url(url.into())
     }
 
-    /// By a Service on port 443.
+    /// Through a Service on port 443.
     pub fn service(namespace: impl Into<String>, name: impl Into<String>) -> Endpoint {
         Endpoint::Service { namespace: namespace.into(), name: name.into(), port: None }
     }
 }
 
-/// Makes the configuration objects of a server's webhooks.
+/// Generates the configuration objects of a server's webhooks.
 ///
 /// ```
 /// # use k1s_env::Env;
@@ -147,12 +147,12 @@ pub struct WebhookConfiguration {
 }
 
 impl WebhookConfiguration {
-    /// Objects of this name, that send API servers there.
+    /// Configuration objects of this name, for a webhook server at this endpoint.
     pub fn new(name: impl Into<String>, endpoint: Endpoint) -> WebhookConfiguration {
         WebhookConfiguration { name: name.into(), endpoint, ca_bundle: None }
     }
 
-    /// The authority of the server's certificate, as PEM.
+    /// The CA of the server's certificate, as PEM.
     #[must_use]
     pub fn ca_bundle(mut self, pem: impl Into<Vec<u8>>) -> WebhookConfiguration {
         self.ca_bundle = Some(ByteString(pem.into()));
@@ -204,7 +204,7 @@ impl WebhookConfiguration {
             .then(|| ValidatingWebhookConfiguration { metadata: self.metadata(), webhooks: Some(webhooks) })
     }
 
-    /// What goes into the `spec.conversion` of a custom resource definition.
+    /// The `spec.conversion` of a custom resource definition.
     #[must_use]
     pub fn conversion(&self) -> CustomResourceConversion {
         let (url, service) = match &self.endpoint {
@@ -232,10 +232,10 @@ impl WebhookConfiguration {
         }
     }
 
-    /// Creates the configuration objects, or changes them where they exist.
+    /// Creates the configuration objects, or updates existing ones.
     ///
     /// # Errors
-    /// Those of the API server.
+    /// Errors of the API server.
     pub async fn install(&self, client: &Client, server: &WebhookServer) -> Result<(), kube::Error> {
         if let Some(mutating) = self.mutating(server) {
             install(client, &self.name, &mutating).await?;
@@ -295,7 +295,7 @@ where
     let patch = Patch::Merge(object);
     match api.patch(name, &PatchParams::default(), &patch).await {
         Err(error) if missing(&error) => match api.create(&PostParams::default(), object).await {
-            // Somebody else was faster: another replica, most likely.
+            // Created concurrently, most likely by another replica.
             Err(error) if exists(&error) => {
                 api.patch(name, &PatchParams::default(), &patch).await?;
             }

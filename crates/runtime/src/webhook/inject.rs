@@ -1,4 +1,4 @@
-//! Puts the authority of a webhook server into the objects that name it.
+//! Injects the CA of a webhook server into the objects that refer to it.
 
 use k8s_openapi::ByteString;
 use kube::{
@@ -8,10 +8,10 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-/// How often a change by somebody else is looked at again.
-const ATTEMPTS: usize = 5;
+/// Maximum number of attempts when the object is changed concurrently.
+const MAX_ATTEMPTS: usize = 5;
 
-/// Which object an authority is put into.
+/// The kind of object that a CA is injected into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InjectInto {
     /// Every webhook of a `MutatingWebhookConfiguration`.
@@ -22,10 +22,10 @@ pub enum InjectInto {
     CustomResourceDefinition,
 }
 
-/// Why an authority could not be put into an object.
+/// Why a CA could not be injected.
 #[derive(Debug, thiserror::Error)]
 pub enum InjectError {
-    /// The API server said no.
+    /// The API server rejected a request.
     #[error(transparent)]
     Api(#[from] kube::Error),
     /// The definition has no conversion webhook.
@@ -35,10 +35,10 @@ pub enum InjectError {
     NoConversionWebhook(String),
 }
 
-/// Puts an authority, as PEM, into the `caBundle` fields of an object. Says whether anything had to be changed.
+/// Sets the `caBundle` fields of an object to a CA, as PEM. Returns whether anything changed.
 ///
 /// # Errors
-/// The object is not there or cannot be changed, or has no conversion webhook.
+/// If the object does not exist, cannot be changed, or has no conversion webhook.
 pub async fn inject_ca(
     client: &Client,
     into: InjectInto,
@@ -61,16 +61,16 @@ pub async fn inject_ca(
     let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), plural);
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let ca = json!(ByteString(ca_pem.as_ref().to_vec()));
-    let mut attempts = ATTEMPTS;
+    let mut attempts = MAX_ATTEMPTS;
     loop {
         let object = api.get(name).await?;
         let patch = match into {
-            InjectInto::CustomResourceDefinition => into_definition(&object, &ca)
+            InjectInto::CustomResourceDefinition => definition_patch(&object, &ca)
                 .ok_or_else(|| InjectError::NoConversionWebhook(name.to_owned()))?,
-            _ => into_webhooks(&object, &ca),
+            _ => webhooks_patch(&object, &ca),
         };
         let Some(mut patch) = patch else { return Ok(false) };
-        // Lists are replaced as a whole, so nobody may have changed them in between.
+        // A merge patch replaces the whole list, so it must not have changed in between.
         patch["metadata"] = json!({"resourceVersion": object.metadata.resource_version});
         match api.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await {
             Ok(_) => return Ok(true),
@@ -80,8 +80,8 @@ pub async fn inject_ca(
     }
 }
 
-/// The change to a configuration, if there is one to make.
-fn into_webhooks(object: &DynamicObject, ca: &Value) -> Option<Value> {
+/// The patch of a configuration; `None` if nothing changes.
+fn webhooks_patch(object: &DynamicObject, ca: &Value) -> Option<Value> {
     let mut webhooks = object.data.get("webhooks")?.as_array()?.clone();
     let mut changed = false;
     for webhook in &mut webhooks {
@@ -92,8 +92,8 @@ fn into_webhooks(object: &DynamicObject, ca: &Value) -> Option<Value> {
     changed.then(|| json!({"webhooks": webhooks}))
 }
 
-/// The change to a definition, if there is one to make; nothing at all, if there is nowhere to make it.
-fn into_definition(object: &DynamicObject, ca: &Value) -> Option<Option<Value>> {
+/// The patch of a definition; `Some(None)` if nothing changes, `None` if it has no conversion webhook.
+fn definition_patch(object: &DynamicObject, ca: &Value) -> Option<Option<Value>> {
     let config = object.data.pointer("/spec/conversion/webhook/clientConfig")?;
     let changed = config.get("caBundle") != Some(ca);
     Some(changed.then(|| json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": ca}}}}})))

@@ -1,4 +1,4 @@
-//! The door to the network: HTTPS, HTTP/1.1 and HTTP/2.
+//! The listener: HTTPS, with HTTP/1.1 and HTTP/2.
 
 use std::{
     io,
@@ -32,17 +32,17 @@ use crate::{
     tls::{CertFiles, CertWatcher, CertificateError},
 };
 
-/// A handshake has to be done by then.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// The head of a request has to be there by then.
-const HEAD: Duration = Duration::from_secs(30);
-/// After a connection could not be taken, this long until the next is.
-const BREATH: Duration = Duration::from_millis(20);
+/// Maximum duration of a TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time to receive the headers of a request.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause after a failed accept.
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(20);
 
-/// Why a server does not serve.
+/// Why a server cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    /// It runs, or ran, already.
+    /// It was already started.
     #[error("webhook server already started")]
     AlreadyStarted,
     /// Its certificate cannot be used.
@@ -51,18 +51,18 @@ pub enum WebhookError {
     /// It cannot listen.
     #[error("webhook server cannot listen at {address}: {source}")]
     Listen {
-        /// Where it should.
+        /// The address.
         address: SocketAddr,
-        /// Why it cannot.
+        /// Why not.
         source: io::Error,
     },
 }
 
 impl WebhookServer {
-    /// Listens and serves until it is cancelled; then requests under way are answered, and this returns.
+    /// Listens and serves until `cancel`; then requests in flight are completed, and this returns.
     ///
     /// # Errors
-    /// It cannot listen, the certificate cannot be used, or it was run before.
+    /// If it cannot listen, the certificate cannot be used, or it was already started.
     pub async fn run(&self, cancel: CancellationToken) -> Result<(), WebhookError> {
         let (env, options) = (&self.inner.env, &self.inner.options);
         if *self.inner.state.borrow() != State::New {
@@ -81,12 +81,12 @@ impl WebhookServer {
         if !first {
             return Err(WebhookError::AlreadyStarted);
         }
-        // However this ends, dropped or returned, the server no longer serves.
+        // Marks the server as stopped, whether this returns or is dropped.
         let stopped = Stopped(self);
         tracing::info!(%address, tls = options.tls, "serving webhooks");
 
         let graceful = GracefulShutdown::new();
-        // Connections end with this, whatever they do then.
+        // Cancelled at the end of this function: aborts all remaining connections.
         let end = CancellationToken::new();
         let _end = end.clone().drop_guard();
         let serve = self.accept(&listener, certificates.as_ref(), &graceful, &end);
@@ -129,7 +129,7 @@ impl WebhookServer {
     ) {
         let env = &self.inner.env;
         let mut http = auto::Builder::new(EnvExecutor(env.clone()));
-        http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+        http.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
         http.http2().timer(TokioTimer::new()).max_concurrent_streams(1000);
         let http = Arc::new(http);
         loop {
@@ -137,8 +137,8 @@ impl WebhookServer {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     // Out of file descriptors, or a connection that was reset before it was taken.
-                    tracing::warn!(%error, "a connection could not be taken");
-                    env.sleep(BREATH).await;
+                    tracing::warn!(%error, "failed to accept a connection");
+                    env.sleep(ACCEPT_RETRY_PAUSE).await;
                     continue;
                 }
             };
@@ -152,10 +152,10 @@ impl WebhookServer {
                         return server.connection(&http, stream, watcher).await;
                     };
                     let acceptor = TlsAcceptor::from(certificates.current());
-                    match server.inner.env.timeout(HANDSHAKE, acceptor.accept(stream)).await {
+                    match server.inner.env.timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await {
                         Ok(Ok(stream)) => server.connection(&http, stream, watcher).await,
-                        Ok(Err(error)) => tracing::debug!(%error, "no TLS handshake"),
-                        Err(_) => tracing::debug!("no TLS handshake in time"),
+                        Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+                        Err(_) => tracing::debug!("TLS handshake timed out"),
                     }
                 };
                 end.run_until_cancelled(serve).await;
@@ -193,7 +193,7 @@ impl WebhookServer {
     }
 }
 
-/// Starts the tasks of HTTP/2 streams, so that they are counted.
+/// Spawns the tasks of HTTP/2 streams in the environment, so that they are tracked.
 #[derive(Clone)]
 struct EnvExecutor(Env);
 
@@ -218,7 +218,7 @@ async fn bind(host: Option<IpAddr>, port: u16) -> Result<(TcpListener, SocketAdd
     if let Some(host) = host {
         return bind_to(SocketAddr::new(host, port)).await;
     }
-    // This one takes both families, where there are two.
+    // Accepts both address families, where there are two.
     match bind_to((Ipv6Addr::UNSPECIFIED, port).into()).await {
         Err(WebhookError::Listen { source, .. }) if source.kind() != io::ErrorKind::AddrInUse => {
             bind_to((Ipv4Addr::UNSPECIFIED, port).into()).await

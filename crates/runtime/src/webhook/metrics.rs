@@ -1,4 +1,4 @@
-//! The metrics of webhooks, by the names that Go's controller-runtime gave them.
+//! The metrics of webhooks, named as in Go's controller-runtime.
 
 use k1s_env::{Env, Instant};
 use prometheus_client::{
@@ -24,7 +24,7 @@ struct RequestLabels {
     code: u16,
 }
 
-/// From 10 ns to some 17 minutes, as Go has them.
+/// Buckets from 10 ns to some 17 minutes, as in Go.
 #[derive(Debug, Clone)]
 struct Latency;
 
@@ -56,7 +56,7 @@ impl WebhookMetrics {
             certificate_reads: Counter::default(),
             certificate_errors: Counter::default(),
         };
-        // The encoder puts `_total` behind the names of counters.
+        // The encoder appends `_total` to the names of counters.
         metrics.register(|registry| {
             registry.register(
                 "controller_runtime_webhook_latency_seconds",
@@ -97,7 +97,7 @@ impl WebhookMetrics {
         new
     }
 
-    /// The metrics of one path, there from the beginning.
+    /// The metrics of one path, created with zero values.
     pub(crate) fn path(&self, path: &str) -> PathMetrics {
         let labels = WebhookLabels { webhook: path.into() };
         let count = |code| self.requests.get_or_create_owned(&RequestLabels { webhook: path.into(), code });
@@ -124,14 +124,14 @@ pub(crate) struct PathMetrics {
 }
 
 impl PathMetrics {
-    /// A request begins.
+    /// Counts a request as in flight.
     pub(crate) fn begin<'a>(&'a self, env: &'a Env) -> RequestMetrics<'a> {
         self.in_flight.inc();
         RequestMetrics { metrics: self, env, began: env.now(), code: None }
     }
 }
 
-/// The metrics of one request, which end with it however it ends.
+/// The metrics of one request, recorded when it ends in any way.
 pub(crate) struct RequestMetrics<'a> {
     metrics: &'a PathMetrics,
     env: &'a Env,
@@ -140,7 +140,7 @@ pub(crate) struct RequestMetrics<'a> {
 }
 
 impl RequestMetrics<'_> {
-    /// It was answered with this code.
+    /// Records the status code of the response.
     pub(crate) fn answered(mut self, code: u16) {
         self.code = Some(code);
     }
@@ -149,7 +149,7 @@ impl RequestMetrics<'_> {
 impl Drop for RequestMetrics<'_> {
     fn drop(&mut self) {
         self.metrics.in_flight.dec();
-        // Without an answer the client went away: there is nothing to count.
+        // The client disconnected before a response: only the gauge changes.
         let Some(code) = self.code else { return };
         self.metrics.latency.observe((self.env.now() - self.began).as_secs_f64());
         match code {

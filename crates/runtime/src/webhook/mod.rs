@@ -1,12 +1,12 @@
-//! Webhooks: what an API server asks before it stores an object, and to convert one version of it into another.
+//! Webhooks: called by an API server before it stores an object, and to convert between versions.
 //!
-//! - [`WebhookServer`]: handlers by path; HTTPS with certificates that are read again when they change
-//!   ([`run`](WebhookServer::run)), and a door in process ([`handle`](WebhookServer::handle)).
-//! - [`Webhook`]: the builder that puts the [`Defaulter`](admission::Defaulter) and the
+//! - [`WebhookServer`]: handlers by path, served over HTTPS with certificates that are reloaded when they change
+//!   ([`run`](WebhookServer::run)), and in process ([`handle`](WebhookServer::handle)).
+//! - [`Webhook`]: the builder that registers the [`Defaulter`](admission::Defaulter) and the
 //!   [`Validator`](admission::Validator) of a kind at their paths.
-//! - [`admission`], [`conversion`]: what they are made of.
-//! - [`WebhookConfiguration`]: the objects that tell an API server about them.
-//! - [`certs`], [`inject`]: certificates for development, and how their authority becomes known.
+//! - [`admission`], [`conversion`]: their building blocks.
+//! - [`WebhookConfiguration`]: the objects that configure an API server to call them.
+//! - [`certs`], [`inject`]: certificates for development, and injection of their CA.
 //!
 //! ```no_run
 //! use k1s_env::Env;

@@ -1,43 +1,43 @@
-//! Where webhooks are found by convention: `/mutate-<group>-<version>-<kind>`, `/validate-…`, `/convert`.
+//! The conventional paths of webhooks: `/mutate-<group>-<version>-<kind>`, `/validate-…`, `/convert`.
 
 use kube::api::ApiResource;
 
 use crate::{Kind, Object, kind};
 
-/// Where conversions are found.
+/// The path of the conversion webhook.
 pub const CONVERT: &str = "/convert";
 
-/// Where the defaulter of `K` is found.
+/// The path of the defaulter of `K`.
 #[must_use]
 pub fn mutate<K: Object<DynamicType: Default>>() -> String {
     mutate_kind(&kind::<K>())
 }
 
-/// Where the validator of `K` is found.
+/// The path of the validator of `K`.
 #[must_use]
 pub fn validate<K: Object<DynamicType: Default>>() -> String {
     validate_kind(&kind::<K>())
 }
 
-/// Where the defaulter of a kind is found.
+/// The path of a kind's defaulter.
 #[must_use]
 pub fn mutate_kind<K: Object>(kind: &Kind<K>) -> String {
     path("mutate", kind.resource())
 }
 
-/// Where the validator of a kind is found.
+/// The path of a kind's validator.
 #[must_use]
 pub fn validate_kind<K: Object>(kind: &Kind<K>) -> String {
     path("validate", kind.resource())
 }
 
-/// The core group is empty, and so are its letters here: `/mutate--v1-pod`.
+/// The core group has an empty name, also in the path: `/mutate--v1-pod`.
 fn path(what: &str, resource: &ApiResource) -> String {
     let group = resource.group.replace('.', "-");
     format!("/{what}-{group}-{}-{}", resource.version, resource.kind.to_lowercase())
 }
 
-/// Whether a path is one that can be registered: `/`, or segments of letters, digits, `-` and `_`.
+/// Whether a path can be registered: `/`, or segments of letters, digits, `-` and `_`.
 pub(super) fn is_valid(path: &str) -> bool {
     let valid = |segment: &str| {
         !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')

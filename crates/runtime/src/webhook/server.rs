@@ -1,4 +1,4 @@
-//! The webhook server: handlers by path, and the door in process.
+//! The webhook server: handlers by path, also callable in process.
 
 use std::{
     collections::BTreeMap,
@@ -27,33 +27,33 @@ use super::{
 };
 use crate::{BoxError, Metrics, Object};
 
-/// How a [`WebhookServer`] listens.
+/// The options of a [`WebhookServer`].
 #[derive(Debug, Clone)]
 pub struct WebhookOptions {
-    /// The address to listen at. None: all of them, of both families where there are two.
+    /// The address to listen on. `None`: all addresses, of both families where there are two.
     pub host: Option<IpAddr>,
-    /// The port to listen at: 9443. 0 is any that is free; [`WebhookServer::bound`] says which.
+    /// The port to listen on: 9443 by default. 0 picks a free one, which [`WebhookServer::bound`] returns.
     pub port: u16,
-    /// Whether to speak TLS. API servers call nothing else; without it, something in front has to.
+    /// Whether to use TLS, as by default. API servers require it; without it, a proxy has to terminate TLS.
     pub tls: bool,
-    /// Where certificate and key are: `k8s-webhook-server/serving-certs` in the folder for temporary files.
+    /// The directory of certificate and key: `k8s-webhook-server/serving-certs` in the temporary directory by default.
     pub cert_dir: PathBuf,
-    /// The file of the certificate, and of those that lead to its authority: `tls.crt`.
+    /// The file name of the certificate and its chain: `tls.crt` by default.
     pub cert_name: String,
-    /// The file of the key: `tls.key`.
+    /// The file name of the key: `tls.key` by default.
     pub key_name: String,
-    /// The file, in `cert_dir` unless its path is absolute, with the authorities of clients. If it is given, clients
-    /// have to show a certificate of theirs.
+    /// The file of the client CAs, in `cert_dir` unless its path is absolute. If set, clients must present a certificate of
+    /// one of them.
     pub client_ca_name: Option<String>,
-    /// How often the files are read again: 10 s. Besides, a change is seen by the next handshake.
+    /// The interval at which the files are reloaded: 10 s by default. Handshakes detect most changes earlier.
     pub reload_period: Duration,
-    /// The largest body that is taken: 7 MiB.
+    /// Maximum size of a request body: 7 MiB by default.
     pub max_body: usize,
-    /// How long requests under way may take to end when the server stops: a minute.
+    /// How long a shutdown waits for requests in flight: a minute by default.
     pub shutdown_timeout: Duration,
-    /// Where the server's metrics are registered. One server to a registry.
+    /// The registry of the server's metrics. Only one server per registry.
     pub metrics: Metrics,
-    /// Where each request is a unit of work of the component `webhook`. If it takes no more work, requests are answered
+    /// Tracks each request as a unit of work of the component `webhook`. If it accepts no more work, requests are answered
     /// with 503.
     pub tracker: Option<WorkTracker>,
 }
@@ -80,23 +80,23 @@ impl Default for WebhookOptions {
 /// Why something cannot be registered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RegisterError {
-    /// The path has a handler.
+    /// The path already has a handler.
     #[error("can't register duplicate path: {0}")]
     Duplicate(String),
-    /// The path is none.
+    /// The path is invalid.
     #[error(
-        "{0:?} cannot be a path: it has to begin with / and consist of segments of letters, digits, - and _"
+        "{0:?} is not a valid path: it must begin with / and consist of segments of letters, digits, - and _"
     )]
     Path(String),
-    /// The kind has a converter.
+    /// The kind already has a converter.
     #[error("{0} already has a converter")]
     DuplicateConverter(String),
-    /// The converter is wrong in itself.
-    #[error("the converter cannot be used: {0}")]
+    /// The converter is invalid.
+    #[error("invalid converter: {0}")]
     Converter(#[from] ConverterError),
 }
 
-/// What is at a path: an [`AdmissionHook`], or plain HTTP.
+/// A handler at a path: an [`AdmissionHook`], or plain HTTP.
 #[derive(Clone)]
 pub struct Hook(HookKind);
 
@@ -108,7 +108,7 @@ enum HookKind {
 }
 
 impl Hook {
-    /// Answers plain HTTP requests.
+    /// Handles plain HTTP requests.
     pub fn http(handler: impl HttpHandler) -> Hook {
         Hook(HookKind::Http(Arc::new(handler)))
     }
@@ -136,7 +136,8 @@ struct Route {
     registration: Option<Registration>,
 }
 
-/// Serves webhooks: by HTTPS with [`run`](Self::run), and in process with [`handle`](Self::handle). Clones are one server.
+/// Serves webhooks: over HTTPS with [`run`](Self::run), and in process with [`handle`](Self::handle). Clones refer to the
+/// same server.
 #[derive(Clone)]
 pub struct WebhookServer {
     pub(super) inner: Arc<Inner>,
@@ -152,7 +153,7 @@ pub(super) struct Inner {
     work: Option<Component>,
 }
 
-/// Where a server is in its life.
+/// The lifecycle of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     New,
@@ -177,21 +178,21 @@ impl WebhookServer {
         WebhookServer { inner: Arc::new(inner) }
     }
 
-    /// The options it was made with.
+    /// Its options.
     #[must_use]
     pub fn options(&self) -> &WebhookOptions {
         &self.inner.options
     }
 
-    /// Puts a handler at a path; also while the server runs.
+    /// Registers a handler at a path; also while the server runs.
     ///
     /// # Errors
-    /// There is one at this path, or it is not a path.
+    /// If the path is invalid or already has a handler.
     pub fn register(&self, path: &str, hook: impl Into<Hook>) -> Result<(), RegisterError> {
         self.register_all(vec![(path.to_owned(), hook.into(), None)])
     }
 
-    /// Puts handlers at their paths: all of them or, if one cannot be, none.
+    /// Registers all of the handlers or, on an error, none.
     pub(super) fn register_all(
         &self,
         hooks: Vec<(String, Hook, Option<Registration>)>,
@@ -216,7 +217,7 @@ impl WebhookServer {
     /// Adds the conversions of a kind to `/convert`; also while the server runs.
     ///
     /// # Errors
-    /// The kind has a converter, the converter is wrong, or `/convert` has a handler of another sort.
+    /// If the kind already has a converter, the converter is invalid, or `/convert` has a handler of another type.
     pub fn register_converter<H>(&self, converter: Converter<H>) -> Result<(), RegisterError>
     where
         H: Object<DynamicType: Default>,
@@ -244,13 +245,13 @@ impl WebhookServer {
         self.inner.routes.read().keys().cloned().collect()
     }
 
-    /// What was registered by [`Webhook::complete`](super::Webhook::complete), sorted by path.
+    /// The webhooks that were registered by [`Webhook::complete`](super::Webhook::complete), sorted by path.
     #[must_use]
     pub fn registrations(&self) -> Vec<Registration> {
         self.inner.routes.read().values().filter_map(|route| route.registration.clone()).collect()
     }
 
-    /// Answers a request in process, as it would be answered by HTTPS.
+    /// Handles a request in process, exactly as over HTTPS.
     pub async fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (parts, body) = request.into_parts();
         let body = self.check_size(body);
@@ -262,7 +263,7 @@ impl WebhookServer {
         if body.len() > limit { Err(TooLarge { limit }) } else { Ok(body) }
     }
 
-    /// Answers a request whose body is still to be read.
+    /// Handles a request whose body is still to be read.
     pub(super) async fn answer(
         &self,
         parts: http::request::Parts,
@@ -283,7 +284,7 @@ impl WebhookServer {
         };
         let response = match body.await {
             Ok(body) => self.dispatch(&route, parts, body).await,
-            Err(error) => text(StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}")),
+            Err(error) => text(StatusCode::BAD_REQUEST, format!("cannot read the body: {error}")),
         };
         metrics.answered(response.status().as_u16());
         if let Some(work) = work {
@@ -320,19 +321,19 @@ impl WebhookServer {
         }
     }
 
-    /// The address it listens at, once it does. Never, if it is never run.
+    /// The address it listens on, once it does. Waits for ever if it is never run.
     pub async fn bound(&self) -> SocketAddr {
         let mut state = self.inner.state.subscribe();
         loop {
             if let State::Serving(address) = *state.borrow_and_update() {
                 return address;
             }
-            // The sender is in `self`.
+            // Never fails: the sender is in `self`.
             let _ = state.changed().await;
         }
     }
 
-    /// The address it listens at, if it does.
+    /// The address it listens on, if it does.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         match *self.inner.state.borrow() {
@@ -341,7 +342,7 @@ impl WebhookServer {
         }
     }
 
-    /// A check that is healthy while the server takes connections: for readiness.
+    /// A readiness check that succeeds while the server accepts connections.
     pub fn started_checker(&self) -> impl Fn() -> Result<(), BoxError> + Clone + Send + Sync + use<> {
         let server = self.clone();
         move || match *server.inner.state.borrow() {

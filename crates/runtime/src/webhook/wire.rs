@@ -1,4 +1,4 @@
-//! Small things that the webhooks share about HTTP and panics.
+//! HTTP and panic helpers shared by the webhooks.
 
 use std::{any::Any, future::Future};
 
@@ -6,10 +6,10 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
 
-/// Answers HTTP requests of any sort at a path of a [`WebhookServer`](super::WebhookServer). Async functions and closures are
-/// handlers too.
+/// Handles arbitrary HTTP requests at a path of a [`WebhookServer`](super::WebhookServer). Implemented by async functions
+/// and closures.
 pub trait HttpHandler: Send + Sync + 'static {
-    /// Answers one request. Its body is whole, and not larger than the server allows.
+    /// Handles one request. Its body is complete, and within the server's size limit.
     fn call(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>>;
 }
 
@@ -23,7 +23,7 @@ where
     }
 }
 
-/// A body is larger than allowed.
+/// The body exceeds the size limit.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("request entity is too large; limit is {limit} bytes")]
 pub(crate) struct TooLarge {

@@ -1,4 +1,4 @@
-//! A cache of some namespaces: kinds of the cluster, and what is outside.
+//! A cache limited to some namespaces: cluster-scoped kinds, and reads outside of the limits.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn config_map_in(namespace: &str, name: &str) -> ConfigMap {
     map
 }
 
-/// The paths that a cache asks for.
+/// Records the paths that a cache requests.
 fn paths(world: &World) -> Arc<Mutex<Vec<String>>> {
     let paths: Arc<Mutex<Vec<String>>> = Arc::default();
     let noted = paths.clone();
@@ -56,7 +56,7 @@ fn paths(world: &World) -> Arc<Mutex<Vec<String>>> {
 }
 
 #[tokio::test]
-async fn kinds_of_the_cluster_are_watched_as_a_whole() {
+async fn cluster_scoped_kinds_are_watched_cluster_wide() {
     let world = World::new().await;
     make_namespaces(&world, &["a", "b"]).await;
     let paths = paths(&world);
@@ -67,14 +67,14 @@ async fn kinds_of_the_cluster_are_watched_as_a_whole() {
     let partial = client.kind(metadata::<Namespace>());
     let partial = within(&world, "metadata", partial.list(ListOptions::default())).await.unwrap();
     assert_eq!(names(partial.iter().map(|one| one.name_any()).collect()), ["a", "b"]);
-    // The type does not say where its objects live; the server does.
+    // The scope of a dynamic type comes from the server.
     let namespaces = client.kind(dynamic("Namespace"));
     let found = within(&world, "dynamic", namespaces.list(ListOptions::default())).await.unwrap();
     assert_eq!(names(found.iter().map(|one| one.name_any()).collect()), ["a", "b"]);
     assert!(namespaces.get_opt(&ObjectKey::cluster("b")).await.unwrap().is_some());
     assert!(!paths.lock().iter().any(|path| path.contains("/namespaces/a/")), "{paths:?}");
 
-    // A dynamic kind in namespaces is limited to them; an index that was added before that was known is there.
+    // A dynamic namespaced kind is limited as well, and has the index that was added before its scope was known.
     let maps = client.kind(dynamic("ConfigMap"));
     cache.index_field(&dynamic("ConfigMap"), "data.x", |map: &DynamicObject| {
         map.data["data"]["x"].as_str().map(str::to_owned).into_iter().collect()
@@ -93,7 +93,7 @@ async fn kinds_of_the_cluster_are_watched_as_a_whole() {
 }
 
 #[tokio::test]
-async fn reads_outside_of_the_namespaces_are_errors_that_say_so() {
+async fn reads_outside_of_the_namespaces_fail_with_an_error_that_names_them() {
     let world = World::new().await;
     make_namespaces(&world, &["a", "b", "c"]).await;
     for namespace in ["a", "b", "c"] {
@@ -105,7 +105,7 @@ async fn reads_outside_of_the_namespaces_are_errors_that_say_so() {
     assert_eq!(
         error.to_string(),
         "get configmaps c/x: ConfigMap in namespace \"c\" is not in the cache, which holds the namespaces \"a\", \"b\" \
-         only; add the namespace to the manager's or the kind's, or ask the server: api_reader(), live()"
+         only; add the namespace to the manager's or the kind's, or read from the server: api_reader(), live()"
     );
     assert!(error.is_outside_cache() && !error.is_not_found());
     let error = client.list::<ConfigMap>(ListOptions::in_namespace("c")).await.unwrap_err();
@@ -113,11 +113,11 @@ async fn reads_outside_of_the_namespaces_are_errors_that_say_so() {
     let error = client.kind(dynamic("ConfigMap")).list(ListOptions::in_namespace("c")).await.unwrap_err();
     let Error::Cache { source, .. } = &error else { panic!("{error}") };
     assert!(matches!(&**source, CacheError::OtherNamespace { namespace, .. } if namespace == "c"));
-    // All that is held, if no namespace is asked for; and the server knows everything.
+    // Without a namespace, a list returns everything in the cache; live reads see everything.
     let all = client.list::<ConfigMap>(ListOptions::default()).await.unwrap();
     assert!(all.iter().all(|map| map.namespace().as_deref() != Some("c")));
     assert!(client.live().get::<ConfigMap>(&ObjectKey::namespaced("c", "x")).await.is_ok());
-    // Writes are not concerned.
+    // Writes are not limited.
     client.create(&config_map_in("c", "y")).await.unwrap();
     cache.stop().await;
 }
@@ -140,7 +140,7 @@ async fn a_missing_permission_is_named_with_its_namespace() {
 }
 
 #[tokio::test]
-async fn a_kind_whose_scope_must_not_be_known_fails_reads() {
+async fn a_kind_whose_discovery_is_forbidden_fails_reads() {
     let world = World::new().await;
     world.faults.refuse(|request| (request.uri().path() == "/api").then_some(403));
     let (cache, client) = cached(&world, limited(&["a"]));
@@ -166,13 +166,13 @@ async fn problem_of(world: &World, cache: &Cache, kind: &Kind<Secret>) -> Proble
 }
 
 #[tokio::test]
-async fn create_or_update_finds_what_the_cache_does_not_hold() {
+async fn create_or_update_finds_objects_that_the_cache_does_not_hold() {
     let world = World::new().await;
     make_namespaces(&world, &["a", "b"]).await;
     let labels = k1s_object::selector::LabelSelector::parse("mine=yes").unwrap();
     let options = InformerOptions { labels: Some(labels), ..Default::default() };
     let (cache, client) = cached(&world, limited(&["a"]).by_object(&kind::<ConfigMap>(), options));
-    // Of another namespace; and of this one, without the label.
+    // In another namespace; and in this one, without the label.
     for namespace in ["b", "a"] {
         let mut done = Vec::new();
         for value in ["1", "1", "2"] {
@@ -190,7 +190,7 @@ async fn create_or_update_finds_what_the_cache_does_not_hold() {
 }
 
 #[tokio::test]
-async fn some_kinds_can_be_read_past_the_cache() {
+async fn some_kinds_can_bypass_the_cache() {
     let world = World::new().await;
     let mut options = world.options();
     options.uncached = vec![GroupKind::of::<Secret>(), "Widget.test.k1s.dev".into()];
@@ -199,7 +199,7 @@ async fn some_kinds_can_be_read_past_the_cache() {
     assert_eq!(client.list::<Secret>(ListOptions::default()).await.unwrap(), []);
     assert_eq!(client.kind(metadata::<Secret>()).list(ListOptions::default()).await.unwrap().len(), 0);
     assert!(client.get_opt::<Secret>(&ObjectKey::namespaced("default", "s")).await.unwrap().is_none());
-    assert!(manager.cache().informer_states().is_empty(), "nobody watches secrets");
+    assert!(manager.cache().informer_states().is_empty(), "secrets are not watched");
     client.list::<ConfigMap>(ListOptions::default()).await.unwrap();
     assert_eq!(manager.cache().informer_states().len(), 1);
     manager.cache().stop().await;

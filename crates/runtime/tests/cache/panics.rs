@@ -1,4 +1,4 @@
-//! Code that panics is reported, and does not end an informer.
+//! Panics in user code are reported and do not end an informer.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -38,43 +38,43 @@ async fn write(live: &Client, name: &str, data: &[(&str, &str)]) {
     };
 }
 
-/// Waits until handlers were told of everything, though there are panics.
-async fn told(world: &World, cache: &Cache) -> Vec<String> {
+/// Waits until all pending events were delivered, and returns the reported panics.
+async fn problems_after_catch_up(world: &World, cache: &Cache) -> Vec<String> {
     let problems = within(world, "catching up", cache.catch_up()).await;
     problems.into_iter().map(|(kind, problem)| format!("{kind}: {problem}")).collect()
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_hears_of_the_next_event_and_others_of_this_one() {
+async fn a_panicking_handler_gets_the_next_event_and_other_handlers_this_one() {
     let world = World::new().await;
     let live = world.live();
     write(&live, "first", &[("bad", "1")]).await;
     let (cache, metrics) = counted(&world, CacheOptions::default());
     let informer = cache.informer(&kind::<ConfigMap>()).unwrap();
     within(&world, "the list", informer.synced()).await;
-    let heard: [Arc<Mutex<Vec<String>>>; 2] = Default::default();
-    let [doomed, calm] = heard.clone();
+    let received: [Arc<Mutex<Vec<String>>>; 2] = Default::default();
+    let [doomed, calm] = received.clone();
     let registration = informer.add_handler(Box::new(move |event: &Event<ConfigMap>| {
-        assert!(!is_bad(event.object()), "this one is meant to");
+        assert!(!is_bad(event.object()), "on purpose");
         doomed.lock().push(event.key().name().to_owned());
     }));
     let _calm = informer.add_handler(Box::new(move |event: &Event<ConfigMap>| {
         calm.lock().push(event.key().name().to_owned());
     }));
-    // Also for what was there when it was added.
+    // Also on the objects that existed when it was added.
     assert_eq!(
-        told(&world, &cache).await,
-        ["ConfigMap: the handler panicked on default/first: this one is meant to"]
+        problems_after_catch_up(&world, &cache).await,
+        ["ConfigMap: the handler panicked on default/first: on purpose"]
     );
     write(&live, "a", &[("bad", "1")]).await;
     write(&live, "b", &[]).await;
-    assert_eq!(told(&world, &cache).await.len(), 2);
-    let names = |heard: &Mutex<Vec<String>>| {
-        let heard = std::mem::take(&mut *heard.lock());
-        heard.into_iter().filter(|name| !name.contains("kube")).collect::<Vec<_>>()
+    assert_eq!(problems_after_catch_up(&world, &cache).await.len(), 2);
+    let names = |received: &Mutex<Vec<String>>| {
+        let received = std::mem::take(&mut *received.lock());
+        received.into_iter().filter(|name| !name.contains("kube")).collect::<Vec<_>>()
     };
-    assert_eq!(names(&heard[0]), ["b"]);
-    assert_eq!(names(&heard[1]), ["first", "a", "b"]);
+    assert_eq!(names(&received[0]), ["b"]);
+    assert_eq!(names(&received[1]), ["first", "a", "b"]);
     let problem = informer.problem().unwrap();
     assert!(
         matches!(&problem, Problem::Panicked { object: Some(object), .. } if *object == key("a")),
@@ -84,9 +84,9 @@ async fn a_handler_that_panics_hears_of_the_next_event_and_others_of_this_one() 
     let metric = r#"k1s_panics_total{controller="",source="ConfigMap",code="handler"} 2"#;
     assert!(metrics.encode().contains(metric), "{}", metrics.encode());
 
-    // Mended, and gone.
+    // An update or a delete clears the report.
     write(&live, "a", &[]).await;
-    assert_eq!(told(&world, &cache).await.len(), 1);
+    assert_eq!(problems_after_catch_up(&world, &cache).await.len(), 1);
     drop(registration);
     caught_up(&world, &cache).await;
     assert_eq!(informer.problem(), None);
@@ -94,21 +94,20 @@ async fn a_handler_that_panics_hears_of_the_next_event_and_others_of_this_one() 
 }
 
 #[tokio::test]
-async fn an_object_that_a_transform_or_an_index_panics_on_is_skipped_and_its_last_state_stays() {
+async fn a_panic_in_a_transform_or_index_skips_the_object_and_keeps_its_last_state() {
     for (lean, by_index) in [(false, false), (true, false), (false, true), (true, true)] {
         let world = World::new().await;
         let live = world.live();
         let mut options = InformerOptions { lean, ..Default::default() };
         if !by_index {
-            options.transform =
-                Some(Arc::new(|map: &mut ConfigMap| assert!(!is_bad(map), "this one is meant to")));
+            options.transform = Some(Arc::new(|map: &mut ConfigMap| assert!(!is_bad(map), "on purpose")));
         }
         write(&live, "always", &[("bad", "1")]).await;
         let (cache, metrics) =
             counted(&world, CacheOptions::default().by_object(&kind::<ConfigMap>(), options));
         if by_index {
             cache.index_field(&kind::<ConfigMap>(), "data.n", |map: &ConfigMap| {
-                assert!(!is_bad(map), "this one is meant to");
+                assert!(!is_bad(map), "on purpose");
                 map.data.iter().filter_map(|data| data.get("n").cloned()).collect()
             });
         }
@@ -120,11 +119,10 @@ async fn an_object_that_a_transform_or_an_index_panics_on_is_skipped_and_its_las
         write(&live, "a", &[("n", "1")]).await;
         write(&live, "a", &[("n", "2"), ("bad", "1")]).await;
         write(&live, "b", &[("n", "1")]).await;
-        let problems = told(&world, &cache).await;
+        let problems = problems_after_catch_up(&world, &cache).await;
         assert_eq!(
             problems,
-            ["a", "always"]
-                .map(|name| format!("ConfigMap: {code} panicked on default/{name}: this one is meant to"))
+            ["a", "always"].map(|name| format!("ConfigMap: {code} panicked on default/{name}: on purpose"))
         );
         let n = |name: &str| informer.get(&key(name)).map(|map| map.data.as_ref().unwrap()["n"].clone());
         assert_eq!((n("a").as_deref(), n("b").as_deref()), (Some("1"), Some("1")));
@@ -134,7 +132,7 @@ async fn an_object_that_a_transform_or_an_index_panics_on_is_skipped_and_its_las
         }
         assert!(metrics.encode().contains(r#"k1s_cache_undecodable_objects_total{kind="ConfigMap"} 2"#));
 
-        // Mended by an update, or by its end.
+        // Cleared by an update, or by a delete.
         write(&live, "a", &[("n", "3")]).await;
         live.delete(&config_map("always", &[])).await.unwrap();
         caught_up(&world, &cache).await;
@@ -145,18 +143,18 @@ async fn an_object_that_a_transform_or_an_index_panics_on_is_skipped_and_its_las
 }
 
 #[tokio::test]
-async fn what_panics_on_an_object_is_forgotten_if_its_end_was_missed() {
+async fn a_panic_report_is_cleared_even_if_the_deletion_was_missed() {
     let world = World::new().await;
     let live = world.live();
     let transform: k1s_runtime::cache::Transform<ConfigMap> =
-        Arc::new(|map: &mut ConfigMap| assert!(!is_bad(map), "this one is meant to"));
+        Arc::new(|map: &mut ConfigMap| assert!(!is_bad(map), "on purpose"));
     let options = InformerOptions { transform: Some(transform), ..Default::default() };
     let (cache, _) = counted(&world, CacheOptions::default().by_object(&kind::<ConfigMap>(), options));
     write(&live, "a", &[("bad", "1")]).await;
     let informer = cache.informer(&kind::<ConfigMap>()).unwrap();
     within(&world, "the list", informer.synced()).await;
     assert_eq!(cache.panics().len(), 1);
-    // Deleted while nobody watches, and the history is gone: the next list does not have it.
+    // Deleted between two watches, with the history gone: the next list does not contain it.
     world.faults.refuse(|request| {
         request.uri().query().is_some_and(|query| query.contains("watch=true")).then_some(410)
     });

@@ -1,8 +1,8 @@
-//! Chaos: an operator that owns trees of objects, against a server that is restarted and a network that loses, delays and
-//! cuts. Whatever happens, it comes to the state that it comes to without faults, and leaves nothing behind.
+//! Chaos: an operator that owns trees of objects, against a server that restarts and a network that drops, delays
+//! and cuts connections. Whatever fails, it converges to the same state as without faults and leaves nothing behind.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-#![allow(clippy::print_stdout, reason = "the seed is for whom it fails")]
+#![allow(clippy::print_stdout, reason = "the seed is needed to reproduce a failure")]
 
 mod network;
 mod operator;

@@ -1,4 +1,4 @@
-//! The way to a server that is restarted, through a network that loses, delays and cuts.
+//! A faulty network to a server that restarts: it drops, delays and cuts connections.
 
 use std::{
     collections::HashMap,
@@ -20,7 +20,7 @@ use k1s_server::{ApiServer, Body};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// What is between all clients and the server.
+/// The network between all clients and the server.
 #[derive(Clone)]
 pub(crate) struct Network {
     env: Env,
@@ -29,40 +29,40 @@ pub(crate) struct Network {
 
 struct State {
     server: ApiServer,
-    /// Out of 100 requests, so many have bad luck.
+    /// Percentage of requests that suffer a fault.
     faults: u64,
-    /// None of them comes through.
+    /// Drops all requests of faulty clients.
     cut_off: bool,
-    /// All answers of before are cut when it is cancelled.
+    /// Cancelling it cuts all responses in progress.
     cut: CancellationToken,
-    /// Counts requests, to see whether something moves.
+    /// Number of requests; changes while something is in progress.
     requests: u64,
     seed: u64,
-    /// How often the same was asked.
+    /// Number of requests by method and path.
     times: HashMap<String, u64>,
-    /// What was asked, and what became of it.
+    /// The requests and their outcomes.
     log: Vec<String>,
 }
 
-/// What happens to a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Fine,
-    /// The server says this, and does nothing.
+    /// The server responds with this code and does nothing.
     Refused(u16, Option<u32>),
-    /// It does not come to the server.
+    /// The request does not reach the server.
     Dropped,
-    /// It is done, and the answer is lost.
+    /// The request succeeds and the response is lost.
     AnswerLost,
-    /// Nobody ever says anything.
+    /// There is never a response.
     Hangs,
-    /// The answer ends in an error after so many bytes.
+    /// The response ends in an error after this many bytes.
     CutAfter(usize),
-    /// The answer does not end and brings no more after so many bytes.
+    /// The response stalls after this many bytes.
     SilentAfter(usize),
-    /// A watch that is told to list anew.
+    /// The watch ends with an `Expired` event and has to list again.
     Expired,
-    /// It comes there late, or its answer does.
+    /// The request is delayed, or the response if `false`.
     Late(Duration, bool),
 }
 
@@ -78,7 +78,7 @@ impl Network {
         self.state.lock().faults = of_hundred;
     }
 
-    /// Cuts all connections of those who may have bad luck, and makes none; or does again.
+    /// Cuts all connections of faulty clients and refuses new ones, until it is reset.
     pub(crate) fn set_cut_off(&self, cut_off: bool) {
         self.state.lock().cut_off = cut_off;
         self.cut();
@@ -90,7 +90,7 @@ impl Network {
         cut.cancel();
     }
 
-    /// Another server takes over: all connections are cut.
+    /// Switches to another server and cuts all connections.
     pub(crate) fn replace(&self, server: ApiServer) {
         let old = std::mem::replace(&mut self.state.lock().server, server);
         old.shutdown();
@@ -110,18 +110,18 @@ impl Network {
         self.state.lock().log.push(format!("{at:?} {what}"));
     }
 
-    /// All that was asked, in order.
+    /// Takes the log of all requests, in order.
     pub(crate) fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().log)
     }
 
-    /// A client whose requests may have bad luck, if `unlucky`; ended by `dead`.
-    pub(crate) fn client(&self, unlucky: bool, dead: &CancellationToken) -> kube::Client {
-        kube::Client::new(Line { network: self.clone(), unlucky, dead: dead.clone() }, "default")
+    /// A client whose requests may suffer faults if `faulty`; `dead` disconnects it.
+    pub(crate) fn client(&self, faulty: bool, dead: &CancellationToken) -> kube::Client {
+        kube::Client::new(Line { network: self.clone(), faulty, dead: dead.clone() }, "default")
     }
 
-    /// The luck of a request: the same for the n-th one to the same path, whatever else goes on at the time. Many things
-    /// happen at the same moment of a simulation, and in which order is not always ours to say.
+    /// The random numbers of a request: the same for the n-th one to the same path, independent of the order
+    /// of concurrent requests, which the simulation does not determine.
     fn dice(&self, request: &Request<kube::client::Body>) -> Dice {
         let watch = is_watch(request);
         let what = format!("{} {} {watch}", request.method(), request.uri().path());
@@ -174,7 +174,7 @@ fn is_watch(request: &Request<kube::client::Body>) -> bool {
     request.uri().query().is_some_and(|query| query.contains("watch=true"))
 }
 
-/// Numbers that follow from a seed (`SplitMix64`).
+/// Random numbers determined by a seed (`SplitMix64`).
 struct Dice(u64);
 
 impl Dice {
@@ -186,17 +186,17 @@ impl Dice {
         (z ^ (z >> 31)) % bound
     }
 
-    /// How long something takes on its way: hardly ever as long as anything else.
+    /// Network latency, fine-grained so that two are hardly ever equal.
     fn latency(&mut self) -> Duration {
         Duration::from_nanos(10_000 + self.below(3_000_000))
     }
 }
 
-/// One client's way.
+/// One client's connection.
 #[derive(Clone)]
 struct Line {
     network: Network,
-    unlucky: bool,
+    faulty: bool,
     dead: CancellationToken,
 }
 
@@ -217,8 +217,8 @@ impl tower::Service<Request<kube::client::Body>> for Line {
         let (server, cut, faults, cut_off) = {
             let mut state = network.state.lock();
             state.requests += 1;
-            let faults = if self.unlucky { state.faults } else { 0 };
-            (state.server.clone(), state.cut.clone(), faults, self.unlucky && state.cut_off)
+            let faults = if self.faulty { state.faults } else { 0 };
+            (state.server.clone(), state.cut.clone(), faults, self.faulty && state.cut_off)
         };
         let fate = match faults {
             _ if cut_off => Fate::Dropped,
@@ -226,16 +226,16 @@ impl tower::Service<Request<kube::client::Body>> for Line {
             faults => Network::fate(&request, faults, &mut dice),
         };
         let watch = is_watch(&request);
-        let who = if self.unlucky { "operator" } else { "user" };
-        let what = format!("{who} {} {} {fate:?}", request.method(), request.uri());
+        let client = if self.faulty { "operator" } else { "user" };
+        let what = format!("{client} {} {} {fate:?}", request.method(), request.uri());
         Box::pin(async move {
             let answered = tokio::select! {
                 biased;
-                () = dead.cancelled() => Err("this client is dead".into()),
+                () = dead.cancelled() => Err("this client is disconnected".into()),
                 () = cut.cancelled() => Err("the connection was cut".into()),
                 answer = async {
                     network.env.sleep(dice.latency()).await;
-                    let answer = meet(&network.env, server, request, fate).await;
+                    let answer = deliver(&network.env, server, request, fate).await;
                     network.env.sleep(dice.latency()).await;
                     answer
                 } => answer,
@@ -254,13 +254,13 @@ impl tower::Service<Request<kube::client::Body>> for Line {
             Ok(answer.map(|body| {
                 let (over, dead) = (Box::pin(over.cancelled_owned()), Box::pin(dead.cancelled_owned()));
                 let late = watch.then(|| Late { env: network.env.clone(), dice, on_its_way: None });
-                Shaky { body, over, dead, left, silent, late }.boxed_unsync()
+                FaultyBody { body, over, dead, left, silent, late }.boxed_unsync()
             }))
         })
     }
 }
 
-async fn meet(
+async fn deliver(
     env: &Env,
     mut server: ApiServer,
     request: Request<kube::client::Body>,
@@ -299,7 +299,7 @@ fn refusal(code: u16, wait: Option<u32>) -> Result<Response<Answer>, BoxError> {
         _ => "InternalError",
     };
     let body = format!(
-        r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","message":"bad luck","reason":"{reason}","code":{code}}}"#
+        r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","message":"injected fault","reason":"{reason}","code":{code}}}"#
     );
     let mut response = Response::builder().status(code);
     if let Some(wait) = wait {
@@ -308,16 +308,16 @@ fn refusal(code: u16, wait: Option<u32>) -> Result<Response<Answer>, BoxError> {
     Ok(response.body(full(body))?)
 }
 
-/// A body that can be cut, in the middle of a line as well.
-struct Shaky<F> {
+/// A body that can be cut, even in the middle of a line.
+struct FaultyBody<F> {
     body: Answer,
     over: Pin<Box<F>>,
     dead: Pin<Box<F>>,
-    /// So many bytes still come.
+    /// Remaining bytes before the fault.
     left: Option<usize>,
-    /// What happens then: nothing, for ever, or an error.
+    /// Whether the fault is a stall; otherwise it is an error.
     silent: bool,
-    /// What arrives late, each frame behind the one before.
+    /// Delays of watch frames, each after the one before.
     late: Option<Late>,
 }
 
@@ -327,7 +327,7 @@ struct Late {
     on_its_way: Option<(k1s_env::Sleep, Bytes)>,
 }
 
-impl<F: Future<Output = ()>> http_body::Body for Shaky<F> {
+impl<F: Future<Output = ()>> http_body::Body for FaultyBody<F> {
     type Data = Bytes;
     type Error = io::Error;
 

@@ -1,8 +1,7 @@
-//! An operator of three levels: a `Tree` has branches (ConfigMaps) and a trunk (a Deployment), each branch has leaves
-//! (Secrets). One controller looks after trees, another after branches.
+//! An operator with three levels: a `Tree` has branches (`ConfigMap`s) and a trunk (a `Deployment`), each
+//! branch has leaves (`Secret`s). One controller reconciles trees, another one branches.
 //!
-//! Nothing here is looked at again "to be sure": there is no requeue but after an error. What an event does not bring is
-//! not done.
+//! There are no periodic requeues, only those after errors: a missed event leads to missing work.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -48,10 +47,10 @@ pub(crate) struct TreeStatus {
 pub(crate) const NAMESPACE: &str = "default";
 pub(crate) const TREE_FINALIZER: &str = "chaos.k1s.dev/tree";
 pub(crate) const BRANCH_FINALIZER: &str = "chaos.k1s.dev/branch";
-/// Which tree a branch is of, and which branch a leaf is of.
+/// The tree of a branch, and the branch of a leaf.
 pub(crate) const TREE: &str = "chaos.k1s.dev/tree";
 pub(crate) const BRANCH: &str = "chaos.k1s.dev/branch";
-/// How many leaves a branch has.
+/// Number of leaves of a branch.
 pub(crate) const LEAVES: &str = "chaos.k1s.dev/leaves";
 
 pub(crate) fn branch_name(tree: &str, branch: u32) -> String {
@@ -70,7 +69,7 @@ pub(crate) fn named(name: &str) -> ObjectMeta {
     ObjectMeta { name: Some(name.into()), namespace: Some(NAMESPACE.into()), ..Default::default() }
 }
 
-/// Gives a manager the two controllers.
+/// Adds the two controllers to a manager.
 pub(crate) fn add_controllers(manager: &Manager, own: &Arc<Own>, options: &ControllerOptions<Request>) {
     let mine = own.clone();
     Controller::managed_by(manager)
@@ -96,7 +95,7 @@ pub(crate) fn add_controllers(manager: &Manager, own: &Arc<Own>, options: &Contr
         .unwrap();
 }
 
-/// A manager that collects garbage, as every cluster has one.
+/// A manager with a garbage collector, as in every cluster.
 pub(crate) fn collector(env: &Env, kube: kube::Client) -> Manager {
     let options = ManagerOptions { env: Some(env.clone()), ..ManagerOptions::local() };
     let manager = Manager::new(kube, options).unwrap();
@@ -107,7 +106,7 @@ pub(crate) fn collector(env: &Env, kube: kube::Client) -> Manager {
 
 async fn tree(own: &Own, request: &Request, context: &Context) -> Result<Action, BoxError> {
     if context.causes().is_empty() {
-        own.complain(format!("tree {request} runs for no reason"));
+        own.complain(format!("tree {request} runs without a cause"));
     }
     let Some(tree) = own.get::<Tree>(request).await? else { return Ok(Action::done()) };
     let branches = own.list::<ConfigMap>(of(TREE, request.name())).await?;
@@ -118,7 +117,7 @@ async fn tree(own: &Own, request: &Request, context: &Context) -> Result<Action,
         for branch in branches.iter().filter(|branch| branch.metadata.deletion_timestamp.is_none()) {
             own.delete(&**branch, DeleteOptions::exactly(&**branch)).await?;
         }
-        // The last one that goes brings us here again.
+        // The deletion of the last branch triggers another reconcile.
         if branches.is_empty() {
             let mut freed = (*tree).clone();
             util::remove_finalizer(&mut freed, TREE_FINALIZER);
@@ -132,7 +131,7 @@ async fn tree(own: &Own, request: &Request, context: &Context) -> Result<Action,
     }
     for number in 0..tree.spec.branches {
         let name = branch_name(request.name(), number);
-        // One that is on its way out cannot be mended; its end brings us here again.
+        // A terminating branch cannot be repaired; its end triggers another reconcile.
         let leaving = own.get::<ConfigMap>(&key(&name)).await?;
         if leaving.is_some_and(|branch| branch.metadata.deletion_timestamp.is_some()) {
             continue;
@@ -159,7 +158,7 @@ async fn tree(own: &Own, request: &Request, context: &Context) -> Result<Action,
     status(own, tree).await
 }
 
-/// The trunk has no finalizer: garbage collection takes it away after its tree.
+/// The trunk has no finalizer: garbage collection deletes it after its tree.
 async fn trunk(own: &Own, tree: &Tree) -> Result<(), BoxError> {
     let name = tree.name_any();
     let skeleton: Deployment = serde_json::from_value(json!({
@@ -240,9 +239,9 @@ async fn branch(own: &Own, request: &Request) -> Result<Action, BoxError> {
     }
     let there = own.list::<Secret>(of(BRANCH, request.name())).await?.len().to_string();
     if branch.annotations().get(LEAVES) != Some(&there) {
-        let mut told = (*branch).clone();
-        told.annotations_mut().insert(LEAVES.into(), there);
-        own.patch(&told, Patch::merge_from(&*branch)).await?;
+        let mut annotated = (*branch).clone();
+        annotated.annotations_mut().insert(LEAVES.into(), there);
+        own.patch(&annotated, Patch::merge_from(&*branch)).await?;
     }
     Ok(Action::done())
 }

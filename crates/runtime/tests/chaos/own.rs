@@ -1,4 +1,4 @@
-//! A manager's client that checks what it is promised: a read never shows less than what was written through it.
+//! A manager's client that checks read-your-writes: a read never shows less than what was written through it.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -16,14 +16,14 @@ pub(crate) struct Own {
     complaints: Complaints,
 }
 
-/// What went wrong, for the end of the test.
+/// The violations found, reported at the end of the test.
 pub(crate) type Complaints = Arc<Mutex<Vec<String>>>;
 
 #[derive(Debug, Clone)]
 struct Written {
     uid: String,
     revision: u64,
-    /// It was told to be gone.
+    /// It was reported as deleted.
     gone: bool,
 }
 
@@ -91,7 +91,7 @@ impl Own {
         }
     }
 
-    /// What was written and is not read must really be gone.
+    /// An object that was written and is not read must have been deleted.
     async fn check_gone<K: Object<DynamicType: Default>>(&self, key: &ObjectKey, written: &Written) {
         let Ok(there) = self.client.live().get_opt::<K>(key).await else { return };
         if there.is_some_and(|there| there.uid().unwrap() == written.uid) {
@@ -106,7 +106,7 @@ impl Own {
         let key = ObjectKey::of(stored);
         let now = Written { uid: stored.uid().unwrap(), revision: revision(stored), gone: false };
         self.note::<K>(&key, now.clone());
-        // The very next reads show it, by name and in a list.
+        // The very next reads show it, both by name and in a list.
         self.get::<K>(&key).await?;
         let all = self.list::<K>(ListOptions::in_namespace(key.namespace().unwrap())).await?;
         if !all.iter().any(|one| ObjectKey::of(&**one) == key) {
@@ -125,7 +125,7 @@ impl Own {
 
     pub(crate) async fn update<K: Object<DynamicType: Default>>(&self, object: &K) -> Result<K, Error> {
         let stored = self.client.update(object).await?;
-        // The last finalizer's end is the object's.
+        // Removing the last finalizer deletes the object.
         if stored.meta().deletion_timestamp.is_none() || !stored.finalizers().is_empty() {
             self.wrote(&stored).await?;
         }

@@ -1,6 +1,6 @@
-//! The same with a server in a process of its own, on a disk, killed as by `kill -9` while users and operator go on.
+//! The same with a server in its own process, on disk, killed with `SIGKILL` while users and operator continue.
 //!
-//! The test starts itself again as the server: with [`FOLDER`] in its environment it is one.
+//! The test binary starts itself again as the server, which the variable [`FOLDER`] selects.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -28,16 +28,16 @@ use crate::{
     simulated, state,
 };
 
-/// The name of the test, to start it again, and of the variables that make it a server.
-const TEST: &str = "processes::trees_are_the_same_in_the_end_if_the_server_is_killed";
+/// The name of the test, used to start it again, and the variables that make it a server.
+const TEST: &str = "processes::trees_converge_if_the_server_is_killed";
 const FOLDER: &str = "K1S_TEST_CHAOS_FOLDER";
 const ADDRESS: &str = "K1S_TEST_CHAOS_ADDRESS";
 
-/// Longer than anything here takes.
+/// Maximum duration of any wait.
 const HANG: Duration = Duration::from_secs(120);
 
 #[test]
-fn trees_are_the_same_in_the_end_if_the_server_is_killed() {
+fn trees_converge_if_the_server_is_killed() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     if let Ok(folder) = std::env::var(FOLDER) {
         runtime.block_on(server(folder.as_ref(), std::env::var(ADDRESS).unwrap().parse().unwrap()));
@@ -57,7 +57,7 @@ fn trees_are_the_same_in_the_end_if_the_server_is_killed() {
 /// The server's process.
 async fn server(folder: &Path, address: SocketAddr) {
     let env = Env::system();
-    // Ends with the test, however that ends.
+    // Ends with the test, even if that crashes.
     let _parent = env.spawn_thread("parent", || {
         let _ = std::io::stdin().read(&mut [0]);
         std::process::exit(0);
@@ -72,7 +72,7 @@ async fn server(folder: &Path, address: SocketAddr) {
     serve(server.as_user(User::admin()), listener).await.unwrap();
 }
 
-/// The server's process, as the test sees it. Killed when dropped.
+/// The test's handle to the server's process, which is killed on drop.
 struct Process(Child);
 
 impl Process {
@@ -133,7 +133,7 @@ async fn chaos(seed: u64, script: &Script) -> (Vec<String>, state::State) {
     while users.iter().any(|user| !user.is_finished()) {
         env.sleep(Duration::from_millis(dice.random_below(400))).await;
         kills += 1;
-        assert!(kills < 500, "the users do not come to their end");
+        assert!(kills < 500, "the users do not finish");
         drop(process);
         env.sleep(Duration::from_millis(dice.random_below(100))).await;
         process = Process::start(folder.path(), address);
@@ -146,7 +146,7 @@ async fn chaos(seed: u64, script: &Script) -> (Vec<String>, state::State) {
         user.clone().act(env.clone(), direct.clone()).await;
     }
     let mut complaints_at_end = Vec::new();
-    // Garbage collection is not the operator's work; it may cause some.
+    // Garbage collection is not part of the operator, and may cause more work for it.
     for manager in [&manager, &garbage, &manager, &garbage] {
         match manager.wait_until_idle(IdleOptions::within(HANG)).await {
             Ok(report) if report.problems.is_empty() => {}

@@ -1,4 +1,4 @@
-//! What the users do: decided before the run, so that runs with and without faults have the same users.
+//! The users' actions, decided before the run, so that runs with and without faults have the same ones.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -28,7 +28,7 @@ pub(crate) enum Step {
     EditTrunk,
 }
 
-/// One user, with a tree and steps, each after a pause.
+/// One user with a tree and steps, each after a pause.
 #[derive(Debug, Clone)]
 pub(crate) struct User {
     pub(crate) tree: String,
@@ -38,16 +38,16 @@ pub(crate) struct User {
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
     pub(crate) users: Vec<User>,
-    /// What they spoil when all are done. Nothing that happens later hides it if that is not put right.
+    /// Damage done after all other steps. No later event hides it if it is not repaired.
     pub(crate) last: Vec<User>,
 }
 
-/// So large are trees, at most.
+/// Maximum number of branches of a tree and of leaves of a branch.
 const BRANCHES: u64 = 3;
 const LEAVES: u64 = 3;
 
 impl Script {
-    /// The script of a seed. Pauses are up to `pause`.
+    /// The script for a seed. Pauses are at most `pause`.
     pub(crate) fn of(seed: u64, pause: Duration) -> Script {
         let (dice, _) = Env::simulated(seed);
         let users = (0..1 + dice.random_below(3)).map(|n| User::of(&dice, format!("t{n}"), pause));
@@ -60,7 +60,7 @@ impl Script {
         Script { users, last }
     }
 
-    /// The trees that there are in the end.
+    /// The trees that exist at the end.
     pub(crate) fn trees(&self) -> BTreeMap<String, TreeSpec> {
         let mut trees = BTreeMap::new();
         for user in &self.users {
@@ -81,9 +81,9 @@ impl Script {
 }
 
 impl Step {
-    /// Something that the operator has to put right.
+    /// A change that the operator has to repair.
     fn spoil(dice: &Env) -> Step {
-        // The first ones are there more often than others.
+        // Low numbers exist more often than high ones.
         let branch = small(dice, BRANCHES).min(small(dice, BRANCHES));
         let leaf = small(dice, LEAVES).min(small(dice, LEAVES));
         match dice.random_below(7) {
@@ -122,7 +122,7 @@ impl User {
         User { tree, steps: steps.collect() }
     }
 
-    /// Does all steps, each until it has taken.
+    /// Executes all steps, each until it succeeds.
     pub(crate) async fn act(self, env: Env, client: Client) {
         for (pause, step) in &self.steps {
             env.sleep(*pause).await;
@@ -165,7 +165,7 @@ impl User {
         };
         match done {
             Ok(()) => true,
-            // What is not there need not be deleted, nor can it be spoiled.
+            // An absent object need not be deleted and cannot be damaged.
             Err(error) => error.is_not_found() && !matches!(step, Step::Create(_) | Step::Change(_)),
         }
     }
@@ -174,7 +174,7 @@ impl User {
         let tree = Tree { metadata: named(&self.tree), spec: spec.clone(), status: None };
         let Err(error) = client.create(&tree).await else { return Ok(()) };
         if error.is_already_exists() {
-            // The old one is on its way out; or this one was made, and we were not told.
+            // The old tree is terminating; or this one was created and the response was lost.
             let there = client.live().get::<Tree>(&key(&self.tree)).await?;
             if there.metadata.deletion_timestamp.is_none() && there.spec == *spec {
                 return Ok(());

@@ -1,4 +1,4 @@
-//! Everything in one thread, in time that is moved: hundreds of seeds.
+//! Everything in one thread, on a virtual clock: hundreds of seeds.
 
 use std::{num::NonZeroUsize, pin::pin, sync::Arc, time::Duration};
 
@@ -27,16 +27,16 @@ use crate::{
     state::{self, State},
 };
 
-/// No virtual time is so long that it hides something: backoffs end at 1000 s, resyncs begin at 9 h.
+/// Maximum virtual duration: above the longest backoff (1000 s), below the first resync (9 h).
 const LIMIT: Duration = Duration::from_secs(2 * 3600);
 
-/// So long users go on trying.
+/// Maximum time that users retry.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// `K1S_TEST_SEEDS` says how many seeds are tried; `K1S_TEST_SEED` which one alone, or which one first. `K1S_TEST_LOG` prints
-/// all that was asked.
+/// `K1S_TEST_SEEDS` is the number of seeds; `K1S_TEST_SEED` a single seed, or the first one if both are set.
+/// `K1S_TEST_LOG` prints all requests.
 #[test]
-fn trees_are_the_same_in_the_end_whatever_fails_on_the_way() {
+fn trees_converge_whatever_fails() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let seeds: Vec<u64> = match (number("K1S_TEST_SEED"), number("K1S_TEST_SEEDS")) {
         (Some(seed), Some(many)) => (seed..seed + many).collect(),
@@ -69,7 +69,7 @@ fn trees_are_the_same_in_the_end_whatever_fails_on_the_way() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What is wrong with a seed's run.
+/// Runs a seed and returns the violations.
 fn check(seed: u64) -> Vec<String> {
     let script = Script::of(seed, Duration::from_secs(3));
     let without = run(seed, &script, false, true);
@@ -84,14 +84,14 @@ fn check(seed: u64) -> Vec<String> {
     complaints
 }
 
-/// The state that a script leads to if nothing fails.
+/// The state that a script leads to without faults.
 pub(crate) fn without_faults(seed: u64, script: &Script) -> State {
     run(seed, script, false, true).state
 }
 
-/// The same seed gives the same run, request by request: or a failing seed is of no use.
+/// The same seed gives the same run, request by request; otherwise a failing seed could not be reproduced.
 #[test]
-fn a_seed_is_a_run() {
+fn a_seed_determines_the_run() {
     for seed in 0..10 {
         let script = Script::of(seed, Duration::from_secs(3));
         let (one, two) = (run(seed, &script, true, true).log, run(seed, &script, true, true).log);
@@ -102,7 +102,7 @@ fn a_seed_is_a_run() {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 struct Outcome {
     state: State,
     complaints: Vec<String>,
@@ -116,7 +116,7 @@ fn run(seed: u64, script: &Script, faults: bool, collects: bool) -> Outcome {
     runtime.block_on(async move {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
         let network = Network::new(&env, server(&env, &store).await);
-        let life = Life {
+        let simulation = Simulation {
             direct: Client::new(
                 network.client(false, &CancellationToken::new()),
                 ClientOptions { env: env.clone(), ..Default::default() },
@@ -129,7 +129,7 @@ fn run(seed: u64, script: &Script, faults: bool, collects: bool) -> Outcome {
             faults,
             collects,
         };
-        let outcome = env.spawn("life", life.live(script));
+        let outcome = env.spawn("simulation", simulation.run(script));
         let mut outcome = drive(&env, &clock, &network, outcome).await.unwrap();
         network.server().shutdown();
         store.close().await.unwrap();
@@ -144,7 +144,7 @@ async fn server(env: &Env, store: &Arc<dyn Store>) -> ApiServer {
     server.as_user(k1s_server::User::admin())
 }
 
-/// Lets time pass, deadline by deadline, until something is done.
+/// Advances the clock, deadline by deadline, until `done` completes.
 async fn drive<T>(env: &Env, clock: &VirtualClock, network: &Network, done: impl Future<Output = T>) -> T {
     let mut done = pin!(done);
     let limit = clock.now() + 4 * LIMIT;
@@ -154,13 +154,13 @@ async fn drive<T>(env: &Env, clock: &VirtualClock, network: &Network, done: impl
             done = &mut done => return done,
             () = settle(env, clock, network) => {}
         }
-        assert!(clock.now() < limit, "it does not end: {:?}", env.tasks());
-        assert!(clock.advance_to_next(), "nobody waits for anything any more: {:?}", env.tasks());
+        assert!(clock.now() < limit, "still not done: {:?}", env.tasks());
+        assert!(clock.advance_to_next(), "no task waits for the clock: {:?}", env.tasks());
     }
 }
 
-/// All that can happen now has happened. The clients of `kube` have a task each that the environment does not know; it
-/// takes one turn to bring a request to the network.
+/// Waits until everything that can happen now has happened. Each `kube` client has a task that the
+/// environment does not track; it takes one turn to send a request to the network.
 async fn settle(env: &Env, clock: &VirtualClock, network: &Network) {
     loop {
         let before = network.requests();
@@ -175,8 +175,8 @@ async fn settle(env: &Env, clock: &VirtualClock, network: &Network) {
     }
 }
 
-/// A run of the script.
-struct Life {
+/// One run of a script.
+struct Simulation {
     env: Env,
     clock: VirtualClock,
     store: Arc<dyn Store>,
@@ -191,13 +191,13 @@ struct Life {
 struct Operator {
     manager: Manager,
     stop: CancellationToken,
-    /// Cuts it off from the world.
+    /// Disconnects it from the network.
     dead: CancellationToken,
     task: Task<Result<(), ManagerError>>,
 }
 
-impl Life {
-    async fn live(self, script: Script) -> Outcome {
+impl Simulation {
+    async fn run(self, script: Script) -> Outcome {
         let crd: CustomResourceDefinition = self.direct.create(&Tree::crd()).await.unwrap();
         drop(crd);
         let stop_collector = CancellationToken::new();
@@ -219,38 +219,35 @@ impl Life {
             }
         }
         for mut user in users {
-            // One that waits for the end of a tree waits for the operator.
+            // A user that waits for the end of a tree depends on the operator.
             match self.env.timeout(PATIENCE, &mut user).await {
                 Ok(ended) => ended.unwrap(),
                 Err(_) => {
                     user.abort();
-                    self.complain("a user's step does not take".to_owned());
+                    self.complain("a user's step does not succeed".to_owned());
                 }
             }
         }
         if self.env.random_below(2) == 0 {
-            // There is more to spoil when all is complete.
+            // More can be damaged when everything is complete.
             self.network.set_faults(0);
             self.wait(&operator).await;
         }
         self.last(script.last).await;
         self.wait(&operator).await;
-        // Garbage collection is not the operator's work; it may cause some.
+        // Garbage collection is not part of the operator, and may cause more work for it.
         self.env.sleep(Duration::from_secs(120)).await;
         self.wait(&operator).await;
         let state = self.read().await;
 
-        // Then all is quiet.
+        // From then on nothing may happen.
         let stats = operator.manager.stats();
         self.env.sleep(Duration::from_secs(600)).await;
         if operator.manager.stats() != stats {
-            self.complain(format!(
-                "it does not come to rest: {stats:?}, then {:?}",
-                operator.manager.stats()
-            ));
+            self.complain(format!("it keeps reconciling: {stats:?}, then {:?}", operator.manager.stats()));
         }
         if self.read().await != state {
-            self.complain("the state went on changing".to_owned());
+            self.complain("the state keeps changing".to_owned());
         }
         operator.stop.cancel();
         if let Err(error) = operator.task.await.unwrap() {
@@ -264,7 +261,7 @@ impl Life {
         Outcome { state, complaints, log: Vec::new() }
     }
 
-    /// Something is spoiled, and something goes wrong, for the last time.
+    /// The final damage, together with the final fault.
     async fn last(&self, users: Vec<User>) {
         let fault = if self.faults { self.env.random_below(5) } else { 4 };
         match fault {
@@ -331,7 +328,7 @@ impl Life {
         let manager = Manager::new(self.network.client(true, &dead), options).unwrap();
         let options = ControllerOptions {
             max_concurrent_reconciles: Some(workers),
-            // Some requests are never answered.
+            // Some requests never get a response.
             reconciliation_timeout: Some(Duration::from_secs(30)),
             ..ControllerOptions::default()
         };
@@ -342,7 +339,7 @@ impl Life {
         Operator { manager, stop, dead, task }
     }
 
-    /// Something that happens to more than one request.
+    /// A fault that affects more than one request.
     async fn mishap(&self, operator: Operator) -> Operator {
         match self.env.random_below(8) {
             0 => {
@@ -355,7 +352,7 @@ impl Life {
                 self.network.cut();
             }
             2 => {
-                // What happened meanwhile, nobody will tell.
+                // The events in between are lost to compaction.
                 self.network.note("operator cut off");
                 self.network.set_cut_off(true);
                 self.env.sleep(Duration::from_millis(self.env.random_below(5000))).await;
@@ -367,7 +364,7 @@ impl Life {
             3 => {
                 self.network.note("operator restarted");
                 operator.stop.cancel();
-                // Requests that hang may keep it from ending in time.
+                // Hanging requests may keep it from ending in time.
                 if let Err(error) = operator.task.await.unwrap() {
                     self.network.note(&error.to_string());
                 }

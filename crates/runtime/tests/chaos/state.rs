@@ -1,4 +1,4 @@
-//! What is on the server in the end, and whether it is as it should be.
+//! The final state of the server, and checks of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::operator::{BRANCH, NAMESPACE, TREE, Tree, TreeSpec};
 
-/// All objects of the operator, by kind and name, without what differs from run to run.
+/// All objects of the operator by kind and name, without fields that differ between runs.
 pub(crate) type State = BTreeMap<String, Value>;
 
-/// Reads the state, and complains of what can be seen in it alone.
+/// Reads the state and reports violations that the state alone shows.
 pub(crate) async fn read(client: &Client, complaints: &mut Vec<String>) -> Result<State, Error> {
     let (mut all, mut living) = (Vec::new(), BTreeSet::new());
     collect::<Tree>(client, |_| true, &mut all).await?;
@@ -38,7 +38,7 @@ pub(crate) async fn read(client: &Client, complaints: &mut Vec<String>) -> Resul
             owner["uid"] = Value::Null;
         }
         if !object["metadata"]["deletionTimestamp"].is_null() {
-            complaints.push(format!("{name} does not come to its end: {}", object["metadata"]["finalizers"]));
+            complaints.push(format!("{name} is not deleted: {}", object["metadata"]["finalizers"]));
         }
         let observed = &object["status"]["observedGeneration"];
         if name.starts_with("Tree") && *observed != object["metadata"]["generation"] {
@@ -75,7 +75,7 @@ async fn collect<K: Object<DynamicType: Default>>(
     Ok(())
 }
 
-/// Whether the state is that of these trees: enough to see that the run without faults has done something.
+/// Compares the state with the trees of the script: enough to see that the run without faults did something.
 pub(crate) fn compare_with_script(state: &State, trees: &BTreeMap<String, TreeSpec>) -> Vec<String> {
     let mut expected = BTreeSet::new();
     for (name, spec) in trees {
@@ -92,7 +92,7 @@ pub(crate) fn compare_with_script(state: &State, trees: &BTreeMap<String, TreeSp
     missing.chain(extra).collect()
 }
 
-/// How two states differ.
+/// The differences between two states.
 pub(crate) fn differences(without: &State, with: &State) -> Vec<String> {
     let names: BTreeSet<&String> = without.keys().chain(with.keys()).collect();
     let differ = names.into_iter().filter(|name| without.get(*name) != with.get(*name));

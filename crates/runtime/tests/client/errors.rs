@@ -1,4 +1,4 @@
-//! Errors: what they say, and what can be asked of them.
+//! Errors: their messages and predicates.
 
 use k1s_env::Env;
 use k1s_runtime::{
@@ -66,7 +66,7 @@ async fn expected_errors_can_be_ignored() {
 }
 
 #[tokio::test]
-async fn what_is_not_allowed_says_which_permission_is_missing() {
+async fn a_forbidden_request_names_the_missing_permission() {
     let (env, _clock) = Env::simulated(3);
     let server = server(&env).await.as_user(User::new("bob", &[]));
     let options = ClientOptions { env, ..ClientOptions::default() };
@@ -96,7 +96,7 @@ async fn what_is_not_allowed_says_which_permission_is_missing() {
 }
 
 #[tokio::test]
-async fn requests_that_make_no_sense_are_not_sent() {
+async fn invalid_requests_are_not_sent() {
     let client = client().await;
     for (key, message) in [
         (ObjectKey::cluster("a"), "get configmaps a: the kind is namespaced: a namespace is needed"),

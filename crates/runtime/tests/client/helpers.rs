@@ -22,7 +22,7 @@ fn skeleton(name: &str) -> ConfigMap {
     from(json!({"metadata": {"name": name, "namespace": "default"}}))
 }
 
-/// Counts writes.
+/// Records writes.
 struct Writes(Arc<Mutex<Vec<String>>>);
 
 #[async_trait]
@@ -94,7 +94,7 @@ async fn a_mutation_may_fail_and_may_not_rename() {
 }
 
 #[tokio::test]
-async fn create_or_patch_sends_what_differs_and_the_status_apart() {
+async fn create_or_patch_sends_the_difference_and_the_status_separately() {
     let writes = Arc::new(Mutex::new(Vec::new()));
     let client = client_with_widgets().await.intercept(Writes(Arc::clone(&writes)));
     let apply = async |text: &str, replicas: Option<i32>| {
@@ -125,7 +125,7 @@ async fn create_or_patch_sends_what_differs_and_the_status_apart() {
 }
 
 #[tokio::test]
-async fn conflicts_are_tried_again_until_they_pass() {
+async fn conflicts_are_retried_until_they_succeed() {
     let client = client().await;
     let mut stale = client.create(&config_map("a")).await.unwrap();
     let other = client
@@ -144,7 +144,7 @@ async fn conflicts_are_tried_again_until_they_pass() {
             let began = env.now();
             retry_on_conflict(&env, Backoff::DEFAULT_RETRY, || {
                 tries.lock().push(env.now() - began);
-                // The third try has read the newest state.
+                // The third attempt has read the newest state.
                 if tries.lock().len() == 3 {
                     stale.metadata.resource_version.clone_from(&other.metadata.resource_version);
                 }
@@ -197,7 +197,7 @@ async fn retries_end_after_their_steps_and_with_other_errors() {
 }
 
 #[test]
-fn verbs_have_names_for_people_and_for_roles() {
+fn verbs_have_display_names_and_rbac_names() {
     assert_eq!((Verb::Apply.to_string().as_str(), Verb::Apply.permission()), ("apply", "patch"));
     assert!(Verb::DeleteAllOf.is_write() && !Verb::Watch.is_write());
 }

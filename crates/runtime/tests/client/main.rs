@@ -56,11 +56,11 @@ struct WidgetStatus {
 
 async fn server(env: &Env) -> ApiServer {
     let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
-    // Owners in these tests are often made up; nothing here would collect what they own.
+    // Owners in these tests are often made up; no garbage collector runs here.
     ApiServer::new(env.clone(), store, ServerOptions::default()).await.unwrap()
 }
 
-/// A client of a server of its own, whose user may do everything. Time stands still.
+/// A client with full permissions of its own server, whose clock stands still.
 async fn client() -> Client {
     client_with(|_| {}).await.0
 }
@@ -73,11 +73,11 @@ async fn client_with(change: impl FnOnce(&mut ClientOptions)) -> (Client, Virtua
     (Client::new(kube::Client::new(server, "default"), options), clock)
 }
 
-/// The same, with the kind `Widget`.
+/// The same, with the `Widget` kind installed.
 async fn client_with_widgets() -> Client {
     let client = client().await;
     let crd: CustomResourceDefinition = client.create(&Widget::crd()).await.unwrap();
-    // The server answers when the definition is stored; it is served a moment later.
+    // The server responds once the definition is stored; it is served shortly after.
     let key = ObjectKey::of(&crd);
     loop {
         let crd: CustomResourceDefinition = client.live().get(&key).await.unwrap();

@@ -1,4 +1,4 @@
-//! What the server has.
+//! The REST mapper.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn kinds_are_found_with_their_plural_and_scope() {
 }
 
 #[tokio::test]
-async fn a_kind_that_comes_later_is_found_then() {
+async fn a_kind_installed_later_is_found() {
     let (client, clock) = client_with(|_| {}).await;
     let gvk = GroupVersionKind::gvk("test.k1s.dev", "v1", "Widget");
     let mapper = client.rest_mapper();
@@ -41,14 +41,14 @@ async fn a_kind_that_comes_later_is_found_then() {
     clock.settle().await;
     let error = client.get::<Widget>(&key("w")).await.unwrap_err();
     assert!(!error.is_no_match() && error.is_not_found(), "{error}");
-    assert!(mapper.mapping(&gvk).await.unwrap_err().is_no_match(), "the server is not asked all the time");
+    assert!(mapper.mapping(&gvk).await.unwrap_err().is_no_match(), "misses are cached for a while");
     clock.advance_and_settle(Duration::from_secs(1)).await;
     assert_eq!(mapper.mapping(&gvk).await.unwrap().resource.plural, "widgets");
     assert!(mapper.preferred("", "Gizmo").await.unwrap_err().is_no_match());
 }
 
 #[tokio::test]
-async fn dynamic_objects_are_written_by_the_kind_they_say() {
+async fn dynamic_objects_are_written_as_the_kind_they_name() {
     let client = client_with_widgets().await;
     let object: DynamicObject = from(json!({
         "apiVersion": "test.k1s.dev/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "default"},

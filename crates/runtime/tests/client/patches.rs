@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{client, client_with_widgets, config_map, deployment, from, key, widget};
 
 #[tokio::test]
-async fn merge_patches_change_what_differs_and_leave_the_rest_to_others() {
+async fn merge_patches_change_only_what_differs() {
     let client = client().await;
     let original = client.create(&config_map("a")).await.unwrap();
     let other = Patch::merge(&json!({"data": {"other": "1"}}));
@@ -24,7 +24,7 @@ async fn merge_patches_change_what_differs_and_leave_the_rest_to_others() {
 }
 
 #[tokio::test]
-async fn an_optimistic_lock_conflicts_with_others() {
+async fn an_optimistic_lock_conflicts_with_concurrent_writes() {
     let client = client().await;
     let original = client.create(&config_map("a")).await.unwrap();
     let mut changed = original.clone();
@@ -49,7 +49,7 @@ async fn json_patches_are_operations() {
     assert!(client.patch::<ConfigMap>(&key("a"), raw).await.unwrap().data.is_some());
 }
 
-/// Two clients change one Deployment's containers; each keeps what the other did.
+/// Two clients change the containers of a `Deployment`; each keeps the other's change.
 #[tokio::test]
 async fn strategic_patches_merge_containers_by_name() {
     let client = client().await;
@@ -76,7 +76,7 @@ async fn strategic_patches_merge_containers_by_name() {
     seen.sort();
     assert_eq!(seen, ["image:2", "s:1"], "the sidecar is still there");
 
-    // And what this one takes away goes.
+    // Containers removed by this client are deleted.
     let mut without = stored.clone();
     without.spec.template.spec.as_mut().unwrap().containers.retain(|one| one.name == "main");
     without.metadata.finalizers = None;
@@ -85,9 +85,9 @@ async fn strategic_patches_merge_containers_by_name() {
     assert_eq!(after.metadata.finalizers, None);
 }
 
-/// Whatever the lists are, the patch makes the one state out of the other.
+/// Whatever the lists are, the patch turns one state into the other.
 #[tokio::test]
-async fn strategic_patches_arrive_where_they_should() {
+async fn strategic_patches_produce_the_wanted_state() {
     let client = client().await;
     let service = |ports: Value, external: Value| -> Service {
         from(json!({
@@ -122,9 +122,9 @@ async fn strategic_patches_arrive_where_they_should() {
     }
 }
 
-/// From any state to any other: a patch arrives where an update would.
+/// Between any two states, a patch has the same result as an update.
 #[tokio::test]
-async fn patches_arrive_where_updates_do() {
+async fn patches_have_the_same_result_as_updates() {
     let client = client().await;
     let env = client.env().clone();
     let mut stored = client.create(&deployment("d")).await.unwrap();
@@ -148,7 +148,7 @@ async fn patches_arrive_where_updates_do() {
     }
 }
 
-/// Another state of a deployment: some things come, some go, some move.
+/// Generates another state of a deployment: adds, removes and moves items.
 fn shuffle(env: &k1s_env::Env, object: &mut Value, round: u64) {
     let some = |names: &[&str], make: &dyn Fn(&str, u64) -> Value| -> Value {
         let mut picked: Vec<(u64, Value)> = Vec::new();
@@ -200,7 +200,7 @@ fn shuffle(env: &k1s_env::Env, object: &mut Value, round: u64) {
 }
 
 #[tokio::test]
-async fn custom_kinds_know_no_strategic_patches() {
+async fn custom_kinds_support_no_strategic_patches() {
     let client = client_with_widgets().await;
     let stored = client.create(&widget("w")).await.unwrap();
     let error = client.patch(&stored, Patch::strategic_merge_from(&stored)).await.unwrap_err();
@@ -221,18 +221,18 @@ async fn metadata_can_be_patched() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_refused_before() {
+async fn invalid_patches_are_refused_before_sending() {
     let client = client().await;
     let object = config_map("a");
     let error = client.apply(&object, ApplyOptions::default()).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "apply configmaps default/a: to apply needs a field manager: in the options, or from with_field_owner"
+        "apply configmaps default/a: apply needs a field manager: set it in the options, or with with_field_owner"
     );
     let error = client.patch::<ConfigMap>(&key("a"), Patch::merge_from(&object)).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "patch configmaps default/a: a patch from an original needs the changed object: give that to patch, not its key"
+        "patch configmaps default/a: a patch from an original needs the changed object: pass that to patch, not its key"
     );
     let error = client.patch(&object, Patch::merge_from(&object).with_optimistic_lock()).await.unwrap_err();
     assert!(error.to_string().ends_with("needs the resource version of the original"), "{error}");

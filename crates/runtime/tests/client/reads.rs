@@ -1,4 +1,4 @@
-//! Reading: one, many, pages, metadata, dynamic.
+//! Reads: single objects, lists, pages, metadata, dynamic kinds.
 
 use std::sync::Arc;
 
@@ -27,16 +27,16 @@ async fn an_object_is_read_by_its_key() {
 }
 
 #[tokio::test]
-async fn objects_of_the_cluster_need_no_namespace() {
+async fn cluster_scoped_objects_need_no_namespace() {
     let client = client().await;
     let namespace = client.get::<Namespace>(&ObjectKey::cluster("default")).await.unwrap();
     assert_eq!(namespace.metadata.name.as_deref(), Some("default"));
-    // As in Go, a namespace where there is none does no harm.
+    // As in Go, a superfluous namespace is ignored.
     client.get::<Namespace>(&ObjectKey::namespaced("x", "default")).await.unwrap();
 }
 
 #[tokio::test]
-async fn lists_are_of_a_namespace_and_of_what_is_selected() {
+async fn lists_are_filtered_by_namespace_and_selectors() {
     let client = client().await;
     for name in ["a", "b", "c"] {
         client.create(&config_map(name)).await.unwrap();
@@ -66,7 +66,7 @@ async fn lists_are_of_a_namespace_and_of_what_is_selected() {
 }
 
 #[tokio::test]
-async fn a_long_list_comes_in_pages_of_one_state() {
+async fn a_long_list_comes_in_pages_of_one_snapshot() {
     let client = client().await;
     for i in 0..7 {
         client.create(&config_map(&format!("c{i}"))).await.unwrap();
@@ -78,7 +78,7 @@ async fn a_long_list_comes_in_pages_of_one_state() {
     assert!(first.continue_token.is_some());
     client.create(&config_map("c9")).await.unwrap();
     let rest = pages.collect().await.unwrap();
-    assert_eq!(rest.len(), 4, "what came later is not in the list");
+    assert_eq!(rest.len(), 4, "objects created later are not in the list");
 
     let mut pages = client.live().pages::<ConfigMap>(ListOptions { limit: None, ..options });
     let all = pages.next().await.unwrap().unwrap();
@@ -88,7 +88,7 @@ async fn a_long_list_comes_in_pages_of_one_state() {
 }
 
 #[tokio::test]
-async fn a_list_can_be_of_an_older_state() {
+async fn a_list_can_be_of_an_older_resource_version() {
     let client = client().await;
     client.create(&config_map("a")).await.unwrap();
     let options = ListOptions::in_namespace("default").label_selector("app").unwrap();
@@ -104,7 +104,7 @@ async fn a_list_can_be_of_an_older_state() {
 }
 
 #[tokio::test]
-async fn metadata_alone_is_read_as_such() {
+async fn metadata_alone_can_be_read() {
     let client = client().await;
     let stored = client.create(&config_map("a")).await.unwrap();
     let configs = client.kind(metadata::<ConfigMap>());
@@ -123,7 +123,7 @@ async fn metadata_alone_is_read_as_such() {
 }
 
 #[tokio::test]
-async fn kinds_that_are_known_at_run_time_are_read_with_their_kind() {
+async fn dynamic_kinds_are_read_with_their_type_meta() {
     let client = client_with_widgets().await;
     client.create(&widget("w")).await.unwrap();
     client.create(&config_map("a")).await.unwrap();
@@ -135,7 +135,7 @@ async fn kinds_that_are_known_at_run_time_are_read_with_their_kind() {
         let read = kind.get(&key(name)).await.unwrap();
         let types = read.types.clone().unwrap();
         assert_eq!((types.api_version, types.kind), expected);
-        // Items of built-in lists come without it.
+        // Items of built-in lists come without their kind.
         let list = kind.list(ListOptions::in_namespace("default")).await.unwrap();
         let types = list[0].types.clone().unwrap();
         assert_eq!((types.api_version, types.kind), expected);

@@ -1,4 +1,4 @@
-//! A client against servers that answer from a script: what is sent, and what odd answers become.
+//! A client against servers with scripted responses: the requests it sends, and how it handles unusual responses.
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{config_map, key};
 
 type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
-/// What was sent: method, path and query, content type, accept, body.
+/// The requests: method, path and query, content type, accept, body.
 type Sent = Arc<Mutex<Vec<(String, String, String, String, Value)>>>;
 
 fn chunks(chunks: Vec<Result<&'static str, std::io::ErrorKind>>) -> Body {
@@ -115,7 +115,7 @@ async fn the_field_owner_is_sent_with_every_write() {
 }
 
 #[tokio::test]
-async fn metadata_is_asked_for_as_such() {
+async fn metadata_is_requested_as_partial_objects() {
     let list =
         r#"{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{},"items":[]}"#;
     let (client, sent, _) = script(vec![answer(200, CONFIG_MAP), answer(200, list)]);
@@ -141,7 +141,7 @@ fn busy(seconds: &str) -> Response<Body> {
 }
 
 #[tokio::test]
-async fn a_busy_server_is_asked_again_when_it_says_so() {
+async fn a_busy_server_is_retried_after_its_retry_after() {
     let (client, sent, clock) = script(vec![busy("3"), busy("2"), answer(200, CONFIG_MAP)]);
     let env = client.env().clone();
     let got = env.spawn("get", async move { client.get::<ConfigMap>(&key("a")).await.map(|_| ()) });
@@ -156,7 +156,7 @@ async fn a_busy_server_is_asked_again_when_it_says_so() {
 }
 
 #[tokio::test]
-async fn a_server_that_stays_busy_is_an_error_that_says_when_to_come_back() {
+async fn a_server_that_stays_busy_is_an_error_with_its_retry_after() {
     let (client, sent, _) = script((0..11).map(|_| busy("0")).collect());
     let error = client.create(&config_map("a")).await.unwrap_err();
     assert_eq!(sent.lock().len(), 11);
@@ -178,7 +178,7 @@ async fn a_server_that_stays_busy_is_an_error_that_says_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn answers_of_proxies_are_understood_by_their_code() {
+async fn responses_of_proxies_are_classified_by_status_code() {
     let (client, _, _) = script(vec![answer(404, "<html>no such page</html>\n"), answer(502, "bad gateway")]);
     let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
     assert!(error.is_not_found() && error.is_no_match());
@@ -199,7 +199,7 @@ async fn an_object_that_cannot_be_decoded_is_named() {
 }
 
 #[tokio::test]
-async fn a_lost_connection_is_told_from_a_refusal() {
+async fn a_lost_connection_is_distinguished_from_a_refusal() {
     let broken = Response::new(chunks(vec![Ok("{\"kind\":"), Err(std::io::ErrorKind::ConnectionReset)]));
     let slow = Response::new(chunks(vec![Err(std::io::ErrorKind::TimedOut)]));
     let (client, _, _) = script(vec![broken, slow]);
@@ -210,7 +210,7 @@ async fn a_lost_connection_is_told_from_a_refusal() {
 }
 
 #[tokio::test]
-async fn a_watch_survives_odd_chunks_and_bad_objects() {
+async fn a_watch_survives_split_chunks_and_bad_objects() {
     let body = chunks(vec![
         Ok(r#"{"type":"ADDED","object":{"metadata":{"name":"a"#),
         Ok(
@@ -230,7 +230,7 @@ async fn a_watch_survives_odd_chunks_and_bad_objects() {
     assert!(error.to_string().starts_with("watch configmaps: cannot decode n/bad: "), "{error}");
     assert!(matches!(watch.next().await, Some(Ok(WatchEvent::Deleted(_)))));
     let bookmark = WatchEvent::Bookmark { resource_version: "12".into(), initial_events_end: false };
-    assert_eq!(watch.next().await.unwrap().unwrap(), bookmark, "the last line lacks its end");
+    assert_eq!(watch.next().await.unwrap().unwrap(), bookmark, "the last line has no newline");
     assert!(watch.next().await.is_none());
 }
 
@@ -248,7 +248,7 @@ async fn an_error_event_ends_a_watch() {
 }
 
 #[tokio::test]
-async fn a_watch_that_is_cut_ends_with_an_error_and_without_half_an_event() {
+async fn a_cut_watch_ends_with_an_error_and_no_partial_event() {
     let half = r#"{"type":"ADDED","object":{"metadata":{"na"#;
     let cut = chunks(vec![Ok(half), Err(std::io::ErrorKind::ConnectionReset)]);
     let (client, _, _) = script(vec![Response::new(cut), Response::new(chunks(vec![Ok(half)]))]);
@@ -293,9 +293,13 @@ async fn an_old_servers_discovery_is_read_group_by_group() {
     let pod = mapper.mapping(&gvk("", "v1", "Pod")).await.unwrap();
     assert_eq!((pod.resource.plural.as_str(), &pod.subresources[..]), ("pods", &["status".to_owned()][..]));
     assert!(!mapper.is_namespaced(&gvk("", "v1", "Node")).await.unwrap());
-    assert_eq!(mapper.preferred("a.dev", "Gizmo").await.unwrap().resource.version, "v1", "v2 was away");
+    assert_eq!(
+        mapper.preferred("a.dev", "Gizmo").await.unwrap().resource.version,
+        "v1",
+        "v2 was unavailable"
+    );
     assert_eq!(sent.lock().len(), 5);
-    // What was away is looked for when it is wanted.
+    // An unavailable group version is looked up again when it is needed.
     clock.advance(Duration::from_secs(2));
     mapper.mapping(&gvk("a.dev", "v2", "Gizmo")).await.unwrap();
     assert_eq!(sent.lock().len(), 6);
@@ -339,7 +343,7 @@ async fn a_warning_is_logged_once() {
 }
 
 #[tokio::test]
-async fn requests_are_counted_with_the_host_that_answers() {
+async fn requests_are_counted_by_host() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let counted = || {
         let metrics = k1s_runtime::Metrics::new();
@@ -365,7 +369,7 @@ async fn requests_are_counted_with_the_host_that_answers() {
     let line = format!(r#"rest_client_requests_total{{code="200",method="GET",host="{address}"}} 1"#);
     assert!(metrics.encode().contains(&line), "{}", metrics.encode());
 
-    // A server in the same process has no address; and a name can be given.
+    // A server in the same process has no address; a name can be configured.
     for (given, shown) in [("", "in-process"), ("api.example.org", "api.example.org")] {
         let (metrics, mut options) = counted();
         options.host = given.into();

@@ -54,10 +54,10 @@ async fn a_streaming_list_ends_with_a_bookmark() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_too_old_is_gone() {
+async fn a_resource_version_that_is_too_old_is_gone() {
     let client = client().await;
     let options = WatchOptions { resource_version: Some("1".into()), ..WatchOptions::default() };
-    // Nothing is compacted yet, so the oldest state can still be watched.
+    // Nothing is compacted yet, so the oldest revision can still be watched.
     let mut watch = client.live().watch::<ConfigMap>(options).await.unwrap();
     assert!(watch.next().await.unwrap().is_ok());
     let options = WatchOptions { resource_version: Some("no number".into()), ..WatchOptions::default() };
@@ -66,7 +66,7 @@ async fn a_version_that_is_too_old_is_gone() {
 }
 
 #[tokio::test]
-async fn raw_events_and_metadata_carry_what_was_asked_for() {
+async fn watches_of_raw_events_and_metadata_yield_the_requested_form() {
     let client = client().await;
     let list = client.live().list::<ConfigMap>(ListOptions::default()).await.unwrap();
     let options = WatchOptions::after(&ListOptions::in_namespace("default"), list.resource_version);

@@ -1,4 +1,4 @@
-//! Clients made of clients.
+//! Clients that wrap other clients.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ async fn a_namespaced_client_fills_in_its_namespace_and_refuses_others() {
 }
 
 #[tokio::test]
-async fn a_namespaced_client_asks_the_server_about_kinds_that_do_not_say() {
+async fn a_namespaced_client_discovers_the_scope_of_dynamic_kinds() {
     let client = client().await.namespaced("default");
     client.create(&config_map("a")).await.unwrap();
     let dynamic = |resource| client.kind(Kind::<DynamicObject>::dynamic(resource));
@@ -87,7 +87,7 @@ async fn a_dry_run_client_stores_nothing() {
     assert_eq!(*client.get::<ConfigMap>(&key("a")).await.unwrap(), stored);
 }
 
-/// Notes the calls, and fails those it is told to.
+/// Records the calls, and fails the configured ones.
 #[derive(Default)]
 struct Notes {
     seen: Mutex<Vec<String>>,
@@ -121,7 +121,7 @@ impl Interceptor for Notes {
         };
         self.seen.lock().push(format!("after {} {outcome}", call.verb));
         if self.fail_after == Some(call.verb) {
-            return Err(Error::Other("the answer is lost".into()));
+            return Err(Error::Other("the response is lost".into()));
         }
         Ok(())
     }
@@ -159,10 +159,14 @@ async fn the_first_interceptor_is_the_outermost() {
     let inner = Arc::new(Notes { fail_before: Some(Verb::Create), ..Notes::default() });
     let client = client().await.intercept(Arc::clone(&outer)).intercept(Arc::clone(&inner));
     client.create(&config_map("a")).await.unwrap_err();
-    assert_eq!((outer.seen.lock().len(), inner.seen.lock().len()), (1, 1), "what was not done has no after");
+    assert_eq!(
+        (outer.seen.lock().len(), inner.seen.lock().len()),
+        (1, 1),
+        "a call that was not made has no after"
+    );
     let error = client.get::<ConfigMap>(&key("a")).await.unwrap_err();
-    assert_eq!(error.to_string(), "the answer is lost");
-    assert_eq!(inner.seen.lock().last().unwrap(), "after get not found", "the inner one was told first");
+    assert_eq!(error.to_string(), "the response is lost");
+    assert_eq!(inner.seen.lock().last().unwrap(), "after get not found", "the inner one was called first");
 }
 
 #[tokio::test]
@@ -176,12 +180,12 @@ async fn an_interceptor_can_fail_a_call_before_and_after_it_happens() {
 
     let losing = Arc::new(Notes { fail_after: Some(Verb::Create), ..Notes::default() });
     let error = plain.intercept(losing).create(&config_map("a")).await.unwrap_err();
-    assert_eq!(error.to_string(), "the answer is lost");
+    assert_eq!(error.to_string(), "the response is lost");
     plain.get::<ConfigMap>(&key("a")).await.expect("it happened");
 }
 
 #[tokio::test]
-async fn field_validation_is_the_clients_unless_a_call_says_otherwise() {
+async fn a_call_can_override_the_clients_field_validation() {
     let client = client().await.with_field_validation(FieldValidation::Strict);
     let kind = client.kind(Kind::dynamic(ApiResource::erase::<ConfigMap>(&())));
     let unknown: DynamicObject = from(json!({"metadata": {"name": "a", "namespace": "default"}, "typo": 1}));
@@ -212,7 +216,7 @@ async fn requests_are_counted_by_code_method_and_host() {
 }
 
 #[tokio::test]
-async fn calls_are_tracked_and_refused_when_no_more_work_is_taken_on() {
+async fn calls_are_tracked_and_refused_once_the_tracker_stops_accepting() {
     let (env, _clock) = Env::simulated(1);
     let tracker = WorkTracker::new(env);
     let work = tracker.component("client");
@@ -228,7 +232,7 @@ async fn calls_are_tracked_and_refused_when_no_more_work_is_taken_on() {
     assert!(error.to_string().starts_with("get configmaps default/a: "), "{error}");
 }
 
-/// Calls can be made in tasks. Never run: that it compiles is the test.
+/// Futures of calls are `Send`. Never run: it only has to compile.
 #[expect(dead_code, reason = "it compiles")]
 fn calls_can_be_sent(client: &Client, object: &ConfigMap, key: &ObjectKey) {
     fn send<F: Future + Send>(_: F) {}
@@ -256,7 +260,7 @@ fn calls_can_be_sent(client: &Client, object: &ConfigMap, key: &ObjectKey) {
 }
 
 #[test]
-fn a_client_says_what_it_is() {
+fn clients_are_clone_send_sync_and_debug() {
     fn is<T: Clone + Send + Sync + std::fmt::Debug>() {}
     is::<Client>();
     is::<k1s_runtime::client::KindClient<ConfigMap>>();

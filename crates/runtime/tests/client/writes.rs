@@ -1,4 +1,4 @@
-//! Creating, updating, deleting, parts of objects.
+//! Create, update, delete, and subresources.
 
 use k1s_runtime::client::{
     CreateOptions, DeleteAllOfOptions, DeleteOptions, Deleted, FieldValidation, ListOptions, Patch,
@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::{WidgetStatus, client, client_with_widgets, config_map, deployment, from, key, pod, widget};
 
 #[tokio::test]
-async fn the_servers_answer_is_returned() {
+async fn the_servers_response_is_returned() {
     let client = client().await;
     let created = client.create(&config_map("a")).await.unwrap();
     assert!(created.metadata.uid.is_some() && created.metadata.resource_version.is_some());
@@ -34,7 +34,7 @@ async fn the_servers_answer_is_returned() {
 }
 
 #[tokio::test]
-async fn a_name_can_be_left_to_the_server() {
+async fn the_server_can_generate_the_name() {
     let client = client().await;
     let mut nameless = config_map("x");
     nameless.metadata.name = None;
@@ -70,7 +70,7 @@ async fn options_reach_the_server() {
 }
 
 #[tokio::test]
-async fn a_dynamic_object_without_its_kind_is_given_it() {
+async fn a_dynamic_object_without_a_kind_gets_the_clients() {
     let client = client().await;
     let object: DynamicObject = from(json!({"metadata": {"name": "a", "namespace": "default"}}));
     assert!(object.types.is_none());
@@ -80,7 +80,7 @@ async fn a_dynamic_object_without_its_kind_is_given_it() {
 }
 
 #[tokio::test]
-async fn deleting_says_whether_the_object_is_gone() {
+async fn deleting_reports_whether_the_object_is_gone() {
     let client = client().await;
     let created = client.create(&config_map("a")).await.unwrap();
     let deleted = client.delete(&created).await.unwrap();
@@ -101,7 +101,7 @@ async fn deleting_says_whether_the_object_is_gone() {
 }
 
 #[tokio::test]
-async fn what_is_read_can_be_deleted_as_it_is() {
+async fn an_object_that_was_read_can_be_deleted() {
     let client = client().await;
     client.create(&config_map("a")).await.unwrap();
     let read = client.get::<ConfigMap>(&key("a")).await.unwrap();
@@ -109,7 +109,7 @@ async fn what_is_read_can_be_deleted_as_it_is() {
 }
 
 #[tokio::test]
-async fn preconditions_protect_a_successor() {
+async fn preconditions_protect_a_recreated_object() {
     let client = client().await;
     let old = client.create(&config_map("a")).await.unwrap();
     client.delete(&old).await.unwrap();
@@ -143,13 +143,13 @@ async fn propagation_and_grace_reach_the_server() {
     client.create(&deployment("d")).await.unwrap();
     let options = DeleteOptions::default().propagation(PropagationPolicy::Foreground);
     let Deleted::Deleting(left) = client.delete_with::<Deployment>(&key("d"), options).await.unwrap() else {
-        panic!("it waits for what it owns")
+        panic!("it waits for its dependents")
     };
     assert_eq!(left.metadata.finalizers.unwrap(), ["foregroundDeletion"]);
 }
 
 #[tokio::test]
-async fn many_are_deleted_by_selection() {
+async fn objects_are_deleted_by_selector() {
     let client = client().await;
     for name in ["a", "b", "c"] {
         client.create(&config_map(name)).await.unwrap();
@@ -168,7 +168,7 @@ async fn many_are_deleted_by_selection() {
 }
 
 #[tokio::test]
-async fn the_status_is_written_apart() {
+async fn the_status_is_written_separately() {
     let client = client_with_widgets().await;
     let mut widget = client.create(&widget("w")).await.unwrap();
     let generation = widget.metadata.generation;
@@ -188,14 +188,14 @@ async fn the_status_is_written_apart() {
     assert_eq!(status.patch_with(&key("w"), patch, dry).await.unwrap().status.unwrap().replicas, 5);
     let read: crate::Widget = status.get(&key("w")).await.unwrap();
     assert_eq!(read.status, Some(WidgetStatus { replicas: 4 }));
-    // A status that is sent to the object itself is dropped.
+    // A status sent to the main resource is ignored.
     changed.metadata.resource_version = read.metadata.resource_version;
     changed.status = Some(WidgetStatus { replicas: 9 });
     assert_eq!(client.update(&changed).await.unwrap().status, Some(WidgetStatus { replicas: 4 }));
 }
 
 #[tokio::test]
-async fn a_scale_has_a_type_of_its_own() {
+async fn a_scale_has_its_own_type() {
     let client = client_with_widgets().await;
     client.create(&widget("w")).await.unwrap();
     let scale = client.sub_resource::<crate::Widget>("scale");
@@ -213,7 +213,7 @@ async fn a_scale_has_a_type_of_its_own() {
 }
 
 #[tokio::test]
-async fn parts_can_be_made() {
+async fn subresources_can_be_created() {
     let client = client().await;
     client.create(&pod("p")).await.unwrap();
     let eviction: Eviction = from(json!({"metadata": {"name": "p", "namespace": "default"}}));

@@ -1,4 +1,4 @@
-//! A control plane in this process and managers for it, for all test binaries.
+//! An in-process control plane and managers for it, shared by the test binaries.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
@@ -19,10 +19,10 @@ use kube::api::ObjectMeta;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// Longer than anything here takes; what is not done by then hangs.
+/// Maximum duration of any wait; longer means a hang.
 pub const HANG: Duration = Duration::from_secs(60);
 
-/// A server, and what talks to it.
+/// A server and its clients.
 pub struct World {
     pub env: Env,
     pub server: ApiServer,
@@ -36,7 +36,7 @@ impl World {
         World::with(Env::system(), Arc::new(MemoryStore::default())).await
     }
 
-    /// In time that stands still until it is moved.
+    /// On a clock that stands still until it is advanced.
     pub async fn simulated(seed: u64) -> (World, VirtualClock) {
         let (env, clock) = Env::simulated(seed);
         let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
@@ -70,7 +70,7 @@ impl World {
     }
 }
 
-/// Runs a manager in the background; dropped, it is told to stop.
+/// Runs a manager in the background; dropping it requests a stop.
 pub struct Running {
     pub stop: CancellationToken,
     pub task: k1s_env::Task<Result<(), k1s_runtime::ManagerError>>,
@@ -91,7 +91,7 @@ impl Running {
     }
 }
 
-/// Waits until a manager that runs has nothing left to do.
+/// Waits until a running manager has nothing left to do.
 pub async fn idle(manager: &Manager) -> IdleReport {
     manager.wait_until_idle(IdleOptions::within(HANG)).await.unwrap()
 }
@@ -104,7 +104,7 @@ pub fn config_map(name: &str, data: &[(&str, &str)]) -> ConfigMap {
     ConfigMap { metadata, data: Some(data), ..Default::default() }
 }
 
-/// What goes wrong between a client and the server.
+/// Faults between a client and the server.
 #[derive(Clone, Default)]
 pub struct Faults {
     inner: Arc<Mutex<FaultState>>,
@@ -114,14 +114,14 @@ type Refuse = Box<dyn FnMut(&HttpRequest<kube::client::Body>) -> Option<u16> + S
 
 #[derive(Default)]
 struct FaultState {
-    /// Called with each request; an answer is given in place of the server's.
+    /// Called with each request; a returned code is sent in place of the server's response.
     refuse: Option<Refuse>,
-    /// All answers of before are cut when it is cancelled.
+    /// Cancelling it cuts all responses in progress.
     cut: CancellationToken,
 }
 
 impl Faults {
-    /// Refuses requests with a code, if the function gives one.
+    /// Refuses requests for which the function returns a code.
     pub fn refuse(
         &self,
         refuse: impl FnMut(&HttpRequest<kube::client::Body>) -> Option<u16> + Send + 'static,
@@ -133,13 +133,13 @@ impl Faults {
         self.inner.lock().refuse = None;
     }
 
-    /// Cuts all answers that are still being sent: watches.
+    /// Cuts all responses in progress, which are watches.
     pub fn cut(&self) {
         std::mem::take(&mut self.inner.lock().cut).cancel();
     }
 }
 
-/// The server behind a network that can fail.
+/// The server behind a faulty network.
 #[derive(Clone)]
 struct Faulty {
     server: ApiServer,

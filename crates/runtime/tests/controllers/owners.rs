@@ -1,4 +1,4 @@
-//! Owners of kinds that are known at run time only: where they live is asked of the server.
+//! Owners of dynamic kinds, whose scope is discovered from the server.
 
 use k1s_runtime::{Controller, Handler, Kind, Manager, Request, kind};
 use k8s_openapi::{
@@ -47,10 +47,10 @@ fn child(name: &str, owner: &str) -> ConfigMap {
 }
 
 #[tokio::test]
-async fn dynamic_owners_are_queued_where_they_live() {
+async fn dynamic_owners_are_queued_by_their_scope() {
     let world = World::new().await;
     let (live, manager, seen) = (world.live(), world.manager(), Seen::default());
-    // Nobody serves the kinds yet: what the children are about is kept until somebody does.
+    // The kinds are not served yet: events of children are kept until they are.
     live.create(&child("of-global", "Global")).await.unwrap();
     live.create(&child("of-local", "Local")).await.unwrap();
     for name in ["Global", "Local"] {
@@ -80,7 +80,7 @@ async fn dynamic_owners_are_queued_where_they_live() {
 }
 
 #[tokio::test]
-async fn a_manager_of_one_namespace_has_controllers_for_kinds_of_the_cluster() {
+async fn a_manager_of_one_namespace_can_control_cluster_scoped_kinds() {
     let world = World::new().await;
     let (live, seen) = (world.live(), Seen::default());
     let mut options = world.options();
@@ -93,7 +93,7 @@ async fn a_manager_of_one_namespace_has_controllers_for_kinds_of_the_cluster() {
         global
     };
     let globals = live.kind(dynamic("Global"));
-    // A definition is served a moment after it is stored.
+    // A definition is served shortly after it is stored.
     let served = async {
         while globals.create(&global("w")).await.is_err() {
             world.env.yield_now().await;

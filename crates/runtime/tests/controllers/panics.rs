@@ -1,4 +1,4 @@
-//! Predicates, handlers, mappers and sources that panic: nothing is lost without a word, and all else goes on.
+//! Panics in predicates, handlers, mappers and sources: they are reported, and everything else continues.
 
 use std::collections::BTreeSet;
 
@@ -16,12 +16,12 @@ use crate::{
     key,
 };
 
-/// What keeps a manager from being ready.
+/// The reason why a manager is not ready.
 async fn readiness(manager: &Manager) -> String {
     manager.readyz().run("caches").await.unwrap().err().unwrap_or_default()
 }
 
-/// Waits until there is nothing to do; the report has the panics.
+/// Waits until the manager is idle; returns the reported panics.
 async fn problems(manager: &Manager) -> Vec<String> {
     let report = manager.wait_until_idle(IdleOptions::within(HANG)).await.unwrap();
     report.problems.into_iter().map(|(kind, problem)| format!("{kind}: {problem}")).collect()
@@ -38,7 +38,7 @@ fn is_bad(map: &ConfigMap) -> bool {
 }
 
 #[tokio::test]
-async fn a_predicate_that_panics_accepts_and_is_reported_until_it_gets_through() {
+async fn a_panicking_predicate_accepts_and_is_reported_until_it_succeeds() {
     let world = World::new().await;
     let (live, manager, seen) = (world.live(), world.manager(), Seen::default());
     Controller::managed_by(&manager)
@@ -53,10 +53,10 @@ async fn a_predicate_that_panics_accepts_and_is_reported_until_it_gets_through()
     assert_eq!(problems(&manager).await, Vec::<String>::new());
     assert_eq!(seen.take(), ["default/a"]);
     bump(&live, "a", "bad").await;
-    let told = "ConfigMap: the predicate of controller \"configmap\" panicked on default/a: out of luck";
-    assert_eq!(problems(&manager).await, [told]);
-    assert_eq!(seen.take(), ["default/a"], "one too many does no harm, one too few may");
-    assert_eq!(readiness(&manager).await, told);
+    let reported = "ConfigMap: the predicate of controller \"configmap\" panicked on default/a: out of luck";
+    assert_eq!(problems(&manager).await, [reported]);
+    assert_eq!(seen.take(), ["default/a"], "an extra reconcile is harmless, a missing one is not");
+    assert_eq!(readiness(&manager).await, reported);
     let metric = r#"k1s_panics_total{controller="configmap",source="ConfigMap",code="predicate"} 1"#;
     assert!(manager.metrics().encode().contains(metric));
     bump(&live, "a", "good").await;
@@ -66,7 +66,7 @@ async fn a_predicate_that_panics_accepts_and_is_reported_until_it_gets_through()
 }
 
 #[tokio::test]
-async fn handlers_and_mappers_that_panic_hear_of_the_next_event() {
+async fn panicking_handlers_and_mappers_get_the_next_event() {
     let world = World::new().await;
     let (live, manager, seen) = (world.live(), world.manager(), Seen::default());
     let doomed = |map: &ConfigMap| {
@@ -100,7 +100,7 @@ async fn handlers_and_mappers_that_panic_hear_of_the_next_event() {
     );
     assert_eq!(seen.take(), ["default/b", "default/b"]);
     assert!(readiness(&manager).await.contains("panicked on default/a"));
-    // Its end is heard of, and nothing is left to report.
+    // A deletion is delivered too, and clears the report.
     live.delete(&config_map("a", &[])).await.unwrap();
     problems(&manager).await;
     running.end().await.unwrap();
@@ -108,7 +108,7 @@ async fn handlers_and_mappers_that_panic_hear_of_the_next_event() {
 }
 
 #[tokio::test]
-async fn sources_that_panic_are_reported() {
+async fn panicking_sources_are_reported() {
     let world = World::new().await;
     let (manager, seen) = (world.manager(), Seen::default());
     let (sender, channel) = source::channel::<ConfigMap, Request>(Handler::map_object(|map: &ConfigMap| {
@@ -124,9 +124,9 @@ async fn sources_that_panic_are_reported() {
     let running = start(&manager);
     sender.send(config_map("a", &[("to", "bad")])).await.unwrap();
     sender.send(config_map("b", &[])).await.unwrap();
-    let told: BTreeSet<String> = problems(&manager).await.into_iter().collect();
+    let reported: BTreeSet<String> = problems(&manager).await.into_iter().collect();
     assert_eq!(
-        told,
+        reported,
         BTreeSet::from([
             "channel of ConfigMap: the handler of controller \"raw\" panicked on default/a: out of luck"
                 .to_owned(),
@@ -137,7 +137,7 @@ async fn sources_that_panic_are_reported() {
     assert!(readiness(&manager).await.contains("doomed: the source of controller"));
     running.end().await.unwrap();
 
-    // One that cannot even begin ends the manager, and says why.
+    // A source that panics on start ends the manager with an error.
     let manager = world.manager();
     Controller::managed_by(&manager)
         .named("raw")
@@ -151,7 +151,7 @@ async fn sources_that_panic_are_reported() {
 }
 
 #[tokio::test]
-async fn a_runnable_that_panics_ends_the_manager() {
+async fn a_panicking_runnable_ends_the_manager() {
     let world = World::new().await;
     let manager = world.manager();
     manager.add(runnable("doomed", |_| async { panic!("out of luck") }));
@@ -160,7 +160,7 @@ async fn a_runnable_that_panics_ends_the_manager() {
 }
 
 #[tokio::test]
-async fn a_watch_that_is_taken_away_takes_its_reports_along() {
+async fn removing_a_watch_removes_its_reports() {
     let world = World::new().await;
     let (live, manager, seen) = (world.live(), world.manager(), Seen::default());
     live.create(&config_map("a", &[("to", "bad")])).await.unwrap();

@@ -1,4 +1,4 @@
-//! A way to a server in this process that can break, and time that moves when it is told to.
+//! A faulty connection to an in-process server, and a virtual clock.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
@@ -19,31 +19,31 @@ use k1s_store::MemoryStore;
 use kube::Client;
 use parking_lot::Mutex;
 
-/// A server of its own. It lives in real time: what it does on its own is not what is looked at.
+/// A server in real time: its own background work is not under test.
 pub async fn server() -> ApiServer {
     let store = Arc::new(MemoryStore::default());
     let server = ApiServer::new(Env::system(), store, ServerOptions::default()).await.unwrap();
     server.as_user(User::admin())
 }
 
-/// What happens to requests on their way.
+/// The state of the network for a client's requests.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Network {
     Fine,
-    /// The server says this, and does nothing.
+    /// The server responds with this code and does nothing.
     Fails(StatusCode),
-    /// Requests go nowhere.
+    /// Requests never arrive.
     Hangs,
-    /// Changes are made, and the answer is lost.
+    /// Changes are made and the response is lost.
     LosesAnswers,
-    /// The same, and the changes are made so much later.
+    /// The same, and the changes are made this much later.
     Late(Duration),
 }
 
-/// The server's usual complaint.
+/// The usual server error.
 pub const BROKEN: Network = Network::Fails(StatusCode::INTERNAL_SERVER_ERROR);
 
-/// The way of one client to the server.
+/// A client's connection to the server.
 #[derive(Clone)]
 pub struct Line {
     env: Env,
@@ -70,7 +70,7 @@ impl Line {
         Client::new(self.clone(), "default")
     }
 
-    /// How many requests were sent.
+    /// Number of requests sent.
     pub fn requests(&self) -> usize {
         *self.requests.lock()
     }
@@ -125,7 +125,7 @@ where
     }
 }
 
-/// A simulation's time.
+/// The clock of a simulation.
 #[derive(Clone)]
 pub struct Time {
     pub env: Env,
@@ -138,8 +138,8 @@ impl Time {
         Time { env, clock }
     }
 
-    /// All that can happen now has happened. The client's tasks are not the environment's, so it cannot tell by itself; but
-    /// on a runtime of one thread each has its turn.
+    /// Waits until everything that can happen now has happened. The client's tasks are not tracked by the
+    /// environment, but on a single-threaded runtime each gets a turn.
     pub async fn settle(&self) {
         for _ in 0..20 {
             for _ in 0..20 {
@@ -149,7 +149,7 @@ impl Time {
         }
     }
 
-    /// Lets time pass, deadline by deadline, until something is done.
+    /// Advances the clock, deadline by deadline, until `done` completes.
     pub async fn until<T>(&self, done: impl Future<Output = T>) -> T {
         let mut done = pin!(done);
         let limit = self.env.now() + Duration::from_secs(7200);
@@ -160,11 +160,11 @@ impl Time {
                 () = self.settle() => {}
             }
             assert!(self.env.now() < limit, "still not done");
-            assert!(self.clock.advance_to_next(), "nobody waits for anything any more");
+            assert!(self.clock.advance_to_next(), "no task waits for the clock");
         }
     }
 
-    /// Lets so much time pass.
+    /// Lets this much time pass.
     pub async fn pass(&self, d: Duration) {
         let target = self.env.now() + d;
         self.settle().await;

@@ -1,5 +1,5 @@
-//! One suite for every control plane: in this process on memory, on a disk and on etcd, and by HTTPS over a network that
-//! drops connections all the time. What a controller is promised does not depend on where its objects are.
+//! One suite for every control plane: in-process on memory, on disk and on etcd, and over HTTPS on a network
+//! that keeps dropping connections. The guarantees for controllers do not depend on the backend.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -9,7 +9,7 @@ mod scenarios;
 
 use plane::{Backend, Plane};
 
-/// Runs each scenario on a backend, as a test of its own.
+/// Runs each scenario on a backend, as a separate test.
 macro_rules! suite {
     ($backend:ident, $variant:expr; $($scenario:ident),* $(,)?) => {
         mod $backend {
@@ -30,16 +30,16 @@ macro_rules! suites {
         $(
             suite! {
                 $backend, $variant;
-                objects_are_reconciled_and_told_why,
-                children_that_are_spoiled_are_put_right,
+                objects_are_reconciled_with_their_causes,
+                damaged_children_are_repaired,
                 a_client_reads_its_own_writes,
                 finalizers_hold_objects_until_they_are_cleaned_up,
                 long_lists_come_in_pages,
-                run_until_idle_does_all_there_is_to_do,
-                a_shutdown_waits_for_what_is_in_flight,
-                what_was_not_done_is_done_after_the_next_start,
-                a_server_that_is_restarted_loses_nothing,
-                a_follower_takes_over_what_a_leader_leaves,
+                run_until_idle_does_all_work,
+                a_shutdown_waits_for_reconciles_in_flight,
+                unfinished_work_is_done_after_a_restart,
+                a_server_restart_loses_nothing,
+                a_follower_takes_over_from_the_leader,
             }
         )*
     };

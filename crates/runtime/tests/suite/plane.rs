@@ -28,17 +28,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::proxy::Proxy;
 
-/// Longer than anything here takes; what is not done by then hangs.
+/// Maximum duration of any wait; longer means a hang.
 pub(crate) const HANG: Duration = Duration::from_secs(120);
 
-/// Where objects are, and how controllers come to them.
+/// The storage of objects, and the controllers' connection to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Backend {
-    /// In this process.
+    /// In memory.
     Memory,
-    /// In this process, but by HTTPS over a network that drops connections.
+    /// In memory, but over HTTPS on a network that drops connections.
     Https,
-    /// In a folder.
+    /// On disk.
     Disk,
     /// In etcd.
     Etcd,
@@ -50,14 +50,14 @@ pub(crate) struct Plane {
     backend: Keeper,
     store: Arc<dyn Store>,
     server: Switch,
-    /// How controllers come to it.
+    /// The controllers' client.
     kube: kube::Client,
     https: Option<Https>,
-    /// Collects garbage, as every cluster does.
+    /// The garbage collector, as in every cluster.
     collector: Option<Running>,
 }
 
-/// What has to live as long as a store.
+/// Resources that have to live as long as a store.
 enum Keeper {
     Memory,
     Disk(TempDir),
@@ -71,7 +71,7 @@ struct Https {
 }
 
 impl Plane {
-    /// A new one; none if there is no etcd, which was said then.
+    /// A new one; `None` if there is no etcd, after a message about it.
     pub(crate) async fn start(backend: Backend) -> Option<Plane> {
         let env = Env::system();
         let backend_store = match backend {
@@ -118,22 +118,22 @@ impl Plane {
         self.https = Some(Https { files, proxy, serving });
     }
 
-    /// Waits until there is no garbage left.
+    /// Waits until the garbage is collected.
     pub(crate) async fn collected(&self) {
         self.collector.as_ref().unwrap().idle().await;
     }
 
-    /// Whether connections are dropped on the way: requests fail that are right.
+    /// Whether connections are dropped, so that valid requests may fail.
     pub(crate) fn is_shaky(&self) -> bool {
         self.https.is_some()
     }
 
-    /// The server ends, and another one begins with what was stored.
+    /// Stops the server and starts another one on the same store.
     pub(crate) async fn restart(&mut self) {
         let old = self.server.server.write().take();
         old.unwrap().shutdown();
         if !matches!(self.backend, Keeper::Memory) {
-            // Nobody may hold the closed one: the folder is locked until it is gone.
+            // No handle to the closed store may remain: the folder is locked until it is dropped.
             let old = std::mem::replace(&mut self.store, Arc::new(MemoryStore::default()));
             old.close().await.unwrap();
             drop(old);
@@ -149,7 +149,7 @@ impl Plane {
         *self.server.server.write() = Some(server);
     }
 
-    /// Stops everything; nothing may be left over.
+    /// Stops everything and checks that no task is left.
     pub(crate) async fn end(mut self) {
         self.collector.take().unwrap().end().await;
         self.server.server.write().take().unwrap().shutdown();
@@ -178,7 +178,7 @@ impl Plane {
         Manager::new(self.kube.clone(), options).unwrap()
     }
 
-    /// A client of the users, whose requests arrive.
+    /// A user's client, whose connection is reliable.
     pub(crate) fn user(&self) -> Client {
         let kube = kube::Client::new(self.server.clone(), "default");
         Client::new(kube, ClientOptions { env: self.env.clone(), ..Default::default() })
@@ -197,7 +197,8 @@ async fn open(env: &Env, backend: &Keeper) -> Arc<dyn Store> {
         Keeper::Disk(folder) => {
             let opened = env.timeout(HANG, async {
                 loop {
-                    // What the old server had under way may hold it for a moment. The lock is a file's: nothing tells.
+                    // Work in progress of the old server may hold the file lock for a while; there is no
+                    // notification for it.
                     match DiskStore::open(env.clone(), folder.path(), DiskOptions::default()) {
                         Ok(store) => return store,
                         Err(_) => env.sleep(Duration::from_millis(5)).await,
@@ -215,7 +216,7 @@ async fn serve_https(env: &Env, server: ApiServer, files: &TlsFiles) -> (SocketA
     (address, env.spawn("server", serve(server, listener)))
 }
 
-/// The server that there is now, if there is one.
+/// The current server, if there is one.
 #[derive(Clone)]
 struct Switch {
     server: Arc<RwLock<Option<ApiServer>>>,
@@ -239,7 +240,7 @@ impl tower::Service<Request<kube::client::Body>> for Switch {
     }
 }
 
-/// A manager that runs.
+/// A running manager.
 pub(crate) struct Running {
     pub(crate) manager: Manager,
     pub(crate) stop: CancellationToken,
@@ -254,7 +255,7 @@ impl Running {
         Running { manager, stop, task }
     }
 
-    /// Waits until nothing is left to do, and everything could be looked at.
+    /// Waits until the manager is idle and reports no problems.
     pub(crate) async fn idle(&self) -> IdleReport {
         loop {
             let report = self.manager.wait_until_idle(IdleOptions::within(HANG)).await.unwrap();

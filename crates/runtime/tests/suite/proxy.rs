@@ -1,4 +1,4 @@
-//! A network that drops connections: a port that leads to a server, for a while.
+//! A network that drops connections: a TCP proxy to the server.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-/// Passes connections on to a server, and cuts all of them again and again. Ends when dropped.
+/// Forwards connections to a server and cuts all of them periodically. Ends when dropped.
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
     target: Arc<Mutex<SocketAddr>>,
@@ -50,7 +50,7 @@ impl Proxy {
         Proxy { address, target, stop, tasks: vec![accepting, cutting] }
     }
 
-    /// From here on connections lead there.
+    /// Forwards new connections to `target`.
     pub(crate) fn set_target(&self, target: SocketAddr) {
         *self.target.lock() = target;
     }

@@ -1,4 +1,4 @@
-//! What every control plane has to bring about.
+//! The scenarios that every control plane has to pass.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::plane::{HANG, Plane, Running};
 
-/// The label of what the suite makes; the server has objects of its own.
+/// The label of the suite's objects; the server has its own.
 const OURS: &str = "suite";
 
 fn key(name: &str) -> ObjectKey {
@@ -46,7 +46,7 @@ fn ours() -> ListOptions {
     ListOptions::in_namespace("default").label_selector(OURS).unwrap()
 }
 
-/// A controller of our config maps.
+/// Adds a controller of the suite's config maps.
 fn control(manager: &Manager, reconciler: impl Reconciler<Request>) {
     Controller::managed_by(manager)
         .for_(kind::<ConfigMap>().with_predicate(predicate::label_selector(OURS).unwrap()))
@@ -55,7 +55,7 @@ fn control(manager: &Manager, reconciler: impl Reconciler<Request>) {
         .unwrap();
 }
 
-/// What was reconciled, and why.
+/// The reconciled keys with their causes.
 type Log = Arc<Mutex<Vec<(String, Vec<String>)>>>;
 
 fn noting(log: &Log) -> impl Reconciler<Request> + use<> {
@@ -71,32 +71,32 @@ fn take(log: &Log) -> Vec<(String, Vec<String>)> {
     std::mem::take(&mut *log.lock())
 }
 
-/// Tries again what a bad network has lost.
-async fn insist<T>(plane: &Plane, mut attempt: impl AsyncFnMut() -> Result<T, Error>) -> T {
+/// Retries requests that fail on a bad network.
+async fn retry<T>(plane: &Plane, mut attempt: impl AsyncFnMut() -> Result<T, Error>) -> T {
     let tried = async {
         loop {
             match attempt().await {
                 Ok(done) => return done,
                 Err(error) => {
                     assert!(plane.is_shaky(), "{error}");
-                    // Connections are cut by the clock: nothing tells when one would last.
+                    // Connections are cut by time: there is no signal for a good one.
                     plane.env.sleep(Duration::from_millis(2)).await;
                 }
             }
         }
     };
-    plane.env.timeout(HANG, tried).await.expect("it works at last")
+    plane.env.timeout(HANG, tried).await.expect("a retry succeeds")
 }
 
-pub(crate) async fn objects_are_reconciled_and_told_why(plane: &mut Plane) {
+pub(crate) async fn objects_are_reconciled_with_their_causes(plane: &mut Plane) {
     let (user, log) = (plane.user(), Log::default());
     user.create(&map("before", "")).await.unwrap();
     let manager = plane.manager();
     control(&manager, noting(&log));
     let running = Running::start(manager);
     running.idle().await;
-    let told = take(&log);
-    assert!(told.len() == 1 && told[0].0 == "before" && told[0].1[0].contains("listed"), "{told:?}");
+    let seen = take(&log);
+    assert!(seen.len() == 1 && seen[0].0 == "before" && seen[0].1[0].contains("listed"), "{seen:?}");
 
     let because = |event: &str, object: &ConfigMap| {
         let version = object.resource_version().unwrap();
@@ -112,12 +112,12 @@ pub(crate) async fn objects_are_reconciled_and_told_why(plane: &mut Plane) {
     assert_eq!(take(&log), because("updated", &changed));
     user.delete(&changed).await.unwrap();
     running.idle().await;
-    let told = take(&log);
-    assert!(told.len() == 1 && told[0].1[0].contains("default/a deleted"), "{told:?}");
+    let seen = take(&log);
+    assert!(seen.len() == 1 && seen[0].1[0].contains("default/a deleted"), "{seen:?}");
     running.end().await;
 }
 
-/// Makes a secret for each of our config maps, with the same text.
+/// Creates a secret for each of the suite's config maps, with the same text.
 fn mirror(client: Client) -> impl Reconciler<Request, Error = BoxError> {
     move |request: Request, _: Context| {
         let client = client.clone();
@@ -142,7 +142,7 @@ fn mirror(client: Client) -> impl Reconciler<Request, Error = BoxError> {
     }
 }
 
-/// The texts of the secrets that there are, by name.
+/// The texts of the existing secrets by name.
 async fn mirrored(user: &Client) -> BTreeMap<String, String> {
     let all = user.live().list::<Secret>(ours()).await.unwrap();
     let show = |secret: &Secret| String::from_utf8(secret.data.as_ref().unwrap()["text"].0.clone()).unwrap();
@@ -153,7 +153,7 @@ fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
 }
 
-pub(crate) async fn children_that_are_spoiled_are_put_right(plane: &mut Plane) {
+pub(crate) async fn damaged_children_are_repaired(plane: &mut Plane) {
     let user = plane.user();
     let manager = plane.manager();
     control(&manager, mirror(manager.client()));
@@ -173,7 +173,7 @@ pub(crate) async fn children_that_are_spoiled_are_put_right(plane: &mut Plane) {
     user.update(&ConfigMap { data: map("a", "three").data, ..a }).await.unwrap();
     user.delete::<ConfigMap>(&key("b")).await.unwrap();
     running.idle().await;
-    // What has lost its owner is collected.
+    // A secret without its owner is collected.
     plane.collected().await;
     assert_eq!(mirrored(&user).await, texts(&[("a", "three")]));
     running.idle().await;
@@ -185,11 +185,11 @@ pub(crate) async fn a_client_reads_its_own_writes(plane: &mut Plane) {
     let manager = plane.manager();
     let running = Running::start(manager.clone());
     let client = manager.client();
-    insist(plane, async || client.list::<ConfigMap>(ours()).await).await;
+    retry(plane, async || client.list::<ConfigMap>(ours()).await).await;
     for round in 0..15 {
         let name = format!("m{}", round % 4);
         let wanted = round.to_string();
-        let (stored, _) = insist(plane, async || {
+        let (stored, _) = retry(plane, async || {
             util::create_or_update(&client, map(&name, ""), |map: &mut ConfigMap| {
                 map.data = Some([("text".to_owned(), wanted.clone())].into());
             })
@@ -197,13 +197,13 @@ pub(crate) async fn a_client_reads_its_own_writes(plane: &mut Plane) {
         })
         .await;
         let read = client.get::<ConfigMap>(&key(&name)).await.unwrap();
-        assert_eq!(text(&read), wanted, "what was written is read");
+        assert_eq!(text(&read), wanted, "a write is read");
         assert_eq!(read.resource_version(), stored.resource_version());
         let listed = client.list::<ConfigMap>(ours()).await.unwrap();
         assert!(listed.iter().any(|map| map.name_any() == name && text(map) == wanted), "and listed");
         if round % 3 == 2 {
-            // A lost answer is an object that is not found the next time.
-            let gone = insist(plane, async || match client.delete::<ConfigMap>(&key(&name)).await {
+            // If a response was lost, the object is not found by the retry.
+            let gone = retry(plane, async || match client.delete::<ConfigMap>(&key(&name)).await {
                 Err(error) if error.is_not_found() => Ok(false),
                 deleted => deleted.map(|deleted| deleted.is_gone()),
             })
@@ -271,11 +271,11 @@ pub(crate) async fn long_lists_come_in_pages(plane: &mut Plane) {
     running.idle().await;
     let mut names: Vec<String> = take(&log).into_iter().map(|(name, _)| name).collect();
     names.sort();
-    assert_eq!(names, (0..120).map(|n| format!("m{n:03}")).collect::<Vec<_>>(), "each one, and once");
+    assert_eq!(names, (0..120).map(|n| format!("m{n:03}")).collect::<Vec<_>>(), "each object once");
     running.end().await;
 }
 
-pub(crate) async fn run_until_idle_does_all_there_is_to_do(plane: &mut Plane) {
+pub(crate) async fn run_until_idle_does_all_work(plane: &mut Plane) {
     let user = plane.user();
     for n in 0..10 {
         user.create(&map(&format!("m{n}"), "x")).await.unwrap();
@@ -300,10 +300,10 @@ pub(crate) async fn run_until_idle_does_all_there_is_to_do(plane: &mut Plane) {
     }
 }
 
-pub(crate) async fn a_shutdown_waits_for_what_is_in_flight(plane: &mut Plane) {
+pub(crate) async fn a_shutdown_waits_for_reconciles_in_flight(plane: &mut Plane) {
     let user = plane.user();
     let manager = plane.manager();
-    // What is stopped first, and what is stopped when no reconcile is left.
+    // One runnable is stopped first, the other after the last reconcile.
     let (first, last) = (CancellationToken::new(), CancellationToken::new());
     let stopped = |token: &CancellationToken| {
         let token = token.clone();
@@ -320,11 +320,11 @@ pub(crate) async fn a_shutdown_waits_for_what_is_in_flight(plane: &mut Plane) {
     manager.add(runnable("last", stopped(&last)));
     let (begun, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let ended = Arc::new(Mutex::new(Vec::new()));
-    let (told, wait, noted, over) = (begun.clone(), go.clone(), ended.clone(), last.clone());
+    let (started, wait, noted, over) = (begun.clone(), go.clone(), ended.clone(), last.clone());
     control(&manager, move |request: Request, context: Context| {
-        let (told, wait, noted, over) = (told.clone(), wait.clone(), noted.clone(), over.clone());
+        let (started, wait, noted, over) = (started.clone(), wait.clone(), noted.clone(), over.clone());
         async move {
-            told.notify_one();
+            started.notify_one();
             wait.notified().await;
             let cancelled = context.cancellation().is_cancelled() || over.is_cancelled();
             noted.lock().push((request.name().to_owned(), cancelled));
@@ -344,7 +344,7 @@ pub(crate) async fn a_shutdown_waits_for_what_is_in_flight(plane: &mut Plane) {
     assert!(last.is_cancelled());
 }
 
-pub(crate) async fn what_was_not_done_is_done_after_the_next_start(plane: &mut Plane) {
+pub(crate) async fn unfinished_work_is_done_after_a_restart(plane: &mut Plane) {
     let user = plane.user();
     for n in 0..12 {
         user.create(&map(&format!("m{n:02}"), "")).await.unwrap();
@@ -353,7 +353,7 @@ pub(crate) async fn what_was_not_done_is_done_after_the_next_start(plane: &mut P
     let mut starts = 0;
     while done().await < 12 {
         starts += 1;
-        assert!(starts <= 40, "it does not get on: {}", done().await);
+        assert!(starts <= 40, "there is no progress: {}", done().await);
         let manager = plane.manager();
         let mirror = Arc::new(mirror(manager.client()));
         let stop = Arc::new(Notify::new());
@@ -379,10 +379,10 @@ pub(crate) async fn what_was_not_done_is_done_after_the_next_start(plane: &mut P
         }
         running.end().await;
     }
-    assert!(starts > 1, "the shutdowns came in the middle");
+    assert!(starts > 1, "the shutdowns interrupted the work");
 }
 
-pub(crate) async fn a_server_that_is_restarted_loses_nothing(plane: &mut Plane) {
+pub(crate) async fn a_server_restart_loses_nothing(plane: &mut Plane) {
     let manager = plane.manager();
     control(&manager, mirror(manager.client()));
     let running = Running::start(manager);
@@ -393,7 +393,7 @@ pub(crate) async fn a_server_that_is_restarted_loses_nothing(plane: &mut Plane) 
             user.create(&map(&format!("m{round}{n}"), "x")).await.unwrap();
             expected.insert(format!("m{round}{n}"), "x".to_owned());
         }
-        // In the middle of it, or after it.
+        // During the work, or after it.
         if round != 1 {
             running.idle().await;
         }
@@ -406,7 +406,7 @@ pub(crate) async fn a_server_that_is_restarted_loses_nothing(plane: &mut Plane) 
     running.end().await;
 }
 
-pub(crate) async fn a_follower_takes_over_what_a_leader_leaves(plane: &mut Plane) {
+pub(crate) async fn a_follower_takes_over_from_the_leader(plane: &mut Plane) {
     let user = plane.user();
     let worked: Arc<Mutex<Vec<(usize, String)>>> = Arc::default();
     let start = |number: usize| {
@@ -423,12 +423,12 @@ pub(crate) async fn a_follower_takes_over_what_a_leader_leaves(plane: &mut Plane
         Running::start(manager)
     };
     let first = start(1);
-    plane.env.timeout(HANG, first.manager.elected()).await.expect("somebody leads");
+    plane.env.timeout(HANG, first.manager.elected()).await.expect("one manager leads");
     let second = start(2);
     user.create(&map("a", "")).await.unwrap();
     first.idle().await;
     assert_eq!(*worked.lock(), [(1, "a".to_owned())]);
-    // Ended in good order, it gives the lease back.
+    // On a graceful end it releases the lease.
     first.end().await;
     plane.env.timeout(HANG, second.manager.elected()).await.expect("the other one leads");
     user.create(&map("b", "")).await.unwrap();

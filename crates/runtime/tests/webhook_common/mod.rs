@@ -1,5 +1,5 @@
-//! Kinds and bodies that the tests of webhooks share.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses some of it")]
+//! Kinds and request bodies shared by the webhook tests.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -16,7 +16,7 @@ pub struct WidgetSpec {
     pub replicas: Option<i32>,
     #[serde(default)]
     pub parts: Vec<Part>,
-    // Written as null when it is empty, as many types do.
+    // Serialized as null when empty, as by many types.
     pub colour: Option<String>,
 }
 
@@ -26,7 +26,7 @@ pub struct Part {
     pub weight: Option<i32>,
 }
 
-/// A creation as a kube-apiserver sends it: `creationTimestamp` in place, managed fields, and fields that `Widget` does not know.
+/// A creation as sent by kube-apiserver: with `creationTimestamp`, managed fields, and fields unknown to `Widget`.
 pub fn create(spec: &Value) -> Value {
     review("CREATE", Some(&widget(spec)), None, "CreateOptions")
 }
@@ -88,7 +88,7 @@ pub async fn post_bytes(server: &WebhookServer, path: &str, body: impl Into<Byte
     server.handle(request).await
 }
 
-/// The object of a review with the patch of its answer.
+/// The object of a review with the response's patch applied.
 pub fn patched(review: &Value, answer: &Value) -> Value {
     let mut object = review["request"]["object"].clone();
     if let Some(patch) = patch(answer) {
@@ -98,7 +98,7 @@ pub fn patched(review: &Value, answer: &Value) -> Value {
     object
 }
 
-/// The patch of an answer. It is base64 of JSON.
+/// The patch of a response, decoded from base64.
 pub fn patch(answer: &Value) -> Option<Value> {
     let response = &answer["response"];
     let patch = response.get("patch")?;

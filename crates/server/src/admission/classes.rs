@@ -8,7 +8,7 @@ use crate::{context::Cx, objectmeta::meta_text};
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
-/// The default class: of those with one of these annotations the newest, and of equally old ones the first by name.
+/// The default class: the newest one with one of these annotations, or the first by name among equally old ones.
 async fn default_class(cx: &Cx, path: (&str, &str), annotations: &[&str]) -> Result<Option<String>, Status> {
     let classes = kind(&cx.tenant, path.0, "v1", path.1)?;
     let mut found = cached_others(&cx.tenant, &classes, "", "/is-default-class\":\"true\"").await?;
@@ -51,7 +51,7 @@ pub(super) async fn default_ingress_class(cx: &Cx, ingress: &mut Value) -> Resul
     Ok(())
 }
 
-/// Refuses a second default priority class.
+/// Rejects a second default priority class.
 pub(super) async fn one_default_priority(cx: &Cx, class: &Value) -> Result<(), Status> {
     if class["globalDefault"] != true {
         return Ok(());
@@ -83,7 +83,7 @@ fn class_of(claim: &Value) -> &str {
     annotation.or_else(|| claim["spec"]["storageClassName"].as_str()).unwrap_or_default()
 }
 
-/// Refuses the expansion of a claim that is not bound or whose class does not allow it.
+/// Rejects the expansion of a claim that is not bound or whose class does not allow it.
 pub(super) async fn may_grow(cx: &Cx, new: &Value, old: &Value) -> Result<(), Status> {
     if storage(new) <= storage(old) {
         return Ok(());

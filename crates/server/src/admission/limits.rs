@@ -1,4 +1,4 @@
-//! `LimitRanger`: defaults and bounds by the limit ranges of a namespace.
+//! `LimitRanger`: defaults and bounds from the limit ranges of a namespace.
 
 use k1s_kinds::admission::limit_ranger as limiter;
 use k1s_object::Status;
@@ -20,7 +20,7 @@ pub(super) async fn apply(cx: &Cx, pod: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// Refuses a pod or a claim outside the bounds.
+/// Rejects a pod or a claim outside the bounds.
 pub(super) async fn check(cx: &Cx, object: &Value) -> Result<(), Status> {
     if !meta_text(object, "deletionTimestamp").is_empty() {
         return Ok(());

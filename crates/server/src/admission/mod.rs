@@ -69,13 +69,13 @@ pub(crate) fn kind(
     tenant.shared.catalog.require(GroupVersionResource::new(group, version, plural))
 }
 
-/// Logs an object that cannot be read; it does not prevent writes of others.
+/// Logs an unreadable object; it does not prevent writes of other objects.
 pub(crate) fn left_out(key: &[u8], why: &Unreadable) {
-    tracing::error!(key = %key.escape_ascii(), %why, "an object cannot be read and is left out");
+    tracing::error!(key = %key.escape_ascii(), %why, "an unreadable object is left out");
 }
 
 /// The objects of a kind whose encoding has this text, in a namespace or (empty) of the cluster; all for an empty text.
-/// Looking for the text is quicker than parsing; the caller looks again.
+/// Searching for the text is faster than parsing; the caller checks the decoded object.
 pub(crate) async fn others(
     tenant: &Tenant,
     resource: &Resource,
@@ -182,7 +182,7 @@ pub(crate) fn prepared(cx: &Cx, object: &mut Value) {
     }
 }
 
-/// Checks a new object that is valid. Returns further steps of its transaction.
+/// Checks a new, valid object. Returns further operations of its transaction.
 pub(crate) async fn check_create(cx: &Cx, object: &Value) -> Result<Vec<Op>, Status> {
     match (&*cx.resource.group, &*cx.resource.kind) {
         ("", "Pod") => {
@@ -211,7 +211,7 @@ pub(crate) async fn before_update(cx: &Cx, part: Part, new: &mut Value, old: &Va
     Ok(())
 }
 
-/// Checks a changed object that is valid. Returns further steps of its transaction.
+/// Checks a changed, valid object. Returns further operations of its transaction.
 pub(crate) async fn check_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<Vec<Op>, Status> {
     let pod = is(cx, "", "Pod") && matches!(part, Part::Main | Part::EphemeralContainers | Part::Resize);
     if pod && security_levels::is_significant(new, old) {
@@ -237,12 +237,12 @@ pub(crate) async fn before_delete(cx: &Cx, old: &Value) -> Result<(), Status> {
 }
 
 /// Allocates and releases what an object holds (cluster IPs, node ports), and sets what the client left to the server.
-/// Returns further steps of its transaction.
+/// Returns further operations of its transaction.
 pub(crate) async fn reserve(cx: &Cx, object: &mut Value, old: Option<&Value>) -> Result<Vec<Op>, Status> {
     if is(cx, "", "Service") { services::reserve(cx, object, old).await } else { Ok(Vec::new()) }
 }
 
-/// Releases what an object holds when it is removed: further steps of its transaction.
+/// Releases what an object holds when it is removed. Returns further operations of its transaction.
 pub(crate) async fn release(cx: &Cx, old: &Value) -> Result<Vec<Op>, Status> {
     let mut ops = quota::give_back(cx, old).await?;
     if is(cx, "", "Service") {

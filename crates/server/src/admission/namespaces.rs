@@ -34,7 +34,7 @@ fn known(cx: &Cx, key: &[u8]) -> Option<Fact> {
 }
 
 /// The namespace of a new object, if it may have pod security labels. That it has none may be known, and is then confirmed
-/// by the transaction ([`require`]); labels are always read, because they can refuse the object.
+/// by the transaction ([`require`]); labels are always read, because they can reject the object.
 pub(super) async fn labelled(cx: &Cx) -> Result<Option<Stored>, Status> {
     let key = key(cx);
     match known(cx, &key) {
@@ -48,7 +48,7 @@ async fn look_up(cx: &Cx, object: &Value, key: &[u8]) -> Result<Fact, Status> {
     let Some(stored) = cx.tenant.get(key).await? else {
         return Err(Status::not_found("", "namespaces", namespace));
     };
-    // Searching for the field is quicker than parsing; where it is found, parsing decides.
+    // Searching for the field is faster than parsing; the object is parsed only if it is found.
     let marked = memchr::memmem::find(stored.json(), b"\"deletionTimestamp\"").is_some()
         && !meta_text(
             &stored.to_value("Namespace", "v1").map_err(|why| cx.tenant.unreadable(key, &why))?,
@@ -72,7 +72,7 @@ async fn look_up(cx: &Cx, object: &Value, key: &[u8]) -> Result<Fact, Status> {
     Ok(Fact { revision: stored.revision, is_read })
 }
 
-/// Refuses to delete the system namespaces.
+/// Rejects the deletion of system namespaces.
 pub(super) fn may_be_deleted(cx: &Cx, old: &Value) -> Result<(), Status> {
     let protected =
         super::is(cx, "", "Namespace") && matches!(&*cx.name, "default" | "kube-system" | "kube-public");

@@ -49,7 +49,7 @@ async fn quotas(cx: &Cx) -> Result<Quotas, Status> {
 /// The value of a mark.
 const MARK: &[u8] = b"quotas";
 
-/// Steps that write the new usage, conditional on the quotas' revisions.
+/// Operations that write the new usage, conditional on the quotas' revisions.
 fn write(cx: &Cx, quotas: &Quotas, charges: Vec<Charge>) -> Result<Vec<Op>, Status> {
     let mut ops = vec![quotas.mark.clone()];
     for charge in charges {
@@ -68,7 +68,7 @@ fn write(cx: &Cx, quotas: &Quotas, charges: Vec<Charge>) -> Result<Vec<Op>, Stat
     Ok(ops)
 }
 
-/// Charges the quotas of a namespace for a new object, or for what an update changes.
+/// Charges the quotas of a namespace for a new object, or for the difference of an update.
 pub(super) async fn charge(cx: &Cx, new: &Value, old: Option<&Value>) -> Result<Vec<Op>, Status> {
     let (group, plural) = (&*cx.resource.group, &*cx.resource.plural);
     if !is_counted(cx) {

@@ -1,4 +1,4 @@
-//! `PodSecurity`: the standards that a namespace requires by its labels.
+//! `PodSecurity`: the levels that the labels of a namespace require.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ async fn policy(cx: &Cx, write: Write) -> Result<Option<Policy>, Status> {
     Ok(Some(levels::policy(namespace["metadata"].get("labels")).0))
 }
 
-/// Refuses a pod that violates the enforced level; warns by the level to warn of.
+/// Rejects a pod that violates the enforced level; warns if it violates the warning level.
 pub(super) async fn check_pod(cx: &Cx, pod: &Value, write: Write) -> Result<(), Status> {
     let Some(policy) = policy(cx, write).await? else { return Ok(()) };
     let found = levels::violations(policy.enforce, pod.get("metadata"), &pod["spec"]);
@@ -56,7 +56,7 @@ fn template<'a>(cx: &Cx, object: &'a Value) -> Option<&'a Value> {
     object.pointer(place)
 }
 
-/// Warns of a template whose pods would violate the policy.
+/// Warns about a template whose pods would violate the policy.
 pub(super) async fn check_template(cx: &Cx, object: &Value, write: Write) -> Result<(), Status> {
     let Some(template) = template(cx, object) else { return Ok(()) };
     if let Some(policy) = policy(cx, write).await? {
@@ -65,7 +65,7 @@ pub(super) async fn check_template(cx: &Cx, object: &Value, write: Write) -> Res
     Ok(())
 }
 
-/// Validates the labels of a namespace, and warns of existing pods that violate a new level.
+/// Validates the labels of a namespace, and warns about existing pods that violate a new level.
 pub(super) async fn check_namespace(cx: &Cx, new: &Value, old: Option<&Value>) -> Result<(), Status> {
     let (policy, errors) = levels::policy(new["metadata"].get("labels"));
     let before = old.map(|old| levels::policy(old["metadata"].get("labels")));

@@ -71,7 +71,7 @@ pub(super) async fn reserve(cx: &Cx, object: &mut Value, old: Option<&Value>) ->
         } else {
             let mut chosen = None;
             for _ in 0..1000 {
-                // The lower part of the range is left for services that ask for an address.
+                // The lower part of the range is left for services that request an address.
                 let offset = u32::try_from(256 + cx.tenant.env().random_below(65_535 - 256)).unwrap_or(256);
                 let ip = std::net::Ipv4Addr::from(network.saturating_add(offset)).to_string();
                 if free(ip_key(&cx.tenant, &ip)).await? {

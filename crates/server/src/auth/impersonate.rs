@@ -1,7 +1,7 @@
-//! The `Impersonate-*` headers: a request in somebody else's name.
+//! The `Impersonate-*` headers: requests on behalf of another user.
 //!
-//! There are several ways to be allowed to. The newer ones take two rights, one to be that kind of user and one to do
-//! this as them; the old one takes the right to be that user, for everything.
+//! There are several impersonation modes. The constrained ones need two permissions, one to impersonate that kind of user
+//! and one for this action while impersonating; the legacy mode needs only the permission to impersonate the user.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -18,10 +18,10 @@ use crate::{
 
 const EXTRA: &str = "impersonate-extra-";
 
-/// The group of the resources that stand for users in the newer ways.
+/// The API group of the resources that constrained impersonation is authorized on.
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// Who the sender of a request wants to be, if anybody else.
+/// The user to impersonate, if the headers name one.
 fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let one = |name: &str| headers.get(name).map(text).unwrap_or_default();
@@ -46,7 +46,7 @@ fn wanted(headers: &HeaderMap) -> Result<Option<User>, Status> {
     Err(Status::bad_request(format!("requested {} without impersonating a user name", go_user(&user))))
 }
 
-/// Whether there can be a tenant in which this sender may do what a request wants.
+/// Whether there can be a tenant in which this sender may perform a request.
 pub(crate) fn could_allow(
     authorizer: &dyn Authorizer<Arc<Tenant>>,
     sender: &User,
@@ -61,7 +61,7 @@ pub(crate) fn could_allow(
     authorizer.could_allow(sender, request)
 }
 
-/// As Go prints a user with all that belongs to it.
+/// A user formatted as by Go's `%#v`.
 fn go_user(user: &User) -> String {
     let quote = k1s_object::field::quote;
     let list =
@@ -84,15 +84,15 @@ fn go_user(user: &User) -> String {
     format!("&user.DefaultInfo{{Name:{name}, UID:{uid}, Groups:{groups}, Extra:{extra}}}")
 }
 
-/// A way to be somebody else.
+/// An impersonation mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// A service account as the node that its pod runs on.
+    /// A service account impersonates the node that its pod runs on.
     AssociatedNode,
     ArbitraryNode,
     ServiceAccount,
     UserInfo,
-    /// The way before there were others.
+    /// Impersonation before there were constrained modes.
     Legacy,
 }
 
@@ -116,7 +116,7 @@ impl Mode {
         }
     }
 
-    /// Whether this way can lead to that user at all.
+    /// Whether that user can be impersonated in this mode at all.
     fn applies(self, sender: &User, wanted: &User) -> bool {
         let only_name = wanted.uid.is_empty() && wanted.groups.is_empty() && wanted.extra.is_empty();
         let node = node_name(&wanted.name);
@@ -136,33 +136,38 @@ impl Mode {
     }
 }
 
-/// The one who asks, and whom.
-struct Asking<'a> {
+/// Checks the permissions of a sender.
+struct Impersonator<'a> {
     authorizer: &'a dyn Authorizer<Arc<Tenant>>,
     tenant: Option<&'a Arc<Tenant>>,
     sender: &'a User,
 }
 
-impl Asking<'_> {
+impl Impersonator<'_> {
     async fn may(&self, attributes: &Attributes<'_>) -> Result<(), Status> {
         check(self.authorizer, self.tenant, self.sender, attributes).await
     }
 
-    /// Who the sender becomes by one way.
-    async fn become_by(&self, mode: Mode, wanted: &User, request: &Attributes<'_>) -> Result<User, Status> {
+    /// The impersonated user, if the sender may impersonate in this mode.
+    async fn impersonate_in(
+        &self,
+        mode: Mode,
+        wanted: &User,
+        request: &Attributes<'_>,
+    ) -> Result<User, Status> {
         let constrained = mode != Mode::Legacy;
-        // An associated node is judged without what differs from pod to pod of the same account.
+        // For an associated node the check leaves out what differs between pods of the same account.
         let keys = self.sender.extra.iter().map(|(key, _)| key.clone()).collect();
         let plain = User {
             extra: vec![("authentication.kubernetes.io/associated-node-keys".into(), keys)],
             ..self.sender.clone()
         };
         let sender = if mode == Mode::AssociatedNode { &plain } else { self.sender };
-        let asking = Asking { sender, ..*self };
+        let impersonator = Impersonator { sender, ..*self };
         let constrained_verb = format!("impersonate:{}", mode.name());
         let verb = if constrained {
             let on = format!("impersonate-on:{}:{}", mode.name(), request.verb);
-            asking.may(&Attributes { verb: Verb::Other(&on), target: request.target }).await?;
+            impersonator.may(&Attributes { verb: Verb::Other(&on), target: request.target }).await?;
             Verb::Other(&constrained_verb)
         } else {
             Verb::Impersonate
@@ -187,9 +192,9 @@ impl Asking<'_> {
             }
             _ => target(group, "users", "", "", &wanted.name),
         };
-        asking.may(&name).await?;
+        impersonator.may(&name).await?;
         if !wanted.uid.is_empty() {
-            asking.may(&target(AUTHENTICATION, "uids", "", "", &wanted.uid)).await?;
+            impersonator.may(&target(AUTHENTICATION, "uids", "", "", &wanted.uid)).await?;
         }
         for (bad, why) in [
             ("", "impersonating the empty string group is not allowed"),
@@ -200,7 +205,7 @@ impl Asking<'_> {
             }
         }
         for name in &wanted.groups {
-            asking.may(&target(group, "groups", "", "", name)).await?;
+            impersonator.may(&target(group, "groups", "", "", name)).await?;
         }
         for (key, values) in &wanted.extra {
             for value in values {
@@ -209,7 +214,7 @@ impl Asking<'_> {
                     let why = format!("impersonating the empty string {part} in extra is not allowed");
                     return Err(forbidden(sender, &target(AUTHENTICATION, "userextras", "", "", ""), &why));
                 }
-                asking.may(&target(AUTHENTICATION, "userextras", key, "", value)).await?;
+                impersonator.may(&target(AUTHENTICATION, "userextras", key, "", value)).await?;
             }
         }
         let group = match &*user.name {
@@ -224,7 +229,7 @@ impl Asking<'_> {
     }
 }
 
-/// Who a request is from, after its `Impersonate-*` headers are followed.
+/// The effective user of a request: the impersonated one, or the sender if there are no `Impersonate-*` headers.
 pub(crate) async fn impersonate(
     authorizer: &dyn Authorizer<Arc<Tenant>>,
     tenant: Option<&Arc<Tenant>>,
@@ -233,11 +238,11 @@ pub(crate) async fn impersonate(
     request: &Attributes<'_>,
 ) -> Result<User, Status> {
     let Some(wanted) = wanted(headers)? else { return Ok(sender) };
-    let asking = Asking { authorizer, tenant, sender: &sender };
+    let impersonator = Impersonator { authorizer, tenant, sender: &sender };
     let mut refused = None;
     for mode in MODES {
         if mode.applies(&sender, &wanted) {
-            match asking.become_by(mode, &wanted, request).await {
+            match impersonator.impersonate_in(mode, &wanted, request).await {
                 Ok(user) => return Ok(user),
                 Err(status) => {
                     refused.get_or_insert(status);
@@ -253,7 +258,7 @@ mod tests {
     use super::*;
     use crate::authz::Defaults;
 
-    async fn become_as(sender: User, headers: &[(&'static str, &'static str)]) -> Result<User, Status> {
+    async fn impersonate_as(sender: User, headers: &[(&'static str, &'static str)]) -> Result<User, Status> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, http::HeaderValue::from_static(value));
@@ -263,8 +268,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_administrator_may_be_anybody() {
-        let user = become_as(
+    async fn an_administrator_may_impersonate_any_user() {
+        let user = impersonate_as(
             User::admin(),
             &[
                 ("Impersonate-User", "bob"),
@@ -281,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn groups_follow_from_the_name() {
+    async fn groups_are_derived_from_the_name() {
         for (name, groups) in [
             (
                 "system:serviceaccount:ns:a",
@@ -291,18 +296,22 @@ mod tests {
             ("system:anonymous", &["system:unauthenticated"]),
             ("carol", &["system:authenticated"]),
         ] {
-            assert_eq!(become_as(User::admin(), &[("Impersonate-User", name)]).await.unwrap().groups, groups);
+            assert_eq!(
+                impersonate_as(User::admin(), &[("Impersonate-User", name)]).await.unwrap().groups,
+                groups
+            );
         }
     }
 
     #[tokio::test]
-    async fn others_may_not_and_nobody_may_be_a_group_without_a_name() {
-        let refused = become_as(User::new("alice", &[]), &[("Impersonate-User", "bob")]).await.unwrap_err();
+    async fn other_users_may_not_impersonate_and_groups_need_a_user_name() {
+        let refused =
+            impersonate_as(User::new("alice", &[]), &[("Impersonate-User", "bob")]).await.unwrap_err();
         assert_eq!(
             refused.message,
             "forbidden: User \"alice\" cannot impersonate-on:user-info:get path \"/version\""
         );
-        let refused = become_as(User::admin(), &[("Impersonate-Group", "qa")]).await.unwrap_err();
+        let refused = impersonate_as(User::admin(), &[("Impersonate-Group", "qa")]).await.unwrap_err();
         assert_eq!(
             refused.message,
             "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"qa\"}, Extra:map[string][]string(nil)} without impersonating a user name"

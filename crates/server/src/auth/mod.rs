@@ -1,4 +1,4 @@
-//! Authentication: the user of a request, by its token and its impersonation headers.
+//! Authentication: determines the user of a request from its token and its impersonation headers.
 
 mod impersonate;
 mod service_accounts;
@@ -16,19 +16,19 @@ use crate::{
     tenant::{Shared, Tenant},
 };
 
-/// Why a bearer token is refused.
+/// Why a bearer token is rejected.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// Nobody knows it.
+    /// It is neither in the token file nor issued by this server.
     Unknown,
-    /// It was issued here, and is not valid.
+    /// It was issued by this server and is not valid.
     Wrong(String),
-    /// It could not be looked at.
+    /// It could not be checked.
     Failed(Status),
 }
 
 impl Refusal {
-    /// What a request with the token gets.
+    /// The response to a request with this token.
     pub(crate) fn status(self) -> Status {
         match self {
             Refusal::Unknown | Refusal::Wrong(_) => Status::unauthorized(),
@@ -37,7 +37,7 @@ impl Refusal {
     }
 }
 
-/// The token in the value of an `Authorization` header, if it is one of a bearer.
+/// The bearer token in the value of an `Authorization` header.
 pub(crate) fn bearer_token(value: &str) -> Option<&str> {
     let mut words = value.trim().split(' ');
     let scheme = words.next()?;
@@ -50,8 +50,8 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     bearer_token(headers.get(header::AUTHORIZATION)?.to_str().ok()?)
 }
 
-/// Whose token this is, and for which of the wanted audiences it is good. `wanted` is `None` for a request, whose
-/// audience is this server.
+/// The user of a token, and the wanted audiences that it is valid for. `wanted` is `None` for a request, whose audience
+/// is this server.
 pub(crate) async fn authenticate(
     shared: &Shared,
     tenant: Option<&Arc<Tenant>>,
@@ -61,7 +61,7 @@ pub(crate) async fn authenticate(
     let own = audiences(shared);
     let wanted = wanted.unwrap_or(&own);
     if let Some(user) = shared.options.tokens.find(token) {
-        // Such a token is for this server, whoever asks.
+        // A static token has this server as its only audience.
         let good = intersection(&own, wanted);
         return if good.is_empty() { Err(Refusal::Unknown) } else { Ok((user.clone(), good)) };
     }
@@ -69,10 +69,10 @@ pub(crate) async fn authenticate(
     service_accounts::authenticate(tenant, token, wanted).await
 }
 
-/// Who sends a request with this token to a tenant that may not be there; `None`: a service account of the tenant, if it is.
+/// The user of a token in a request to a tenant that may not exist; `None` for a service account of that tenant.
 ///
 /// # Errors
-/// 401, if the token is nobody's: that needs no look at the tenant.
+/// 401 for an unknown token, without loading the tenant.
 pub(crate) async fn outside(shared: &Shared, tenant: &str, token: &str) -> Result<Option<User>, Status> {
     if let Some(user) = shared.options.tokens.find(token) {
         return Ok(Some(user.clone()));

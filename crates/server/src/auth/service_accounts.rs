@@ -1,6 +1,6 @@
-//! Tokens of service accounts: what is in them, and when they are valid.
+//! Tokens of service accounts: their claims, and when they are valid.
 //!
-//! All tenants' tokens are signed by one key; the issuer in a token names the tenant, and no other takes it.
+//! One key signs the tokens of all tenants. The issuer in a token names the tenant, and no other tenant accepts it.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::{
     tenant::{Shared, Tenant},
 };
 
-/// How far clocks may be apart, in seconds.
-const LEEWAY: i64 = 60;
+/// Maximum clock skew, in seconds.
+const MAX_CLOCK_SKEW: i64 = 60;
 
-/// What a token is bound to: it dies with it.
+/// The object that a token is bound to. The token becomes invalid when the object is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Bound {
-    /// A pod, and the node it is on, if it is on one.
+    /// A pod, and its node if it is scheduled.
     Pod(ObjectRef, Option<ObjectRef>),
     Secret(ObjectRef),
     Node(ObjectRef),
@@ -37,16 +37,16 @@ pub(crate) struct Grant<'a> {
     pub(crate) bound: Option<Bound>,
     /// How long it is valid.
     pub(crate) seconds: i64,
-    /// After how many seconds it should have been replaced.
+    /// Seconds after which the client should have refreshed it.
     pub(crate) warn_after: Option<i64>,
 }
 
-/// Who signs the tokens of a tenant.
+/// The issuer of a tenant's tokens.
 fn issuer(shared: &Shared, tenant: &str) -> String {
     format!("{}/clusters/{tenant}", shared.options.service_account_issuer)
 }
 
-/// For whom a token must be to be taken by this server.
+/// The audiences that this server accepts.
 pub(crate) fn audiences(shared: &Shared) -> Vec<String> {
     vec![shared.options.service_account_issuer.clone()]
 }
@@ -55,7 +55,7 @@ fn seconds(env: &Env) -> i64 {
     crate::time::now(env).as_second()
 }
 
-/// An object of the core group, if it is there.
+/// An object of the core group, if it exists.
 pub(crate) async fn find(
     tenant: &Tenant,
     plural: &str,
@@ -104,7 +104,7 @@ fn username(namespace: &str, name: &str) -> String {
     format!("system:serviceaccount:{namespace}:{name}")
 }
 
-/// The groups of all service accounts of a namespace.
+/// The groups of the service accounts of a namespace.
 pub(super) fn groups(namespace: &str) -> Vec<String> {
     vec!["system:serviceaccounts".into(), format!("system:serviceaccounts:{namespace}")]
 }
@@ -117,13 +117,13 @@ pub(super) fn split_username(username: &str) -> Option<(&str, &str)> {
     right.then_some((namespace, name))
 }
 
-/// Whether a token was signed here for a tenant of this name. What else makes it valid is in the tenant.
+/// Whether this server signed a token for a tenant of this name. The other checks need the tenant.
 pub(super) async fn is_issued(shared: &Shared, tenant: &str, token: &str) -> Result<bool, Status> {
     let issuer = issuer(shared, tenant);
     Ok(matches!(shared.signer.verify(&*shared.store, token, &issuer).await?, Verdict::Good(_)))
 }
 
-/// Whose token this is, and for which of the wanted audiences.
+/// The user of a token, and the wanted audiences that it is valid for.
 pub(super) async fn authenticate(
     tenant: &Arc<Tenant>,
     token: &str,
@@ -146,22 +146,22 @@ pub(super) async fn authenticate(
         )));
     }
     in_time(&claims, seconds(tenant.env()))?;
-    still_there(tenant, &claims.kubernetes).await?;
+    check_objects(tenant, &claims.kubernetes).await?;
     Ok((user(&claims), good))
 }
 
-/// As Go prints a list of quoted texts.
+/// A list of strings formatted as by Go's `%q`.
 fn go_list(texts: &[String]) -> String {
     let quoted: Vec<String> = texts.iter().map(|text| k1s_object::field::quote(text)).collect();
     format!("[{}]", quoted.join(" "))
 }
 
 fn in_time(claims: &Claims, now: i64) -> Result<(), Refusal> {
-    let why = if now.saturating_add(LEEWAY) < claims.nbf {
+    let why = if now.saturating_add(MAX_CLOCK_SKEW) < claims.nbf {
         "service account token is not valid yet"
-    } else if now.saturating_sub(LEEWAY) > claims.exp {
+    } else if now.saturating_sub(MAX_CLOCK_SKEW) > claims.exp {
         "service account token has expired"
-    } else if now.saturating_add(LEEWAY) < claims.iat {
+    } else if now.saturating_add(MAX_CLOCK_SKEW) < claims.iat {
         "service account token is issued in the future"
     } else {
         return Ok(());
@@ -169,8 +169,8 @@ fn in_time(claims: &Claims, now: i64) -> Result<(), Refusal> {
     Err(Refusal::Wrong(why.into()))
 }
 
-/// A token is valid as long as its account and what it is bound to are the same.
-async fn still_there(tenant: &Tenant, claims: &Private) -> Result<(), Refusal> {
+/// Checks that the account and the bound object of a token still exist with the same UID.
+async fn check_objects(tenant: &Tenant, claims: &Private) -> Result<(), Refusal> {
     let wrong = |why: String| Err(Refusal::Wrong(why));
     let (namespace, account) = (&*claims.namespace, &claims.serviceaccount);
     let now = seconds(tenant.env());
@@ -208,10 +208,11 @@ async fn still_there(tenant: &Tenant, claims: &Private) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether an object was to be gone by now.
+/// Whether the deletion time of an object has passed.
 fn is_deleted(object: &Value, now: i64) -> bool {
     let at = meta_text(object, "deletionTimestamp");
-    !at.is_empty() && at.parse::<Timestamp>().map_or(true, |at| at.as_second() < now.saturating_sub(LEEWAY))
+    !at.is_empty()
+        && at.parse::<Timestamp>().map_or(true, |at| at.as_second() < now.saturating_sub(MAX_CLOCK_SKEW))
 }
 
 fn user(claims: &Claims) -> User {
@@ -240,7 +241,7 @@ fn user(claims: &Claims) -> User {
     user
 }
 
-/// What `/.well-known/openid-configuration` tells those who check tokens themselves.
+/// The document at `/.well-known/openid-configuration`, for clients that verify tokens themselves.
 pub(crate) fn configuration(tenant: &Tenant) -> Value {
     let issuer = issuer(&tenant.shared, &tenant.name);
     json!({
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_valid_from_its_issue_to_its_expiry_give_or_take_a_minute() {
+    fn a_token_is_valid_between_its_issue_and_expiry_with_a_minute_of_clock_skew() {
         let valid = |now: i64| in_time(&claims(1000, 2000), now).is_ok();
         assert_eq!([939, 940, 1500, 2060, 2061].map(valid), [false, true, true, true, false]);
     }
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn usernames_of_service_accounts_are_taken_apart() {
+    fn usernames_of_service_accounts_are_parsed() {
         assert_eq!(split_username("system:serviceaccount:ns:robot.a"), Some(("ns", "robot.a")));
         for other in
             ["bob", "system:serviceaccount:ns", "system:serviceaccount:ns:a:b", "system:serviceaccount::a"]

@@ -22,7 +22,7 @@ impl Entries {
         self.0.get(key)
     }
 
-    /// Puts an entry in the place of the one with its key.
+    /// Inserts an entry, replacing the one with its key.
     pub(crate) fn insert(&mut self, entry: Arc<Entry>) {
         self.0.insert(entry);
     }
@@ -31,7 +31,7 @@ impl Entries {
         self.0.remove(key);
     }
 
-    /// Whether nothing has changed from one to the other. `false` may be said of equal ones.
+    /// Whether both are the same by identity. May be `false` for equal ones.
     pub(crate) fn is_same(&self, other: &Entries) -> bool {
         self.0.is_same(&other.0)
     }
@@ -40,12 +40,12 @@ impl Entries {
         self.0.len()
     }
 
-    /// All of them.
+    /// All entries.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.0.from(b"")
     }
 
-    /// Those whose keys are not before `start` and begin with `prefix`.
+    /// The entries whose keys are not before `start` and begin with `prefix`.
     pub(crate) fn under<'a>(
         &'a self,
         prefix: &'a [u8],
@@ -54,7 +54,7 @@ impl Entries {
         self.0.from(start.max(prefix)).take_while(move |entry| entry.key.starts_with(prefix))
     }
 
-    /// The number of those, without looking at them.
+    /// The number of those entries, without visiting them.
     pub(crate) fn count_under(&self, prefix: &[u8], start: &[u8]) -> usize {
         let end = k1s_store::prefix_end(prefix).map_or(self.0.len(), |end| self.0.rank(&end));
         end.saturating_sub(self.0.rank(start.max(prefix)))

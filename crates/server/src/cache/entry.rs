@@ -158,7 +158,7 @@ mod tests {
         let found = ["app", "od\"d", "", "none"].map(|label| entry.label(label));
         assert_eq!(found, [Some("web"), Some("va\nlue"), Some(""), None]);
         let places = entry.labels.iter().filter(|(key, _)| matches!(key, Text::At(..))).count();
-        assert_eq!(places, 2, "only what has escapes is copied");
+        assert_eq!(places, 2, "only strings with escapes are copied");
         assert_eq!((entry.namespace(), entry.name()), ("ns", "a"));
     }
 }

@@ -1,8 +1,8 @@
 //! Facts about keys that admission relies on without reading the store.
 //!
 //! Nothing keeps them current. A write that relies on a fact makes it a precondition of its transaction; if it no longer
-//! holds, the transaction fails, the fact is corrected, and the write is tried again. So only what lets a write through
-//! may be known: a namespace that is missing or terminating is looked up each time.
+//! holds, the transaction fails, the fact is corrected, and the write is retried. So only facts that allow a write are
+//! kept: a missing or terminating namespace is looked up each time.
 
 use std::collections::HashMap;
 
@@ -13,17 +13,17 @@ use parking_lot::Mutex;
 /// Maximum number of facts in each of two generations.
 const MAX_FACTS: usize = 4096;
 
-/// The keys that facts are about, behind a tenant's prefix.
+/// The keys that facts are about, without the tenant's prefix.
 const NAMESPACES: &[u8] = b"core/namespaces/";
 const QUOTA_MARKS: &[u8] = b"k1s/quotas/";
 
-/// A key behind its tenant's prefix.
+/// A key without its tenant's prefix.
 fn without_tenant(key: &[u8]) -> &[u8] {
     let rest = key.strip_prefix(b"/").unwrap_or_default();
     memchr::memchr(b'/', rest).and_then(|end| rest.get(end + 1..)).unwrap_or_default()
 }
 
-/// What is known of a key.
+/// A fact about a key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fact {
     /// The revision of its value.
@@ -72,14 +72,14 @@ impl Known {
         }
     }
 
-    /// Whether a change of this key may make a fact untrue.
+    /// Whether a change of this key may invalidate a fact.
     pub(crate) fn is_about(key: &[u8]) -> bool {
         let rest = without_tenant(key);
         rest.starts_with(NAMESPACES) || rest.starts_with(QUOTA_MARKS)
     }
 
-    /// Corrects what is known of a key that was written, or found to be otherwise: the revision of its value, if it has
-    /// one. A namespace has to be looked at again.
+    /// Corrects the fact about a key that was written or has another revision than assumed. `revision` is `None` for an
+    /// absent key. The fact about a namespace is dropped, because its value has to be read again.
     pub(crate) fn correct(&self, key: &Bytes, revision: Option<Revision>) {
         match revision {
             Some(revision) if without_tenant(key).starts_with(QUOTA_MARKS) => {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_revision_is_kept_and_what_is_not_used_is_forgotten() {
+    fn the_newest_revision_is_kept_and_unused_facts_are_dropped() {
         let known = Known::default();
         let revision = |key: &str| known.get(key.as_bytes()).map(|fact| fact.revision.get());
         known.learn("a".into(), fact(5));

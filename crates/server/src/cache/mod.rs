@@ -78,7 +78,7 @@ impl Snapshot {
                 Some(entry)
             }
             Err(why) => {
-                tracing::error!(key = %key.escape_ascii(), %why, "an object cannot be read and is left out");
+                tracing::error!(key = %key.escape_ascii(), %why, "an unreadable object is left out");
                 self.entries.remove(key);
                 self.unreadable.insert(key.clone());
                 None
@@ -91,7 +91,7 @@ impl Snapshot {
         self.unreadable.remove(key);
     }
 
-    /// Takes back an event, the newest that this snapshot has. Of objects that could not be read there are no events:
+    /// Undoes an event, the newest that this snapshot has. Unreadable objects have no events, so
     /// an older snapshot may lack some of their keys.
     fn undo(&mut self, event: &Event) {
         match (&event.old, &event.new) {
@@ -130,16 +130,16 @@ struct Inner {
     pins: Mutex<VecDeque<Arc<Snapshot>>>,
 }
 
-/// Maximum number of snapshots that are kept for the next pages of lists. Others are made again from recent events, or
+/// Maximum number of snapshots kept for the next pages of lists. Others are rebuilt from recent events, or
 /// read from the store's history.
 const MAX_PINS: usize = 8;
 
-/// Maximum number of events, beside one for each object, that are taken back to make an older snapshot. With more,
+/// Maximum number of events, besides one for each object, that are undone to rebuild an older snapshot. With more,
 /// reading the objects from the store is cheaper.
 const MAX_UNDONE: usize = 1000;
 
 impl Cache {
-    /// Starts following the keys under `prefix`; `fields` says what to keep for field selectors.
+    /// Starts a task that follows the keys under `prefix`; `fields` reads the values for field selectors.
     pub(crate) fn start(env: &Env, store: &Arc<dyn Store>, prefix: Bytes, fields: Fields) -> Cache {
         let inner = Arc::new(Inner {
             env: env.clone(),
@@ -280,7 +280,7 @@ async fn follow(inner: Arc<Inner>) {
         match follow_once(&inner, &mut pause).await {
             Ok(()) | Err(k1s_store::Error::Closed) => {
                 inner.ended.store(true, Ordering::Release);
-                // Wakes up those that wait for a revision.
+                // Wakes up requests that wait for a revision.
                 inner.reached.send_modify(|_| ());
                 return;
             }
@@ -354,7 +354,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_closed_store_ends_the_wait_for_a_revision() {
-        // Simulated time does not advance here: a timeout would never come.
+        // Simulated time does not advance here: a timeout would never expire.
         let (env, _clock) = Env::simulated(1);
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         let cache = Cache::start(&env, &store, Bytes::from_static(b"/pods/"), Fields::default());

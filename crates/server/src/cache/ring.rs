@@ -52,7 +52,7 @@ pub(crate) struct Ring {
 /// What a watcher found at its position.
 #[derive(Debug)]
 pub(crate) enum Took {
-    /// These events, and the position behind them.
+    /// These events, and the position after them.
     Events(Vec<Arc<Event>>, u64),
     /// Nothing new.
     Nothing,
@@ -112,7 +112,7 @@ impl Ring {
         self.events.back().map_or(self.oldest, |event| event.revision)
     }
 
-    /// The position behind the newest event.
+    /// The position after the newest event.
     pub(crate) fn end(&self) -> u64 {
         self.first + self.events.len() as u64
     }

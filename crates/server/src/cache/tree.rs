@@ -31,7 +31,7 @@ enum Node<T> {
     Branch(Arc<Branch<T>>),
 }
 
-/// Children, in arrays of their own: a search reads the first items alone.
+/// Children, in separate arrays: a search reads only the first items.
 #[derive(Clone)]
 struct Branch<T> {
     /// The first item below each child.
@@ -52,7 +52,7 @@ impl<T: Keyed> Tree<T> {
         self.root.len()
     }
 
-    /// Whether both are the same by identity. `false` may be said of equal sets.
+    /// Whether both are the same by identity. May be `false` for equal sets.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.root, &other.root) {
             (Node::Leaf(one), Node::Leaf(other)) => Arc::ptr_eq(one, other),
@@ -74,7 +74,7 @@ impl<T: Keyed> Tree<T> {
         }
     }
 
-    /// Adds an item, in the place of one with the same key.
+    /// Adds an item, replacing one with the same key.
     pub(crate) fn insert(&mut self, item: T) {
         if let Some(right) = insert(&mut self.root, item) {
             let mut root = Branch { firsts: Items::new(), lens: Items::new(), nodes: Items::new() };
@@ -159,8 +159,8 @@ impl<T> Node<T> {
     }
 }
 
-/// Cuts items that are too many in two, and returns the second part. Where one was added at the end, the first part stays
-/// full: keys often come in order.
+/// Splits a node that is too wide, and returns the second part. If the item was added at the end, the first part stays full:
+/// keys often come in order.
 fn cut<T>(items: &mut Items<T>, at_end: bool) -> Items<T> {
     let at = if at_end { items.len() - 1 } else { items.len() / 2 };
     let rest = items.drain(at..).collect();
@@ -187,7 +187,7 @@ impl<T: Keyed> Branch<T> {
         self.nodes.remove(at)
     }
 
-    /// Notes what has changed of a child, which is not empty.
+    /// Updates the first item and length of a child, which is not empty.
     fn refresh(&mut self, at: usize) {
         let Some(node) = self.nodes.get(at) else { return };
         if let (Some(place), Some(first)) = (self.firsts.get_mut(at), node.first()) {
@@ -208,7 +208,7 @@ impl<T: Keyed> Branch<T> {
     }
 }
 
-/// Adds an item below a node; the second part of the node if it had to be cut in two.
+/// Adds an item below a node; returns the second part of the node if it was split.
 fn insert<T: Keyed>(node: &mut Node<T>, item: T) -> Option<Node<T>> {
     match node {
         Node::Leaf(items) => {
@@ -234,7 +234,7 @@ fn insert<T: Keyed>(node: &mut Node<T>, item: T) -> Option<Node<T>> {
     }
 }
 
-/// Removes the item with this key, which is there.
+/// Removes the item with this key, which must exist.
 fn remove<T: Keyed>(node: &mut Node<T>, key: &[u8]) {
     match node {
         Node::Leaf(items) => {
@@ -264,7 +264,7 @@ fn remove<T: Keyed>(node: &mut Node<T>, key: &[u8]) {
     }
 }
 
-/// Two neighbours as one node, or as two of equal width if that were too wide.
+/// Merges two neighbours into one node, or balances them if that would be too wide.
 fn join<T: Keyed>(left: Node<T>, right: Node<T>) -> (Node<T>, Option<Node<T>>) {
     match (left, right) {
         (Node::Leaf(mut left), Node::Leaf(right)) => {
@@ -281,14 +281,14 @@ fn join<T: Keyed>(left: Node<T>, right: Node<T>) -> (Node<T>, Option<Node<T>>) {
             let rest = branch.split(false);
             (Node::Branch(left), rest)
         }
-        // All leaves are equally deep, so neighbours are of one kind.
+        // All leaves have the same depth, so neighbours are both leaves or both branches.
         (left, right) => (left, Some(right)),
     }
 }
 
 /// The items of a tree from a key on.
 pub(crate) struct Iter<'a, T> {
-    /// What follows on each level, the root's first.
+    /// The remaining nodes on each level, the root's first.
     above: Vec<std::slice::Iter<'a, Node<T>>>,
     leaf: std::slice::Iter<'a, T>,
 }
@@ -341,7 +341,7 @@ mod tests {
         format!("/{}/{:04}", number % 7, number / 7).into()
     }
 
-    /// What a reader relies on: widths, counts, first items, order and depth.
+    /// Checks the invariants: widths, counts, first items, order and depth.
     fn check(node: &Node<Item>, is_root: bool) -> usize {
         assert!(node.width() <= MAX_WIDTH && (is_root || node.width() > 0));
         match node {
@@ -378,7 +378,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn it_is_an_ordered_map_whose_older_copies_stay_as_they_were(
+        fn a_tree_is_an_ordered_map_whose_clones_do_not_change(
             first in prop::collection::vec(any::<u16>(), 0..3000),
             then in prop::collection::vec((0..4_u8, any::<u16>()), 0..3000),
             probes in prop::collection::vec(any::<u16>(), 5),
@@ -402,7 +402,7 @@ mod tests {
                         tree.remove(&key(number));
                         model.remove(&key(number));
                     }
-                    // Most of what is removed was there.
+                    // Most removed keys exist.
                     _ => {
                         tree.remove(&known);
                         model.remove(&known);

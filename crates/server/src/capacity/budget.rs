@@ -1,4 +1,4 @@
-//! A number of bytes that requests share.
+//! A byte budget shared by requests.
 
 use std::{
     sync::{
@@ -17,8 +17,9 @@ use crate::errors;
 
 pub(crate) struct Budget {
     used: AtomicUsize,
-    /// For everybody, and what comes on top of it for the reserved share.
+    /// The limit of the common share.
     total: usize,
+    /// Additional bytes for the reserved share.
     reserved: usize,
     waiting: AtomicUsize,
     freed: Notify,
@@ -52,7 +53,7 @@ impl Budget {
         if self.try_take(bytes, share) {
             return Ok(());
         }
-        // Counted while it waits, however that ends: who gives something back need not wake anybody otherwise.
+        // Counted while waiting, so that `give_back` notifies only if there are waiters.
         let _waiting = Waiting::new(&self.waiting);
         let take = async {
             loop {
@@ -93,7 +94,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Bytes that were taken; given back when it is dropped.
+/// Bytes taken from a budget; returned on drop.
 pub(crate) struct Charge {
     budget: Arc<Budget>,
     share: Share,
@@ -108,14 +109,14 @@ impl Charge {
     /// Takes more.
     ///
     /// # Errors
-    /// 429, if there is not as much for as long as the patience lasts.
+    /// 429 if the bytes do not become available within `patience`.
     pub(crate) async fn grow(&mut self, env: &Env, bytes: usize, patience: Duration) -> Result<(), Status> {
         self.budget.take(env, bytes, self.share, patience).await?;
         self.bytes += bytes;
         Ok(())
     }
 
-    /// Takes so much, or everything there is: for what may be larger than all of it, and then is alone.
+    /// Takes more, at most the whole budget: for responses that may exceed it, and then run alone.
     pub(crate) async fn grow_alone(
         &mut self,
         env: &Env,

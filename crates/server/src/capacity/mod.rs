@@ -1,5 +1,5 @@
-//! The shares of a server that requests take: slots, bytes of bodies and of answers, turns at large work. `flow` hands them
-//! out.
+//! The resources that requests share: slots, bytes of request and response bodies, permits for large work. `flow` hands
+//! them out.
 
 mod budget;
 mod turns;
@@ -11,30 +11,30 @@ use turns::Turns;
 
 use crate::{identity::User, options::ServerOptions};
 
-/// Whose share a request is taken out of.
+/// The share that a request is charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// What everybody has.
+    /// Available to all users.
     Common,
-    /// What is kept for those who run the control plane, too.
+    /// The common share plus the part reserved for control plane components and administrators.
     Reserved,
 }
 
 impl Share {
     pub(crate) fn of(user: &User) -> Share {
-        let runs_it = user.is_admin()
+        let is_control_plane = user.is_admin()
             || matches!(
                 &*user.name,
                 "system:apiserver" | "system:kube-controller-manager" | "system:kube-scheduler"
             )
             || user.groups.iter().any(|group| group == "system:serviceaccounts:kube-system");
-        if runs_it { Share::Reserved } else { Share::Common }
+        if is_control_plane { Share::Reserved } else { Share::Common }
     }
 }
 
-/// What is taken of a server.
+/// The resources in use.
 pub(crate) struct Capacity {
-    /// Requests out of the common share that are worked on; `Metrics::in_flight` has all.
+    /// Requests of the common share in flight; `Metrics::in_flight` counts all.
     pub(crate) common: AtomicUsize,
     pub(crate) bodies: Arc<Budget>,
     pub(crate) answers: Arc<Budget>,

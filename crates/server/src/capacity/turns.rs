@@ -1,4 +1,4 @@
-//! Turns at large work.
+//! Permits for large work.
 
 use std::{num::NonZero, sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::Share;
 use crate::errors;
 
-/// Turns at large work.
+/// Permits for large work; the reserved share has an additional one.
 pub(crate) struct Turns {
     common: Arc<Semaphore>,
     reserved: Arc<Semaphore>,
@@ -41,7 +41,7 @@ impl Turns {
 async fn wait(env: &Env, patience: Duration, turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Status> {
     match env.timeout(patience, turns.clone().acquire_owned()).await {
         Ok(Ok(turn)) => Ok(turn),
-        // Nobody closes them.
+        // Timed out; the semaphore is never closed.
         _ => Err(errors::busy()),
     }
 }

@@ -1,12 +1,12 @@
-//! Large requests are worked on apart: each on a thread for blocking work, so many at a time.
+//! Large requests run apart: each on a thread for blocking work, a limited number at a time.
 //!
-//! A tokio worker that decodes three megabytes serves nobody else meanwhile, and as many such requests as there are
-//! workers stall everything. The whole of a large request moves, not the costly steps of it one by one: all of them
-//! (decoding, defaults, validation, patches, encoding) grow with the same bytes, and a step that is added later cannot be
-//! forgotten. Small requests, which is nearly all, never leave their worker.
+//! A tokio worker that decodes three megabytes serves no other request meanwhile, and as many such requests as there are
+//! workers stall the server. A large request moves as a whole, not step by step: the cost of every step (decoding,
+//! defaults, validation, patches, encoding) grows with the same bytes, and a step added later is covered as well. Small
+//! requests, which are nearly all, never leave their worker.
 //!
-//! A request with a large body is known by its length. One that turns out to be large because of what is stored says so
-//! ([`Cx::weigh`]) before it has changed anything, and is begun again apart.
+//! A request with a large body is recognized by its length. One that turns out to be large because of stored objects
+//! fails with [`Error::Apart`] ([`Cx::weigh`]) before it has changed anything, and is restarted apart.
 
 use std::{
     future::Future,
@@ -26,57 +26,57 @@ use crate::{
     tenant::Shared,
 };
 
-/// Waits for a turn, and does large work apart.
+/// Waits for a permit and runs large work apart.
 pub(crate) async fn run<F, T>(shared: &Arc<Shared>, share: Share, work: F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>> + Send + 'static,
     T: Send + 'static,
 {
-    let turn = shared.capacity.turns.take(&shared.env, shared.options.limits.large_patience, share).await?;
-    work_on(shared, turn, work).await
+    let permit = shared.capacity.turns.take(&shared.env, shared.options.limits.large_patience, share).await?;
+    work_on(shared, permit, work).await
 }
 
-async fn work_on<F, T>(shared: &Shared, turn: OwnedSemaphorePermit, work: F) -> Result<T, Error>
+async fn work_on<F, T>(shared: &Shared, permit: OwnedSemaphorePermit, work: F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>> + Send + 'static,
     T: Send + 'static,
 {
-    // The turn ends with the work, which goes on if the client does not wait for it.
+    // The permit is held until the work ends, even if the client disconnects before that.
     let work = async move {
         let done = work.await;
-        drop(turn);
+        drop(permit);
         done
     };
     match shared.env.drive_apart("large request", work).await {
         Ok(done) => done,
         Err(TaskError::Panicked { message, .. }) => {
-            tracing::error!(message, "a request made the server panic; this is a bug");
-            Err(Status::internal("the server panicked while it worked on the request").into())
+            tracing::error!(message, "the server panicked while handling a request; this is a bug");
+            Err(Status::internal("the server panicked while handling the request").into())
         }
         Err(TaskError::Cancelled { .. }) => Err(errors::shutting_down().into()),
     }
 }
 
 impl Cx {
-    /// Whether the request is to be worked on apart because of what was sent.
+    /// Whether the body is large enough to run the request apart.
     pub(crate) fn is_large(&self) -> bool {
         let limit = self.tenant.options().limits.large_bytes;
-        // A few aliases in YAML make much of little.
+        // YAML aliases can expand a small body into a large object.
         self.body.len() > limit
             || (!self.body.is_empty()
                 && input::content_type(self).contains("yaml")
                 && memchr::memchr(b'&', &self.body).is_some())
     }
 
-    /// From here on the request is worked on apart.
+    /// Records that the request runs apart.
     pub(crate) fn go_apart(&self) {
         self.apart.store(true, Ordering::Relaxed);
     }
 
-    /// To be asked before an object of this size is looked into, and before anything is changed.
+    /// To be called before an object of this size is decoded, and before anything is changed.
     ///
     /// # Errors
-    /// If the request has to be begun again apart.
+    /// [`Error::Apart`] if the request has to be restarted apart.
     pub(crate) fn weigh(&self, bytes: usize) -> Result<(), Error> {
         if bytes > self.tenant.options().limits.large_bytes && !self.apart.load(Ordering::Relaxed) {
             return Err(Error::Apart);
@@ -84,16 +84,16 @@ impl Cx {
         Ok(())
     }
 
-    /// The same for a number of objects that are only looked at, or sent as they are.
+    /// The same for a number of objects that are only filtered, or sent without decoding.
     pub(crate) fn weigh_scan(&self, objects: usize) -> Result<(), Error> {
-        // What each costs, in bytes that cost as much.
+        // Cost of one object, in equivalent bytes.
         const EACH: usize = 2;
         self.weigh(objects.saturating_mul(EACH))
     }
 
-    /// The same for each object of a list.
+    /// The same for the objects of a list.
     pub(crate) fn weigh_list(&self, items: &[Stored]) -> Result<(), Error> {
-        // What an object costs however small it is, in bytes that cost as much.
+        // Fixed cost of one object, in equivalent bytes.
         const EACH: usize = 256;
         self.weigh(items.iter().map(Stored::len).sum::<usize>() / 4 + items.len() * EACH / 4)
     }

@@ -1,4 +1,4 @@
-//! The body of a request: read as it comes, and counted.
+//! Reads the body of a request, charging its bytes as they arrive.
 
 use std::pin::Pin;
 
@@ -12,7 +12,7 @@ use crate::{
     tenant::Shared,
 };
 
-/// Reads a body. It is paid for as long as the charge lives.
+/// Reads a body, which is accounted for until the charge is dropped.
 pub(crate) async fn read<B>(shared: &Shared, body: B, share: Share) -> Result<(Bytes, Charge), Status>
 where
     B: http_body::Body + Send + 'static,
@@ -23,7 +23,7 @@ where
     if body.is_end_stream() {
         return Ok((Bytes::new(), charge));
     }
-    // One that says how large it is need not be sent to be refused.
+    // A declared length is enough to reject the request before the body is sent.
     let limit = shared.options.max_body_bytes;
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large(limit));
@@ -47,7 +47,7 @@ where
     let (limit, patience) = (shared.options.max_body_bytes, shared.options.limits.patience);
     let mut body = std::pin::pin!(body);
     let mut first = Bytes::new();
-    // Only bodies in several pieces are copied.
+    // Only bodies of several frames are copied.
     let mut whole = BytesMut::new();
     while let Some(data) = next(body.as_mut()).await? {
         if first.len().max(whole.len()) + data.len() > limit {
@@ -67,7 +67,7 @@ where
     Ok((if whole.is_empty() { first } else { whole.freeze() }, charge))
 }
 
-/// The next piece.
+/// The next data frame.
 async fn next<B>(mut body: Pin<&mut B>) -> Result<Option<Bytes>, Status>
 where
     B: http_body::Body,
@@ -78,7 +78,7 @@ where
     })?;
     Ok(frame.map(|frame| match frame.into_data() {
         Ok(mut data) => data.copy_to_bytes(data.remaining()),
-        // Trailers say nothing here.
+        // Trailers are ignored.
         Err(_) => Bytes::new(),
     }))
 }

@@ -1,8 +1,8 @@
-//! How much of the server requests can take: places among those that are worked on, bytes of bodies and of answers,
-//! turns for large work. What does not fit is told to come back.
+//! Limits on the resources of requests: slots for requests in flight, bytes of request and response bodies, permits for
+//! large work. Requests over the limit get 429 with `Retry-After`.
 //!
-//! A request is charged for what it takes when it takes it: its body as its bytes arrive, its place when the body is
-//! there. So a client that sends slowly holds what it has sent, and nothing else.
+//! A request is charged for a resource only when it uses it: for its body as the bytes arrive, for its slot once the body
+//! is complete. So a client that sends slowly holds only the bytes it has sent.
 
 mod apart;
 mod body;
@@ -22,13 +22,13 @@ use crate::{
 pub(crate) use apart::run;
 pub(crate) use body::read;
 
-/// A place among the requests that are worked on.
+/// The slot of a request in flight.
 pub(crate) struct Slot {
     shared: Arc<Shared>,
     share: Share,
 }
 
-/// Takes a place among the requests that are worked on.
+/// Takes a slot for a request.
 pub(crate) fn slot(shared: &Arc<Shared>, share: Share) -> Result<Slot, Status> {
     let most = shared.options.max_in_flight;
     let all = shared.metrics.in_flight.fetch_add(1, Ordering::Relaxed);
@@ -36,7 +36,7 @@ pub(crate) fn slot(shared: &Arc<Shared>, share: Share) -> Result<Slot, Status> {
         Share::Common => shared.capacity.common.fetch_add(1, Ordering::Relaxed),
         Share::Reserved => 0,
     };
-    // Gives back what was counted, also if it is refused.
+    // Decrements the counters when dropped, also if the request is rejected.
     let slot = Slot { shared: shared.clone(), share };
     let all_limit = most.saturating_add(shared.options.limits.reserved_in_flight);
     if common >= most || all >= all_limit as u64 {
@@ -54,7 +54,7 @@ impl Drop for Slot {
     }
 }
 
-/// Takes room for an answer of this many bytes that is made as a whole.
+/// Reserves memory for a response with these items that is buffered as a whole.
 pub(crate) async fn room(cx: &Cx, items: &[Stored]) -> Result<Charge, Status> {
     let shared = &cx.tenant.shared;
     let bytes = items.iter().map(Stored::len).sum();

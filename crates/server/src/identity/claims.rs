@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::objectmeta::meta_text;
 
-/// An object that a token is about.
+/// A reference to an object that a token is bound to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub(crate) struct ObjectRef {
     #[serde(default)]
@@ -15,18 +15,18 @@ pub(crate) struct ObjectRef {
 }
 
 impl ObjectRef {
-    /// This object, by its metadata.
+    /// The reference to this object.
     pub(crate) fn to(object: &Value) -> ObjectRef {
         ObjectRef { name: meta_text(object, "name").to_owned(), uid: meta_text(object, "uid").to_owned() }
     }
 
-    /// An object of which no more is known than its name.
+    /// A reference without a UID.
     pub(crate) fn named(name: &str) -> ObjectRef {
         ObjectRef { name: name.to_owned(), uid: String::new() }
     }
 }
 
-/// What a token says, as Kubernetes' do.
+/// The claims, with the names that Kubernetes uses.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Claims {
     pub(crate) aud: Vec<String>,

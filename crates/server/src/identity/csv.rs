@@ -1,14 +1,14 @@
-//! Comma-separated values, as Go reads them: what kube-apiserver takes for a token file is taken here, and nothing else.
+//! A CSV parser that accepts what Go's `encoding/csv` accepts, so that token files of kube-apiserver can be used.
 
-/// A line of values, with its number.
+/// A line number and its values.
 pub(super) type Record = (usize, Vec<String>);
 
-/// All records of a text. Empty lines are none, nor are those that begin with `#`.
+/// All records of a text. Empty lines and lines that begin with `#` are skipped.
 ///
-/// A value in quotes may have commas, line breaks and, doubled, quotes in it. Spaces count.
+/// A quoted value may contain commas, line breaks and doubled quotes. Spaces are significant.
 ///
 /// # Errors
-/// What is wrong, with the number of the line.
+/// A description of the syntax error, with its line number.
 pub(super) fn records(text: &str) -> Result<Vec<Record>, String> {
     let mut records = Vec::new();
     let mut lines = (1..).zip(text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)));
@@ -24,7 +24,7 @@ pub(super) fn records(text: &str) -> Result<Vec<Record>, String> {
                     rest.split_once(',').map_or((rest, None), |(value, more)| (value, Some(more)));
                 if value.contains('"') {
                     return Err(format!(
-                        "line {number}: a quote in the middle of the value {}; put quotes around all of it",
+                        "line {number}: a quote in the middle of value {}; quote the whole value",
                         values.len() + 1
                     ));
                 }
@@ -42,7 +42,7 @@ pub(super) fn records(text: &str) -> Result<Vec<Record>, String> {
                 None if behind.is_empty() => break,
                 None => {
                     return Err(format!(
-                        "line {number}: expected a comma behind the closing quote of the value {}",
+                        "line {number}: expected a comma after the closing quote of value {}",
                         values.len()
                     ));
                 }
@@ -53,7 +53,7 @@ pub(super) fn records(text: &str) -> Result<Vec<Record>, String> {
     Ok(records)
 }
 
-/// The value whose opening quote is in front of `text`, and what is behind the closing one.
+/// The value after whose opening quote `text` begins, and the text after the closing quote.
 fn in_quotes<'a>(
     number: usize,
     mut text: &'a str,
@@ -76,7 +76,7 @@ fn in_quotes<'a>(
                 value.push_str(text);
                 value.push('\n');
                 let Some((_, next)) = lines.next() else {
-                    return Err(format!("line {number}: a quote is opened and never closed"));
+                    return Err(format!("line {number}: a quote is never closed"));
                 };
                 text = next;
             }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_what_go_reads() {
+    fn values_are_parsed_as_go_parses_them() {
         assert_eq!(values("a,b,c\r\n\n# no\nd,,\n"), [vec!["a", "b", "c"], vec!["d", "", ""]]);
         assert_eq!(values("\"a,b\",\"say \"\"hi\"\"\",\"\""), [["a,b", "say \"hi\"", ""]]);
         assert_eq!(values("\"two\nlines\",x\ny, z "), [["two\nlines", "x"], ["y", " z "]]);
@@ -101,12 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn what_go_refuses_is_refused_with_the_line() {
+    fn syntax_errors_of_go_are_reported_with_their_line() {
         for (text, error) in [
-            ("a,b\nx,y\"z", "line 2: a quote in the middle of the value 2"),
-            ("a, \"b\"", "line 1: a quote in the middle of the value 2"),
-            ("\"a\"b,c", "line 1: expected a comma behind the closing quote of the value 1"),
-            ("a\n\n\"b,c\n", "line 3: a quote is opened and never closed"),
+            ("a,b\nx,y\"z", "line 2: a quote in the middle of value 2"),
+            ("a, \"b\"", "line 1: a quote in the middle of value 2"),
+            ("\"a\"b,c", "line 1: expected a comma after the closing quote of value 1"),
+            ("a\n\n\"b,c\n", "line 3: a quote is never closed"),
         ] {
             let refused = records(text).unwrap_err();
             assert!(refused.starts_with(error), "{text:?}: {refused}");

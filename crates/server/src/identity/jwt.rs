@@ -1,4 +1,4 @@
-//! JSON Web Tokens by ES256, and the key that signs them.
+//! JSON Web Tokens signed with ES256, and their signing key.
 
 use std::{collections::HashMap, fmt, mem, sync::Arc};
 
@@ -20,20 +20,20 @@ use sha2::{Digest as _, Sha256};
 
 use crate::errors;
 
-/// Where the key lies in the store. No tenant's name begins like this.
-const PLACE: &str = "/_k1s/service-account-key";
+/// The store key of the signing key. No tenant name begins with `_`.
+const STORE_KEY: &str = "/_k1s/service-account-key";
 
-/// What the DER form of a P-256 public key begins with; the point follows.
+/// DER prefix of a P-256 public key (`SubjectPublicKeyInfo`); the point follows.
 const SPKI_HEAD: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86,
     0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
 ];
 
-/// A longer token is nobody's.
-const LONGEST: usize = 64 << 10;
+/// Maximum length of a token.
+const MAX_TOKEN_BYTES: usize = 64 << 10;
 
-/// Checked tokens that are remembered, at most twice as many.
-const REMEMBERED: usize = 2048;
+/// Maximum number of verified tokens per generation of the cache; there are two generations.
+const MAX_REMEMBERED: usize = 2048;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Header {
@@ -42,20 +42,20 @@ struct Header {
     kid: String,
 }
 
-/// The claims that every token has.
+/// The claim that selects the issuer.
 #[derive(Debug, Deserialize)]
 struct Issuer {
     iss: String,
 }
 
-/// Signs and checks tokens of all tenants, by a key that all servers over one store share.
+/// Signs and verifies tokens of all tenants, with one key shared by all servers over a store.
 pub(crate) struct Signer<C> {
     key: tokio::sync::OnceCell<Key>,
     checked: Mutex<Checked<C>>,
 }
 
-/// Tokens whose signature is known to be right, by their hash: checking one is what takes long. The younger ones, and
-/// those that were there before them.
+/// A cache of tokens whose signature was verified, by their hash, because verifying is expensive. It has two generations;
+/// the old one is dropped when the young one is full.
 struct Checked<C> {
     young: HashMap<[u8; 32], Arc<C>>,
     old: HashMap<[u8; 32], Arc<C>>,
@@ -79,13 +79,13 @@ impl<C> fmt::Debug for Signer<C> {
     }
 }
 
-/// What a token turns out to be.
+/// The result of verifying a token.
 #[derive(Debug)]
 pub(crate) enum Verdict<C> {
     Good(Arc<C>),
-    /// Another issuer's, or no such token at all.
+    /// From another issuer, or not a token.
     Foreign,
-    /// It says that it was issued here, but was not.
+    /// Claims this issuer, but the signature is not valid.
     Forged(&'static str),
 }
 
@@ -94,7 +94,7 @@ impl<C: Serialize + DeserializeOwned> Signer<C> {
         self.key.get_or_try_init(|| Key::load(store)).await
     }
 
-    /// A token of these claims.
+    /// A token with these claims.
     pub(crate) async fn sign(&self, store: &dyn Store, claims: &C) -> Result<String, Status> {
         let failed = |what: &str| Status::internal(format!("failed to generate token: {what}"));
         let key = self.key(store).await?;
@@ -113,14 +113,14 @@ impl<C: Serialize + DeserializeOwned> Signer<C> {
         Ok(token)
     }
 
-    /// Whether this issuer signed the token; whether it is valid now is another question.
+    /// Whether this issuer signed the token. Its expiry and bound objects are not checked here.
     pub(crate) async fn verify(
         &self,
         store: &dyn Store,
         token: &str,
         issuer: &str,
     ) -> Result<Verdict<C>, Status> {
-        if token.len() > LONGEST {
+        if token.len() > MAX_TOKEN_BYTES {
             return Ok(Verdict::Foreign);
         }
         let mut parts = token.split('.');
@@ -180,7 +180,7 @@ impl<C> Checked<C> {
     }
 
     fn remember(&mut self, hash: [u8; 32], claims: Arc<C>) {
-        if self.young.len() >= REMEMBERED {
+        if self.young.len() >= MAX_REMEMBERED {
             self.old = mem::take(&mut self.young);
         }
         self.young.insert(hash, claims);
@@ -188,17 +188,18 @@ impl<C> Checked<C> {
 }
 
 impl Key {
-    /// The key in the store; the first who asks makes it.
+    /// Loads the key from the store, or generates it on first use.
     async fn load(store: &dyn Store) -> Result<Key, Status> {
-        let read = async || store.get(PLACE.as_bytes(), None).await.map_err(|error| errors::store(&error));
+        let read =
+            async || store.get(STORE_KEY.as_bytes(), None).await.map_err(|error| errors::store(&error));
         if let Some(entry) = read().await?.entry {
             return Key::parse(&entry.value);
         }
-        // A secret for years: it comes from the cipher library's own source, as the signatures' secrets do.
+        // A long-lived secret, so its randomness comes from the crypto library, as that of the signatures does.
         let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
-            .map_err(|_| Status::internal("no key for tokens could be made"))?;
+            .map_err(|_| Status::internal("the key for tokens could not be generated"))?;
         let made = Bytes::copy_from_slice(made.as_ref());
-        match store.create(Bytes::from_static(PLACE.as_bytes()), made.clone()).await {
+        match store.create(Bytes::from_static(STORE_KEY.as_bytes()), made.clone()).await {
             Ok(_) => Key::parse(&made),
             Err(k1s_store::Error::Conflict(_)) => match read().await?.entry {
                 Some(entry) => Key::parse(&entry.value),
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_signed_here_is_known_here_and_by_others_over_the_same_store() {
+    async fn a_token_is_accepted_by_all_servers_over_the_same_store() {
         let (store, other_store) = (MemoryStore::default(), MemoryStore::default());
         let (signer, replica, stranger) =
             (Signer::default(), Signer::<Claims>::default(), Signer::<Claims>::default());
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_changed_is_forged_and_what_is_no_token_foreign() {
+    async fn changed_tokens_are_forged_and_malformed_ones_foreign() {
         let store = MemoryStore::default();
         let signer = Signer::default();
         let token = signer.sign(&store, &claims(1)).await.unwrap();
@@ -267,20 +268,22 @@ mod tests {
             let verdict = signer.verify(&store, &forged, "me").await.unwrap();
             assert!(matches!(verdict, Verdict::Forged(_)), "{forged}");
         }
-        for foreign in ["", "a", "a.b.c", "a.b.c.d", "...", &"x".repeat(LONGEST + 1), &format!("{token}.")] {
+        for foreign in
+            ["", "a", "a.b.c", "a.b.c.d", "...", &"x".repeat(MAX_TOKEN_BYTES + 1), &format!("{token}.")]
+        {
             let verdict = signer.verify(&store, foreign, "me").await.unwrap();
             assert!(matches!(verdict, Verdict::Foreign), "{foreign}");
         }
     }
 
     #[test]
-    fn only_so_many_tokens_are_remembered() {
+    fn the_cache_of_verified_tokens_is_bounded() {
         let mut checked = Checked { young: HashMap::new(), old: HashMap::new() };
-        for n in 0..3 * REMEMBERED as u64 {
+        for n in 0..3 * MAX_REMEMBERED as u64 {
             let mut hash = [0; 32];
             hash[..8].copy_from_slice(&n.to_le_bytes());
             checked.remember(hash, Arc::new(n));
         }
-        assert!(checked.young.len() + checked.old.len() <= 2 * REMEMBERED);
+        assert!(checked.young.len() + checked.old.len() <= 2 * MAX_REMEMBERED);
     }
 }

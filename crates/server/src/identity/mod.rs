@@ -1,4 +1,4 @@
-//! Users, and the credentials they are known by. Nothing here depends on a tenant.
+//! Users and their credentials. Nothing here depends on a tenant.
 
 mod claims;
 mod csv;
@@ -12,7 +12,7 @@ pub use tokens::Tokens;
 /// Signs and verifies the tokens of service accounts.
 pub(crate) type TokenSigner = jwt::Signer<Claims>;
 
-/// Who sends a request.
+/// The user that sends a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct User {
     /// The name.
@@ -21,19 +21,19 @@ pub struct User {
     pub uid: String,
     /// The groups.
     pub groups: Vec<String>,
-    /// More about them, such as the pod a token is bound to.
+    /// Additional attributes, such as the pod a token is bound to.
     pub extra: Vec<(String, Vec<String>)>,
 }
 
 impl User {
-    /// A user of these groups, and of `system:authenticated`.
+    /// A user in these groups and in `system:authenticated`.
     pub fn new(name: impl Into<String>, groups: &[&str]) -> User {
         let mut groups: Vec<String> = groups.iter().map(|group| (*group).to_owned()).collect();
         groups.push("system:authenticated".into());
         User { name: name.into(), groups, ..User::default() }
     }
 
-    /// The administrator that programs in this process are, unless they say otherwise.
+    /// The administrator: the default user of clients in this process.
     pub fn admin() -> User {
         User::new("admin", &["system:masters"])
     }
@@ -50,7 +50,7 @@ impl User {
         self.groups.iter().any(|one| one == group)
     }
 
-    /// Whether everything is allowed to them.
+    /// Whether the user is a member of `system:masters`, who may do everything.
     pub fn is_admin(&self) -> bool {
         self.is_in("system:masters")
     }

@@ -1,4 +1,4 @@
-//! Users by the tokens of a file.
+//! The static token file.
 
 use std::{collections::HashMap, fmt};
 
@@ -8,8 +8,8 @@ use super::{User, csv};
 
 /// Users by their bearer tokens.
 ///
-/// The tokens themselves are not kept: what is looked up and compared is their digest. How long that takes says something
-/// about digests, of which nobody can choose the first bytes at will, and nothing about tokens.
+/// Only the digests of tokens are kept and compared. So the timing of a comparison reveals something about digests, whose
+/// first bytes an attacker cannot choose, and nothing about tokens.
 #[derive(Clone, Default)]
 pub struct Tokens(HashMap<[u8; 32], User>);
 
@@ -18,7 +18,7 @@ fn digest(token: &str) -> [u8; 32] {
 }
 
 impl Tokens {
-    /// Nobody has a token.
+    /// An empty set.
     pub fn new() -> Tokens {
         Tokens::default()
     }
@@ -28,30 +28,30 @@ impl Tokens {
         self.0.insert(digest(&token.into()), user);
     }
 
-    /// Reads Kubernetes' static token file, which is CSV: `token,user,uid[,"group1,group2"]`. As in kube-apiserver, a line without
-    /// a token is left out, and of two lines with the same token the last counts; both are logged. Lines that begin with `#` are
-    /// comments.
+    /// Parses Kubernetes' static token file, which is CSV: `token,user,uid[,"group1,group2"]`. As in kube-apiserver, a line
+    /// without a token is skipped, and of two lines with the same token the last wins; both are logged. Lines that begin
+    /// with `#` are comments.
     ///
     /// # Errors
-    /// What is wrong, with the number of the line.
+    /// A description of the error, with its line number.
     pub fn parse(text: &str) -> Result<Tokens, String> {
         let mut tokens = Tokens::new();
         for (line, values) in csv::records(text)? {
             let [token, name, uid, more @ ..] = &values[..] else {
                 return Err(format!(
-                    "line {line}: expected token,user,uid[,\"group1,group2\"], found {} of these",
+                    "line {line}: expected token,user,uid[,\"group1,group2\"], found {} fields",
                     values.len()
                 ));
             };
             if token.is_empty() {
-                tracing::warn!(line, "the token file has a line without a token, which is left out");
+                tracing::warn!(line, "skipping a line of the token file without a token");
                 continue;
             }
             if name.is_empty() {
                 return Err(format!("line {line}: the user must not be empty"));
             }
             if tokens.find(token).is_some() {
-                tracing::warn!(line, "the token file has a token twice; the later line counts");
+                tracing::warn!(line, "the token file has a token twice; the later line wins");
             }
             let groups = more.first().map(String::as_str).unwrap_or_default();
             let groups: Vec<&str> = groups.split(',').filter(|group| !group.is_empty()).collect();
@@ -76,17 +76,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_file_is_read() {
+    fn a_token_file_is_parsed() {
         let tokens = Tokens::parse("# who\nt1,admin,1,\"system:masters\"\n\nt2,alice,2\n").unwrap();
         assert!(tokens.find("t1").unwrap().is_admin());
         assert_eq!(tokens.find("t2").unwrap().groups, ["system:authenticated"]);
         let refused = Tokens::parse("x,y,z\nx,y").unwrap_err();
-        assert_eq!(refused, "line 2: expected token,user,uid[,\"group1,group2\"], found 2 of these");
+        assert_eq!(refused, "line 2: expected token,user,uid[,\"group1,group2\"], found 2 fields");
         assert!(!format!("{tokens:?}").contains("t1"));
     }
 
     #[test]
-    fn quotes_are_read_as_kube_apiserver_reads_them() {
+    fn quotes_are_parsed_as_kube_apiserver_parses_them() {
         let tokens = Tokens::parse(
             "\"to,ken\",\"Doe, Jane\",1,\"devs,ops\",more\n,nobody,0\nt,first,1\nt,last,2,one,two\n",
         )

@@ -1,7 +1,8 @@
-//! What follows a write for other objects: default objects of a namespace, names of definitions, aggregated roles, quotas.
+//! Effects of a write on other objects: default objects of a namespace, names of definitions, aggregated roles, quotas.
 //!
-//! A new namespace gets its default objects before its create is answered, so a pod created right after it finds its service
-//! account. What takes longer, such as emptying a namespace that is being deleted, is for controllers (`controllers`).
+//! A new namespace gets its default objects before its create is answered, so that a pod created right after it finds its
+//! service account. Longer work, such as emptying a namespace that is being deleted, is left to controllers
+//! (`controllers`).
 
 mod roles;
 
@@ -35,7 +36,7 @@ pub(crate) async fn after_create(cx: &Cx, written: &Written, dry_run: bool) -> R
     after_write(cx).await
 }
 
-/// After an object was updated; if that removed its last finalizer, it is gone.
+/// After an object was updated. If the update removed the last finalizer, the object is gone.
 pub(crate) async fn after_update(cx: &Cx, updated: &Updated, dry_run: bool) -> Result<(), Error> {
     if dry_run {
         return Ok(());
@@ -70,7 +71,7 @@ pub(crate) fn after_delete(cx: &Cx) {
     }
 }
 
-/// Accepts or refuses the names of all definitions of a group, and waits until this server serves the outcome.
+/// Accepts or rejects the names of all definitions of a group, and waits until this server serves the result.
 async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Error> {
     let tenant = &cx.tenant;
     let resource = &cx.resource;
@@ -79,14 +80,14 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Error> {
     let Some((_, group)) = name.split_once('.') else { return Ok(()) };
     let of_group = format!(".{group}");
     let snapshot = tenant.cache(resource).now().await?;
-    // Whole definitions, parsed, would be many times what all of them take in the store.
+    // Only outlines are parsed: whole definitions take many times their stored size in memory.
     let mut all: Vec<Value> = Vec::new();
     for entry in snapshot.entries.iter().filter(|entry| entry.name().ends_with(&of_group)) {
         match k1s_schema::names::outline(entry.stored.json()) {
             Ok(outline) => all.push(outline),
-            // Its names are free: nothing is served under them.
+            // Its names are free: an unreadable definition is not served.
             Err(why) => {
-                tracing::error!(definition = entry.name(), %why, "a definition cannot be read and is left out");
+                tracing::error!(definition = entry.name(), %why, "an unreadable definition is ignored when names are accepted");
             }
         }
     }

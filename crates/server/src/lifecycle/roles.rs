@@ -52,7 +52,7 @@ pub(super) async fn aggregate(tenant: &Arc<Tenant>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The same in a task of its own.
+/// The same in a separate task.
 pub(super) fn aggregate_later(tenant: &Arc<Tenant>) {
     let tenant = tenant.clone();
     let env = tenant.env().clone();

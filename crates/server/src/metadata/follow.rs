@@ -1,4 +1,4 @@
-//! The watch: pages of what is there, then what happens.
+//! The watch: pages of existing objects, then changes.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(super) async fn open(tenant: &Arc<Tenant>, query: &Query) -> Result<Response
             (after, Some(Range::prefix(prefix.clone()).limit(PAGE).at(after)))
         }
     };
-    // Opened before the pages are read: so what happens meanwhile is not compacted away.
+    // Opened before the pages are read, so that changes in between are not compacted.
     let request = WatchRequest::prefix(prefix.clone()).after(after).previous(true);
     let watch = match tenant.store().watch(request).await {
         Err(Error::Compacted { oldest, .. }) => {
@@ -67,7 +67,7 @@ struct Follower {
     tenant: Arc<Tenant>,
     prefix: String,
     selection: Selection,
-    /// The next page of what was there at the beginning.
+    /// The next page of the initial objects.
     initial: Option<Range>,
     after: Revision,
     watch: Watch,
@@ -76,7 +76,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// The next lines, and whether there are more to come.
+    /// The next lines, and whether the watch goes on.
     async fn next(&mut self) -> Option<(Bytes, bool)> {
         let mut out = Vec::new();
         while let Some(range) = self.initial.take() {
@@ -155,7 +155,7 @@ impl Follower {
     }
 }
 
-/// An event; a value that is no object has none.
+/// Writes an event; nothing for a value that is not an object.
 fn line(out: &mut Vec<u8>, what: &str, (group, plural): (&str, &str), value: &Bytes, revision: Revision) {
     let Ok(stored) = Stored::new(value, revision) else { return };
     let start = out.len();

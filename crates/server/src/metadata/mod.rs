@@ -1,18 +1,19 @@
 //! `/k1s/v1/metadata`: the metadata of everything in a tenant, in one list or one watch.
 //!
-//! This is not Kubernetes' API. Controllers that have to know about objects of every kind (garbage collection above all)
-//! would need a watch per kind, some 70, for each tenant; this is one, straight from the store, and costs a position
-//! in the store's feed. `k1s-controllers` uses it where it is there. Only those may read it who may watch everything.
+//! This is not a Kubernetes API. Controllers that follow objects of every kind (above all the garbage collector) would need
+//! a watch per kind, some 70, for each tenant; this is a single store watch, and costs a position in the store's feed.
+//! `k1s-controllers` uses it where it is available. It requires permission to watch everything.
 //!
-//! - `?watch=true`: `ADDED` for what is there, a `BOOKMARK` with the annotation `k8s.io/initial-events-end`, then changes in
-//!   the order of revisions. With `&resourceVersion=N` only the changes behind N; `&progress=true` asks for a `BOOKMARK` as
-//!   soon as all that was there when the watch began has been told of.
-//! - `&all=namespaces&all=configmaps/kube-root-ca.crt`: every object of these resources (and this name); of others only
-//!   those that name owners, or wait for their dependents to go; and every deletion. Without `all`, everything.
-//! - without `watch`: a list; `?namespace=N` of what is in a namespace, `?of=widgets.example.com` of one resource.
+//! - `?watch=true`: `ADDED` for existing objects, a `BOOKMARK` with the annotation `k8s.io/initial-events-end`, then changes
+//!   in the order of revisions. With `&resourceVersion=N` only the changes after N; `&progress=true` requests a `BOOKMARK`
+//!   once the watch has caught up with the time it was opened.
+//! - `&all=namespaces&all=configmaps/kube-root-ca.crt`: every object of these resources (with this name); of other resources
+//!   only objects that have owners or wait for the deletion of their dependents; and every deletion. Without `all`,
+//!   everything.
+//! - without `watch`: a list; `?namespace=N` selects a namespace, `?of=widgets.example.com` a resource.
 //!
-//! The object of an event, and the item of a list, has `resource` (group, resource; in a list also version and kind, in
-//! which it can be asked for) and `metadata`.
+//! The object of an event, and the item of a list, has `metadata` and `resource` (group and resource; in a list also the
+//! version and kind in which it can be requested).
 
 mod follow;
 mod select;
@@ -36,14 +37,13 @@ use crate::{
     tenant::Tenant,
 };
 
-/// Where it is.
 pub(crate) const PATH: &str = "/k1s/v1/metadata";
 
-/// What somebody has to be allowed to read for it.
+/// The target that a user must be authorized for.
 pub(crate) const TARGET: Target<'static> =
     Target::Resource { group: "*", resource: "*", subresource: "", namespace: "", name: "" };
 
-/// So many objects are read from the store at a time.
+/// Number of objects read from the store at a time.
 const PAGE: usize = 1000;
 
 /// GET.
@@ -57,7 +57,7 @@ async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Sta
     tenant.customs.reach(tenant, revision).await?;
     let customs = tenant.customs.current(tenant).await?;
     let all = tenant.shared.catalog.all().iter().chain(customs.resources());
-    // In the version they are stored in, if that is served.
+    // The storage version first, if it is served.
     let mut resources: Vec<&Arc<Resource>> = all.collect();
     resources.sort_by_key(|one| one.group != one.storage_group() || one.version != one.storage_version());
     let mut done = HashSet::new();
@@ -92,7 +92,7 @@ async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Sta
                 let written = Stored::new(&entry.value, entry.revision)
                     .and_then(|stored| stored.write_metadata(&mut out));
                 if let Err(why) = written {
-                    // Its key says enough for it to be deleted.
+                    // Its key is enough to delete it.
                     crate::admission::left_out(&entry.key, &why);
                     write_known(&mut out, tenant, &entry.key, entry.revision);
                 }
@@ -106,7 +106,7 @@ async fn list(tenant: &Arc<Tenant>, query: &Query) -> Result<Response<Body>, Sta
     Ok(respond::bytes(200, "application/json", out))
 }
 
-/// Appends `"metadata":{…}` with what is known of an object that cannot be read.
+/// Appends `"metadata":{…}` of an unreadable object, derived from its key.
 fn write_known(out: &mut Vec<u8>, tenant: &Tenant, key: &[u8], revision: Revision) {
     let prefix = keys::prefix(&tenant.name);
     let mut metadata = serde_json::json!({"resourceVersion": revision.to_string()});
@@ -120,7 +120,7 @@ fn write_known(out: &mut Vec<u8>, tenant: &Tenant, key: &[u8], revision: Revisio
     out.extend_from_slice(metadata.to_string().as_bytes());
 }
 
-/// The revision that a watch begins behind.
+/// The revision after which a watch begins.
 fn revision(query: &Query) -> Result<Option<Revision>, Status> {
     match query.get("resourceVersion") {
         "" | "0" => Ok(None),

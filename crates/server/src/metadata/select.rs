@@ -1,4 +1,4 @@
-//! Which objects are told of, by what lies in the store: nothing is parsed.
+//! Selects the objects to report from their stored bytes, without parsing them.
 
 use crate::{controllers::has_owners, keys::Key, request::Query};
 
@@ -7,10 +7,10 @@ pub(super) fn resource(text: &str) -> (&str, &str) {
     text.split_once('.').unwrap_or((text, ""))
 }
 
-/// What a watch wants to hear of.
+/// The objects that a watch selects.
 #[derive(Debug)]
 pub(super) struct Selection {
-    /// Resources of which all are wanted, or those of a name. `None`: everything is.
+    /// Group, plural and name (or empty) of objects that are always reported. `None`: all objects are.
     all: Option<Vec<(String, String, String)>>,
 }
 
@@ -28,13 +28,13 @@ impl Selection {
         Selection { all: Some(each.collect()) }
     }
 
-    /// Whether an object that was stored is told of.
+    /// Whether a stored object is reported.
     pub(super) fn wants(&self, key: &Key<'_>, value: &[u8], previous: Option<&[u8]>) -> bool {
         let Some(all) = &self.all else { return true };
         all.iter().any(|(group, plural, name)| {
             plural == key.plural && group == key.group && (name.is_empty() || name == key.name)
         }) || has_owners(value)
-            // The last reference may just have gone.
+            // This change may have removed its last owner.
             || previous.is_some_and(has_owners)
     }
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_with_owners_are_wanted_and_others_only_if_they_are_named() {
+    fn objects_with_owners_are_selected_and_others_only_if_named() {
         let select = |query: &str| Selection::parse(&Query::parse(Some(query)));
         let key = |plural: &'static str, name: &'static str| Key { group: "", plural, namespace: "n", name };
         let (plain, owned) = (b"{\"metadata\":{}}", b"{\"metadata\":{\"ownerReferences\":[]}}");

@@ -1,5 +1,5 @@
-//! Around every request: panics become 500, errors become a Status, the response is counted, indented if that was asked
-//! for, and left without a body for HEAD.
+//! Wraps every request: panics become 500, errors become a Status, the response is counted, indented on request, and
+//! stripped of its body for HEAD.
 //!
 //! These are functions and not tower layers: each layer would box its future, and a GET is cheap enough to notice.
 
@@ -21,7 +21,7 @@ use crate::{
     server::ApiServer,
 };
 
-/// Answers a request, whatever happens to it, and counts the answer.
+/// Answers a request, even if it panics, and counts the response.
 pub(super) async fn handle<B>(server: &ApiServer, request: Request<B>) -> Response<Body>
 where
     B: http_body::Body + Send + 'static,
@@ -33,8 +33,8 @@ where
     let mut labels = Labels::default();
     let outcome = AssertUnwindSafe(answer(server, request, &mut labels)).catch_unwind().await;
     let response = outcome.unwrap_or_else(|_| {
-        tracing::error!("a request made the server panic; this is a bug");
-        let status = Status::internal("the server panicked while it worked on the request");
+        tracing::error!("the server panicked while handling a request; this is a bug");
+        let status = Status::internal("the server panicked while handling the request");
         respond::status(&status, Media::Json)
     });
     let took = shared.env.now() - started;

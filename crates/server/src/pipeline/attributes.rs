@@ -1,4 +1,4 @@
-//! What the authorizer is asked about a request.
+//! The attributes of a request for the authorizer.
 
 use http::Method;
 

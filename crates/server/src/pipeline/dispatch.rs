@@ -1,4 +1,4 @@
-//! Dispatch: which resource, which action, and where it is carried out.
+//! Dispatch: finds the resource and the action, and decides where the action runs.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
     verbs, watch,
 };
 
-/// Refuses methods that mean nothing anywhere.
+/// Rejects methods that no endpoint supports.
 pub(super) fn check_method(method: &Method) -> Result<(), Error> {
     let with_body = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
     match with_body.contains(method) || [Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
@@ -61,7 +61,7 @@ fn in_scope(resource: &Resource, path: &ResourcePath, verb: Verb<'_>) -> bool {
     }
 }
 
-/// Refuses a path whose form does not fit the resource's scope.
+/// Rejects a path whose form does not fit the resource's scope.
 pub(super) fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(), Error> {
     let in_namespace = !path.namespace.is_empty();
     let wrong_scope =
@@ -81,7 +81,7 @@ pub(super) fn check_path(resource: &Resource, path: &ResourcePath) -> Result<(),
     Ok(())
 }
 
-/// What is to be done with the resource.
+/// An action on a resource.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Action {
     Get,
@@ -101,7 +101,7 @@ impl Action {
     }
 }
 
-/// Chooses the action of a verb, if the resource has the verb and the path the form for it.
+/// The action of a verb, if the resource supports the verb and the path has the right form.
 pub(super) fn choose(
     resource: &Resource,
     path: &ResourcePath,
@@ -155,7 +155,7 @@ pub(super) fn choose(
     })
 }
 
-/// Carries out an action: here, or on a thread for blocking work if the request is large. Watches take no slot.
+/// Runs an action: here, or on a blocking thread if the request is large. Watches take no slot.
 pub(super) async fn dispatch(
     cx: Arc<Cx>,
     action: Action,

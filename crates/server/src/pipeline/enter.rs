@@ -1,4 +1,4 @@
-//! Into the tenant: finds it, authenticates the sender and authorizes the request.
+//! Finds the tenant, authenticates the sender and authorizes the request.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ pub(super) fn managed_tenant<'a>(server: &ApiServer, info: &'a RequestInfo<'_>) 
     }
 }
 
-/// The tenant that a request is for, and the authenticated user who may do what it wants. `name` is the tenant of its path;
-/// `stores`: whether the request may create the tenant.
+/// The tenant of a request, and its authenticated and authorized user. `name` is the tenant in its path; `stores`: whether
+/// the request may create the tenant.
 pub(super) async fn enter(
     server: &ApiServer,
     name: Option<&str>,
@@ -51,7 +51,7 @@ pub(super) async fn enter(
         return Ok((tenant, user));
     }
     check_name(name)?;
-    // A sender that no tenant could allow this is refused before the store is read.
+    // A sender that could not be allowed this in any tenant is rejected before the store is read.
     let sender = match auth::bearer(headers) {
         Some(token) => auth::outside(shared, name, token).await?,
         None => Some(server.default_sender()),
@@ -61,8 +61,8 @@ pub(super) async fn enter(
     {
         authenticate_and_authorize(server, None, headers, wanted).await?;
     }
-    let known = sender.is_none_or(|sender| sender.is_in("system:authenticated"));
-    match registry.find(name, known).await {
+    let authenticated = sender.is_none_or(|sender| sender.is_in("system:authenticated"));
+    match registry.find(name, authenticated).await {
         Ok(tenant) => {
             let user = authenticate_and_authorize(server, Some(&tenant), headers, wanted).await?;
             return Ok((tenant, user));
@@ -79,12 +79,12 @@ pub(super) async fn enter(
         let (tenant, _) = registry.make(name, Absent::CreateUnlessTerminating).await?;
         return Ok((tenant, user));
     }
-    // 404 only to users who may know which tenants there are.
+    // Only users that may read tenants get a 404.
     authz::check(&*shared.authorizer, None, &user, &tenants::attributes(Verb::Get, name)).await?;
     Err(tenant::not_found(name))
 }
 
-/// The user of a request, by its token or its impersonation headers, if they may do what it wants.
+/// The user of a request, from its token and impersonation headers, if authorized.
 async fn authenticate_and_authorize(
     server: &ApiServer,
     tenant: Option<&Arc<Tenant>>,

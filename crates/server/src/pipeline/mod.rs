@@ -1,6 +1,6 @@
-//! The way of a request, from top to bottom: [`route`] is the list of its steps.
+//! The path of a request through the server: [`route`] lists the steps in order.
 //!
-//! The order is part of the contract. A sender that is certain to be refused is refused before the store is read (`enter`);
+//! The order is part of the contract. A sender that cannot be authorized is rejected before the store is read (`enter`);
 //! 403 comes before 404 and 405; a body is read before its request takes a slot, so a slow sender holds no slot.
 
 mod around;
@@ -78,7 +78,7 @@ where
     let (tenant, user) = enter::enter(server, info.tenant, &parts.headers, &wanted, stores).await?;
     let share = Share::of(&user);
     dispatch::check_method(&parts.method)?;
-    // Endpoints that are no resource of a tenant.
+    // Endpoints other than resources of a tenant.
     if let Some(name) = managed {
         let (body, _charge) = flow::read(shared, body, share).await?;
         let _slot = flow::slot(shared, share)?;
@@ -89,12 +89,12 @@ where
         Path::Resource(path) => path,
         other => return paths::handle(&tenant, &parts.method, &other, &parts.headers, &query).await,
     };
-    // Find the resource, and what is to be done with it.
+    // Find the resource and the action.
     let resource = dispatch::find_resource(&tenant, &path, verb).await?;
     around::label_resource(labels, &resource, &path);
     dispatch::check_path(&resource, &path)?;
     let action = dispatch::choose(&resource, &path, &parts.method, verb)?;
-    // Negotiate the form of the response.
+    // Negotiate the format of the response.
     let tables = resource.has_table(&path.subresource);
     let offer = Offer { protobuf: !resource.is_custom(), stream: action.is_watch(), tables };
     let accepted = negotiate::negotiate(&parts.headers, offer)?;

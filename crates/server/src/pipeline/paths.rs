@@ -1,4 +1,4 @@
-//! Every path that is no resource: discovery, OpenAPI, health, the issuer of tokens, the metadata watch.
+//! Non-resource paths: discovery, OpenAPI, health, the token issuer, the metadata watch.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub(super) async fn handle(
     }
 }
 
-/// A response that may be cached by anyone for an hour.
+/// A response with `Cache-Control: public`, for one hour.
 fn public(value: &serde_json::Value, content_type: &'static str) -> Response<Body> {
     let mut response = respond::bytes(200, content_type, value.to_string().into_bytes());
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));

@@ -1,4 +1,4 @@
-//! The request as authorization, metrics and dispatch see it.
+//! Request attributes for authorization, metrics and dispatch.
 
 use http::{Method, Uri};
 use k1s_object::{Status, names, selector::FieldSelector};
@@ -8,14 +8,14 @@ use super::{
     path::{parse_path, split_tenant},
 };
 
-/// What a request asks for. Derived from the method and the URI; nothing is looked up.
+/// The attributes of a request, derived from its method and URI alone.
 #[derive(Debug)]
 pub(crate) struct RequestInfo<'a> {
     /// The tenant of a path `/clusters/{tenant}/…`.
     pub(crate) tenant: Option<&'a str>,
     /// The path within the tenant, as it was sent.
     pub(crate) path: &'a str,
-    /// What that path leads to.
+    /// The endpoint of that path.
     pub(crate) endpoint: Path,
     pub(crate) query: Query,
     /// The verb of a resource request, or the lower-case method of any other.
@@ -26,7 +26,7 @@ pub(crate) struct RequestInfo<'a> {
 
 impl<'a> RequestInfo<'a> {
     /// `max_selector_bytes`: a longer field selector is not parsed here, because the sender is not authenticated yet. It
-    /// is refused later.
+    /// is rejected later.
     pub(crate) fn resolve(method: &Method, uri: &'a Uri, max_selector_bytes: usize) -> RequestInfo<'a> {
         let (tenant, path) = split_tenant(uri.path());
         let query = Query::parse(uri.query());
@@ -47,7 +47,7 @@ impl<'a> RequestInfo<'a> {
         self.verb == Verb::Watch || matches!(&self.endpoint, Path::Resource(path) if streams(path))
     }
 
-    /// The `timeout` of the query has to be a duration.
+    /// Rejects a `timeout` parameter that is not a duration.
     pub(crate) fn check_timeout(&self) -> Result<(), Status> {
         if self.is_long_running() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a request asks for, by its method and URI alone: tenant, path, query, verb.
+//! Parses the method and URI of a request: tenant, path, query, verb.
 
 mod info;
 mod path;

@@ -24,7 +24,7 @@ impl ResourcePath {
     }
 }
 
-/// What a path leads to.
+/// The endpoint of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Path {
     Resource(ResourcePath),
@@ -91,7 +91,7 @@ fn resource_path(group: &str, version: &str, mut words: &[&str]) -> Path {
     Path::Resource(path)
 }
 
-/// Decodes percent escapes; a `%` that begins none stays as it is.
+/// Decodes percent escapes; a `%` that does not begin one is kept.
 pub(crate) fn unescape(segment: &str) -> String {
     if !segment.contains('%') {
         return segment.to_owned();

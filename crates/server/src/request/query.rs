@@ -11,7 +11,7 @@ impl Query {
         Query(form_urlencoded::parse(query.unwrap_or_default().as_bytes()).into_owned().collect())
     }
 
-    /// The first value of a parameter, empty when it is not there.
+    /// The first value of a parameter, empty if it is absent.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.find(name).unwrap_or_default()
     }
@@ -26,7 +26,7 @@ impl Query {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// A truth value as Kubernetes reads it from a query: there and neither `false` nor `0`.
+    /// A boolean parameter as Kubernetes parses it: present, and neither `false` nor `0`.
     pub(crate) fn flag(&self, name: &str) -> bool {
         match self.find(name) {
             None => false,
@@ -34,7 +34,7 @@ impl Query {
         }
     }
 
-    /// A whole number, or what Go says of it.
+    /// An integer, or Go's error message.
     pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Status> {
         let Some(text) = self.find(name) else { return Ok(None) };
         text.parse::<i64>().map(Some).map_err(|error| {

@@ -5,32 +5,32 @@ use std::fmt;
 use http::Method;
 use serde::{Serialize, Serializer};
 
-/// What a request does: a verb of a resource, the lower-case method of a request for anything else, or whatever else an
-/// authorizer can be asked about.
+/// The verb of a request: a resource verb, the lower-case method of a non-resource request, or any other verb that an
+/// authorizer can be queried for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb<'a> {
-    /// Also the GET of a path that is no resource.
+    /// Also GET of a non-resource path.
     Get,
     List,
     Watch,
     Create,
     Update,
-    /// Also the PATCH of a path that is no resource.
+    /// Also PATCH of a non-resource path.
     Patch,
-    /// Also the DELETE of a path that is no resource.
+    /// Also DELETE of a non-resource path.
     Delete,
     DeleteCollection,
-    /// POST of a path that is no resource.
+    /// POST of a non-resource path.
     Post,
-    /// PUT of a path that is no resource.
+    /// PUT of a non-resource path.
     Put,
-    /// HEAD of a path that is no resource.
+    /// HEAD of a non-resource path.
     Head,
-    /// OPTIONS of a path that is no resource.
+    /// OPTIONS of a non-resource path.
     Options,
-    /// To act as another user.
+    /// Acting as another user.
     Impersonate,
-    /// A verb that only authorizers know: `impersonate:user-info`, or any text in a `SubjectAccessReview`.
+    /// A verb used only in authorization: `impersonate:user-info`, or any text in a `SubjectAccessReview`.
     Other(&'a str),
 }
 
@@ -92,7 +92,7 @@ impl<'a> Verb<'a> {
 }
 
 impl Verb<'static> {
-    /// The verb of a request for an object, or for all of them (`collection`).
+    /// The verb of a request for an object or for a collection.
     pub(crate) fn of_resource(method: &Method, collection: bool) -> Verb<'static> {
         match *method {
             Method::POST => Verb::Create,
@@ -105,7 +105,7 @@ impl Verb<'static> {
         }
     }
 
-    /// The verb of a request for a path that is no resource.
+    /// The verb of a request for a non-resource path.
     pub(crate) fn of_path(method: &Method) -> Verb<'static> {
         match *method {
             Method::POST => Verb::Post,
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verb_is_known_by_its_name() {
+    fn verbs_are_parsed_by_name() {
         for name in [
             "get",
             "list",

@@ -1,4 +1,4 @@
-//! One version of a custom resource: compiled from its definition, and how it treats objects.
+//! One version of a custom resource, compiled from its definition.
 
 use std::{
     fmt,
@@ -34,17 +34,17 @@ const VERBS: [Verb<'static>; 8] = [
     Verb::Watch,
 ];
 
-/// The served versions of a definition that is established.
+/// The served versions of an established definition.
 pub(crate) fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64>) -> Vec<Arc<Resource>> {
     if !names::is_true(crd, "Established") {
         return Vec::new();
     }
-    // The definition lies in the cache anyway: its schemas are made of these bytes when an object needs them.
+    // The bytes are shared with the cache; the schemas are compiled from them on first use.
     let stored = stored.clone();
     let kind = match CustomKind::compile_later(crd, move || serde_json::from_slice(stored.json()).ok()) {
         Ok(kind) => Arc::new(kind),
         Err(error) => {
-            tracing::error!(definition = meta_text(crd, "name"), %error, "a definition cannot be served");
+            tracing::error!(definition = meta_text(crd, "name"), %error, "a definition cannot be compiled and is not served");
             return Vec::new();
         }
     };
@@ -116,17 +116,17 @@ fn subresources(kind: &CustomKind, version: &CustomVersion) -> Vec<Subresource> 
     subresources
 }
 
-/// What tells one schema from another: an object with another stamp is looked at when it is read.
+/// A hash of the schema. Objects stored with another stamp are pruned and defaulted when they are read.
 fn stamp(crd: &Value, version: &str) -> u64 {
     let versions = crd["spec"]["versions"].as_array();
     let schema = versions.into_iter().flatten().find(|one| one["name"] == version).map(|one| &one["schema"]);
     let mut hasher = DefaultHasher::new();
     schema.map(ToString::to_string).hash(&mut hasher);
-    // 0 stands for objects that have no schema.
+    // 0 is the stamp of objects without a schema.
     hasher.finish() | 1
 }
 
-/// The storageVersionHash of discovery.
+/// The `storageVersionHash` of discovery.
 fn hash(group: &str, version: &str, kind: &str) -> String {
     use base64::Engine as _;
     use sha2::Digest as _;
@@ -134,7 +134,7 @@ fn hash(group: &str, version: &str, kind: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(digest.get(..8).unwrap_or_default())
 }
 
-/// One version of a custom resource, and how it treats objects.
+/// One version of a custom resource.
 pub(crate) struct CustomResource {
     kind: Arc<CustomKind>,
     place: usize,
@@ -153,15 +153,15 @@ impl fmt::Debug for CustomResource {
     }
 }
 
-/// Why a document is no custom resource.
+/// Why a document is not a custom resource.
 pub(crate) enum Malformed {
-    /// It does not say what it is; nothing was done to it.
+    /// It has no kind. The document is unchanged.
     NoKind,
-    /// What else is wrong with it.
+    /// Any other error.
     Other(String),
 }
 
-/// What is said of a document without a kind.
+/// The message for a document without a kind.
 pub(crate) fn no_kind(document: &str) -> String {
     format!("Object 'Kind' is missing in '{document}'")
 }
@@ -195,7 +195,7 @@ impl CustomResource {
         self.storage_stamp
     }
 
-    /// Tells when objects are no longer read as this resource reads them: its value is no longer 0.
+    /// Changes to a value other than 0 when the definition is changed or deleted.
     pub(crate) fn replaced(&self) -> watch::Receiver<u64> {
         self.replaced.clone()
     }
@@ -208,13 +208,13 @@ impl CustomResource {
         self.version().and_then(|version| version.warning.clone())
     }
 
-    /// Where `/scale` reads and writes.
+    /// The paths that `/scale` reads and writes.
     pub(crate) fn scale(&self) -> Option<&k1s_schema::kind::ScalePaths> {
         self.version().and_then(|version| version.scale.as_ref())
     }
 
-    /// Refuses what a webhook has to convert: nobody calls it, and an object that is shown as it is would be a wrong answer.
-    /// The error is what is said of it.
+    /// Returns an error if only a webhook could convert the object: webhooks are not called, and returning the object
+    /// unconverted would be wrong.
     pub(crate) fn check_conversion(&self, from: &str, to: &str) -> Result<(), String> {
         if !self.needs_webhook(from, to) {
             return Ok(());
@@ -224,18 +224,18 @@ impl CustomResource {
         Err(format!("conversion webhook for {group}/{from}, Kind={kind} failed: {why} (to {group}/{to})"))
     }
 
-    /// Whether only a webhook can bring an object from one version to another.
+    /// Whether only a webhook can convert an object from one version to another.
     pub(crate) fn needs_webhook(&self, from: &str, to: &str) -> bool {
         self.kind.webhook_conversion && from != to
     }
 
-    /// An object that was stored by another schema, as this version shows it: with the defaults of the version it was
-    /// stored in, and without the fields that this one does not know.
+    /// Converts an object stored with another schema to this version: applies the defaults of the version it was stored
+    /// in, and prunes the fields that this version does not have.
     pub(crate) fn show(&self, object: &mut Value, stored_version: &str) {
         let stored = self.kind.version(stored_version).or_else(|| self.storage());
         if let Some(stored) = stored {
             self.prune_stored(&stored.schema, object);
-            // What is too large is shown without the rest of its defaults.
+            // An object that grows too large is returned without the remaining defaults.
             let _ = stored.schema.default(object);
         }
         if self.version().is_some_and(|version| *version.name != *stored_version)
@@ -245,7 +245,7 @@ impl CustomResource {
         }
     }
 
-    /// An object of this version as it is stored.
+    /// Converts an object of this version to the storage version.
     pub(crate) fn to_storage(&self, object: &mut Value) {
         if let Some(storage) = self.storage() {
             self.prune_stored(&storage.schema, object);
@@ -259,8 +259,8 @@ impl CustomResource {
         }
     }
 
-    /// Makes a document an object of this version, unless it says that it is of another kind.
-    pub(crate) fn admit(
+    /// Prunes and defaults a document, unless it is of another kind. Adds pruned fields to `unknown`.
+    pub(crate) fn prune_and_default(
         &self,
         resource: &Resource,
         object: &mut Value,
@@ -304,7 +304,7 @@ impl CustomResource {
         }
     }
 
-    /// A write through `/status` changes the status alone, and no metadata but what the server counts.
+    /// A write through `/status` changes only the status and `metadata.managedFields`.
     pub(crate) fn prepare_status(&self, new: &mut Value, old: &Value) {
         let status = new.get("status").cloned();
         let managed = new["metadata"].get("managedFields").cloned();
@@ -338,7 +338,7 @@ impl CustomResource {
         }
     }
 
-    /// `spec.color` of `.spec.color`
+    /// The selectable fields without their leading dot: `spec.color`.
     pub(crate) fn selectable_fields(&self) -> impl Iterator<Item = &str> {
         self.version()
             .into_iter()
@@ -364,7 +364,7 @@ impl CustomResource {
         })
     }
 
-    /// The columns of tables, as definitions.
+    /// The column definitions of tables.
     pub(crate) fn columns(&self) -> Value {
         self.columns.definitions().to_vec().into()
     }

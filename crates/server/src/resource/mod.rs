@@ -1,4 +1,4 @@
-//! A resource as it is served: one version of one kind, built-in or custom, with everything the handlers ask of it.
+//! A served resource: one version of one kind, built-in or custom, with everything the handlers need.
 
 mod custom;
 
@@ -45,7 +45,7 @@ pub(crate) struct Resource {
     pub(crate) categories: Vec<String>,
     pub(crate) verbs: Vec<Verb<'static>>,
     pub(crate) subresources: Vec<Subresource>,
-    /// What discovery shows as storageVersionHash.
+    /// The `storageVersionHash` of discovery.
     pub(crate) storage_hash: String,
     pub(crate) source: Source,
 }
@@ -67,25 +67,25 @@ pub(crate) enum Source {
     Custom(CustomResource),
 }
 
-/// A kind of the table.
+/// A kind of the table of built-in kinds.
 #[derive(Debug)]
 pub(crate) struct BuiltIn {
     pub(crate) kind: &'static Kind,
     pub(crate) rules: &'static Rules,
-    /// How it is seen, if its objects are stored as another version.
+    /// The conversion, if its objects are stored as another version.
     pub(crate) view: Option<View>,
 }
 
 /// A version whose objects are stored as another one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View {
-    /// The version that is stored.
+    /// The storage version.
     pub(crate) stored: GroupVersion<&'static str>,
     pub(crate) to_stored: fn(&Value) -> Value,
     pub(crate) from_stored: fn(&Value) -> Value,
 }
 
-/// Definitions are a built-in kind whose rules are in the crate that knows schemas.
+/// Definitions are a built-in kind whose rules are in the schema crate.
 static DEFINITION: Rules = Rules {
     defaults: crd::default,
     prepare_create: crd::prepare_create,
@@ -95,7 +95,7 @@ static DEFINITION: Rules = Rules {
     validate_update: crd::validate_update,
     validate_status: |new, _| crd::validate_status_update(new),
     warnings: crd::warnings,
-    // The name is made of what the definition says, which its validation knows.
+    // The name follows from the spec; validation checks it.
     name: NameRule::Own(|_, _| Vec::new()),
     generation: true,
     unconditional_update: false,
@@ -104,7 +104,7 @@ static DEFINITION: Rules = Rules {
 };
 
 impl Resource {
-    /// A kind of the table.
+    /// A kind of the table of built-in kinds.
     pub(crate) fn built_in(kind: &'static Kind) -> Resource {
         let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Resource {
@@ -142,7 +142,7 @@ impl Resource {
         }
     }
 
-    /// Where it is served.
+    /// The group, version and resource it is served at.
     pub(crate) fn gvr(&self) -> GroupVersionResource<&str> {
         GroupVersionResource::new(&self.group, &self.version, &self.plural)
     }
@@ -152,12 +152,12 @@ impl Resource {
         GroupVersionKind::new(&self.group, &self.version, &self.kind)
     }
 
-    /// The kind of its objects, whatever the version: to match on.
+    /// The kind of its objects without the version, to match on.
     pub(crate) fn group_kind(&self) -> GroupKind<&str> {
         GroupKind::new(&self.group, &self.kind)
     }
 
-    /// Whether it can only be created, and is not stored: reviews.
+    /// Whether it can only be created and is not stored, like reviews.
     pub(crate) fn is_create_only(&self) -> bool {
         self.verbs == [Verb::Create]
     }
@@ -174,7 +174,7 @@ impl Resource {
         }
     }
 
-    /// The group under whose key the objects lie.
+    /// The group in the keys of its objects.
     pub(crate) fn storage_group(&self) -> &str {
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => view.stored.group,
@@ -191,7 +191,7 @@ impl Resource {
         }
     }
 
-    /// Whether the stored bytes are what this version shows.
+    /// Whether the stored bytes need no conversion to this version.
     pub(crate) fn shows_as_stored(&self, stored: &Stored) -> bool {
         match &self.source {
             Source::BuiltIn(built_in) => built_in.view.is_none(),
@@ -199,7 +199,7 @@ impl Resource {
         }
     }
 
-    /// The object as this version shows it.
+    /// The object in this version.
     pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Unreadable> {
         let mut object = stored.to_value(&self.kind, &self.api_version)?;
         match &self.source {
@@ -221,7 +221,7 @@ impl Resource {
         Ok(object)
     }
 
-    /// Whether nobody can convert an object to this version.
+    /// Whether an object cannot be converted to this version.
     pub(crate) fn cannot_convert(&self, stored: &Stored) -> bool {
         match &self.source {
             Source::BuiltIn(_) => false,
@@ -229,7 +229,7 @@ impl Resource {
         }
     }
 
-    /// Refuses an object that nobody can convert to this version.
+    /// Returns an error if an object cannot be converted to this version.
     pub(crate) fn check_conversion(&self, stored: &Stored) -> Result<(), Status> {
         match &self.source {
             Source::BuiltIn(_) => Ok(()),
@@ -239,8 +239,8 @@ impl Resource {
         }
     }
 
-    /// The object for those who care about its metadata alone: as it is stored, where nobody can convert it. So it can
-    /// always be counted and deleted.
+    /// The object for callers that only need its metadata: unconverted if it cannot be converted, so that it can always be
+    /// counted and deleted.
     pub(crate) fn read_any(&self, stored: &Stored) -> Result<Value, Unreadable> {
         match self.cannot_convert(stored) {
             true => stored.to_value(&self.kind, &self.api_version),
@@ -248,7 +248,7 @@ impl Resource {
         }
     }
 
-    /// The bytes for the store of what [`Resource::read_any`] gave.
+    /// The bytes for the store of an object read by [`Resource::read_any`].
     pub(crate) fn encode_any(&self, object: &Value, stored: &Stored) -> Result<bytes::Bytes, Status> {
         match self.cannot_convert(stored) {
             true => Stored::encode(object, stored.version(), stored.stamp),
@@ -304,7 +304,7 @@ impl Resource {
         self.encode(&object)
     }
 
-    /// Sets kind and apiVersion, in front of everything else.
+    /// Sets kind and apiVersion, as the first fields.
     pub(crate) fn set_type(&self, object: &mut Value) {
         if let Value::Object(map) = object {
             let rest = std::mem::take(map);
@@ -319,12 +319,12 @@ impl Resource {
         Error::not_found(&self.group, &self.plural, name)
     }
 
-    /// 500 for an object in the store that cannot be read.
+    /// 500 for an unreadable object in the store.
     pub(crate) fn unreadable(&self, name: &str, why: &Unreadable) -> Status {
         errors::unreadable(&self.group, &self.plural, name, why)
     }
 
-    /// What is wrong with a name.
+    /// The errors of a name.
     pub(crate) fn name_errors(&self, name: &str, prefix: bool) -> Vec<String> {
         let name = if prefix { mask_trailing_dash(name) } else { name.into() };
         match self.rules().map(|rules| rules.name) {
@@ -344,7 +344,7 @@ impl Resource {
         }
     }
 
-    /// Whether `metadata.namespace` can be selected on: objects without one mostly say they do not know it.
+    /// Whether `metadata.namespace` can be selected on: most cluster-scoped kinds reject it.
     pub(crate) fn selects_on_namespace(&self) -> bool {
         let own_fields =
             matches!(self.rules().map(|rules| rules.field_error), None | Some(FieldLabelError::NotSupported));
@@ -393,13 +393,13 @@ impl Resource {
         self.rules().is_some_and(|rules| rules.unconditional_update)
     }
 
-    /// Whether the kind has a `/status`.
+    /// Whether the kind has this subresource.
     pub(crate) fn has_subresource(&self, name: &str) -> bool {
         self.subresources.iter().any(|sub| sub.name == name)
     }
 
-    /// Whether objects of the kind, or of a subresource of it, have a form as a table. What is only ever asked, such as a
-    /// review, has none.
+    /// Whether objects of the kind, or of a subresource, can be shown as a table. Kinds that are not stored, such as
+    /// reviews, cannot.
     pub(crate) fn has_table(&self, subresource: &str) -> bool {
         match (&self.source, subresource) {
             (Source::Custom(_), _) => true,
@@ -412,7 +412,7 @@ impl Resource {
         }
     }
 
-    /// Before a create: what the server sets and what a client may not.
+    /// Before a create: sets server-managed fields and clears those that a client may not set.
     pub(crate) fn prepare_create(&self, object: &mut Value) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.prepare_create)(object),
@@ -420,7 +420,7 @@ impl Resource {
         }
     }
 
-    /// Before an update: what a client may not change.
+    /// Before an update: restores fields that a client may not change.
     pub(crate) fn prepare_update(&self, new: &mut Value, old: &Value) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.prepare_update)(new, old),
@@ -436,12 +436,12 @@ impl Resource {
         }
     }
 
-    /// Whether generation counts changes, and of what: see [`crate::write`].
+    /// Whether `metadata.generation` counts changes: see [`crate::write`].
     pub(crate) fn has_generation(&self) -> bool {
         self.rules().is_none_or(|rules| rules.generation)
     }
 
-    /// Is a new object right?
+    /// Validates a new object.
     pub(crate) fn validate_create(&self, object: At<'_, '_>) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.validate)(object),
@@ -449,7 +449,7 @@ impl Resource {
         }
     }
 
-    /// Is a changed object right?
+    /// Validates an update.
     pub(crate) fn validate_update(&self, new: At<'_, '_>, old: At<'_, '_>) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.validate_update)(new, old),
@@ -457,7 +457,7 @@ impl Resource {
         }
     }
 
-    /// Is a changed status right?
+    /// Validates an update of the status.
     pub(crate) fn validate_status(&self, new: At<'_, '_>, old: At<'_, '_>) {
         match &self.source {
             Source::BuiltIn(built_in) => (built_in.rules.validate_status)(new, old),
@@ -465,14 +465,14 @@ impl Resource {
         }
     }
 
-    /// What to warn about.
+    /// Appends warnings about an object.
     pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>, out: &mut Vec<String>) {
         if let Source::BuiltIn(built_in) = &self.source {
             (built_in.rules.warnings)(new, old, out);
         }
     }
 
-    /// What is wrong with the kind and apiVersion of an object; only custom resources get this far with others.
+    /// The errors of kind and apiVersion; only custom resources reach this point with wrong ones.
     pub(crate) fn type_errors(&self, object: &Value) -> Vec<FieldError> {
         if !self.is_custom() {
             return Vec::new();
@@ -485,14 +485,14 @@ impl Resource {
             .collect()
     }
 
-    /// After validation: numbers as a custom resource is stored with.
+    /// After validation: normalizes the numbers of a custom resource for the store.
     pub(crate) fn settle(&self, object: &mut Value) {
         if self.is_custom() {
             k1s_schema::settle_numbers(object);
         }
     }
 
-    /// What is left to do before an object is stored: Go's rules about empty fields.
+    /// Applies Go's rules about empty fields before an object is stored.
     pub(crate) fn finish(&self, object: &mut Value) {
         if let Source::BuiltIn(built_in) = &self.source {
             k1s_kinds::codec::finish(built_in.kind.ty, object);
@@ -512,7 +512,7 @@ fn mask_trailing_dash(name: &str) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// The versions that are stored as another one.
+/// The conversion of versions that are stored as another one.
 fn view(kind: &Kind) -> Option<View> {
     use k1s_kinds::rules::{autoscaling::horizontal_pod_autoscaler as hpa, core::event};
     match (kind.group, kind.version, kind.kind) {

@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, Response, header};
 use super::bytes;
 use crate::{body::Body, documents::Document};
 
-/// The answer to a request for a document: 304 without it, if the client has it already.
+/// The response to a request for a document: 304 without a body if the client has it already.
 pub(crate) fn document(
     document: &Document,
     content_type: &'static str,
@@ -23,7 +23,7 @@ pub(crate) fn document(
     response
 }
 
-/// Whether a client says that it has the document with this tag.
+/// Whether `If-None-Match` of the client matches this tag.
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     headers
         .get_all(header::IF_NONE_MATCH)

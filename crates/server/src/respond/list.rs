@@ -40,7 +40,7 @@ fn streams(cx: &Cx, list: &List) -> bool {
 /// Reserves memory for a response with a list: called before anything is changed.
 ///
 /// # Errors
-/// 429, or that the request has to be restarted apart ([`Cx::weigh`]).
+/// 429, or [`Error::Apart`] if the request has to be restarted apart ([`Cx::weigh`]).
 pub(crate) async fn afford(cx: &Cx, list: &List) -> Result<Option<Charge>, Error> {
     if streams(cx, list) {
         return Ok(None);
@@ -165,7 +165,7 @@ fn readable(resource: &Resource, item: &Stored) -> Option<Value> {
         .read(item)
         .inspect_err(|why| {
             let name = item.metadata().map(|metadata| metadata["name"].to_string()).unwrap_or_default();
-            tracing::error!(resource = resource.plural, name, %why, "an object cannot be read and is left out");
+            tracing::error!(resource = resource.plural, name, %why, "an unreadable object is left out");
         })
         .ok()
 }

@@ -1,8 +1,8 @@
-//! Requests of a connection and their answers: counted while they are under way, and cut off when nobody takes them.
+//! Requests of a connection and their responses: counted while in flight, and reset when the client stops reading.
 //!
-//! A client that does not read from its socket is noticed there (`guarded.rs`). With HTTP/2 it can read and still take
-//! nothing of one answer, by leaving the stream's window closed: the server then holds the answer and whatever it is made
-//! of. So the task of a stream looks whether its answer is asked for more.
+//! A client that does not read from its socket is detected in `guarded.rs`. An HTTP/2 client can read from the socket and
+//! still stall one response by leaving the stream's flow-control window closed, and the server would hold the response
+//! and its objects in memory. So the task of each stream checks that its response body keeps being polled.
 
 use std::{
     convert::Infallible,
@@ -24,35 +24,35 @@ use hyper_util::rt::TokioExecutor;
 use k1s_env::{Env, Sleep};
 use tower::Service as _;
 
-use super::connections::{Connection, Working};
+use super::connections::{ActiveRequest, Connection};
 use crate::{ApiServer, Body};
 
-/// The server, as one connection sees it.
+/// The hyper service of one connection.
 #[derive(Clone)]
-pub(super) struct Attended {
+pub(super) struct ConnectionService {
     pub(super) server: ApiServer,
     pub(super) connection: Arc<Connection>,
 }
 
-impl hyper::service::Service<Request<Incoming>> for Attended {
-    type Response = Response<Sent>;
+impl hyper::service::Service<Request<Incoming>> for ConnectionService {
+    type Response = Response<TrackedBody>;
     type Error = Infallible;
-    type Future = Answering;
+    type Future = ResponseFuture;
 
-    fn call(&self, request: Request<Incoming>) -> Answering {
-        let working = self.connection.work(request.version() == Version::HTTP_2);
-        Answering { answer: self.server.clone().call(request), working: Some(working) }
+    fn call(&self, request: Request<Incoming>) -> ResponseFuture {
+        let active = self.connection.begin_request(request.version() == Version::HTTP_2);
+        ResponseFuture { answer: self.server.clone().call(request), active: Some(active) }
     }
 }
 
-/// A request that is worked on.
-pub(super) struct Answering {
+/// A request being handled.
+pub(super) struct ResponseFuture {
     answer: <ApiServer as tower::Service<Request<Incoming>>>::Future,
-    working: Option<Working>,
+    active: Option<ActiveRequest>,
 }
 
-impl Future for Answering {
-    type Output = Result<Response<Sent>, Infallible>;
+impl Future for ResponseFuture {
+    type Output = Result<Response<TrackedBody>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Poll::Ready(answer) = self.answer.as_mut().poll(cx) else { return Poll::Pending };
@@ -60,28 +60,26 @@ impl Future for Answering {
         if let Some(delivery) = &delivery {
             delivery.begun.store(true, Ordering::Relaxed);
         }
-        let working = self.working.take();
-        Poll::Ready(
-            answer.map(|answer| {
-                answer.map(|body| Sent { body, rest: Bytes::new(), delivery, _working: working })
-            }),
-        )
+        let active = self.active.take();
+        Poll::Ready(answer.map(|answer| {
+            answer.map(|body| TrackedBody { body, rest: Bytes::new(), delivery, _request: active })
+        }))
     }
 }
 
-/// An answer goes over HTTP/2 in pieces of this size: what is taken of it is seen piece by piece.
-const PIECE: usize = 64 << 10;
+/// Maximum size of a data frame handed to HTTP/2, so that progress on a large response is visible.
+const MAX_FRAME_BYTES: usize = 64 << 10;
 
-/// The body of an answer on its way.
-pub(super) struct Sent {
+/// The body of a response being sent.
+pub(super) struct TrackedBody {
     body: Body,
-    /// What is left of a large piece.
+    /// The remainder of a frame that was split.
     rest: Bytes,
     delivery: Option<Arc<Delivery>>,
-    _working: Option<Working>,
+    _request: Option<ActiveRequest>,
 }
 
-impl http_body::Body for Sent {
+impl http_body::Body for TrackedBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -91,7 +89,7 @@ impl http_body::Body for Sent {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
         let Some(delivery) = &this.delivery else { return Pin::new(&mut this.body).poll_frame(cx) };
-        delivery.asked.fetch_add(1, Ordering::Relaxed);
+        delivery.polls.fetch_add(1, Ordering::Relaxed);
         if this.rest.is_empty() {
             let polled = Pin::new(&mut this.body).poll_frame(cx);
             delivery.waits.store(!matches!(polled, Poll::Ready(Some(_))), Ordering::Relaxed);
@@ -103,7 +101,7 @@ impl http_body::Body for Sent {
                 other => return other,
             }
         }
-        let piece = this.rest.split_to(PIECE.min(this.rest.len()));
+        let piece = this.rest.split_to(MAX_FRAME_BYTES.min(this.rest.len()));
         Poll::Ready(Some(Ok(Frame::data(piece))))
     }
 
@@ -123,43 +121,43 @@ impl http_body::Body for Sent {
 }
 
 tokio::task_local! {
-    /// The delivery that the task of an HTTP/2 stream is about.
+    /// The delivery of the current HTTP/2 stream's task.
     static DELIVERY: Arc<Delivery>;
 }
 
-/// What the task of a stream and the body of its answer know of each other.
+/// State shared by the task of a stream and the body of its response.
 #[derive(Default)]
 struct Delivery {
-    /// There is an answer.
+    /// The response has started.
     begun: AtomicBool,
-    /// How often it was asked for more.
-    asked: AtomicU64,
-    /// It has no more for now, or has ended: it is not the client's fault if nothing happens.
+    /// How often the body was polled.
+    polls: AtomicU64,
+    /// The body is pending or has ended: a lack of progress is not the client's fault.
     waits: AtomicBool,
 }
 
 impl Delivery {
-    /// If the client could take something: how often it has.
-    fn stands_at(&self) -> Option<u64> {
-        let stands = self.begun.load(Ordering::Relaxed) && !self.waits.load(Ordering::Relaxed);
-        stands.then(|| self.asked.load(Ordering::Relaxed))
+    /// The poll count, if the response has data that the client could read.
+    fn polls_of_readable(&self) -> Option<u64> {
+        let readable = self.begun.load(Ordering::Relaxed) && !self.waits.load(Ordering::Relaxed);
+        readable.then(|| self.polls.load(Ordering::Relaxed))
     }
 }
 
 /// Runs the streams of HTTP/2 connections.
 #[derive(Clone)]
-pub(super) struct Streams {
+pub(super) struct StreamExecutor {
     pub(super) env: Env,
-    pub(super) patience: Duration,
+    pub(super) write_timeout: Duration,
 }
 
-impl<F> hyper::rt::Executor<F> for Streams
+impl<F> hyper::rt::Executor<F> for StreamExecutor
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
     fn execute(&self, stream: F) {
-        let Streams { env, patience } = self.clone();
+        let StreamExecutor { env, write_timeout } = self.clone();
         hyper::rt::Executor::execute(&TokioExecutor::new(), async move {
             let delivery = Arc::new(Delivery::default());
             let mut stream = pin!(DELIVERY.scope(delivery.clone(), stream));
@@ -168,15 +166,15 @@ where
                 if stream.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(());
                 }
-                let Some(at) = delivery.stands_at() else {
+                let Some(at) = delivery.polls_of_readable() else {
                     stalled = None;
                     return Poll::Pending;
                 };
                 match &mut stalled {
-                    // What is dropped unfinished is reset.
+                    // Dropping an unfinished stream resets it.
                     Some((before, sleep)) if *before == at => Pin::new(sleep).poll(cx),
                     _ => {
-                        let mut sleep = env.sleep(patience);
+                        let mut sleep = env.sleep(write_timeout);
                         let over = Pin::new(&mut sleep).poll(cx);
                         stalled = Some((at, sleep));
                         over

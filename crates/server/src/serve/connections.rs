@@ -1,4 +1,4 @@
-//! The connections of a listener: how many there are, what each is doing, and which of them go.
+//! The connections of a listener: their number, their state, and which of them are closed.
 
 use std::{
     collections::BTreeMap,
@@ -22,30 +22,30 @@ use crate::limits::ConnectionOptions;
 pub(super) struct Connection {
     env: Env,
     opened: Instant,
-    /// Requests that are worked on or being answered.
+    /// Requests in flight, until their response is sent.
     active: AtomicUsize,
     /// Whether a write waits for the client to read.
     writing: AtomicBool,
-    /// Whether there was a request.
+    /// Whether there has been a request.
     served: AtomicBool,
     /// Whether it speaks HTTP/2, whose frames need not belong to a request.
     multiplexed: AtomicBool,
-    /// When the last request was done with, in microseconds after it was opened.
+    /// When the last request ended, in microseconds since the connection was opened.
     idle_since: AtomicU64,
-    /// When something was heard since then; 0 if nothing was.
-    heard: AtomicU64,
-    /// What it was told: a number of [`Told`].
-    told: AtomicU8,
+    /// When the first bytes after that arrived, likewise; 0 if none have.
+    received: AtomicU64,
+    /// A [`CloseSignal`] as a number.
+    signal: AtomicU8,
     waker: AtomicWaker,
 }
 
-/// What a connection is told.
+/// How a connection is asked to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Told {
-    Nothing,
-    /// The server stops: requests under way are answered.
-    Stop,
-    /// It has to go.
+pub(super) enum CloseSignal {
+    None,
+    /// The server shuts down: requests in flight are answered first.
+    Drain,
+    /// The connection is closed.
     Close,
 }
 
@@ -59,68 +59,70 @@ impl Connection {
             served: AtomicBool::new(false),
             multiplexed: AtomicBool::new(false),
             idle_since: AtomicU64::new(0),
-            heard: AtomicU64::new(0),
-            told: AtomicU8::new(Told::Nothing as u8),
+            received: AtomicU64::new(0),
+            signal: AtomicU8::new(CloseSignal::None as u8),
             waker: AtomicWaker::new(),
         }
     }
 
-    fn tell(&self, what: Told) {
-        self.told.fetch_max(what as u8, Ordering::SeqCst);
+    fn send(&self, signal: CloseSignal) {
+        self.signal.fetch_max(signal as u8, Ordering::SeqCst);
         self.waker.wake();
     }
 
-    /// What it was told so far; the task is woken when that changes. One task at a time can ask.
-    pub(super) fn told(&self, cx: &Context<'_>) -> Told {
+    /// The signal so far; the task is woken when it changes. Only one task at a time may call this.
+    pub(super) fn signal(&self, cx: &Context<'_>) -> CloseSignal {
         self.waker.register(cx.waker());
-        match self.told.load(Ordering::SeqCst) {
-            0 => Told::Nothing,
-            1 => Told::Stop,
-            _ => Told::Close,
+        match self.signal.load(Ordering::SeqCst) {
+            0 => CloseSignal::None,
+            1 => CloseSignal::Drain,
+            _ => CloseSignal::Close,
         }
     }
 
-    /// Ends when it is told anything.
-    pub(super) async fn is_told(&self) {
-        poll_fn(|cx| match self.told(cx) {
-            Told::Nothing => Poll::Pending,
+    /// Completes when there is a signal.
+    #[cfg(feature = "tls")]
+    pub(super) async fn signalled(&self) {
+        poll_fn(|cx| match self.signal(cx) {
+            CloseSignal::None => Poll::Pending,
             _ => Poll::Ready(()),
         })
         .await;
     }
 
-    fn moment(&self) -> u64 {
+    /// Microseconds since the connection was opened, at least 1.
+    fn elapsed(&self) -> u64 {
         u64::try_from((self.env.now() - self.opened).as_micros()).unwrap_or(u64::MAX).max(1)
     }
 
-    fn at(&self, moment: u64) -> Instant {
-        self.opened + Duration::from_micros(moment)
+    fn at(&self, elapsed: u64) -> Instant {
+        self.opened + Duration::from_micros(elapsed)
     }
 
-    /// Bytes have come.
-    pub(super) fn hear(&self) {
-        if self.is_idle() && self.heard.load(Ordering::Relaxed) == 0 {
-            self.heard.store(self.moment(), Ordering::Relaxed);
+    /// Records that bytes have arrived.
+    pub(super) fn set_received(&self) {
+        if self.is_idle() && self.received.load(Ordering::Relaxed) == 0 {
+            self.received.store(self.elapsed(), Ordering::Relaxed);
         }
     }
 
-    /// A write waits, or does not wait any more. The end of an answer may still be on its way when its request is done with.
+    /// Records whether a write is blocked. The end of a response may still be buffered when its request has ended.
     pub(super) fn set_writing(&self, writing: bool) {
         self.writing.store(writing, Ordering::Relaxed);
         if !writing && self.active.load(Ordering::Relaxed) == 0 {
-            self.idle_since.store(self.moment(), Ordering::Relaxed);
+            self.idle_since.store(self.elapsed(), Ordering::Relaxed);
         }
     }
 
-    /// A request has come. It is under way as long as what is returned lives.
-    pub(super) fn work(self: &Arc<Connection>, multiplexed: bool) -> Working {
+    /// Records a request, which is in flight until the returned guard is dropped.
+    pub(super) fn begin_request(self: &Arc<Connection>, multiplexed: bool) -> ActiveRequest {
         self.active.fetch_add(1, Ordering::Relaxed);
         self.served.store(true, Ordering::Relaxed);
         self.multiplexed.store(multiplexed, Ordering::Relaxed);
-        Working(self.clone())
+        ActiveRequest(self.clone())
     }
 
-    /// Whether there was a request.
+    /// Whether there has been a request.
     pub(super) fn has_served(&self) -> bool {
         self.served.load(Ordering::Relaxed)
     }
@@ -129,8 +131,8 @@ impl Connection {
         self.active.load(Ordering::Relaxed) == 0 && !self.writing.load(Ordering::Relaxed)
     }
 
-    /// When it has waited for long enough, if nothing else happens; `None` while there are requests.
-    fn patience_ends(&self, options: &ConnectionOptions) -> Option<Instant> {
+    /// When the connection times out unless something arrives; `None` while there are requests.
+    fn deadline(&self, options: &ConnectionOptions) -> Option<Instant> {
         if !self.is_idle() {
             return None;
         }
@@ -138,28 +140,28 @@ impl Connection {
             return Some(self.opened + options.head_timeout);
         }
         let idle = self.at(self.idle_since.load(Ordering::Relaxed)) + options.idle_timeout;
-        match self.heard.load(Ordering::Relaxed) {
+        match self.received.load(Ordering::Relaxed) {
             0 => Some(idle),
             _ if self.multiplexed.load(Ordering::Relaxed) => Some(idle),
-            // A request has begun.
-            heard => Some(self.at(heard) + options.head_timeout),
+            // The head of a request has begun to arrive.
+            received => Some(self.at(received) + options.head_timeout),
         }
     }
 }
 
-/// A request under way.
-pub(super) struct Working(Arc<Connection>);
+/// A request in flight.
+pub(super) struct ActiveRequest(Arc<Connection>);
 
-impl Drop for Working {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let connection = &self.0;
-        connection.heard.store(0, Ordering::Relaxed);
-        connection.idle_since.store(connection.moment(), Ordering::Relaxed);
+        connection.received.store(0, Ordering::Relaxed);
+        connection.idle_since.store(connection.elapsed(), Ordering::Relaxed);
         connection.active.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// All of them.
+/// All connections of a listener.
 pub(super) struct Connections {
     env: Env,
     options: ConnectionOptions,
@@ -171,7 +173,7 @@ pub(super) struct Connections {
 struct Open {
     next: u64,
     all: BTreeMap<u64, Arc<Connection>>,
-    /// Those that were told to go and have not gone yet.
+    /// Connections that are closing: their task has not ended yet.
     going: usize,
 }
 
@@ -185,7 +187,7 @@ impl Connections {
         })
     }
 
-    /// A place for a new connection; `None` if there are as many as there can be, and all have something to do.
+    /// Registers a new connection; `None` if the limit is reached and no connection is idle.
     pub(super) fn open(self: &Arc<Connections>) -> Option<Entry> {
         let mut open = self.open.lock();
         if open.all.len() >= self.options.max && !open.close_oldest_idle() {
@@ -198,19 +200,19 @@ impl Connections {
         Some(Entry { connections: self.clone(), number, connection })
     }
 
-    /// Closes the one that has been idle for the longest, for want of something else that it holds.
+    /// Closes the connection that has been idle the longest, to free its resources.
     pub(super) fn close_oldest_idle(&self) -> bool {
         self.open.lock().close_oldest_idle()
     }
 
-    /// Closes those that nothing was heard of for too long.
+    /// Closes connections that have timed out.
     pub(super) fn sweep(&self) {
         let now = self.env.now();
         let mut open = self.open.lock();
         let over: Vec<u64> = open
             .all
             .iter()
-            .filter(|(_, connection)| connection.patience_ends(&self.options).is_some_and(|end| end <= now))
+            .filter(|(_, connection)| connection.deadline(&self.options).is_some_and(|at| at <= now))
             .map(|(number, _)| *number)
             .collect();
         for number in over {
@@ -218,20 +220,20 @@ impl Connections {
         }
     }
 
-    /// How often to [sweep](Self::sweep): a connection may live longer than it should by as much.
+    /// Interval between [sweeps](Self::sweep): a connection may outlive its timeout by as much.
     pub(super) fn sweep_interval(&self) -> Duration {
         let shortest = self.options.head_timeout.min(self.options.idle_timeout);
         (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
     }
 
-    /// Lets all answer what was asked, and then end.
+    /// Lets all connections answer the requests in flight and then end.
     pub(super) fn stop(&self) {
         for connection in self.open.lock().all.values() {
-            connection.tell(Told::Stop);
+            connection.send(CloseSignal::Drain);
         }
     }
 
-    /// Closes all that are left.
+    /// Closes all remaining connections.
     pub(super) fn close_all(&self) {
         let mut open = self.open.lock();
         while let Some(number) = open.all.keys().next().copied() {
@@ -239,7 +241,7 @@ impl Connections {
         }
     }
 
-    /// Waits until there are none.
+    /// Waits until no connection is left.
     pub(super) async fn ended(&self) {
         loop {
             let mut ended = std::pin::pin!(self.ended.notified());
@@ -267,13 +269,13 @@ impl Open {
 
     fn close(&mut self, number: u64) {
         if let Some(connection) = self.all.remove(&number) {
-            connection.tell(Told::Close);
+            connection.send(CloseSignal::Close);
             self.going += 1;
         }
     }
 }
 
-/// The place of a connection among the others, until it is dropped.
+/// The registration of a connection, until it is dropped.
 pub(super) struct Entry {
     connections: Arc<Connections>,
     number: u64,

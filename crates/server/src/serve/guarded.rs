@@ -1,4 +1,4 @@
-//! A connection's stream: it tells when something is heard, and fails when nothing that is written is read.
+//! A connection's stream: records incoming bytes, and fails when the client stops reading.
 
 use std::{
     future::Future as _,
@@ -18,14 +18,19 @@ pub(super) struct Guarded<S> {
     stream: S,
     env: Env,
     connection: Arc<Connection>,
-    patience: Duration,
-    /// Since when a write waits: runs out if it waits for too long.
+    write_timeout: Duration,
+    /// The timeout of a blocked write.
     stalled: Option<Sleep>,
 }
 
 impl<S> Guarded<S> {
-    pub(super) fn new(env: &Env, stream: S, connection: Arc<Connection>, patience: Duration) -> Guarded<S> {
-        Guarded { stream, env: env.clone(), connection, patience, stalled: None }
+    pub(super) fn new(
+        env: &Env,
+        stream: S,
+        connection: Arc<Connection>,
+        write_timeout: Duration,
+    ) -> Guarded<S> {
+        Guarded { stream, env: env.clone(), connection, write_timeout, stalled: None }
     }
 
     fn watch<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -37,12 +42,12 @@ impl<S> Guarded<S> {
         }
         let stalled = self.stalled.get_or_insert_with(|| {
             self.connection.set_writing(true);
-            self.env.sleep(self.patience)
+            self.env.sleep(self.write_timeout)
         });
         if Pin::new(stalled).poll(cx).is_pending() {
             return Poll::Pending;
         }
-        let why = format!("the client has read nothing for {:?}", self.patience);
+        let why = format!("the client has read nothing for {:?}", self.write_timeout);
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
     }
 }
@@ -56,7 +61,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if buf.filled().len() > before {
-            self.connection.hear();
+            self.connection.set_received();
         }
         read
     }
@@ -81,7 +86,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
         self.stream.is_write_vectored()
     }
 
-    // A flush or a shutdown of a socket waits for nobody.
+    // Flushing or shutting down a socket does not wait for the client.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_flush(cx)
     }

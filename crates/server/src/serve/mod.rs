@@ -1,4 +1,4 @@
-//! The door to the network: HTTP and HTTPS, HTTP/1.1 and HTTP/2.
+//! Listeners and connections: HTTP and HTTPS, HTTP/1.1 and HTTP/2.
 
 mod answer;
 mod connections;
@@ -24,13 +24,13 @@ use k1s_env::{Env, Instant, Sleep};
 use tokio::net::TcpListener;
 
 use crate::{ApiServer, limits::ConnectionOptions};
-use answer::{Attended, Streams};
-use connections::{Connections, Told};
+use answer::{ConnectionService, StreamExecutor};
+use connections::{CloseSignal, Connections};
 use guarded::Guarded;
 #[cfg(feature = "tls")]
 pub use tls::ServedCertificate;
 
-/// Where a server listens.
+/// A bound address, with or without TLS.
 pub struct Listener {
     socket: TcpListener,
     #[cfg(feature = "tls")]
@@ -60,14 +60,14 @@ impl Listener {
     }
 }
 
-/// How often it is said that connections cannot be taken, while they cannot.
-const COMPLAINTS: Duration = Duration::from_secs(10);
-/// How long to wait before the next attempt.
-const AGAIN: Duration = Duration::from_millis(20);
-/// A connection that is told to close has this long to say so to its client.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// Minimum interval between log messages about connections that are not accepted.
+const REJECTION_LOG_INTERVAL: Duration = Duration::from_secs(10);
+/// Delay after a failed accept.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(20);
+/// Time for a closing connection to notify its client.
+const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
-/// Serves until [`ApiServer::shutdown`] is called: then watches end, requests under way are answered, and this returns.
+/// Serves until [`ApiServer::shutdown`] is called: then watches end, requests in flight are answered, and this returns.
 pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     let env = server.env().clone();
@@ -75,7 +75,7 @@ pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
     let connections = Connections::new(&env, &options);
     let http = Arc::new(protocols(&env, &options));
     let stopped = server.stopped().clone();
-    let mut complaints = Complaints::default();
+    let mut rejections = RejectionLog::default();
     let mut sweep_at = env.now() + connections.sweep_interval();
     loop {
         let accepted = tokio::select! {
@@ -89,53 +89,57 @@ pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
         };
         let stream = match accepted {
             Ok((stream, _)) => stream,
-            // One that was gone before it was taken.
+            // The client disconnected before the accept.
             Err(error) if matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) => {
                 continue;
             }
             Err(error) => {
                 // Out of file descriptors, or of memory.
-                complaints.tell(&env, &error);
+                rejections.warn(&env, &error);
                 connections.close_oldest_idle();
-                env.sleep(AGAIN).await;
+                env.sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             }
         };
         let Some(entry) = connections.open() else {
-            complaints.tell(&env, &format_args!("there are {} already, and all are in use", options.max));
+            rejections.warn(
+                &env,
+                &format_args!("the limit of {} connections is reached, and none is idle", options.max),
+            );
             continue;
         };
         let _ = stream.set_nodelay(true);
         let stream = Guarded::new(&env, stream, entry.connection.clone(), options.write_timeout);
         #[cfg(feature = "tls")]
         let acceptor = listener.tls.as_ref().map(ServedCertificate::acceptor);
-        let attended = Attended { server: server.clone(), connection: entry.connection.clone() };
+        let service = ConnectionService { server: server.clone(), connection: entry.connection.clone() };
         let (http, task_env) = (http.clone(), env.clone());
         let task = env.spawn("connection", async move {
             let _entry = entry;
             #[cfg(feature = "tls")]
             if let Some(acceptor) = acceptor {
-                let Some(stream) = tls::accept(acceptor, stream, &attended.connection).await else { return };
-                return converse(&task_env, attended, &http, stream).await;
+                let Some(stream) = tls::accept(acceptor, stream, &service.connection).await else { return };
+                return serve_connection(&task_env, service, &http, stream).await;
             }
-            converse(&task_env, attended, &http, stream).await;
+            serve_connection(&task_env, service, &http, stream).await;
         });
         drop(task);
     }
     drop(listener);
     connections.stop();
     if env.timeout(options.shutdown_timeout, connections.ended()).await.is_err() {
-        tracing::warn!("some requests did not end in time");
+        tracing::warn!("requests were still in flight at the shutdown timeout; closing their connections");
         connections.close_all();
-        let _ = env.timeout(FAREWELL, connections.ended()).await;
+        let _ = env.timeout(CLOSE_GRACE, connections.ended()).await;
     }
     Ok(())
 }
 
-fn protocols(env: &Env, options: &ConnectionOptions) -> auto::Builder<Streams> {
-    let mut http = auto::Builder::new(Streams { env: env.clone(), patience: options.write_timeout });
+fn protocols(env: &Env, options: &ConnectionOptions) -> auto::Builder<StreamExecutor> {
+    let mut http =
+        auto::Builder::new(StreamExecutor { env: env.clone(), write_timeout: options.write_timeout });
     let head = usize::try_from(options.max_header_bytes).unwrap_or(usize::MAX);
-    // Heads that do not come are the sweep's concern, which lets a connection be idle for longer than that.
+    // The sweep enforces the head timeout, because idle connections are allowed to wait longer than that.
     http.http1()
         .timer(TokioTimer::new())
         .header_read_timeout(None)
@@ -149,50 +153,54 @@ fn protocols(env: &Env, options: &ConnectionOptions) -> auto::Builder<Streams> {
     http
 }
 
-/// Says why connections cannot be taken, once in a while.
+/// Logs why connections are not accepted, at a limited rate.
 #[derive(Default)]
-struct Complaints {
+struct RejectionLog {
     last: Option<Instant>,
-    untold: u64,
+    suppressed: u64,
 }
 
-impl Complaints {
-    fn tell(&mut self, env: &Env, error: &dyn std::fmt::Display) {
+impl RejectionLog {
+    fn warn(&mut self, env: &Env, error: &dyn std::fmt::Display) {
         let now = env.now();
-        if self.last.is_some_and(|last| now - last < COMPLAINTS) {
-            self.untold += 1;
+        if self.last.is_some_and(|last| now - last < REJECTION_LOG_INTERVAL) {
+            self.suppressed += 1;
             return;
         }
-        tracing::warn!(%error, untold = self.untold, "a connection could not be taken");
-        *self = Complaints { last: Some(now), untold: 0 };
+        tracing::warn!(%error, suppressed = self.suppressed, "a connection could not be accepted");
+        *self = RejectionLog { last: Some(now), suppressed: 0 };
     }
 }
 
-/// Answers the requests of a connection until it ends, or has to.
-async fn converse<S>(env: &Env, attended: Attended, http: &auto::Builder<Streams>, stream: S)
-where
+/// Answers the requests of a connection until it ends or is closed.
+async fn serve_connection<S>(
+    env: &Env,
+    service: ConnectionService,
+    http: &auto::Builder<StreamExecutor>,
+    stream: S,
+) where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
 {
-    let state = attended.connection.clone();
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), attended));
-    let mut known = Told::Nothing;
-    // When it is cut off, if it has nothing to do then.
+    let state = service.connection.clone();
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let mut known = CloseSignal::None;
+    // When the connection is dropped, if it is idle by then.
     let mut cut: Option<Sleep> = None;
     poll_fn(|cx| {
         loop {
-            let told = state.told(cx);
-            if told > known {
-                // Nothing was asked, or was waited for already.
-                if told == Told::Close && (known == Told::Stop || !state.has_served()) {
+            let signal = state.signal(cx);
+            if signal > known {
+                // There is no request to answer, or the time to answer it has passed.
+                if signal == CloseSignal::Close && (known == CloseSignal::Drain || !state.has_served()) {
                     return Poll::Ready(());
                 }
-                known = told;
+                known = signal;
                 connection.as_mut().graceful_shutdown();
-                cut = Some(env.sleep(FAREWELL));
+                cut = Some(env.sleep(CLOSE_GRACE));
             }
             if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
                 if let Err(error) = ended {
-                    tracing::debug!(%error, "a connection ended");
+                    tracing::debug!(%error, "a connection ended with an error");
                 }
                 return Poll::Ready(());
             }
@@ -200,11 +208,11 @@ where
             if Pin::new(over).poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            // A request that came in the last moment is answered.
+            // A request that arrived after the signal is still answered.
             if state.is_idle() {
                 return Poll::Ready(());
             }
-            cut = Some(env.sleep(FAREWELL));
+            cut = Some(env.sleep(CLOSE_GRACE));
         }
     })
     .await;

@@ -13,7 +13,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use super::{Listener, connections::Connection};
 use crate::TlsFiles;
 
-/// The certificate that a listener shows: another one can take its place while the server serves.
+/// The certificate of a listener. It can be replaced while the server runs.
 #[derive(Clone)]
 pub struct ServedCertificate(Arc<ArcSwap<rustls::ServerConfig>>);
 
@@ -22,10 +22,10 @@ impl ServedCertificate {
         Ok(ServedCertificate(Arc::new(ArcSwap::from_pointee(tls_config(files)?))))
     }
 
-    /// Shows this one from the next connection on. Connections that are open are left alone.
+    /// Presents this certificate from the next connection on. Open connections are not affected.
     ///
     /// # Errors
-    /// If it cannot be used; then the other one stays.
+    /// If it cannot be used; the previous one stays in use.
     pub fn replace(&self, files: &TlsFiles) -> io::Result<()> {
         self.0.store(Arc::new(tls_config(files)?));
         Ok(())
@@ -50,7 +50,7 @@ fn tls_config(files: &TlsFiles) -> io::Result<rustls::ServerConfig> {
         .collect::<Result<_, _>>()
         .map_err(|error| wrong("certificate", &error))?;
     if chain.is_empty() {
-        return Err(wrong("certificate", &"there is none in the file"));
+        return Err(wrong("certificate", &"the file contains none"));
     }
     let key = PrivateKeyDer::from_pem_slice(files.key.as_bytes())
         .or_else(|_| PrivatePkcs8KeyDer::from_pem_slice(files.key.as_bytes()).map(PrivateKeyDer::from))
@@ -73,7 +73,7 @@ impl Listener {
         Ok(Listener { socket: TcpListener::bind(address).await?, tls })
     }
 
-    /// The same address, with HTTPS: for those who have to hold the address before they know their certificate.
+    /// The same address, with HTTPS: for callers that bind the address before they have the certificate.
     ///
     /// # Errors
     /// If the certificate or the key cannot be used.
@@ -81,14 +81,15 @@ impl Listener {
         Ok(Listener { tls: Some(ServedCertificate::new(files)?), ..self })
     }
 
-    /// The certificate that is shown, to be replaced before it expires; `None` for plain HTTP.
+    /// A handle to replace the certificate before it expires; `None` for plain HTTP.
     #[must_use]
     pub fn served_certificate(&self) -> Option<ServedCertificate> {
         self.tls.clone()
     }
 }
 
-/// The handshake, within the time that a connection has for its first request; `None` if it failed or the connection has to end.
+/// Performs the handshake, which counts towards the timeout of the first request; `None` if it failed or the connection has to
+/// close.
 pub(super) async fn accept<S>(
     acceptor: TlsAcceptor,
     stream: S,
@@ -99,7 +100,7 @@ where
 {
     let handshake = tokio::select! {
         handshake = acceptor.accept(stream) => handshake,
-        () = connection.is_told() => return None,
+        () = connection.signalled() => return None,
     };
-    handshake.inspect_err(|error| tracing::debug!(%error, "no TLS handshake")).ok()
+    handshake.inspect_err(|error| tracing::debug!(%error, "TLS handshake failed")).ok()
 }

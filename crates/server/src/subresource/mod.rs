@@ -1,4 +1,4 @@
-//! Subresources with a kind of their own, and kinds that are asked rather than stored.
+//! Subresources with their own kind, and kinds that are answered rather than stored.
 
 mod pod;
 mod reviews;
@@ -10,7 +10,7 @@ use k1s_object::Status;
 
 use crate::{body::Body, context::Cx, errors::Error, request::Verb};
 
-/// Answers a request for a subresource, or for a kind that is only ever created.
+/// Answers a request for a subresource, or for a create-only kind.
 pub(crate) async fn handle(cx: &Cx) -> Result<Response<Body>, Error> {
     let verb = Verb::of_resource(&cx.method, false);
     let sub = cx.resource.subresources.iter().find(|sub| sub.name == cx.subresource);

@@ -1,4 +1,4 @@
-//! What can be asked of a pod where nothing runs: binding, eviction, logs and connections.
+//! Subresources of pods: binding and eviction, and logs and connections, which have nothing to return as nothing runs.
 
 use http::Response;
 use k1s_kinds::rules::{core::pod as rules, policy};
@@ -32,7 +32,7 @@ fn success(cx: &Cx) -> Response<Body> {
     respond::other(cx, 201, &value).unwrap_or_else(|status| respond::status(&status, cx.accepted.media))
 }
 
-/// Puts a pod on a node.
+/// Binds a pod to a node.
 pub(super) async fn bind(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
     let mut binding = input::other(cx, BINDING, options.field_validation)?;
@@ -97,7 +97,7 @@ pub(super) async fn evict(cx: &Cx) -> Result<Response<Body>, Error> {
     Ok(success(cx))
 }
 
-/// The container that is asked for; a pod with one need not say which.
+/// The requested container; a pod with a single one needs no name.
 fn container(cx: &Cx, pod: &Value) -> Result<String, Error> {
     let names: Vec<&str> = ["containers", "initContainers", "ephemeralContainers"]
         .iter()
@@ -128,12 +128,12 @@ async fn find(cx: &Cx) -> Result<Value, Error> {
     Ok(cx.read(&stored)?)
 }
 
-/// The node of a pod, which is never there.
+/// The node of a pod. It cannot be reached: this server has no kubelets.
 fn node(pod: &Value) -> Option<&str> {
     pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty())
 }
 
-/// The logs of a pod: nothing has run, so there are none.
+/// The logs of a pod, which are empty: nothing has run.
 pub(super) async fn log(cx: &Cx) -> Result<Response<Body>, Error> {
     let mut errors = Vec::new();
     if let Some(lines) = cx.query.number("tailLines")?.filter(|lines| *lines < 0) {
@@ -156,7 +156,7 @@ pub(super) async fn log(cx: &Cx) -> Result<Response<Body>, Error> {
     }
 }
 
-/// Exec, attach, port-forward and proxy: there is nobody to connect to.
+/// Exec, attach, port-forward and proxy: there is no kubelet to connect to.
 pub(super) async fn connect(cx: &Cx) -> Result<Response<Body>, Error> {
     let pod = find(cx).await?;
     if matches!(&*cx.subresource, "exec" | "attach") {
@@ -168,7 +168,7 @@ pub(super) async fn connect(cx: &Cx) -> Result<Response<Body>, Error> {
     }
 }
 
-/// The proxy of a node or a service: `name`, `name:port` or `scheme:name:port`, and nobody behind it.
+/// The proxy of a node or a service (`name`, `name:port` or `scheme:name:port`): there is nothing to connect to.
 pub(super) async fn proxy(cx: &Cx) -> Result<Response<Body>, Error> {
     let words: Vec<&str> = cx.name.split(':').collect();
     let name = match words.as_slice() {

@@ -1,4 +1,4 @@
-//! Reviews: kinds that are asked and answered, and never stored.
+//! Reviews: kinds whose create returns an answer, and which are never stored.
 
 use http::Response;
 use k1s_kinds::rules::{authentication, authorization};
@@ -94,7 +94,7 @@ fn texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Whether a token is good, and whose it is.
+/// Whether a token is valid, and its user.
 async fn token(cx: &Cx, spec: &Value) -> Result<Value, Error> {
     let wanted = texts(&spec["audiences"]);
     let header = format!("Bearer {}", text(spec, "token"));
@@ -114,7 +114,7 @@ async fn token(cx: &Cx, spec: &Value) -> Result<Value, Error> {
     }
 }
 
-/// Whom an access review is about.
+/// The subject of an access review.
 fn subject(spec: &Value) -> User {
     let extra = spec["extra"].as_object().into_iter().flatten();
     User {
@@ -125,7 +125,7 @@ fn subject(spec: &Value) -> User {
     }
 }
 
-/// Whether somebody may do something.
+/// Whether a user may perform an action.
 async fn access(cx: &Cx, user: &User, spec: &Value) -> Value {
     let resource = &spec["resourceAttributes"];
     let (asked, target) = if resource.is_null() {
@@ -147,7 +147,7 @@ async fn access(cx: &Cx, user: &User, spec: &Value) -> Value {
     status
 }
 
-/// What is said about selectors that are not understood, and therefore not looked at.
+/// The message about selectors that cannot be parsed and are ignored.
 fn selector_errors(resource: &Value) -> String {
     let requirements = |selector: &Value| selector["requirements"].as_array().cloned().unwrap_or_default();
     let fields = &resource["fieldSelector"];
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn selectors_that_are_not_understood_are_told() {
+    fn selectors_that_cannot_be_parsed_are_reported() {
         let requirement =
             |operator: &str, values: &[&str]| json!({"key": "a", "operator": operator, "values": values});
         let cases = [

@@ -1,4 +1,4 @@
-//! `/scale`: how many replicas an object wants, the same for every kind.
+//! `/scale`: the replicas of an object, in the same form for every kind.
 
 use http::{Method, Response};
 use k1s_kinds::rules::autoscaling::scale;
@@ -17,7 +17,7 @@ use crate::{
     write::{self, Update},
 };
 
-/// What a custom resource without replicas shows to a patch: if it is still there afterwards, none were set.
+/// Placeholder for unset replicas of a custom resource in a patch; if it remains, the patch has set none.
 const NO_REPLICAS: i64 = i32::MIN as i64;
 
 pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Error> {
@@ -61,7 +61,7 @@ async fn store(
     change: &(dyn Fn(&Value) -> Result<Value, Error> + Sync),
     dry_run: bool,
 ) -> Result<Response<Body>, Error> {
-    // A Scale may leave out the resourceVersion, whatever its parent's kind says.
+    // A Scale may omit the resourceVersion, even if its parent's kind requires one.
     let update = Update { part: Part::Main, dry_run, change, uid_is_precondition: false, create: false };
     let updated = write::update(cx, &update).await?;
     Ok(respond::other(cx, 200, &scale_of(cx, &updated.written.value(cx)?, 0)?)?)
@@ -94,7 +94,7 @@ fn check_name(cx: &Cx, scale: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// The object with the replicas that a Scale asks for.
+/// The object with the replicas of a Scale.
 fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Error> {
     let errors = scale::validate_scale(scale);
     let mut new = old.clone();
@@ -125,7 +125,7 @@ fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Error> {
             set_path(&mut new, &paths.spec_replicas, replicas.into());
         }
     }
-    // What the Scale says of the version counts, what the object says does not.
+    // The resourceVersion of the Scale is the precondition, not that of the object.
     let version = meta_text(scale, "resourceVersion").to_owned();
     metadata_mut(&mut new).insert("resourceVersion".into(), version.into());
     let uid = meta_text(scale, "uid");
@@ -139,7 +139,7 @@ fn with_scale(cx: &Cx, old: &Value, scale: &Value) -> Result<Value, Error> {
     Ok(new)
 }
 
-/// The Scale of an object; `missing` stands for replicas that a custom resource does not have.
+/// The Scale of an object; `missing` is used for unset replicas of a custom resource.
 fn scale_of(cx: &Cx, object: &Value, missing: i64) -> Result<Value, Error> {
     match &cx.resource.source {
         Source::BuiltIn(_) => scale::scale_of(&cx.resource.kind, object)

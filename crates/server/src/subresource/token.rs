@@ -1,4 +1,4 @@
-//! `serviceaccounts/{name}/token`: issues a token of a service account.
+//! `serviceaccounts/{name}/token`: issues tokens of service accounts.
 
 use http::Response;
 use jiff::SignedDuration;
@@ -22,8 +22,8 @@ use crate::{
 
 const GROUP: &str = "authentication.k8s.io";
 
-/// What a kubelet asks for when a pod says nothing. Clients that never read a token again would fail after an hour,
-/// so such tokens live longer, and say when they should have been replaced.
+/// The lifetime that a kubelet requests by default. Clients that never reload a token would fail after an hour, so such
+/// tokens live longer and state when they should have been refreshed.
 const WARN_ONLY_SECONDS: i64 = 60 * 60 + 7;
 const EXTENDED_SECONDS: i64 = 365 * 24 * 60 * 60;
 
@@ -83,7 +83,7 @@ fn texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What a token shall be bound to; it must be there.
+/// The object to bind a token to, which must exist.
 async fn bind(cx: &Cx, reference: &Value) -> Result<Bound, Error> {
     let text = |name: &str| reference.get(name).and_then(Value::as_str).unwrap_or_default();
     let (kind, api_version, name) = (text("kind"), text("apiVersion"), text("name"));

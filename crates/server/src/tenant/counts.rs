@@ -1,7 +1,7 @@
 //! The number of objects of each resource of a tenant, for metrics.
 //!
-//! The first request counts them, and from then on a task follows the store: a later request reads no objects. The task
-//! ends when there were no requests for a while.
+//! The first request counts them and starts a task that watches the store, so later requests read no objects. The task
+//! ends after some time without requests.
 
 use std::{
     collections::BTreeMap,
@@ -43,7 +43,7 @@ struct Counter {
     /// The revision of the counts; 0 before the first count is complete.
     reached: watch::Sender<u64>,
     progress: Mutex<Option<Arc<dyn RequestProgress>>>,
-    asked: Mutex<Instant>,
+    last_request: Mutex<Instant>,
     ended: AtomicBool,
 }
 
@@ -78,7 +78,7 @@ impl Counts {
     fn counter(&self, tenant: &Tenant) -> Arc<Counter> {
         let mut current = self.0.lock();
         if let Some(counter) = current.as_ref().filter(|counter| !counter.ended.load(Ordering::Acquire)) {
-            *counter.asked.lock() = tenant.env().now();
+            *counter.last_request.lock() = tenant.env().now();
             return counter.clone();
         }
         let counter = Arc::new(Counter {
@@ -88,7 +88,7 @@ impl Counts {
             counts: Mutex::default(),
             reached: watch::Sender::new(0),
             progress: Mutex::default(),
-            asked: Mutex::new(tenant.env().now()),
+            last_request: Mutex::new(tenant.env().now()),
             ended: AtomicBool::new(false),
         });
         drop(tenant.env().spawn("object counts", counter.clone().follow(tenant.stop.clone())));
@@ -104,7 +104,7 @@ impl Counter {
             () = self.unused() => {}
             counted = self.count() => {
                 if let Err(error) = counted {
-                    tracing::debug!(prefix = self.prefix, %error, "objects are counted again with the next request");
+                    tracing::debug!(prefix = self.prefix, %error, "the watch of object counts ended; the next request counts again");
                 }
             }
         }
@@ -116,7 +116,7 @@ impl Counter {
     /// Returns after [`MAX_UNUSED`] without requests.
     async fn unused(&self) {
         loop {
-            let until = *self.asked.lock() + MAX_UNUSED;
+            let until = *self.last_request.lock() + MAX_UNUSED;
             if self.env.now() >= until {
                 return;
             }

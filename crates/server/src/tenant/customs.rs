@@ -28,15 +28,15 @@ use crate::{
     stored::Stored,
 };
 
-/// The custom resources that a tenant serves at one moment.
+/// A snapshot of the custom resources that a tenant serves.
 #[derive(Default)]
 pub(crate) struct Served {
-    /// The revision up to which these are the definitions.
+    /// The revision up to which the definitions are current.
     revision: AtomicU64,
-    /// What they were made of.
+    /// The entries they were compiled from.
     entries: Entries,
     definitions: HashMap<Bytes, Arc<Definition>>,
-    /// The same in the order of their names.
+    /// The same, ordered by name.
     ordered: Vec<Arc<Definition>>,
     fingerprint: Fingerprint,
     resources: Vec<Arc<Resource>>,
@@ -48,14 +48,14 @@ impl Served {
         self.resources.iter()
     }
 
-    /// The group versions there are with their definitions, in the order of the definitions' names.
+    /// The served group versions with their definitions, ordered by the definitions' names.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = (&str, &str, &Arc<Definition>)> {
         self.ordered.iter().flat_map(|definition| {
             definition.resources.iter().map(move |one| (&*one.group, &*one.version, definition))
         })
     }
 
-    /// What all of this is made of; zeros if there is nothing.
+    /// A hash of all definitions; zeros if there are none.
     pub(crate) fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -65,7 +65,7 @@ impl Served {
     }
 }
 
-/// What documents about these definitions are made of.
+/// A hash of the published parts of these definitions, which keys the documents built from them.
 pub(crate) fn fingerprint<'a>(definitions: impl Iterator<Item = &'a Arc<Definition>>) -> Fingerprint {
     use sha2::Digest as _;
     let mut hasher = sha2::Sha256::new();
@@ -80,40 +80,40 @@ pub(crate) fn fingerprint<'a>(definitions: impl Iterator<Item = &'a Arc<Definiti
 /// A definition, compiled.
 pub(crate) struct Definition {
     revision: Revision,
-    /// What its resources follow from, as a hash.
+    /// A hash of everything that its resources are compiled from.
     identity: u64,
-    /// What is published of it, as a hash that is the same wherever it is defined.
+    /// A hash of its published parts, equal in all tenants that have the same definition.
     fingerprint: Fingerprint,
-    /// Its bytes, which lie in the cache anyway.
+    /// Its bytes, shared with the cache.
     pub(crate) stored: Stored,
     group: String,
     plural: String,
     resources: Vec<Arc<Resource>>,
-    /// Tells watches when it was replaced or deleted.
+    /// Notifies watches when it is replaced or deleted.
     replaced: Arc<watch::Sender<u64>>,
 }
 
-/// The custom resources of a tenant, as they change.
+/// The custom resources of a tenant, kept up to date.
 #[derive(Default)]
 pub(crate) struct Customs {
     served: ArcSwap<Served>,
-    /// One at a time brings `served` up to date.
+    /// Held while `served` is brought up to date.
     renewing: Mutex<()>,
-    /// Those who look for what is not served share a look at the store.
-    looking: SharedCall<Result<(), Status>>,
+    /// Concurrent requests for resources that are not served share one read of the store's revision.
+    refreshing: SharedCall<Result<(), Status>>,
 }
 
-/// Where definitions are served.
+/// The resource of definitions.
 pub(crate) const DEFINITIONS: GroupVersionResource<&str> =
     GroupVersionResource::new("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 
 impl Customs {
-    /// What is served now, as far as this process has heard.
+    /// The latest snapshot that this process has.
     pub(crate) async fn current(&self, tenant: &Arc<Tenant>) -> Result<Arc<Served>, Status> {
         self.at(tenant, Revision::FIRST).await
     }
 
-    /// What is served now, with a group that was just asked for.
+    /// The latest snapshot; if it lacks this group, the store is checked for newer definitions.
     pub(crate) async fn fresh(&self, tenant: &Arc<Tenant>, group: &str) -> Result<Arc<Served>, Status> {
         let served = self.current(tenant).await?;
         if served.resources.iter().any(|resource| resource.group == group) {
@@ -122,9 +122,9 @@ impl Customs {
         self.newest(tenant).await
     }
 
-    /// What is served as of now: perhaps it was defined a moment ago, here or at another replica.
+    /// The snapshot at the store's newest revision: a resource may just have been defined by another replica.
     async fn newest(&self, tenant: &Arc<Tenant>) -> Result<Arc<Served>, Status> {
-        self.looking.call(|| async { self.reach(tenant, tenant.revision().await?).await }).await?;
+        self.refreshing.call(|| async { self.reach(tenant, tenant.revision().await?).await }).await?;
         self.current(tenant).await
     }
 
@@ -167,11 +167,11 @@ impl Customs {
             let known = served.definitions.get(&entry.key);
             let definition = match known.filter(|known| known.revision == entry.stored.revision) {
                 Some(known) => known.clone(),
-                // One that cannot be read is not served, and does not keep others from being served.
+                // An unreadable definition is not served; the others are.
                 None => match definitions.read(&entry.stored) {
                     Ok(crd) => Arc::new(Definition::new(&crd, &entry.stored, known)),
                     Err(why) => {
-                        tracing::error!(definition = entry.name(), %why, "a definition cannot be read and is not served");
+                        tracing::error!(definition = entry.name(), %why, "an unreadable definition is not served");
                         continue;
                     }
                 },
@@ -185,7 +185,7 @@ impl Customs {
         self.served.store(next.clone());
         for (key, old) in &served.definitions {
             if next.definitions.get(key).is_none_or(|new| new.identity != old.identity) {
-                // What can be selected on may have changed, and how stored objects are read.
+                // Selectable fields, and how stored objects are read, may have changed.
                 tenant.forget_caches(&old.group, &old.plural);
                 old.replaced.send_replace(revision);
             }
@@ -195,7 +195,7 @@ impl Customs {
 }
 
 impl Definition {
-    /// What it serves of a group version.
+    /// Its resources of a group version.
     pub(crate) fn resources_of<'a>(
         &'a self,
         group: &'a str,
@@ -204,7 +204,7 @@ impl Definition {
         self.resources.iter().filter(move |one| one.group == group && one.version == version)
     }
 
-    /// Compiles a definition, which may be known from before.
+    /// Compiles a definition. Watches stay open if nothing relevant has changed since `known`.
     fn new(crd: &Value, stored: &Stored, known: Option<&Arc<Definition>>) -> Definition {
         let mut hasher = DefaultHasher::new();
         let (spec, names) = (crd["spec"].to_string(), crd["status"]["acceptedNames"].to_string());

@@ -1,6 +1,6 @@
-//! A tenant: a control plane of its own, which shares nothing with others but the store's revisions.
+//! A tenant: an independent control plane, which shares only the store's revisions with other tenants.
 //!
-//! In the store it is a prefix of keys; in memory, the caches of what is being listed or watched and the custom
+//! In the store it is a key prefix; in memory, the caches of resources that are listed or watched and the custom
 //! resources it serves.
 
 mod counts;
@@ -38,7 +38,7 @@ use crate::{
     stored::{Stored, Unreadable},
 };
 
-/// What all tenants of a server share.
+/// State shared by all tenants of a server.
 pub(crate) struct Shared {
     pub(crate) env: Env,
     pub(crate) store: Arc<dyn Store>,
@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     pub(crate) authorizer: Arc<dyn Authorizer<Arc<Tenant>>>,
     pub(crate) signer: TokenSigner,
     pub(crate) documents: Documents,
-    /// What admission relies on until a transaction says otherwise.
+    /// Revisions that admission assumes; a transaction that conflicts corrects them.
     pub(crate) known: Known,
     pub(crate) probe: Probe,
     pub(crate) stop: CancellationToken,
@@ -59,15 +59,15 @@ pub(crate) struct Shared {
 pub(crate) struct Tenant {
     pub(crate) name: String,
     pub(crate) shared: Arc<Shared>,
-    /// What all its keys begin with.
+    /// The prefix of all its keys.
     prefix: String,
     /// By storage group, version and resource. The version is empty where all versions have the same selectable fields, and
     /// therefore share a cache.
     caches: RwLock<HashMap<GroupVersionResource, Arc<Cache>>>,
     pub(crate) customs: Customs,
-    /// How many objects there are, for metrics.
+    /// Object counts, for metrics.
     pub(crate) counts: Counts,
-    /// One request at a time has documents of this tenant built.
+    /// Held while a document of this tenant is built.
     pub(crate) building: Arc<tokio::sync::Mutex<()>>,
     mark_key: Bytes,
     /// The revision of the tenant's mark in the store, which all its writes are conditional on: no server writes to a
@@ -75,7 +75,7 @@ pub(crate) struct Tenant {
     mark: AtomicU64,
     /// When the mark was last read.
     verified: Mutex<Instant>,
-    /// Whether it was said that controllers are needed.
+    /// Whether [`Tenant::need_controllers`] has called the tenant hook.
     needs_controllers: AtomicBool,
     /// Ends its watches and tasks.
     pub(crate) stop: CancellationToken,
@@ -84,13 +84,14 @@ pub(crate) struct Tenant {
 /// Minimum interval between checks whether another server has deleted a tenant that is in use.
 pub(crate) const VERIFY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The same after a 404: the tenant may be what is gone.
+/// The same after a 404, which may be due to the deletion of the tenant.
 pub(crate) const VERIFY_SOON_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Steps that a transaction of a tenant can have: one more looks at its mark.
+/// Maximum operations of a tenant's transaction; one more checks its mark.
 pub(crate) const MAX_OPS: usize = k1s_store::limits::MAX_OPS - 1;
 
-/// The resources that admission reads from caches without asking the store: this server's own writes to them are noted.
+/// The resources that admission reads from caches without checking the store's revision. To read this server's own writes,
+/// their caches are notified of them.
 const ADMISSION_READS: [&str; 5] = [
     "core/limitranges/",
     "networking.k8s.io/ingressclasses/",
@@ -132,7 +133,7 @@ impl Tenant {
         &self.shared.options
     }
 
-    /// There is something for controllers to do.
+    /// Reports to the tenant hook that the tenant needs controllers.
     pub(crate) fn need_controllers(&self) {
         if let Some(hook) = &self.shared.options.tenant_hook
             && !self.needs_controllers.swap(true, Ordering::Relaxed)
@@ -141,12 +142,12 @@ impl Tenant {
         }
     }
 
-    /// Whether that was said.
+    /// Whether that was reported, or there is no hook.
     pub(crate) fn has_controllers(&self) -> bool {
         self.shared.options.tenant_hook.is_none() || self.needs_controllers.load(Ordering::Relaxed)
     }
 
-    /// What the keys of a resource's objects begin with, in one namespace or (empty) in all.
+    /// The key prefix of a resource's objects, in one namespace or (empty) in all.
     pub(crate) fn keys(&self, resource: &Resource, namespace: &str) -> String {
         self.keys_of(resource.storage_group(), &resource.plural, namespace)
     }
@@ -174,14 +175,14 @@ impl Tenant {
         key.into()
     }
 
-    /// The object under a key, as it is now.
+    /// The current object under a key.
     pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Stored>, Status> {
         let found = self.store().get(key, None).await.map_err(|error| errors::store(&error))?;
         let Some(entry) = found.entry else { return Ok(None) };
         Stored::new(&entry.value, entry.revision).map(Some).map_err(|why| self.unreadable(key, &why))
     }
 
-    /// 500 for the object under a key, which cannot be read.
+    /// 500 for an unreadable object.
     pub(crate) fn unreadable(&self, key: &[u8], why: &Unreadable) -> Status {
         match keys::split_key(key, &self.prefix) {
             Some(at) => errors::unreadable(at.group, at.plural, at.name, why),
@@ -189,7 +190,7 @@ impl Tenant {
         }
     }
 
-    /// The cache of a resource; started when it is first asked for.
+    /// The cache of a resource, started on first use.
     pub(crate) fn cache(&self, resource: &Resource) -> Arc<Cache> {
         let version =
             if resource.field_names().is_empty() { String::new() } else { resource.api_version.clone() };
@@ -206,7 +207,7 @@ impl Tenant {
         caches.entry(key).or_insert_with(start).clone()
     }
 
-    /// Forgets the caches of a resource, whose objects are gone or read in another way from now on.
+    /// Drops the caches of a resource whose objects are gone, or are decoded differently from now on.
     pub(crate) fn forget_caches(&self, group: &str, plural: &str) {
         self.caches.write().retain(|key, _| key.group != group || key.resource != plural);
     }
@@ -225,7 +226,7 @@ impl Tenant {
         self.customs.find(self, gvr).await
     }
 
-    /// Carries out a transaction, if the tenant is still there. Errors become answers by [`Tenant::refusal`].
+    /// Runs a transaction, if the tenant still exists. [`Tenant::refusal`] turns errors into responses.
     pub(crate) async fn txn(&self, txn: Txn) -> k1s_store::Result<Revision> {
         let expected = Precondition::Revision(Revision::new(self.mark.load(Ordering::Acquire)));
         let noted = self.noted(&txn);
@@ -251,7 +252,7 @@ impl Tenant {
         }
     }
 
-    /// The keys that a transaction changes and that admission knows without reading, and whether they get a value.
+    /// The keys changed by a transaction that admission relies on without reading the store, and whether they are put.
     fn noted(&self, txn: &Txn) -> Vec<(Bytes, bool)> {
         let changed = txn.ops().iter().filter(|op| op.action != Action::Check);
         let relied_on = changed.filter(|op| {
@@ -271,13 +272,13 @@ impl Tenant {
         }
     }
 
-    /// The key that is there as long as a namespace may have quotas. It changes with each quota that is created, and
-    /// writes that find no quotas are conditional on it: none is missed, and none has to be looked for.
+    /// A key that exists as long as a namespace may have quotas. It changes whenever a quota is created, and writes that
+    /// assume no quotas are conditional on it, so that they miss none without listing quotas.
     pub(crate) fn quota_mark(&self, namespace: &str) -> Bytes {
         (self.keys_of("k1s", "quotas", "") + namespace).into()
     }
 
-    /// Replaces the value that revision `expected` gave to `key`, if the tenant is still there.
+    /// Replaces the value that revision `expected` gave to `key`, if the tenant still exists.
     pub(crate) async fn update(
         &self,
         key: Bytes,
@@ -292,23 +293,23 @@ impl Tenant {
         if self.is_gone() { not_found(&self.name) } else { error.into() }
     }
 
-    /// The mark has changed, and the tenant with it has begun.
+    /// Sets the revision of the mark after bootstrap has rewritten it.
     pub(crate) fn set_mark(&self, mark: Revision) {
         self.mark.store(mark.get(), Ordering::Release);
     }
 
-    /// Whether it was deleted while somebody held on to it.
+    /// Whether the tenant was deleted while a request still holds it.
     pub(crate) fn is_gone(&self) -> bool {
         self.stop.is_cancelled() && !self.shared.stop.is_cancelled()
     }
 
-    /// Ends its watches and tasks: it was deleted.
+    /// Ends its watches and tasks, after it was deleted.
     pub(crate) fn end(&self) {
         self.stop.cancel();
         self.caches.write().clear();
     }
 
-    /// Another server has deleted it.
+    /// Ends a tenant that another server has deleted.
     fn lost(&self) {
         self.end();
         if let Some(hook) = &self.shared.options.tenant_hook
@@ -333,10 +334,10 @@ impl Tenant {
         drop(self.env().spawn("verify a tenant's mark", async move { tenant.verify().await }));
     }
 
-    /// Reads the mark and ends the tenant if it is not the one that was opened. Whether it is still there.
+    /// Reads the mark, and ends the tenant if the mark has changed. Returns whether the tenant still exists.
     pub(crate) async fn verify(&self) -> bool {
         let expected = self.mark.load(Ordering::Acquire);
-        // What cannot be read is no reason to end it.
+        // A failed read does not end the tenant.
         if let Ok(found) = self.store().get(&self.mark_key, None).await
             && found.entry.is_none_or(|mark| mark.revision.get() != expected)
         {
@@ -345,8 +346,8 @@ impl Tenant {
         !self.is_gone()
     }
 
-    /// A document, which is built if it is not kept: off the tasks of requests, one at a time, and for one request of
-    /// each tenant. A build that has begun comes to its end, whether its client waits or not.
+    /// A document, built if it is not cached: on a blocking thread, one at a time, and one request of each tenant at a
+    /// time. A build that has begun is completed even if its client disconnects.
     pub(crate) async fn document(
         self: &Arc<Self>,
         key: Key,
@@ -358,7 +359,7 @@ impl Tenant {
         }
         let turn = self.building.clone().lock_owned().await;
         let permit = shared.documents.builder.clone().acquire_owned().await.map_err(Status::internal)?;
-        // Somebody else may have waited for the same.
+        // Another request may have built it in the meantime.
         if let Some(document) = shared.documents.find(&key) {
             return Ok(document);
         }

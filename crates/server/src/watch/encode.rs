@@ -102,7 +102,7 @@ impl Encoder {
             Ok(value) => self.write_value(cx, out, event_type, &value),
             // An ERROR event would end this watch, and every later one.
             Err(why) => {
-                tracing::error!(resource = cx.resource.plural, revision = %stored.revision, %why, "an object cannot be read and is left out");
+                tracing::error!(resource = cx.resource.plural, revision = %stored.revision, %why, "an unreadable object is left out");
             }
         }
     }
@@ -135,7 +135,7 @@ impl Encoder {
         }
     }
 
-    /// A bookmark: an object of the kind with nothing but a resourceVersion.
+    /// A bookmark: an object of the kind with only a resourceVersion.
     pub(super) fn bookmark(&mut self, cx: &Cx, revision: Revision, initial_events_end: bool) -> Bytes {
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if initial_events_end {

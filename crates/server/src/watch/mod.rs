@@ -27,7 +27,7 @@ use encode::{Encoder, WatchEventType};
 
 /// Maximum number of events in a chunk.
 const BATCH: usize = 64;
-/// Maximum number of objects looked at for one chunk of initial events; then other tasks run.
+/// Maximum number of objects checked for one chunk of initial events; then other tasks run.
 const SCANNED: usize = 4096;
 /// Maximum bytes of objects in a chunk of initial events, plus one object.
 const BATCH_BYTES: usize = 256 << 10;
@@ -128,7 +128,7 @@ struct Watcher {
     replaced: Option<tokio::sync::watch::Receiver<u64>>,
     ended: bool,
     deadline: Instant,
-    /// When the next bookmark is due, if the client asked for them.
+    /// When the next bookmark is due, if the client requested them.
     bookmark_at: Option<Instant>,
     /// A bookmark to send once all events up to this revision are sent.
     bookmark: Option<u64>,
@@ -256,7 +256,7 @@ impl Watcher {
             if let Some(chunk) = self.encoder.take_failure() {
                 return Some((chunk, false));
             }
-            // Checked here, too: a watcher that never catches up never waits.
+            // Also checked here: a watcher that never catches up never waits.
             if self.cx.tenant.stop.is_cancelled() || self.cx.tenant.env().now() >= self.deadline {
                 return None;
             }
@@ -327,7 +327,7 @@ impl Watcher {
         }
     }
 
-    /// The next chunk of initial events; `None` if none of the objects looked at is selected, or there are no more.
+    /// The next chunk of initial events; `None` if none of the checked objects is selected, or there are no more.
     fn next_initial(&mut self) -> Option<Bytes> {
         let initial = self.initial.as_mut()?;
         let Some(start) = initial.next.take() else {

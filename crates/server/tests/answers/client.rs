@@ -10,7 +10,7 @@ use tower::Service as _;
 
 pub(crate) use crate::common::server;
 
-/// The answer to a request.
+/// A response.
 pub(crate) struct Answer {
     pub(crate) code: u16,
     pub(crate) warnings: Vec<String>,
@@ -40,7 +40,7 @@ async fn open(
     server.clone().call(request).await.unwrap()
 }
 
-/// Sends a body as it is.
+/// Sends a raw body.
 pub(crate) async fn send(
     server: &ApiServer,
     method: &str,
@@ -57,7 +57,7 @@ pub(crate) async fn send(
     Answer { code, warnings, body }
 }
 
-/// Sends JSON; `null` is no body.
+/// Sends JSON; `null` means no body.
 pub(crate) async fn call(server: &ApiServer, method: &str, path: &str, body: Value) -> Answer {
     let text = if body.is_null() { String::new() } else { body.to_string() };
     send(server, method, path, "application/json", &text).await
@@ -75,7 +75,7 @@ pub(crate) async fn create(server: &ApiServer, path: &str, body: Value) -> Value
     answer.body
 }
 
-/// Opens a watch, and reads it to its end.
+/// Opens a watch and reads it to its end.
 pub(crate) async fn watch_to_the_end(
     server: &ApiServer,
     path: &str,

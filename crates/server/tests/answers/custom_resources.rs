@@ -42,7 +42,7 @@ fn with(mut object: Value, pointer: &str, value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_body_of_another_kind_or_version_is_refused() {
+async fn a_body_of_another_kind_or_version_is_rejected() {
     let server = with_widgets("Namespaced").await;
     let post = async |body: Value| call(&server, "POST", WIDGETS, body).await;
     let wrong_kind = post(with(widget("a"), "/kind", json!("Gadget"))).await;
@@ -81,7 +81,7 @@ async fn a_body_of_another_kind_or_version_is_refused() {
 }
 
 #[tokio::test]
-async fn unknown_fields_of_the_metadata_are_told_first() {
+async fn unknown_fields_of_the_metadata_are_reported_first() {
     let server = with_widgets("Namespaced").await;
     let body = with(with(widget("a"), "/metadata/zzz", json!(1)), "/spec/nope", json!(1));
     let body = with(body, "/extra", json!({}));
@@ -116,7 +116,7 @@ async fn whole_floats_are_stored_as_integers() {
 }
 
 #[tokio::test]
-async fn objects_of_the_cluster_have_no_namespace_and_no_place_in_one() {
+async fn cluster_scoped_objects_are_not_served_in_namespaces() {
     let server = with_widgets("Cluster").await;
     let body = with(widget("a"), "/metadata/namespace", json!("default"));
     let made = create(&server, "/apis/example.com/v1/widgets", body).await;
@@ -177,7 +177,7 @@ async fn metadata_is_checked_twice_on_update_and_finalizers_are_warned_about_whe
 }
 
 #[tokio::test]
-async fn a_scale_of_nothing_can_be_set_but_not_read() {
+async fn a_scale_of_unset_replicas_can_be_written_but_not_read() {
     let server = with_widgets("Namespaced").await;
     create(&server, WIDGETS, widget("a")).await;
     let path = format!("{WIDGETS}/a/scale");
@@ -198,7 +198,7 @@ async fn a_scale_of_nothing_can_be_set_but_not_read() {
 }
 
 #[tokio::test]
-async fn watches_see_a_definition_go_and_end() {
+async fn watches_end_when_their_definition_is_deleted() {
     let server = with_widgets("Namespaced").await;
     create(&server, WIDGETS, widget("a")).await;
     let watch = watch_to_the_end(&server, &format!("{WIDGETS}?watch=true")).await;
@@ -211,7 +211,7 @@ async fn watches_see_a_definition_go_and_end() {
 }
 
 #[tokio::test]
-async fn a_changed_definition_ends_watches_and_shows_old_objects_anew() {
+async fn a_changed_definition_ends_watches_and_applies_to_stored_objects() {
     let server = with_widgets("Namespaced").await;
     create(&server, WIDGETS, widget("a")).await;
     let path = format!("{DEFINITIONS}/widgets.example.com");
@@ -228,7 +228,7 @@ async fn a_changed_definition_ends_watches_and_shows_old_objects_anew() {
 }
 
 #[tokio::test]
-async fn versions_with_other_schemas_show_what_they_know() {
+async fn versions_with_other_schemas_show_only_their_own_fields() {
     let server = server().await;
     let mut two = definition("Namespaced", &spec());
     let mut second = two["spec"]["versions"][0].clone();
@@ -243,6 +243,6 @@ async fn versions_with_other_schemas_show_what_they_know() {
     let sent =
         with(with(widget("b"), "/apiVersion", json!("example.com/v2")), "/spec", json!({"replicas": 1}));
     let made = create(&server, &WIDGETS.replace("v1", "v2"), sent).await;
-    // The answer is what was stored: the stored version does not know the field with the default.
+    // The response is the stored object: the storage version does not have the field with the default.
     assert_eq!(made["spec"], json!({"replicas": 1}));
 }

@@ -1,4 +1,4 @@
-//! What the server answers to writes of custom resources and to patches, to the word.
+//! The exact responses to writes of custom resources and to patches.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Patches of built-in and custom resources: what they make, and what is said about those that make nothing.
+//! Patches of built-in and custom resources: their results and their errors.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ fn config_map() -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "1", "b": "2"}})
 }
 
-/// Leaves of the metadata only what a test knows beforehand.
+/// Keeps only the metadata that a test can predict.
 fn bare(mut merge: Value) -> Value {
     merge["metadata"] =
         json!({"uid": null, "resourceVersion": null, "creationTimestamp": null, "managedFields": null});
@@ -83,7 +83,7 @@ async fn errors_quote_what_is_left_of_a_strategic_merge_patch() {
              field \"metadata.odd\""
         )
     );
-    // The kind of a strategic merge patch is nobody's concern.
+    // The kind in a strategic merge patch is not checked.
     let answer =
         patch(&server, "strategic-merge", &path, json!({"kind": "Secret", "data": {"c": "3"}})).await;
     assert_eq!(
@@ -153,7 +153,7 @@ async fn whole_floats_are_integers_to_strategic_merge_patch_alone() {
 }
 
 #[tokio::test]
-async fn custom_resources_take_no_strategic_merge_patch() {
+async fn custom_resources_do_not_support_strategic_merge_patch() {
     let server = server().await;
     let definition = json!({
         "metadata": {"name": "widgets.example.com"},

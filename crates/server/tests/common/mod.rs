@@ -1,4 +1,4 @@
-//! A server in this process and a client that talks to it without sockets, for all test binaries.
+//! A server in this process and a client without sockets, for all test binaries.
 
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of this")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
@@ -16,15 +16,15 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tower::Service as _;
 
-/// Longer than anything here takes; what is not done by then hangs.
+/// Timeout for anything that should not hang.
 pub const HANG: Duration = Duration::from_secs(60);
 
-/// A server over a store of its own, in real time.
+/// A server over its own store, in real time.
 pub async fn server() -> ApiServer {
     server_with(&Env::system(), Arc::new(MemoryStore::default()), ServerOptions::default()).await
 }
 
-/// A server as told, with controllers from when they are needed; requests without credentials are the administrator's.
+/// A server that starts controllers when they are needed; requests without credentials are by the administrator.
 pub async fn server_with(env: &Env, store: Arc<dyn Store>, mut options: ServerOptions) -> ApiServer {
     let controllers = TenantControllers::new(env, ControllersOptions::default());
     let signal = controllers.signal();
@@ -39,17 +39,17 @@ pub async fn server_with(env: &Env, store: Arc<dyn Store>, mut options: ServerOp
         let door = door.clone();
         async move { Ok(Some(kube::Client::new(door.find_tenant(&tenant).await?, "default"))) }
     });
-    // They live as long as the test, and so does the server.
+    // The controllers and the server live as long as the test process.
     std::mem::forget(controllers);
     server
 }
 
-/// A server as told, alone; requests without credentials are the administrator's.
+/// A server without controllers; requests without credentials are by the administrator.
 pub async fn bare(env: &Env, store: Arc<dyn Store>, options: ServerOptions) -> ApiServer {
     ApiServer::new(env.clone(), store, options).await.unwrap().as_user(User::admin())
 }
 
-/// A server whose time stands still until it is moved.
+/// A server in simulated time.
 pub async fn simulated(options: ServerOptions) -> (Client, VirtualClock) {
     let (env, clock) = Env::simulated(7);
     let store = Arc::new(MemoryStore::new(env.clone(), MemoryOptions::default()));
@@ -62,14 +62,14 @@ pub fn client(server: &ApiServer) -> Client {
     Client { server: server.clone(), env: Env::system() }
 }
 
-/// Talks to a server as to a function.
+/// A client that calls the server as a function.
 #[derive(Clone)]
 pub struct Client {
     pub server: ApiServer,
     pub env: Env,
 }
 
-/// An answer, whole.
+/// A complete response.
 pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
@@ -92,7 +92,7 @@ impl Answer {
 }
 
 impl Client {
-    /// Sends JSON and reads JSON. A patch's type goes by its form: an array is a JSON patch, else it is a merge patch.
+    /// Sends and receives JSON. The body determines the type of a patch: an array is a JSON patch, otherwise a merge patch.
     pub async fn call(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let content_type = match (method, &body) {
             ("PATCH", Value::Array(_)) => "application/json-patch+json",
@@ -118,7 +118,7 @@ impl Client {
         body
     }
 
-    /// Sends anything and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub async fn send(
         &self,
         method: &str,
@@ -132,7 +132,7 @@ impl Client {
         Answer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
-    /// Sends anything and leaves the answer's body to be read.
+    /// Sends a request and returns the response with its body unread.
     pub async fn open(
         &self,
         method: &str,
@@ -148,7 +148,7 @@ impl Client {
         self.server.clone().call(request).await.unwrap()
     }
 
-    /// Opens a watch, which has to succeed; `path` has its query but for `watch=true`.
+    /// Opens a watch, which has to succeed; `path` includes the query without `watch=true`.
     pub async fn watch(&self, path: &str) -> Watch {
         let path = format!("{path}{}watch=true", if path.contains('?') { '&' } else { '?' });
         let response = self.open("GET", &path, &[], Bytes::new()).await;
@@ -176,7 +176,7 @@ impl Watch {
             match self.body.frame().await {
                 Some(frame) => self.read.extend_from_slice(&frame.unwrap().into_data().unwrap()),
                 None => {
-                    assert!(self.read.is_empty(), "a watch ended within a line");
+                    assert!(self.read.is_empty(), "a watch ended in the middle of a line");
                     return None;
                 }
             }
@@ -194,7 +194,7 @@ impl Watch {
         brief(&self.event().await)
     }
 
-    /// Reads in a task, so that a simulation's time can pass meanwhile.
+    /// Reads in a task, so that simulated time can advance meanwhile.
     pub fn collect(mut self) -> Collected {
         let events = Arc::new(Mutex::new(Vec::new()));
         let task = self.env.clone().spawn("reader", {
@@ -209,19 +209,19 @@ impl Watch {
     }
 }
 
-/// What a watch has sent so far.
+/// The events that a watch has sent so far.
 pub struct Collected {
     events: Arc<Mutex<Vec<Value>>>,
     task: Task<()>,
 }
 
 impl Collected {
-    /// The events since this was last asked.
+    /// The events since the last call.
     pub fn take(&self) -> Vec<Value> {
         std::mem::take(&mut *self.events.lock())
     }
 
-    /// The types of the events since this was last asked.
+    /// The types of the events since the last call.
     pub fn types(&self) -> Vec<String> {
         self.take().iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
     }
@@ -250,7 +250,7 @@ pub fn names(list: &Value) -> Vec<String> {
     items.iter().map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Waits until something holds; it is asked again and again.
+/// Polls until a condition holds.
 pub async fn eventually<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
     let env = Env::system();
     let until = env.now() + HANG;

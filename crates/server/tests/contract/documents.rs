@@ -97,7 +97,7 @@ async fn openapi_documents_are_found_by_their_hash() {
 }
 
 #[tokio::test]
-async fn health_is_told() {
+async fn health_endpoints_report_their_checks() {
     let server = common::server().await;
     let client = common::client(&server);
     for endpoint in ["/healthz", "/livez", "/readyz"] {
@@ -113,7 +113,7 @@ async fn health_is_told() {
     }
     let version = client.get("/version").await;
     assert_eq!((&version["major"], &version["minor"]), (&json!("1"), &json!("37")));
-    // Nobody has to say who they are for these, and nothing else is told to them.
+    // These endpoints are open to every user; others are not.
     let stranger =
         common::client(&server.as_user(k1s_server::User { name: "x".into(), ..Default::default() }));
     assert_eq!(stranger.send("GET", "/readyz", &[], "").await.status, 200);
@@ -124,7 +124,7 @@ async fn health_is_told() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_closed_is_noticed() {
+async fn a_closed_store_fails_the_health_checks() {
     use k1s_store::Store as _;
     let store = std::sync::Arc::new(k1s_store::MemoryStore::default());
     let env = k1s_env::Env::system();
@@ -172,7 +172,7 @@ async fn requests_watches_and_objects_are_counted() {
     assert!(text.contains(
         r#"apiserver_longrunning_requests{group="",resource="configmaps",verb="WATCH",version="v1"} 0"#
     ));
-    // Each line is a comment, or a name with labels and a number.
+    // Each other line is a name with labels and a number.
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let (name, value) = line.rsplit_once(' ').unwrap();
         assert!(
@@ -183,7 +183,7 @@ async fn requests_watches_and_objects_are_counted() {
 }
 
 #[tokio::test]
-async fn requests_for_what_is_not_there_do_not_make_metrics_grow() {
+async fn requests_for_unknown_resources_do_not_grow_the_metrics() {
     let client = common::client(&common::server().await);
     client.send("GET", "/apis/none.k1s.dev/v1/nothing", &[], "").await;
     let size = || async { client.send("GET", "/metrics", &[], "").await.text().lines().count() };
@@ -194,11 +194,11 @@ async fn requests_for_what_is_not_there_do_not_make_metrics_grow() {
         client.send("GET", &format!("/api/v1/namespaces/default/pods/x/sub{number}"), &[], "").await;
     }
     let after = size().await;
-    // A constant number of new series at most: not one for each name that was made up.
+    // At most a constant number of new series, not one for each made-up name.
     assert!(after < before + 40, "{before} lines became {after}");
 }
 
-/// How many documents of OpenAPI and discovery were built.
+/// The number of OpenAPI and discovery documents built so far.
 async fn built(client: &Client) -> u64 {
     let text = client.send("GET", "/metrics", &[], "").await.text();
     let line = text.lines().find_map(|line| line.strip_prefix("k1s_documents_built_total "));
@@ -206,7 +206,7 @@ async fn built(client: &Client) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn openapi_is_built_once_and_sent_to_those_who_do_not_have_it() {
+async fn openapi_is_built_once_and_sent_to_clients_without_it() {
     const GNOSTIC: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let server = common::server().await;
     let client = common::client(&server);
@@ -223,7 +223,7 @@ async fn openapi_is_built_once_and_sent_to_those_who_do_not_have_it() {
     };
     let mut tags = Vec::new();
     for (number, one) in paths.into_iter().enumerate() {
-        // At the same time, by two tenants whose documents are the same.
+        // Concurrently, from two tenants whose documents are the same.
         let clients = [&client, &other, &client, &other, &client, &other];
         let asked = clients.map(|client| Env::system().spawn("client", send(client, one, String::new())));
         let answers: Vec<_> = join_all(asked).await.into_iter().map(|answer| answer.unwrap()).collect();
@@ -239,7 +239,7 @@ async fn openapi_is_built_once_and_sent_to_those_who_do_not_have_it() {
         assert_eq!(built(&client).await, number as u64 + 1, "{one:?}");
         tags.push(tag);
     }
-    // A definition makes new documents where it is in them, and for its own tenant alone.
+    // A definition causes new documents only where it is included, and only in its own tenant.
     client.post(CRDS, common::definition("new.k1s.dev")).await;
     for (one, tag) in paths.into_iter().zip(&tags) {
         let status = if one.0 == "/openapi/v3/api/v1" { 304 } else { 200 };
@@ -250,7 +250,7 @@ async fn openapi_is_built_once_and_sent_to_those_who_do_not_have_it() {
     let first = send(&client, own, String::new()).await;
     assert_eq!((first.status, built(&client).await), (200, 8));
     assert_eq!(send(&other, own, String::new()).await.status, 404);
-    // The same definition elsewhere makes the same documents, which are there already.
+    // The same definition in another tenant uses the same documents, which are cached.
     other.post(CRDS, common::definition("new.k1s.dev")).await;
     assert_eq!(send(&other, own, first.header("etag").into()).await.status, 304);
     for one in paths {
@@ -258,7 +258,7 @@ async fn openapi_is_built_once_and_sent_to_those_who_do_not_have_it() {
         assert_eq!(here.body, there.body, "{one:?}");
     }
     assert_eq!(built(&client).await, 8);
-    // A change that is not published makes none.
+    // A change that is not published causes none.
     let label = json!({"metadata": {"labels": {"a": "b"}}});
     assert_eq!(client.call("PATCH", &format!("{CRDS}/things.new.k1s.dev"), label).await.0, 200);
     assert_eq!(send(&client, own, first.header("etag").into()).await.status, 304);
@@ -266,7 +266,7 @@ async fn openapi_is_built_once_and_sent_to_those_who_do_not_have_it() {
     assert_eq!(client.call("PATCH", &format!("{CRDS}/things.new.k1s.dev"), patch).await.0, 200);
     assert_eq!(send(&client, own, first.header("etag").into()).await.status, 200);
     assert_eq!(send(&other, own, first.header("etag").into()).await.status, 304);
-    // And it is gone with its definition.
+    // The documents are gone with their definition.
     assert_eq!(other.call("DELETE", &format!("{CRDS}/things.new.k1s.dev"), json!(null)).await.0, 200);
     common::eventually("it is not published", || async {
         send(&other, own, String::new()).await.status == 404
@@ -276,7 +276,7 @@ async fn openapi_is_built_once_and_sent_to_those_who_do_not_have_it() {
 }
 
 #[tokio::test]
-async fn objects_are_counted_without_reading_all_of_them_for_every_scrape() {
+async fn a_scrape_does_not_read_all_objects_to_count_them() {
     let store = Spy::new();
     let server = common::bare(&Env::system(), store.clone(), ServerOptions::default()).await;
     let client = common::client(&server);
@@ -302,7 +302,7 @@ async fn objects_are_counted_without_reading_all_of_them_for_every_scrape() {
 }
 
 #[tokio::test]
-async fn however_many_ask_for_health_the_store_is_asked_once_at_a_time() {
+async fn concurrent_health_checks_share_one_call_to_the_store() {
     let store = Spy::new();
     let server = k1s_server::ApiServer::new(Env::system(), store.clone(), ServerOptions::default()).await;
     let client = common::client(&server.unwrap());
@@ -328,7 +328,7 @@ async fn however_many_ask_for_health_the_store_is_asked_once_at_a_time() {
 }
 
 #[tokio::test]
-async fn however_many_ask_for_what_is_not_served_the_store_is_asked_once_at_a_time() {
+async fn concurrent_requests_for_unknown_resources_share_one_call_to_the_store() {
     let store = Spy::new();
     let mut options = ServerOptions::default();
     options.default_user = Some(k1s_server::User::new("alice", &[]));
@@ -351,7 +351,7 @@ async fn however_many_ask_for_what_is_not_served_the_store_is_asked_once_at_a_ti
 }
 
 #[tokio::test]
-async fn kinds_of_the_same_name_in_two_groups_are_told_apart() {
+async fn kinds_of_the_same_name_in_two_groups_are_distinguished() {
     let client = common::client(&common::server().await);
     for (group, text) in [("one.k1s.dev", "The one."), ("two.k1s.dev", "The other.")] {
         let mut definition = common::definition(group);
@@ -368,7 +368,7 @@ async fn kinds_of_the_same_name_in_two_groups_are_told_apart() {
         let kind = json!({"group": group, "kind": "Thing", "version": "v1"});
         let list = &document["paths"][format!("/apis/{group}/v1/namespaces/{{namespace}}/things")]["get"];
         assert_eq!(list["x-kubernetes-group-version-kind"], kind);
-        // As kubectl looks for it.
+        // As kubectl finds the schema.
         let schemas = document["components"]["schemas"].as_object().unwrap();
         let of_kind = |schema: &&serde_json::Value| {
             schema["x-kubernetes-group-version-kind"].as_array().is_some_and(|kinds| kinds.contains(&kind))
@@ -389,7 +389,7 @@ async fn kinds_of_the_same_name_in_two_groups_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_write_makes_a_server_that_is_alive_and_not_ready() {
+async fn with_a_store_that_cannot_write_a_server_is_live_but_not_ready() {
     use k1s_store_disk::{DiskOptions, DiskStore};
     let dir = tempfile::tempdir().unwrap();
     let (env, folder) = (k1s_env::Env::system(), dir.path().join("data"));
@@ -406,6 +406,6 @@ async fn a_store_that_cannot_write_makes_a_server_that_is_alive_and_not_ready() 
     assert!(text.contains("[-]store failed: ") && text.contains("removed, moved or replaced"), "{text}");
     assert_eq!(client.send("GET", "/readyz/store", &[], "").await.status, 500);
     assert_eq!(client.send("GET", "/livez", &[], "").await.status, 200);
-    // What is there can still be read.
+    // Existing objects can still be read.
     assert_eq!(client.send("GET", "/api/v1/namespaces/default", &[], "").await.status, 200);
 }

@@ -1,4 +1,4 @@
-//! JSON, YAML and protobuf, in both directions, and who gets which.
+//! JSON, YAML and protobuf in requests and responses, and their negotiation.
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -33,7 +33,7 @@ async fn get(client: &Client, path: &str, accept: &str) -> common::Answer {
 }
 
 #[tokio::test]
-async fn built_in_kinds_are_sent_and_read_as_protobuf() {
+async fn built_in_kinds_are_encoded_and_decoded_as_protobuf() {
     let client = common::client(&common::server().await);
     let object = json!({"metadata": {"name": "a", "labels": {"x": "y"}}, "data": {"k": "v"}, "binaryData": {"b": "AAE="}});
     let both =
@@ -136,7 +136,7 @@ fn event(mut bytes: &[u8]) -> (String, Value) {
 }
 
 #[tokio::test]
-async fn yaml_is_read_and_written() {
+async fn yaml_is_encoded_and_decoded() {
     let client = common::client(&common::server().await);
     let yaml = [("content-type", "application/yaml"), ("accept", "application/yaml")];
     let body = "metadata:\n  name: a\ndata:\n  number: \"1\"\n  text: |\n    two\n    lines\n";
@@ -154,7 +154,7 @@ async fn yaml_is_read_and_written() {
 }
 
 #[tokio::test]
-async fn clients_get_what_they_accept() {
+async fn clients_get_the_encoding_they_accept() {
     let client = common::client(&common::server().await);
     client
         .post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", common::definition("enc.k1s.dev"))
@@ -211,7 +211,7 @@ async fn clients_get_what_they_accept() {
 }
 
 #[tokio::test]
-async fn tables_say_their_columns_once_in_a_watch() {
+async fn only_the_first_table_of_a_watch_has_columns() {
     let client = common::client(&common::server().await);
     let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
     let path = format!("{MAPS}?watch=true&timeoutSeconds=1&includeObject=None");

@@ -1,4 +1,4 @@
-//! What is too much: bodies, requests at once, selectors, depth.
+//! Limits: the size of bodies, requests in flight, selectors, depth.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -27,24 +27,24 @@ fn endless() -> StreamBody<impl futures_util::Stream<Item = Result<http_body::Fr
 }
 
 #[tokio::test]
-async fn a_body_over_three_mebibytes_is_refused() {
+async fn a_body_over_three_mebibytes_is_rejected() {
     let client = common::client(&common::server().await);
     let body = json!({"metadata": {"name": "big"}, "data": {"text": "x".repeat(3 << 20)}});
     let (status, body) = client.call("POST", MAPS, body).await;
     assert_eq!((status, &body["reason"]), (413, &json!("RequestEntityTooLarge")));
     assert_eq!(body["message"], "Request entity too large: limit is 3145728");
-    // One without a length is counted while it is read.
+    // A body without a declared length is counted while it is read.
     let chunks =
         (0..400).map(|_| Ok::<_, Infallible>(http_body::Frame::data(Bytes::from(vec![b' '; 10_000]))));
     let request = Request::post(MAPS).body(StreamBody::new(stream::iter(chunks))).unwrap();
     assert_eq!(client.server.clone().call(request).await.unwrap().status(), 413);
-    // What passes here may still be too large for the kind.
+    // A body within the limit may still be too large for the kind.
     let body = json!({"metadata": {"name": "big"}, "data": {"text": "x".repeat(2 << 20)}});
     assert_eq!(client.call("POST", MAPS, body).await.0, 422);
 }
 
 #[tokio::test]
-async fn more_requests_than_the_server_works_on_are_sent_away() {
+async fn requests_over_the_in_flight_limit_get_429() {
     let mut options = ServerOptions::default();
     options.max_in_flight = 1;
     options.limits.reserved_in_flight = 0;
@@ -71,11 +71,11 @@ async fn more_requests_than_the_server_works_on_are_sent_away() {
     assert_eq!((&body["reason"], &body["code"]), (&json!("TooManyRequests"), &json!(429)));
     assert_eq!(body["message"], "Too many requests, please try again later.");
     assert_eq!(body["details"]["retryAfterSeconds"], 1);
-    // Watches, health and discovery have no part in this.
+    // Watches, health and discovery are exempt.
     client.watch(MAPS).await;
     assert_eq!(client.send("GET", "/readyz", &[], "").await.status, 200);
     assert_eq!(client.send("GET", "/apis", &[], "").await.status, 200);
-    // The place is free again as soon as the request is gone, however it went.
+    // The slot is free as soon as the request ends, even if it is aborted.
     slow.abort();
     common::eventually("there is a place again", || async {
         client.send("GET", MAPS, &[], "").await.status == 200
@@ -84,7 +84,7 @@ async fn more_requests_than_the_server_works_on_are_sent_away() {
 }
 
 #[tokio::test]
-async fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
+async fn a_body_that_never_arrives_times_out() {
     let (client, clock) = simulated(ServerOptions::default()).await;
     let mut server = client.server.clone();
     let task = client.env.spawn("slow request", async move {
@@ -101,7 +101,7 @@ async fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
 }
 
 #[tokio::test]
-async fn huge_selectors_are_refused() {
+async fn huge_selectors_are_rejected() {
     let mut options = ServerOptions::default();
     options.max_selector_bytes = 40_000;
     let env = Env::system();
@@ -123,7 +123,7 @@ async fn huge_selectors_are_refused() {
 }
 
 #[tokio::test]
-async fn documents_that_are_too_deep_are_refused() {
+async fn documents_that_are_too_deep_are_rejected() {
     let client = common::client(&common::server().await);
     client
         .post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", common::definition("deep.k1s.dev"))

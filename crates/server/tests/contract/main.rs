@@ -1,4 +1,4 @@
-//! The contract that clients of Kubernetes rely on, where recorded conversations cannot show it: time, limits, tenants,
+//! The contract that Kubernetes clients rely on, where recorded conversations cannot cover it: time, limits, tenants,
 //! encodings, and the network.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]

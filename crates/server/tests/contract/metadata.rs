@@ -1,4 +1,4 @@
-//! `/k1s/v1/metadata`: everything's metadata in one list or watch.
+//! `/k1s/v1/metadata`: the metadata of all objects in one list or watch.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn owned(name: &str) -> Value {
     object
 }
 
-/// The events up to the end of what was there, as `plural/name`.
+/// The initial events, as `plural/name`.
 async fn initial(watch: &mut Watch) -> Vec<String> {
     let mut names = Vec::new();
     loop {
@@ -29,7 +29,7 @@ async fn initial(watch: &mut Watch) -> Vec<String> {
             return names;
         }
         assert_eq!((&event["type"], &object["kind"]), (&json!("ADDED"), &json!("PartialObjectMetadata")));
-        assert_eq!(object.as_object().unwrap().len(), 4, "nothing but metadata: {object}");
+        assert_eq!(object.as_object().unwrap().len(), 4, "only metadata: {object}");
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         names.push(format!(
             "{}/{}",
@@ -44,7 +44,7 @@ async fn server() -> Client {
 }
 
 #[tokio::test]
-async fn a_watch_tells_what_is_there_and_then_what_happens() {
+async fn a_watch_sends_existing_objects_and_then_changes() {
     let client = server().await;
     client.post(MAPS, config_map("a")).await;
     let mut watch = client.watch(PATH).await;
@@ -62,20 +62,20 @@ async fn a_watch_tells_what_is_there_and_then_what_happens() {
     client.call("DELETE", &format!("{MAPS}/b"), Value::Null).await;
     let (kind, name, revision) = watch.brief().await;
     assert_eq!((&*kind, &*name), ("DELETED", "b"));
-    // From a revision on, nothing comes twice.
+    // From a revision on, no event is repeated.
     let mut later = client.watch(&format!("{PATH}?resourceVersion={}", revision - 1)).await;
     assert_eq!(later.brief().await, ("DELETED".to_owned(), "b".to_owned(), revision));
 }
 
 #[tokio::test]
-async fn a_watch_says_when_it_has_told_of_everything_if_it_is_asked_to() {
+async fn a_watch_sends_a_bookmark_when_it_has_caught_up_if_requested() {
     let client = server().await;
     client.post(MAPS, owned("a")).await;
     let mut watch = client.watch(&format!("{PATH}?all=nodes")).await;
     assert_eq!(initial(&mut watch).await, ["configmaps/a"]);
     let after =
         client.post(MAPS, owned("b")).await["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
-    // Nothing of this is told, but the watch has been there.
+    // This object is not selected, but the watch passes its revision.
     let plain = client.post(MAPS, config_map("plain")).await;
     let reached: u64 = plain["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
     let path = |after: &str| format!("{PATH}?all=nodes&progress=true&resourceVersion={after}");
@@ -90,7 +90,7 @@ async fn a_watch_says_when_it_has_told_of_everything_if_it_is_asked_to() {
 }
 
 #[tokio::test]
-async fn a_watch_can_leave_out_what_has_nothing_to_do_with_ownership() {
+async fn a_watch_can_skip_objects_without_owners() {
     let client = server().await;
     for name in ["plain", "named"] {
         client.post(MAPS, config_map(name)).await;
@@ -101,15 +101,15 @@ async fn a_watch_can_leave_out_what_has_nothing_to_do_with_ownership() {
     client.call("PATCH", &format!("{MAPS}/plain"), json!({"data": {"k": "v"}})).await;
     client.call("PATCH", &format!("{MAPS}/owned"), json!({"metadata": {"ownerReferences": null}})).await;
     let (kind, name, _) = watch.brief().await;
-    assert_eq!((&*kind, &*name), ("MODIFIED", "owned"), "its last reference went");
+    assert_eq!((&*kind, &*name), ("MODIFIED", "owned"), "its last owner was removed");
     client.call("PATCH", &format!("{MAPS}/owned"), json!({"data": {"k": "v"}})).await;
     client.call("DELETE", &format!("{MAPS}/plain"), Value::Null).await;
     let (kind, name, _) = watch.brief().await;
-    assert_eq!((&*kind, &*name), ("DELETED", "plain"), "every end is told");
+    assert_eq!((&*kind, &*name), ("DELETED", "plain"), "every deletion is reported");
 }
 
 #[tokio::test]
-async fn a_list_says_how_each_object_can_be_asked_for() {
+async fn a_list_names_the_version_and_kind_of_each_object() {
     let client = server().await;
     client.post(MAPS, config_map("a")).await;
     client
@@ -128,7 +128,7 @@ async fn a_list_says_how_each_object_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn only_those_who_may_watch_everything_may_read_it() {
+async fn it_requires_permission_to_watch_everything() {
     let mut options = ServerOptions::default();
     let mut tokens = Tokens::new();
     tokens.insert("alice-token".to_owned(), User::new("alice", &[]));
@@ -146,7 +146,7 @@ async fn only_those_who_may_watch_everything_may_read_it() {
 }
 
 #[tokio::test]
-async fn a_revision_that_is_not_kept_any_more_is_gone() {
+async fn a_compacted_revision_gets_410() {
     let env = k1s_env::Env::system();
     let store = MemoryStore::new(env.clone(), MemoryOptions::default());
     let store = Arc::new(store);

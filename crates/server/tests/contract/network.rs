@@ -1,4 +1,4 @@
-//! The door to the network: HTTP and HTTPS, HTTP/1.1 and HTTP/2, and how it is closed.
+//! Listeners: HTTP and HTTPS, HTTP/1.1 and HTTP/2, and graceful shutdown.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -39,7 +39,7 @@ async fn connect(address: SocketAddr, files: &TlsFiles, protocol: &str) -> Strea
     stream
 }
 
-/// Sends requests on one connection, by either protocol.
+/// Sends requests on one connection, with either protocol.
 enum Sender {
     One(hyper::client::conn::http1::SendRequest<Full<Bytes>>),
     Two(hyper::client::conn::http2::SendRequest<Full<Bytes>>),
@@ -108,7 +108,7 @@ async fn https_speaks_both_protocols_and_ends_gracefully_with_open_watches() {
 
         let mut watcher = Sender::over(&env, connect(address, &files, protocol).await, protocol).await;
         let path = format!("{MAPS}?watch=true&resourceVersion=0");
-        // The headers come at once, and each event as it happens.
+        // The headers arrive at once, and each event as it occurs.
         let mut watch = watcher.send("GET", &path, "").await.unwrap();
         assert_eq!(watch.version(), version);
         let first = watch.frame().await.unwrap().unwrap().into_data().unwrap();
@@ -119,7 +119,7 @@ async fn https_speaks_both_protocols_and_ends_gracefully_with_open_watches() {
     let started = env.now();
     server.shutdown();
     for (watch, _watcher) in watches {
-        // The stream ends as a stream does, not as a connection that breaks.
+        // The stream ends properly, and not by a broken connection.
         env.timeout(common::HANG, watch.into_body().collect()).await.unwrap().unwrap();
     }
     env.timeout(common::HANG, serving).await.unwrap().unwrap().unwrap();
@@ -134,7 +134,7 @@ fn version_name(version: Version) -> String {
 }
 
 #[tokio::test]
-async fn plain_http_is_served_where_it_is_asked_for() {
+async fn plain_http_is_served_without_tls() {
     let env = Env::system();
     let server = common::server().await;
     let listener = Listener::http(local()).await.unwrap();
@@ -158,10 +158,10 @@ async fn plain_http_is_served_where_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_dropped_and_others_are_served_on() {
+async fn connections_without_http_are_dropped_and_others_are_still_served() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let (env, server, files, address, serving) = served().await;
-    // No TLS at all, and TLS with rubbish in it.
+    // No TLS at all, and TLS with garbage in it.
     let mut plain = TcpStream::connect(address).await.unwrap();
     plain.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     let mut rest = Vec::new();
@@ -176,7 +176,7 @@ async fn what_is_no_http_is_dropped_and_others_are_served_on() {
     assert_eq!(sender.send("GET", "/readyz", "").await.unwrap().status(), 200);
     let wrong = TlsFiles { certificate: "rubbish".into(), ..files };
     let refused = Listener::https(local(), &wrong).await.unwrap_err();
-    assert_eq!(refused.to_string(), "the certificate cannot be used: there is none in the file");
+    assert_eq!(refused.to_string(), "the certificate cannot be used: the file contains none");
     assert_eq!(refused.kind(), std::io::ErrorKind::InvalidInput);
     server.shutdown();
     env.timeout(common::HANG, serving).await.unwrap().unwrap().unwrap();
@@ -200,7 +200,11 @@ async fn a_certificate_is_replaced_while_the_server_serves() {
     let open = connect(address, &first, "h2").await;
     assert_eq!(shown(&open), in_file(&first));
     slot.replace(&TlsFiles { key: second.key.clone(), ..first.clone() }).unwrap_err();
-    assert_eq!(shown(&connect(address, &first, "h2").await), in_file(&first), "what cannot be used is not");
+    assert_eq!(
+        shown(&connect(address, &first, "h2").await),
+        in_file(&first),
+        "an unusable certificate is not installed"
+    );
     slot.replace(&second).unwrap();
     assert_eq!(shown(&connect(address, &first, "h2").await), in_file(&second));
     let mut open = Sender::over(&env, open, "h2").await;

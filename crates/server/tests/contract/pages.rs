@@ -1,4 +1,4 @@
-//! Lists in pages: each is of the state of the first, and says how much is left.
+//! Paginated lists: all pages are of the same snapshot, and count the remaining items.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use futures_util::future::join_all;
@@ -39,7 +39,7 @@ fn keys(list: &Value) -> Vec<String> {
     list["items"].as_array().unwrap().iter().map(key).collect()
 }
 
-/// Reads a list in pages; everything in it, and what was wrong with the counts on the way.
+/// Reads a list in pages, and checks the counts of remaining items.
 async fn read(client: &Client, path: &str, limit: usize) -> Vec<String> {
     let mut page = client.get(&format!("{path}?limit={limit}")).await;
     let revision = common::revision(&page);
@@ -56,7 +56,7 @@ async fn read(client: &Client, path: &str, limit: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn pages_count_what_is_left_exactly_while_others_write() {
+async fn remaining_items_are_counted_exactly_during_writes() {
     let spy = Spy::new();
     let client = common::client(&common::bare(&Env::system(), spy.clone(), ServerOptions::default()).await);
     filled(&client, &["a", "b", "c"], 40).await;
@@ -70,7 +70,7 @@ async fn pages_count_what_is_left_exactly_while_others_write() {
             Env::system().yield_now().await;
         }
     };
-    // More of them than there are snapshots kept for the next page.
+    // More lists than there are pinned snapshots.
     let paths = (0..24).map(|number| match number % 4 {
         0 => (ALL.to_owned(), 7),
         1 => (maps("a"), 3),
@@ -90,12 +90,12 @@ async fn pages_count_what_is_left_exactly_while_others_write() {
     let after = client.get(ALL).await;
     assert_eq!(read(&client, ALL, 13).await, keys(&after));
     assert_ne!(keys(&before), keys(&after));
-    // All of it came from memory: the cache was loaded once.
+    // All pages came from memory: the cache was loaded once.
     assert_eq!(spy.ranges("/default/core/configmaps/"), 1);
 }
 
 #[tokio::test]
-async fn selectors_have_no_count_and_go_on_where_the_page_ended() {
+async fn pages_with_selectors_have_no_count_and_continue_after_the_last_item() {
     let client = common::client(&common::server().await);
     filled(&client, &["a", "b"], 20).await;
     for number in [3, 11, 17] {
@@ -110,12 +110,12 @@ async fn selectors_have_no_count_and_go_on_where_the_page_ended() {
 }
 
 #[tokio::test]
-async fn a_token_that_was_made_up_or_is_old_gets_what_there_is() {
+async fn old_and_made_up_continue_tokens_are_answered() {
     let client = common::client(&common::server().await);
     filled(&client, &["a", "b", "z"], 5).await;
     let first = client.get(&format!("{}?limit=2", maps("b"))).await;
     let revision = common::revision(&first);
-    // Long ago, but all that changed since is known.
+    // The revision becomes old, but the ring has all events since.
     for number in 0..5 {
         client.send("DELETE", &format!("{}/m{number:03}", maps("b")), &[], "").await;
     }
@@ -124,7 +124,7 @@ async fn a_token_that_was_made_up_or_is_old_gets_what_there_is() {
         format!("limit=2&continue={}", URL_SAFE_NO_PAD.encode(token.to_string()))
     };
     let revision = i64::try_from(revision).unwrap();
-    // Beside the five there is what every namespace has.
+    // Besides the five there is the default object of the namespace.
     for (at, start, found, left) in [
         (revision, "/", 2, Some(4)),
         (revision, "m003\u{0}", 1, None),
@@ -145,7 +145,7 @@ async fn a_token_that_was_made_up_or_is_old_gets_what_there_is() {
 }
 
 #[tokio::test]
-async fn a_name_or_a_namespace_is_found_by_its_field() {
+async fn objects_are_selected_by_name_and_namespace_fields() {
     let client = common::client(&common::server().await);
     filled(&client, &["a", "b"], 3).await;
     let post = async |name: &str| client.post(&maps("b"), config_map(name)).await;

@@ -1,4 +1,4 @@
-//! Methods, forms of answers, and the order of checks, where recorded conversations do not show them.
+//! Methods, formats of responses, and the order of checks, where recorded conversations do not cover them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ async fn post(client: &Client, path: &str, body: &Value) -> common::Answer {
 }
 
 #[tokio::test]
-async fn discovery_takes_the_methods_that_the_real_server_takes() {
+async fn discovery_allows_the_methods_that_kube_apiserver_allows() {
     let client = client().await;
     client.post(CRDS, common::definition("methods.k1s.dev")).await;
     let method = async |method: &str, path: &str| client.send(method, path, &[], "").await.status;
@@ -69,12 +69,12 @@ async fn json_ends_with_a_newline_and_is_indented_for_people() {
     }
     let table = get(map, &[("accept", TABLE)]).await.text();
     assert!(table.ends_with("]}\n") || table.ends_with("}\n"), "{table}");
-    // A client that reads nothing we write is told so in JSON for people.
+    // A client that accepts no available format gets an indented error.
     let refused = get(map, &[("accept", "text/html")]).await.text();
     assert!(refused.starts_with("{\n  \"kind\": \"Status\"") && refused.ends_with("\n}"), "{refused}");
     let version = get("/version", &[]).await.text();
     assert!(version.starts_with("{\n  \"major\"") && version.ends_with("\n}"), "{version}");
-    // Other encodings and streams are as they are.
+    // Other encodings and streams are not indented.
     let yaml = get(&format!("{map}?pretty=true"), &[("accept", "application/yaml")]).await;
     assert!(yaml.text().starts_with("apiVersion") || yaml.text().starts_with("kind"), "{}", yaml.text());
     let mut watch = client.watch(&format!("{MAPS}?pretty=true&resourceVersion=0")).await;
@@ -121,7 +121,7 @@ async fn a_resource_version_on_create_is_checked_last() {
 }
 
 #[tokio::test]
-async fn a_put_that_creates_names_no_object_by_its_uid() {
+async fn a_put_that_would_create_must_not_have_a_uid() {
     let client = client().await;
     let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
     let lease = |name: &str, field: &str, value: &str| json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name, field: value}});
@@ -131,13 +131,13 @@ async fn a_put_that_creates_names_no_object_by_its_uid() {
     let message = refused["message"].as_str().unwrap();
     assert!(message.ends_with("UID in precondition: 1234, UID in object meta: "), "{message}");
     assert_eq!(client.send("GET", &format!("{leases}/a"), &[], "").await.status, 404);
-    // What version it would have is of no interest.
+    // A numeric resourceVersion is ignored.
     assert_eq!(put("b", lease("b", "resourceVersion", "5")).await.0, 201);
     assert_eq!(put("c", lease("c", "resourceVersion", "x")).await.0, 500);
 }
 
 #[tokio::test]
-async fn the_rest_of_a_forgotten_list_is_counted() {
+async fn the_rest_of_an_expired_list_is_counted() {
     let env = Env::system();
     let store = Arc::new(MemoryStore::default());
     let client = common::client(&common::bare(&env, store.clone(), ServerOptions::default()).await);
@@ -148,7 +148,7 @@ async fn the_rest_of_a_forgotten_list_is_counted() {
     for query in ["limit=3".to_owned(), format!("limit=3&{field}")] {
         let first = client.get(&format!("{MAPS}?{query}")).await;
         let token = first["metadata"]["continue"].as_str().unwrap().to_owned();
-        // Another server, which has not kept that page's moment; and neither has the store.
+        // Another server without that page's snapshot, over a store that has compacted it.
         for number in 0..3 {
             client
                 .call(
@@ -185,7 +185,7 @@ async fn the_rest_of_a_forgotten_list_is_counted() {
 }
 
 #[tokio::test]
-async fn a_list_is_forgotten_when_nobody_asks_for_its_next_page() {
+async fn a_list_expires_if_its_next_page_is_not_requested() {
     let (client, clock) = common::simulated(ServerOptions::default()).await;
     for number in 0..9 {
         client.post(MAPS, config_map(&format!("m{number}"))).await;
@@ -229,7 +229,7 @@ async fn components_have_a_status() {
 }
 
 #[tokio::test]
-async fn what_is_only_asked_has_no_table() {
+async fn reviews_have_no_table() {
     let client = client().await;
     let review = |group: &str, kind: &str, spec: Value| json!({"apiVersion": format!("{group}.k8s.io/v1"), "kind": kind, "spec": spec});
     let attributes = json!({"resourceAttributes": {"verb": "get", "resource": "pods"}});
@@ -270,7 +270,7 @@ async fn what_is_only_asked_has_no_table() {
 }
 
 #[tokio::test]
-async fn a_scale_has_a_table_of_its_own() {
+async fn a_scale_has_its_own_table() {
     let client = client().await;
     let deployments = "/apis/apps/v1/namespaces/default/deployments";
     let labels = json!({"app": "a"});
@@ -308,7 +308,7 @@ async fn a_timeout_has_to_be_a_duration() {
 }
 
 #[tokio::test]
-async fn what_is_not_supported_is_not_said_to_be() {
+async fn unsupported_features_are_not_advertised() {
     let client = client().await;
     client.post(MAPS, config_map("a")).await;
     client.post(CRDS, common::definition("apply.k1s.dev")).await;
@@ -345,7 +345,7 @@ fn webhook() -> Value {
 }
 
 #[tokio::test]
-async fn what_has_no_effect_yet_is_warned_of() {
+async fn objects_without_effect_get_a_warning() {
     let client = client().await;
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let ruled = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"x": {
@@ -437,7 +437,7 @@ async fn what_has_no_effect_yet_is_warned_of() {
 }
 
 #[tokio::test]
-async fn objects_that_a_webhook_would_convert_are_not_shown_as_another_version() {
+async fn objects_that_need_a_conversion_webhook_are_not_served_in_another_version() {
     let client = client().await;
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     client.post(CRDS, versions([&any, &any], &webhook())).await;
@@ -458,7 +458,7 @@ async fn objects_that_a_webhook_would_convert_are_not_shown_as_another_version()
         let (code, refused) = client.call("GET", &place, Value::Null).await;
         assert_eq!((code, refused["message"].as_str().unwrap()), (500, text), "{place}");
     }
-    // They can be deleted, whatever version is asked.
+    // They can be deleted through any version.
     let (code, answer) = client.call("DELETE", &format!("{two}/a"), Value::Null).await;
     assert_eq!((code, &answer["status"]), (200, &json!("Success")), "{answer}");
     assert_eq!(client.call("DELETE", &two, Value::Null).await.0, 200);

@@ -1,4 +1,4 @@
-//! What a request asks of the store, and that nothing is missed by asking less: several servers over one store.
+//! The number of store calls of a request, and that saving calls misses no write of other servers over the same store.
 
 use std::{sync::Arc, time::Duration};
 
@@ -63,12 +63,12 @@ async fn a_create_is_one_round_trip() {
             let after = spy.calls();
             cost.push((after.0 - before.0, after.1 - before.1));
         }
-        // The first may be the first that has to know of something.
+        // The first create may have to learn facts.
         assert_eq!(cost[1..], [(0, 1), (0, 1)], "{plural}: {cost:?}");
         let before = spy.calls();
         client.call("DELETE", &format!("{path}/o1"), Value::Null).await;
         let after = spy.calls();
-        // A pod is first shown with no time left.
+        // A pod is first updated with a grace period of zero.
         let writes = if plural == "pods" { 2 } else { 1 };
         assert_eq!((after.0 - before.0, after.1 - before.1), (1, writes), "{plural}");
     }
@@ -81,7 +81,7 @@ async fn nothing_is_created_in_a_namespace_that_another_server_deletes() {
     namespace(&one, "a").await;
     one.post(&of("a", "configmaps"), config_map("m")).await;
     other.call("DELETE", &format!("{NAMESPACES}/a"), Value::Null).await;
-    // Also of one that exists: the namespace is looked at first.
+    // Also for an object that exists: the namespace is checked first.
     for name in ["m", "n"] {
         let (code, refused) = one.call("POST", &of("a", "configmaps"), config_map(name)).await;
         assert_eq!((code, &refused["details"]["causes"][0]["reason"]), (403, &json!("NamespaceTerminating")));
@@ -94,14 +94,14 @@ async fn nothing_is_created_in_a_namespace_that_another_server_deletes() {
     assert_eq!((code, &refused["message"]), (404, &json!("namespaces \"a\" not found")));
     namespace(&other, "a").await;
     one.post(&of("a", "configmaps"), config_map("n")).await;
-    // A dry run has no transaction that would find out.
+    // A dry run has no transaction that would detect it.
     other.call("DELETE", &format!("{NAMESPACES}/a"), Value::Null).await;
     let (code, _) = one.call("POST", &format!("{}?dryRun=All", of("a", "configmaps")), config_map("o")).await;
     assert_eq!(code, 403);
 }
 
 #[tokio::test]
-async fn the_labels_of_a_namespace_count_as_soon_as_they_are_there() {
+async fn the_labels_of_a_namespace_apply_immediately() {
     let spy = Spy::new();
     let [one, other] = servers(&spy).await;
     namespace(&one, "a").await;
@@ -115,13 +115,13 @@ async fn the_labels_of_a_namespace_count_as_soon_as_they_are_there() {
 }
 
 #[tokio::test]
-async fn a_quota_of_another_server_is_charged_from_its_first_moment() {
+async fn a_quota_created_by_another_server_applies_immediately() {
     let spy = Spy::new();
     let [one, other] = servers(&spy).await;
     namespace(&one, "a").await;
     let maps = of("a", "configmaps");
     one.post(&maps, config_map("m0")).await;
-    // What every namespace has counts, too.
+    // The default objects of a namespace count as well.
     other.post(&of("a", "resourcequotas"), quota(4)).await;
     assert_eq!(used(&one, "a").await, json!({"count/configmaps": "2"}));
     let (code, _) = other.call("POST", &format!("{maps}?dryRun=All"), config_map("m1")).await;
@@ -132,7 +132,7 @@ async fn a_quota_of_another_server_is_charged_from_its_first_moment() {
     }
     let third = servers::<1>(&spy).await;
     let (code, _) = third[0].call("POST", &format!("{maps}?dryRun=All"), config_map("m3")).await;
-    assert_eq!(code, 403, "a dry run has no transaction that would find the quota");
+    assert_eq!(code, 403, "a dry run has no transaction that would detect the quota");
     third[0].call("DELETE", &format!("{maps}/m2"), Value::Null).await;
     assert_eq!(used(&one, "a").await, json!({"count/configmaps": "3"}));
     let marks = async || spy.range(Range::prefix("/default/k1s/quotas/")).await.unwrap().entries.len();
@@ -144,11 +144,11 @@ async fn a_quota_of_another_server_is_charged_from_its_first_moment() {
     }
     let before = spy.calls();
     one.post(&maps, config_map("free")).await;
-    assert_eq!(spy.calls(), (before.0, before.1 + 1), "and no quota is looked for any more");
+    assert_eq!(spy.calls(), (before.0, before.1 + 1), "quotas are no longer read");
 }
 
 #[tokio::test]
-async fn a_quota_that_comes_among_many_creates_counts_all_of_them() {
+async fn a_quota_created_during_many_creates_counts_all_of_them() {
     let spy = Spy::new();
     let [one, other] = servers(&spy).await;
     namespace(&one, "a").await;
@@ -191,7 +191,7 @@ async fn quotas_of_an_older_version_are_marked_when_their_tenant_is_opened() {
     let [other] = servers(&spy).await;
     let (code, refused) = other.call("POST", &of("a", "configmaps"), config_map("m")).await;
     assert_eq!(code, 403, "{refused}");
-    // The mark goes with its namespace.
+    // The mark is deleted with its namespace.
     other.call("DELETE", &format!("{NAMESPACES}/a"), Value::Null).await;
     let mut gone = other.get(&format!("{NAMESPACES}/a")).await;
     gone["spec"]["finalizers"] = json!([]);

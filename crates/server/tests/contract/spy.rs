@@ -1,4 +1,4 @@
-//! A store that counts what is read, and can be made slow or broken.
+//! A store that counts calls, and can be made slow or broken.
 
 use std::sync::{
     Arc,
@@ -15,19 +15,18 @@ use k1s_store::{
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// See above.
 pub(crate) struct Spy {
     inner: MemoryStore,
     gets: Mutex<Vec<Bytes>>,
     gets_so_far: AtomicUsize,
     ranges: Mutex<Vec<Bytes>>,
     revisions: AtomicUsize,
-    /// Transactions that were asked for.
+    /// Number of requested transactions.
     written: AtomicUsize,
-    /// Reads of keys with this prefix wait until it is taken away; `revision` does for an empty one.
+    /// Reads of keys with this prefix wait until it is removed; with an empty one, `revision` waits as well.
     held: watch::Sender<Option<&'static str>>,
     waiting: AtomicUsize,
-    /// So many transactions go through yet.
+    /// The number of transactions that still succeed.
     txns: Mutex<Option<usize>>,
 }
 
@@ -46,17 +45,17 @@ impl Spy {
         })
     }
 
-    /// The keys that were read one by one since this was last asked.
+    /// The keys read individually since the last call.
     pub(crate) fn take_gets(&self) -> Vec<Bytes> {
         std::mem::take(&mut *self.gets.lock())
     }
 
-    /// How often keys of exactly this prefix were read.
+    /// The number of reads of exactly this prefix.
     pub(crate) fn ranges(&self, prefix: &str) -> usize {
         self.ranges.lock().iter().filter(|one| **one == prefix).count()
     }
 
-    /// Reads of all kinds, and transactions, so far.
+    /// The number of reads of all kinds and of transactions so far.
     pub(crate) fn calls(&self) -> (usize, usize) {
         let reads = self.gets_so_far.load(Ordering::SeqCst) + self.ranges.lock().len() + self.revisions();
         (reads, self.written.load(Ordering::SeqCst))
@@ -66,23 +65,23 @@ impl Spy {
         self.revisions.load(Ordering::SeqCst)
     }
 
-    /// Holds reads of keys with a prefix, or lets all go.
+    /// Blocks reads of keys with a prefix, or unblocks all.
     pub(crate) fn hold(&self, prefix: Option<&'static str>) {
         self.held.send_replace(prefix);
     }
 
-    /// The reads that are held now.
+    /// The number of blocked reads.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::SeqCst)
     }
 
-    /// Lets so many transactions through, or all.
+    /// Limits the number of further transactions that succeed, or lifts the limit.
     pub(crate) fn let_through(&self, txns: Option<usize>) {
         *self.txns.lock() = txns;
     }
 
     async fn wait(&self, key: &[u8]) {
-        // Others come along: a store in memory never waits.
+        // Lets other tasks run: a store in memory never waits.
         Env::system().yield_now().await;
         let mut held = self.held.subscribe();
         self.waiting.fetch_add(1, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Tenants: control planes that share a store and know nothing of each other.
+//! Tenants: isolated control planes that share a store.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ async fn pair() -> (Client, Client, Client) {
 const CAN_I: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 #[tokio::test]
-async fn they_come_into_being_by_an_administrators_write_and_by_call() {
+async fn tenants_are_created_by_an_administrators_write_and_by_call() {
     let store = Arc::new(MemoryStore::default());
     let mut options = ServerOptions::default();
     options.create_tenants = true;
     let server = common::server_with(&Env::system(), store.clone(), options).await;
     let client = common::client(&server);
     assert_eq!(server.tenants(), ["default"]);
-    // Never by what stores nothing.
+    // Never by requests that store nothing.
     let before = store.revision().await.unwrap();
     let review = json!({"spec": {"nonResourceAttributes": {"path": "/", "verb": "get"}}});
     for (method, path, body) in [
@@ -69,7 +69,7 @@ async fn they_come_into_being_by_an_administrators_write_and_by_call() {
     server.create_tenant("two").await.unwrap();
     server.create_tenant("two").await.unwrap();
     assert_eq!(server.tenants(), ["default", "one", "two"]);
-    // The default tenant has a name like others.
+    // The default tenant can also be addressed by its name.
     client.post(MAPS, config_map("a")).await;
     client.get(&format!("/clusters/default{MAPS}/a")).await;
     for name in ["UPPER", "a.b", "", "-", &"x".repeat(64)] {
@@ -81,7 +81,7 @@ async fn they_come_into_being_by_an_administrators_write_and_by_call() {
 }
 
 #[tokio::test]
-async fn they_come_by_call_alone_unless_it_is_said_otherwise() {
+async fn tenants_are_created_only_by_call_by_default() {
     let options = ServerOptions::default();
     let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
     let server = common::server_with(&env, store.clone(), options.clone()).await;
@@ -93,13 +93,13 @@ async fn they_come_by_call_alone_unless_it_is_said_otherwise() {
     assert!(store.range(Range::prefix("/one/")).await.unwrap().entries.is_empty());
     server.create_tenant("one").await.unwrap();
     client.post(&format!("/clusters/one{MAPS}"), config_map("a")).await;
-    // Another server over the same store knows it.
+    // Another server over the same store finds it.
     let again = common::client(&common::server_with(&env, store, options).await);
     again.get(&format!("/clusters/one{MAPS}/a")).await;
 }
 
 #[tokio::test]
-async fn objects_definitions_and_discovery_are_a_tenants_own() {
+async fn objects_definitions_and_discovery_are_isolated_between_tenants() {
     let (all, one, two) = pair().await;
     one.post(MAPS, config_map("mine")).await;
     one.post(CRDS, common::definition("own.k1s.dev")).await;
@@ -117,7 +117,7 @@ async fn objects_definitions_and_discovery_are_a_tenants_own() {
     }
     assert!(one.send("GET", "/apis", &[], "").await.text().contains("own.k1s.dev"));
     assert_eq!(names(&one.get(things).await), ["t"]);
-    // The same name with another schema means another thing elsewhere.
+    // The same name can have another schema in another tenant.
     let mut definition = common::definition("own.k1s.dev");
     definition["spec"]["scope"] = "Cluster".into();
     two.post(CRDS, definition).await;
@@ -146,7 +146,7 @@ async fn objects_definitions_and_discovery_are_a_tenants_own() {
 }
 
 #[tokio::test]
-async fn watches_and_service_addresses_are_a_tenants_own() {
+async fn watches_and_service_addresses_are_isolated_between_tenants() {
     let (_, one, two) = pair().await;
     let mut watch = two.watch("/api/v1/configmaps?labelSelector=mark").await;
     let service =
@@ -186,7 +186,7 @@ async fn a_deleted_tenant_leaves_nothing() {
     let mut kept = config_map("kept");
     kept["metadata"]["finalizers"] = json!(["k1s.dev/never"]);
     tenant.post("/api/v1/namespaces/held/configmaps", kept).await;
-    // Its deletion never ends, and goes on in the background.
+    // Its deletion never completes, and continues in the background.
     tenant.call("DELETE", "/api/v1/namespaces/held", json!(null)).await;
     let watch = tenant.watch(MAPS).await.collect();
     let other = client.watch(MAPS).await.collect();
@@ -199,7 +199,7 @@ async fn a_deleted_tenant_leaves_nothing() {
     assert!(store.range(Range::prefix("/gone/")).await.unwrap().entries.is_empty());
     assert_eq!(keys().await, stored);
     assert_eq!(server.tenants(), ["default"]);
-    // Who holds on to the tenant is told, and cannot fill the store again.
+    // A handle to the deleted tenant gets an error, and cannot write to the store.
     let (status, body) = tenant.call("POST", MAPS, config_map("late")).await;
     assert_eq!((status, &body["reason"]), (404, &json!("NotFound")), "{body}");
     assert_eq!(tenant.call("GET", "/api/v1/namespaces", json!(null)).await.0, 404);
@@ -208,7 +208,7 @@ async fn a_deleted_tenant_leaves_nothing() {
     clock.advance_and_settle(std::time::Duration::from_secs(5)).await;
     let left = env.tasks();
     assert!(left.iter().map(|task| task.tasks).sum::<usize>() <= tasks + 2, "{left:?}");
-    // The name is free for another.
+    // The name is free.
     assert_eq!(client.call("GET", "/clusters/gone/api/v1/namespaces", json!(null)).await.0, 404);
     server.create_tenant("gone").await.unwrap();
     let list = client.get("/clusters/gone/api/v1/namespaces").await;

@@ -1,4 +1,4 @@
-//! `/k1s/v1/tenants`, and what strangers, slow stores and several servers do to tenants.
+//! `/k1s/v1/tenants`, and tenants under unauthenticated requests, slow stores and several servers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ async fn keys(store: &dyn Store, tenant: &str) -> usize {
     store.range(Range::prefix(format!("/{tenant}/"))).await.unwrap().entries.len()
 }
 
-/// A server whose users are the anonymous one and alice; with a client of the administrator.
+/// A server with the anonymous user and alice, and a client of the administrator.
 async fn guarded(store: Arc<dyn Store>) -> (ApiServer, Client) {
     let mut options = ServerOptions::default();
     options.tokens.insert("alice", User::new("alice", &[]));
@@ -35,7 +35,7 @@ async fn guarded(store: Arc<dyn Store>) -> (ApiServer, Client) {
 }
 
 #[tokio::test]
-async fn they_are_made_listed_and_deleted() {
+async fn tenants_are_created_listed_and_deleted() {
     let store = Arc::new(MemoryStore::default());
     let (env, options) = (Env::system(), ServerOptions::default());
     let server = common::server_with(&env, store.clone(), options.clone()).await;
@@ -51,7 +51,7 @@ async fn they_are_made_listed_and_deleted() {
     assert_eq!((again.0, &again.1["message"]), (409, &json!("tenants.k1s.dev \"one\" already exists")));
     client.post(&format!("/clusters/one{MAPS}"), config_map("a")).await;
 
-    // All that are in the store, whoever opened them, in pages.
+    // All tenants in the store, opened by any server, in pages.
     for name in ["one-1", "one0", "zz"] {
         let body = json!({"kind": "Tenant", "apiVersion": "k1s.dev/v1", "metadata": {"name": name}});
         client.post(TENANTS, body).await;
@@ -96,7 +96,7 @@ async fn they_are_made_listed_and_deleted() {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_refused_with_what_would_be_right() {
+async fn invalid_requests_are_rejected_with_a_helpful_message() {
     let server = common::server().await;
     let client = common::client(&server);
     for name in ["UPPER", "a.b", "", "-", &"x".repeat(64)] {
@@ -127,7 +127,7 @@ async fn wrong_requests_are_refused_with_what_would_be_right() {
     assert_eq!((status, &body["reason"]), (403, &json!("Forbidden")));
     assert_eq!(server.tenants(), ["default"]);
 
-    // A tenant is not deleted by its path, nor silently left.
+    // DELETE of a tenant's path is rejected, not ignored.
     server.create_tenant("x").await.unwrap();
     for path in ["/clusters/x", "/clusters/x/"] {
         let (status, body) = client.call("DELETE", path, json!(null)).await;
@@ -135,7 +135,7 @@ async fn wrong_requests_are_refused_with_what_would_be_right() {
         assert!(body["message"].as_str().unwrap().contains("DELETE /k1s/v1/tenants/x"), "{body}");
     }
     client.get("/clusters/x/api/v1/namespaces/default").await;
-    // They are the server's: a tenant knows nothing of others.
+    // The API is not available within a tenant.
     let inside = common::client(&server.tenant("x").await.unwrap());
     assert_eq!(inside.send("GET", TENANTS, &[], "").await.status, 404);
     assert_eq!(client.send("GET", &format!("/clusters/x{TENANTS}"), &[], "").await.status, 404);
@@ -144,7 +144,7 @@ async fn wrong_requests_are_refused_with_what_would_be_right() {
 }
 
 #[tokio::test]
-async fn strangers_make_none_and_are_refused_before_anything_is_read() {
+async fn unauthorized_users_create_no_tenants_and_are_rejected_before_the_store_is_read() {
     let store = Spy::new();
     let (server, admin) = guarded(store.clone()).await;
     let stranger = common::client(&server);
@@ -175,9 +175,9 @@ async fn strangers_make_none_and_are_refused_before_anything_is_read() {
             }
         }
     }
-    // GET of the health, the version, and for alice discovery: these depend on whether the tenant is there.
+    // GET of health, version, and for alice discovery: these depend on whether the tenant exists.
     assert_eq!(read, 5);
-    // Nor is anything read for tokens that nobody has.
+    // Nor is the store read for unknown tokens.
     for token in ["x", "a.b.c", "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJ4In0.AAAA"] {
         let headers = [("authorization", &*format!("Bearer {token}"))];
         assert_eq!(stranger.send("GET", "/clusters/none/healthz", &headers, "").await.status, 401);
@@ -187,13 +187,13 @@ async fn strangers_make_none_and_are_refused_before_anything_is_read() {
     assert_eq!(store.take_gets(), [""; 0]);
     assert_eq!(store.revision().await.unwrap(), before);
     assert_eq!(server.tenants(), ["default"]);
-    // One that is there is found by everybody.
+    // An existing tenant is found for every user.
     admin.post(TENANTS, named("there")).await;
     assert_eq!(stranger.send("GET", "/clusters/there/healthz", &[], "").await.status, 200);
 }
 
 #[tokio::test]
-async fn a_slow_lookup_holds_up_nobody_else() {
+async fn a_slow_lookup_does_not_delay_others() {
     let store = Spy::new();
     let (server, admin) = guarded(store.clone()).await;
     server.create_tenant("there").await.unwrap();
@@ -209,11 +209,11 @@ async fn a_slow_lookup_holds_up_nobody_else() {
     let env = Env::system();
     let waiting: Vec<_> = (0..100).map(|_| env.spawn("slow", look("slow-one".into()))).collect();
     common::eventually("the store is asked", || async { store.waiting() == 1 }).await;
-    // Others are found, and not found, meanwhile.
+    // Lookups of other tenants complete meanwhile.
     assert_eq!(look("there".into()).await, 200);
     assert_eq!(look("none".into()).await, 404);
     assert_eq!(admin.call("POST", TENANTS, named("new")).await.0, 201);
-    // Any number of names costs a bounded number of reads at the same time.
+    // Any number of names causes only a bounded number of concurrent reads.
     let many: Vec<_> = (0..200).map(|number| env.spawn("slow", look(format!("slow-{number}")))).collect();
     common::eventually("as many are read as may be", || async { store.waiting() == 32 }).await;
     for _ in 0..100 {
@@ -230,7 +230,7 @@ async fn a_slow_lookup_holds_up_nobody_else() {
 }
 
 #[tokio::test]
-async fn few_strangers_wait_for_a_lookup() {
+async fn unauthenticated_lookups_are_limited() {
     let store = Spy::new();
     let (server, admin) = guarded(store.clone()).await;
     store.hold(Some("/slow"));
@@ -255,7 +255,7 @@ async fn few_strangers_wait_for_a_lookup() {
 }
 
 #[tokio::test]
-async fn what_is_written_while_a_tenant_is_deleted_does_not_stay() {
+async fn writes_during_the_deletion_of_a_tenant_leave_nothing_behind() {
     let store = Arc::new(MemoryStore::default());
     let (env, options) = (Env::system(), ServerOptions::default());
     // Two servers over one store: both write, one deletes.
@@ -275,7 +275,7 @@ async fn what_is_written_while_a_tenant_is_deleted_does_not_stay() {
                         assert_eq!((status, &body["reason"]), (404, &json!("NotFound")), "{body}");
                         return number;
                     }
-                    // A pause in which the others come along.
+                    // Lets other tasks run.
                     client.env.yield_now().await;
                 }
                 0
@@ -303,7 +303,7 @@ async fn a_server_notices_that_another_one_has_deleted_a_tenant() {
     there.post(&format!("/clusters/shared{MAPS}"), config_map("a")).await;
     let watch = there.watch(&format!("/clusters/shared{MAPS}")).await.collect();
     assert_eq!(here.call("DELETE", &format!("{TENANTS}/shared"), json!(null)).await.0, 200);
-    // By reading, soon; sooner where something is not found.
+    // Reads notice soon, and sooner after a 404.
     clock.advance_and_settle(Duration::from_secs(2)).await;
     assert_eq!(there.call("GET", &format!("/clusters/shared{MAPS}"), json!(null)).await.0, 200);
     there.call("POST", &format!("/clusters/shared{MAPS}"), config_map("b")).await;
@@ -318,7 +318,7 @@ async fn a_server_notices_that_another_one_has_deleted_a_tenant() {
     clock.settle().await;
     assert_eq!(there.call("GET", &format!("/clusters/shared{MAPS}"), json!(null)).await.0, 404);
     assert!(watch.ended() && two.tenants() == ["default"]);
-    // And one that was made anew under the name is another one, by writing at once.
+    // A tenant created again under the name is another one; writes notice at once.
     here.post(TENANTS, named("shared")).await;
     let handle = of(&two.find_tenant("shared").await.unwrap());
     there.get("/clusters/shared/api/v1/namespaces/default").await;
@@ -338,7 +338,7 @@ async fn a_server_notices_that_another_one_has_deleted_a_tenant() {
         );
     }
     assert_eq!(names(&there.get(&format!("/clusters/shared{MAPS}")).await), ["kube-root-ca.crt"]);
-    // A handle that is asked for is one on the tenant that is there now.
+    // A new handle is bound to the current tenant.
     for make in [true, false] {
         assert_eq!(here.call("DELETE", &format!("{TENANTS}/shared"), json!(null)).await.0, 200);
         here.post(TENANTS, named("shared")).await;
@@ -348,11 +348,11 @@ async fn a_server_notices_that_another_one_has_deleted_a_tenant() {
 }
 
 #[tokio::test]
-async fn what_was_interrupted_is_brought_to_its_end() {
+async fn interrupted_creations_and_deletions_are_completed() {
     let store = Spy::new();
     let (_, client) = guarded(store.clone()).await;
     let phase = || async { client.get(&format!("{TENANTS}/half")).await["status"]["phase"].clone() };
-    // In the middle of its making.
+    // In the middle of a creation.
     store.let_through(Some(6));
     assert_eq!(client.call("POST", TENANTS, named("half")).await.0, 500);
     store.let_through(None);
@@ -360,7 +360,7 @@ async fn what_was_interrupted_is_brought_to_its_end() {
     assert_eq!(client.call("GET", "/clusters/half/api/v1/namespaces", json!(null)).await.0, 404);
     assert_eq!(client.call("POST", TENANTS, named("half")).await.0, 201);
     assert_eq!(names(&client.get("/clusters/half/api/v1/namespaces").await).len(), 4);
-    // In the middle of its deletion.
+    // In the middle of a deletion.
     for number in 0..200 {
         client.post(&format!("/clusters/half{MAPS}"), config_map(&format!("map-{number}"))).await;
     }
@@ -384,7 +384,7 @@ async fn what_was_interrupted_is_brought_to_its_end() {
 }
 
 #[tokio::test]
-async fn several_servers_begin_on_an_empty_store() {
+async fn several_servers_start_on_an_empty_store() {
     let store = Spy::new();
     let servers = join_all((0..4).map(|_| guarded(store.clone()))).await;
     let clients = servers.iter().map(|(_, client)| client);
@@ -404,7 +404,7 @@ async fn several_servers_begin_on_an_empty_store() {
 }
 
 #[tokio::test]
-async fn a_tenant_of_an_older_version_is_one_still() {
+async fn a_tenant_of_an_older_version_can_be_used() {
     let store = Arc::new(MemoryStore::default());
     let (env, options) = (Env::system(), ServerOptions::default());
     let client = common::client(&common::bare(&env, store.clone(), options.clone()).await);

@@ -1,4 +1,4 @@
-//! The life of a watch: where it begins, what it is told, and when it ends.
+//! The lifecycle of a watch: its start, its events, and its end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,13 +16,13 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 #[tokio::test]
-async fn one_from_a_forgotten_revision_gets_410_as_an_event() {
+async fn a_watch_from_a_compacted_revision_gets_410_as_an_event() {
     let (env, store) = (Env::system(), Arc::new(MemoryStore::default()));
     let client = common::client(&common::server_with(&env, store.clone(), ServerOptions::default()).await);
     let old = revision(&client.post(MAPS, config_map("a")).await);
     let newest = revision(&client.post(MAPS, config_map("b")).await);
     store.compact(Revision::new(newest)).await.unwrap();
-    // A server that starts now has no memory of its own either.
+    // A new server has no events in its cache either.
     let client = common::client(&common::server_with(&env, store, ServerOptions::default()).await);
     let mut watch = client.watch(&format!("{MAPS}?resourceVersion={old}")).await;
     assert_eq!(
@@ -35,14 +35,14 @@ async fn one_from_a_forgotten_revision_gets_410_as_an_event() {
         .call("GET", &format!("{MAPS}?resourceVersion={old}&resourceVersionMatch=Exact"), json!(null))
         .await;
     assert_eq!((status, &body["reason"]), (410, &json!("Expired")));
-    // The newest revision is not forgotten, and a new list heals.
+    // The newest revision is not compacted, and a new list recovers.
     let mut watch = client.watch(&format!("{MAPS}?resourceVersion={newest}")).await;
     client.post(MAPS, config_map("c")).await;
     assert_eq!(watch.brief().await.1, "c");
 }
 
 #[tokio::test]
-async fn a_pod_that_goes_is_first_shown_with_a_grace_period_of_zero() {
+async fn a_deleted_pod_is_first_sent_with_a_grace_period_of_zero() {
     let pods = "/api/v1/namespaces/default/pods";
     let client = common::client(&common::server().await);
     let spec = json!({"containers": [{"name": "c", "image": "i"}]});
@@ -57,7 +57,7 @@ async fn a_pod_that_goes_is_first_shown_with_a_grace_period_of_zero() {
         (event["type"].as_str().unwrap().to_owned(), grace, metadata["generation"].as_i64())
     };
     let event = |what: &str, grace, generation| (what.to_owned(), Some(grace), Some(generation));
-    // One that has no node goes at once, and is marked all the same.
+    // A pod without a node is deleted at once, and still marked first.
     let (_, answer) = client.call("DELETE", &format!("{pods}/nowhere"), json!(null)).await;
     assert_eq!(answer["metadata"]["deletionGracePeriodSeconds"], 0);
     let marked = watch.event().await;
@@ -65,7 +65,7 @@ async fn a_pod_that_goes_is_first_shown_with_a_grace_period_of_zero() {
     let gone = watch.event().await;
     assert_eq!(shown(&gone), event("DELETED", 0, 2));
     assert!(revision(&gone["object"]) > revision(&marked["object"]));
-    // One that a node ends: marked with its time, then with none, then gone.
+    // A pod on a node: marked with its grace period, then with zero, then deleted.
     client.call("DELETE", &format!("{pods}/on-node"), json!(null)).await;
     let waiting = watch.event().await;
     assert_eq!(shown(&waiting), event("MODIFIED", 30, 2));
@@ -76,8 +76,8 @@ async fn a_pod_that_goes_is_first_shown_with_a_grace_period_of_zero() {
     let at = |event: &serde_json::Value| -> jiff::Timestamp {
         event["object"]["metadata"]["deletionTimestamp"].as_str().unwrap().parse().unwrap()
     };
-    assert_eq!((at(&waiting) - at(&over)).get_seconds(), 30, "counted from when it was first deleted");
-    // With a precondition on its version, too.
+    assert_eq!((at(&waiting) - at(&over)).get_seconds(), 30, "counted from the first deletion");
+    // Also with a precondition on its resourceVersion.
     let created = client.post(pods, json!({"metadata": {"name": "exactly"}, "spec": spec})).await;
     let only = json!({"preconditions": {"resourceVersion": revision(&created).to_string()}});
     let (status, answer) = client.call("DELETE", &format!("{pods}/exactly"), only).await;
@@ -85,7 +85,7 @@ async fn a_pod_that_goes_is_first_shown_with_a_grace_period_of_zero() {
 }
 
 #[tokio::test]
-async fn one_from_the_future_stays_silent_until_then() {
+async fn a_watch_from_a_future_revision_is_silent_until_then() {
     let (client, clock) = simulated(ServerOptions::default()).await;
     let now = revision(&client.get(MAPS).await);
     let watch =
@@ -101,7 +101,7 @@ async fn one_from_the_future_stays_silent_until_then() {
 }
 
 #[tokio::test]
-async fn a_list_of_the_future_is_waited_for() {
+async fn a_list_of_a_future_revision_waits_for_it() {
     let (client, clock) = simulated(ServerOptions::default()).await;
     let now = revision(&client.get(MAPS).await);
     let read = |ahead: u64| {
@@ -124,7 +124,7 @@ async fn a_list_of_the_future_is_waited_for() {
 }
 
 #[tokio::test]
-async fn bookmarks_come_every_minute_and_before_the_end() {
+async fn bookmarks_are_sent_every_minute_and_before_the_end() {
     let (client, clock) = simulated(ServerOptions::default()).await;
     let now = revision(&client.get(MAPS).await);
     let path = format!("{MAPS}?resourceVersion={now}&timeoutSeconds=200");
@@ -132,7 +132,7 @@ async fn bookmarks_come_every_minute_and_before_the_end() {
     let plain = client.watch(&path).await.collect();
     let mut moments = Vec::new();
     for second in 1..=200 {
-        // Another resource's changes move the revision of a bookmark too.
+        // Changes of another resource advance the revision of a bookmark as well.
         if second == 90 {
             client.post("/api/v1/namespaces/default/secrets", json!({"metadata": {"name": "s"}})).await;
         }
@@ -171,12 +171,12 @@ async fn without_a_timeout_a_watch_lives_for_half_an_hour_to_an_hour() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_in_time_even_if_there_is_always_more_to_say() {
+async fn a_watch_ends_in_time_even_if_there_is_always_another_event() {
     let (client, clock) = simulated(ServerOptions::default()).await;
     let now = revision(&client.get(MAPS).await);
     let mut watch = client.watch(&format!("{MAPS}?resourceVersion={now}&timeoutSeconds=3")).await;
     client.post(MAPS, config_map("a")).await;
-    // A reader that is so slow that after each event there is another.
+    // A reader so slow that there is always another event.
     let mut count = 0;
     for number in 0..100 {
         client.call("PATCH", &format!("{MAPS}/a"), json!({"data": {"n": number.to_string()}})).await;
@@ -212,7 +212,7 @@ async fn watches_end_at_shutdown_and_no_task_is_left() {
 }
 
 #[tokio::test]
-async fn a_reader_that_is_too_slow_is_told_so() {
+async fn a_watcher_that_lags_too_far_behind_gets_410() {
     let client = common::client(&common::server().await);
     client.post(MAPS, json!({"metadata": {"name": "big"}, "data": {"text": "x".repeat(150_000)}})).await;
     let now = revision(&client.get(MAPS).await);
@@ -226,7 +226,7 @@ async fn a_reader_that_is_too_slow_is_told_so() {
     assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
     assert_eq!(event["object"]["reason"], "Expired");
     assert_eq!(slow.next().await, None);
-    // The history in the store is longer: from there everything can still be had.
+    // The store has a longer history, from which all events are still available.
     let mut again = client.watch(&format!("{MAPS}?resourceVersion={now}")).await;
     for at in now + 1..=newest {
         assert_eq!(again.brief().await, ("MODIFIED".into(), "big".into(), at));
@@ -234,7 +234,7 @@ async fn a_reader_that_is_too_slow_is_told_so() {
 }
 
 #[tokio::test]
-async fn objects_come_and_go_with_their_labels() {
+async fn objects_enter_and_leave_a_selection_with_their_labels() {
     let client = common::client(&common::server().await);
     client.post(MAPS, config_map("a")).await;
     let mut red = client.watch(&format!("{MAPS}?labelSelector=color%3Dred")).await;
@@ -250,7 +250,7 @@ async fn objects_come_and_go_with_their_labels() {
     assert_eq!(red.brief().await, ("ADDED".into(), "a".into(), added));
     let gone = revision(&paint(json!("blue")).await.1);
     let event = red.event().await;
-    // The object as it was, at the revision at which it left.
+    // The previous object, at the revision at which it left the selection.
     assert_eq!(brief(&event), ("DELETED".into(), "a".into(), gone));
     assert_eq!(event["object"]["metadata"]["labels"]["color"], "red");
     paint(json!("red")).await;

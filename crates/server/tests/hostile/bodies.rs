@@ -1,4 +1,4 @@
-//! Every body of the corpus is answered in time, by a process that may not grow without end.
+//! Every body of the corpus is answered in bounded time, by a process with bounded memory.
 
 use std::{process::Command, time::Duration};
 
@@ -9,21 +9,21 @@ use crate::{
     corpus::{self, Hostile},
 };
 
-/// Set for the process that runs the corpus, to the part of it: 0 or 1.
+/// Set in the process that runs the corpus, to the part that it runs: 0 or 1.
 const CHILD: &str = "K1S_HOSTILE_CORPUS";
 
-/// How long one body may keep a processor busy, in a debug build: only what is quadratic takes longer. The time of the
-/// processor, so that a busy machine does not matter.
+/// Maximum CPU time of one body in a debug build; only quadratic algorithms exceed it. Not wall time, so that a busy machine
+/// does not matter.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// The most that the process may ever have had in memory, in KiB.
+/// Maximum peak memory of the process, in KiB.
 const MOST_MEMORY: u64 = 1 << 20;
 
-/// Runs a part of the corpus in a process of its own, so that one that hangs or runs out of memory can be told from one
-/// that does not. Limits of memory and `/proc` are Linux's; elsewhere only the time is looked at.
+/// Runs a part of the corpus in a separate process, so that a hang or running out of memory is detected. Memory limits and
+/// `/proc` need Linux; elsewhere only the time is checked.
 fn run(part: &str) {
     let program = std::env::current_exe().unwrap();
-    // The address space is limited as well: what asks for too much at once fails right there.
+    // The address space is limited as well, so that a huge allocation fails at once.
     let script = "ulimit -v 6000000 2>/dev/null; exec \"$0\" --exact bodies::the_corpus --nocapture";
     let output =
         Command::new("sh").arg("-c").arg(script).arg(&program).env(CHILD, part).output().expect("sh runs");
@@ -42,11 +42,11 @@ fn custom_resources_documents_and_patches_are_answered_in_bounded_time_and_memor
     run("1");
 }
 
-/// The corpus, sent to a server in this process. Does nothing unless it was started for it.
+/// Sends the corpus to a server in this process. Does nothing unless started by `run`.
 #[test]
 fn the_corpus() {
     let Some(part) = std::env::var(CHILD).ok().map(|part| part.parse::<usize>().unwrap()) else { return };
-    // The stack of a test's thread is as large as that of a worker.
+    // The thread of a test has the same stack size as a worker.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let only = std::env::var("K1S_HOSTILE_ONLY").unwrap_or_default();
     runtime.block_on(async {
@@ -86,7 +86,7 @@ fn the_corpus() {
             check(memory < MOST_MEMORY, "it needed too much memory");
         }
         assert_eq!(wrong, Vec::<String>::new());
-        // All of it left a server that works.
+        // The server still works.
         let (status, _) = client.call("GET", "/apis", serde_json::Value::Null).await;
         assert_eq!(status, 200);
         say("all are answered");
@@ -102,7 +102,7 @@ fn cut(text: &str) -> &str {
     text.get(..text.floor_char_boundary(600)).unwrap_or_default()
 }
 
-/// The time that this process has had a processor; where nobody tells, the time that has passed.
+/// The CPU time of this process, or the elapsed time where it is not available.
 fn cpu_time(env: &Env) -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(") ").next().unwrap_or_default();
@@ -113,7 +113,7 @@ fn cpu_time(env: &Env) -> Duration {
     }
 }
 
-/// The most memory that this process has had, in KiB; 0 where nobody tells.
+/// The peak memory of this process, in KiB; 0 where it is not available.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -19,7 +19,7 @@ use crate::common::{self, HANG};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-/// Long enough for a request, short enough to be waited for.
+/// A timeout long enough for a request, and short enough to wait for.
 const SHORT: Duration = Duration::from_millis(150);
 
 struct Served {
@@ -29,7 +29,7 @@ struct Served {
     task: Task<std::io::Result<()>>,
 }
 
-/// A server that listens, and knows `admin` and, who may do nothing special, `mallory`.
+/// A listening server with the users `admin` and, without any permissions, `mallory`.
 async fn served(tls: Option<&TlsFiles>, change: impl FnOnce(&mut ServerOptions)) -> Served {
     let env = Env::system();
     let mut options = ServerOptions::default();
@@ -53,20 +53,20 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// A connection over which these bytes were sent.
+    /// A connection on which these bytes were sent.
     async fn say(&self, bytes: impl AsRef<[u8]>) -> TcpStream {
         let mut stream = self.connect().await;
         stream.write_all(bytes.as_ref()).await.unwrap();
         stream
     }
 
-    /// Sends a request over a connection of its own; the status and the whole answer.
+    /// Sends a request on a new connection; returns the status and the whole response.
     async fn ask(&self, request: impl AsRef<[u8]>) -> (u16, String) {
         let mut stream = self.say(request).await;
         self.answer(&mut stream).await
     }
 
-    /// Reads an answer.
+    /// Reads a response.
     async fn answer(&self, stream: &mut (impl AsyncRead + Unpin)) -> (u16, String) {
         let read = async {
             let mut text = Vec::new();
@@ -86,7 +86,7 @@ impl Served {
                 }
             }
         };
-        let text = self.env.timeout(HANG, read).await.expect("there is no answer");
+        let text = self.env.timeout(HANG, read).await.expect("there is no response");
         let status = text.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
         (status, text)
     }
@@ -146,7 +146,7 @@ async fn silent_connections_are_closed() {
         let mut stream = server.say(begun).await;
         server.closed(&mut stream, begun).await;
     }
-    // HTTP/2 that says hello, and nothing else.
+    // HTTP/2 that sends only the preface and settings.
     let mut hello = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     hello.extend([0, 0, 0, 4, 0, 0, 0, 0, 0]);
     let mut stream = server.say(hello).await;
@@ -172,10 +172,10 @@ async fn a_connection_may_be_idle_for_longer_than_a_head_may_take() {
     assert_eq!(server.answer(&mut idle).await.0, 200);
     let mut silent = server.connect().await;
     server.closed(&mut silent, "a silent connection").await;
-    // The other one was silent for as long.
+    // The idle connection was silent for as long.
     idle.write_all(get("/healthz", "admin").as_bytes()).await.unwrap();
     assert_eq!(server.answer(&mut idle).await.0, 200);
-    // Once it has begun with a request, it has to end it.
+    // Once a request has begun, its head has to be completed.
     idle.write_all(b"GET /healthz HTTP/1.1\r\n").await.unwrap();
     server.closed(&mut idle, "half a head after a request").await;
     server.stop().await;
@@ -188,14 +188,14 @@ async fn a_connection_may_be_idle_for_longer_than_a_head_may_take() {
 }
 
 #[tokio::test]
-async fn too_many_connections_close_the_one_that_is_idle_for_longest() {
+async fn beyond_the_limit_the_connection_idle_the_longest_is_closed() {
     let server = served(None, |options| options.connections.max = 3).await;
     let watch = format!("{MAPS}?watch=true");
     let mut watching = server.say(get(&watch, "admin")).await;
     let mut first = [0; 12];
     watching.read_exact(&mut first).await.unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
-    // What counts is when they were used last.
+    // The time of the last use counts, not that of the connect.
     let (mut newer, mut older) = (server.connect().await, server.connect().await);
     for stream in [&mut older, &mut newer] {
         stream.write_all(get("/healthz", "admin").as_bytes()).await.unwrap();
@@ -205,7 +205,7 @@ async fn too_many_connections_close_the_one_that_is_idle_for_longest() {
     server.closed(&mut older, "the oldest idle connection").await;
     newer.write_all(get("/healthz", "admin").as_bytes()).await.unwrap();
     assert_eq!(server.answer(&mut newer).await.0, 200);
-    // Where nobody is idle there is no place for more.
+    // If no connection is idle, a new one is closed.
     let full = server.say(get(&watch, "admin")).await;
     let more = server.say(get(&watch, "admin")).await;
     common::eventually("all are watches", || async {
@@ -228,7 +228,7 @@ async fn too_many_connections_close_the_one_that_is_idle_for_longest() {
 }
 
 #[tokio::test]
-async fn slow_bodies_take_no_place() {
+async fn slow_bodies_take_no_slot() {
     let server = served(None, |options| {
         options.max_in_flight = 2;
         options.limits.reserved_in_flight = 0;
@@ -238,7 +238,7 @@ async fn slow_bodies_take_no_place() {
     for _ in 0..8 {
         slow.push(server.say(post(REVIEWS, "mallory", 1000, "{")).await);
     }
-    // They have arrived when one that came after them has.
+    // They have been received once a later request is answered.
     for token in ["admin", "mallory"] {
         let review = r#"{"spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}"#;
         let (status, text) = server.ask(post(REVIEWS, token, review.len(), review)).await;
@@ -250,7 +250,7 @@ async fn slow_bodies_take_no_place() {
 }
 
 #[tokio::test]
-async fn bodies_share_a_number_of_bytes_and_administrators_have_some_of_their_own() {
+async fn bodies_share_a_budget_and_administrators_have_a_reserve() {
     let server = served(None, |options| {
         options.limits.max_body_bytes_in_flight = 100_000;
         options.limits.reserved_body_bytes = 50_000;
@@ -259,7 +259,7 @@ async fn bodies_share_a_number_of_bytes_and_administrators_have_some_of_their_ow
     .await;
     let half = "x".repeat(60_000);
     let mut held = server.say(post(REVIEWS, "mallory", 70_000, &half)).await;
-    // The second one does not fit, whichever that is; what it was charged is given back.
+    // The second one, whichever it is, does not fit; its charge is returned.
     let mut other = server.say(post(REVIEWS, "mallory", 70_000, &half)).await;
     let refused = tokio::select! {
         answer = server.answer(&mut held) => answer,
@@ -270,10 +270,10 @@ async fn bodies_share_a_number_of_bytes_and_administrators_have_some_of_their_ow
     let map = json!({"metadata": {"name": "a"}, "data": {"a": "x".repeat(60_000)}}).to_string();
     let (status, text) = server.ask(post(MAPS, "admin", map.len(), &map)).await;
     assert_eq!(status, 201, "{text}");
-    // A length that is too large is refused before anything of it is sent.
+    // A declared length over the limit is rejected before the body is sent.
     let (status, text) = server.ask(post(REVIEWS, "mallory", 4 << 20, "")).await;
     assert_eq!(status, 413, "{text}");
-    // As is a stranger's.
+    // As is a body of an unknown user.
     assert_eq!(server.ask(post(MAPS, "nobody", 1000, "")).await.0, 401);
     let anonymous = format!("POST {MAPS} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n");
     assert_eq!(server.ask(anonymous).await.0, 403);
@@ -286,7 +286,7 @@ async fn bodies_share_a_number_of_bytes_and_administrators_have_some_of_their_ow
     server.stop().await;
 }
 
-/// Config maps that are more together than the kernel buffers.
+/// Creates config maps that exceed the kernel's socket buffers.
 async fn fill(server: &Served) {
     let client = common::client(&server.server.as_user(User::admin()));
     for number in 0..14 {
@@ -297,7 +297,7 @@ async fn fill(server: &Served) {
 }
 
 #[tokio::test]
-async fn a_client_that_stops_reading_is_cut_off() {
+async fn a_client_that_stops_reading_is_disconnected() {
     let server = served(None, |options| options.connections.write_timeout = SHORT).await;
     fill(&server).await;
     for path in [MAPS.to_owned(), format!("{MAPS}?watch=true")] {
@@ -305,7 +305,7 @@ async fn a_client_that_stops_reading_is_cut_off() {
         server.connections_ended().await;
         drop(unread);
     }
-    // HTTP/2 leaves the connection alone, and ends the one answer that nobody takes.
+    // With HTTP/2 the connection stays open, and only the stalled response is reset.
     let stream = TokioIo::new(server.connect().await);
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake::<_, _, Full<Bytes>>(TokioExecutor::new(), stream)
@@ -324,7 +324,7 @@ async fn a_client_that_stops_reading_is_cut_off() {
     let after = |mut body: hyper::body::Incoming| {
         let env = server.env.clone();
         async move {
-            // What was sent is read when there is nothing more to come.
+            // The sent data is read after the reset.
             env.sleep(SHORT * 4).await;
             while let Some(frame) = env.timeout(HANG, body.frame()).await.expect("it is never reset") {
                 frame?;
@@ -343,7 +343,7 @@ async fn a_client_that_stops_reading_is_cut_off() {
 }
 
 #[tokio::test]
-async fn heads_are_as_large_as_kubernetes_allows() {
+async fn heads_may_be_as_large_as_kubernetes_allows() {
     let server = served(None, |_| {}).await;
     let many: String = (0..450).map(|number| format!("x-{number}: {number}\r\n")).collect();
     let large = format!("x-large: {}\r\n", "x".repeat(900_000));
@@ -360,7 +360,7 @@ async fn heads_are_as_large_as_kubernetes_allows() {
     let request = Request::get(format!("http://{}/healthz", server.address));
     let request = request.header("x-large", "x".repeat(900_000)).body(Full::default()).unwrap();
     assert_eq!(sender.send_request(request).await.unwrap().status(), 200);
-    // More is an answer, too.
+    // A larger head gets a response as well.
     let request =
         get("/healthz", "admin").replace("\r\n\r\n", &format!("\r\nx: {}\r\n\r\n", "x".repeat(1_200_000)));
     assert_eq!(server.ask(request).await.0, 431);

@@ -1,8 +1,8 @@
-//! One body of each kind that once took minutes or gigabytes, at the size limit.
+//! Bodies at the size limit, one of each kind that once took minutes or gigabytes.
 
 use serde_json::{Value, json};
 
-/// The largest body that is read.
+/// Maximum size of a body.
 const LIMIT: usize = 3 << 20;
 
 /// A request that must be answered.
@@ -12,9 +12,9 @@ pub(crate) struct Hostile {
     pub(crate) path: &'static str,
     pub(crate) content_type: &'static str,
     pub(crate) body: String,
-    /// The code of the answer.
+    /// The expected status code.
     pub(crate) code: u16,
-    /// What its text has in it.
+    /// A text that the response contains.
     pub(crate) says: &'static str,
 }
 
@@ -29,7 +29,7 @@ const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-/// As many items as fit into a body with `rest` other bytes, up to `most`, with commas between them.
+/// As many comma-separated items as fit into a body with `rest` other bytes, up to `most`.
 fn many(most: usize, rest: usize, item: impl Fn(usize) -> String) -> String {
     let mut out = String::new();
     for i in 0..most {
@@ -82,7 +82,7 @@ fn widget(spec: &str) -> String {
     format!(r#"{{"apiVersion":"example.com/v1","kind":"Widget","metadata":{{"name":"w"}},"spec":{spec}}}"#)
 }
 
-/// What the corpus needs to be there: definitions and objects that can be created.
+/// The definitions and objects that the corpus needs.
 pub(crate) fn prepared() -> Vec<(&'static str, String)> {
     let values = many(100_000, 200_000, |i| format!("\"v{i}\""));
     let alternatives = many(10_000, 200_000, |i| format!(r#"{{"required":["a{i}"]}}"#));
@@ -128,7 +128,7 @@ pub(crate) fn prepared() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A part of the corpus: 0 is the one half, everything else the other.
+/// A part of the corpus: 0 is the first half, any other number the second.
 pub(crate) fn part(number: usize) -> Vec<Hostile> {
     let themes: &[fn() -> Vec<Hostile>] = match number {
         0 => &[errors, owners_and_pods, definitions],

@@ -1,5 +1,5 @@
-//! What a hostile client sends, and what a damaged store holds: everything is answered, in bounded time and memory, and
-//! nothing takes other objects with it. Each module is a theme.
+//! Hostile clients and damaged stores: every request is answered in bounded time and memory, and other objects are not
+//! affected.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 

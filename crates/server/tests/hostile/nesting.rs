@@ -1,4 +1,4 @@
-//! One limit on nesting, the same for every way in, and no walk that runs out of stack below it. Tests run on threads
+//! One limit on nesting, the same for all inputs, and no recursion that overflows the stack below it. Tests run on threads
 //! with 2 MiB of stack, as the server's workers do.
 
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use crate::{
     corpus::definition,
 };
 
-/// The deepest object that is stored.
+/// Maximum depth of a stored object.
 const MOST: usize = 120;
 
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
@@ -38,7 +38,7 @@ async fn with_widgets() -> Client {
     client
 }
 
-/// Everything that can be asked of an object that is there.
+/// Performs every operation on an existing object.
 async fn works(client: &Client, path: &str, name: &str) {
     let one = format!("{path}/{name}");
     for accept in [
@@ -64,7 +64,7 @@ async fn works(client: &Client, path: &str, name: &str) {
     let object = client.get(&one).await;
     assert_eq!(client.call("PUT", &one, object).await.0, 200, "{one}");
     assert_eq!(client.call("DELETE", &one, Value::Null).await.0, 200, "{one}");
-    // Definitions wait for their objects to go.
+    // Definitions wait for the deletion of their objects.
     common::eventually("it is gone", || async { client.call("GET", &one, Value::Null).await.0 == 404 }).await;
 }
 
@@ -75,7 +75,7 @@ fn says_limit(status: u16, body: &Value) {
 }
 
 #[tokio::test]
-async fn the_deepest_object_can_be_used_and_one_level_more_is_refused() {
+async fn the_deepest_object_can_be_used_and_one_level_more_is_rejected() {
     let client = with_widgets().await;
     client.post(WIDGETS, widget("deep", MOST)).await;
     works(&client, WIDGETS, "deep").await;
@@ -106,7 +106,7 @@ async fn no_patch_and_no_replacement_makes_an_object_too_deep() {
     says_limit(status, &body);
     let (status, body) = client.call("PATCH", &deep, json!({"spec": nested(200)})).await;
     says_limit(status, &body);
-    // A copy into itself, and a value far below.
+    // A copy into itself, and a deeply nested value.
     let copy = json!([{"op": "copy", "from": "/spec", "path": "/spec/free/a/a/a/a/a/a/a/a/a/a/a/a/a"}]);
     let (status, body) = client.call("PATCH", &deep, copy).await;
     assert_eq!(status, 422, "{body}");
@@ -208,7 +208,7 @@ async fn the_deepest_definition_is_served_and_a_deeper_one_changes_nothing() {
             "spec": serde_json::from_str::<Value>(spec).unwrap()})
     };
     let path = "/apis/example.com/v1/namespaces/default/deeps";
-    // Validation, pruning and defaulting go all the way down.
+    // Validation, pruning and defaulting reach the deepest level.
     let (status, body) = client.call("POST", path, object(&spec.replace("\"x\"", "1"))).await;
     assert_eq!(status, 422, "{body}");
     client.post(path, object(&spec)).await;
@@ -228,7 +228,7 @@ async fn the_deepest_definition_is_served_and_a_deeper_one_changes_nothing() {
 }
 
 #[tokio::test]
-async fn defaults_and_alternatives_at_the_limit_are_walked() {
+async fn defaults_and_alternatives_at_the_limit_are_applied() {
     let client = common::client(&common::server().await);
     // A default that is as deep as its schema has room for.
     let default = format!(

@@ -1,5 +1,4 @@
-//! An object in the store that cannot be read, however it came there, takes nothing else with it: it is named, left
-//! out, and can be deleted.
+//! An unreadable object in the store does not affect others: it is reported, left out, and can be deleted.
 
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ use crate::{
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
-/// A store that others write to, too.
+/// A store that reports itself as shared.
 struct Shared(MemoryStore);
 
 #[async_trait]
@@ -62,12 +61,12 @@ impl Store for Shared {
     }
 }
 
-/// A server over a store that somebody else writes to, too; in the place of one that was there before.
+/// A new server over the store.
 async fn over(store: &Arc<dyn Store>) -> Client {
     common::client(&common::server_with(&Env::system(), store.clone(), ServerOptions::default()).await)
 }
 
-/// Values that are no objects: an unknown header, JSON that is cut off, no UTF-8, and too many levels.
+/// Values that are not objects: an unknown header, truncated JSON, invalid UTF-8, and too many levels.
 fn damaged(metadata: &Value) -> Vec<Bytes> {
     let mut with_header = vec![10, 0, 0, 0, 0, 0, 0, 0, 0, b'v', b'1'];
     let head = format!("{{\"metadata\":{metadata},\"data\":");
@@ -84,7 +83,7 @@ async fn put(store: &Arc<dyn Store>, key: &str, value: &Bytes) {
     store.txn(Txn::new().put(key.to_owned(), value.clone(), k1s_store::Precondition::Any)).await.unwrap();
 }
 
-/// The key of an object, from one of its kind that is there.
+/// A key for an object, derived from an existing one of its kind.
 async fn key_like(store: &Arc<dyn Store>, end: &str, new: &str) -> String {
     let all = store.range(Range::prefix("/")).await.unwrap();
     let keys = all.entries.iter().map(|entry| std::str::from_utf8(&entry.key).unwrap());
@@ -106,7 +105,7 @@ async fn prepared() -> (Arc<dyn Store>, Client) {
 }
 
 #[tokio::test]
-async fn an_unreadable_object_is_named_left_out_and_can_be_deleted() {
+async fn an_unreadable_object_is_reported_left_out_and_can_be_deleted() {
     for (path, end) in [
         ("/api/v1/namespaces/n/configmaps", "/configmaps/n/good"),
         ("/apis/example.com/v1/namespaces/n/widgets", "/widgets/n/good"),
@@ -115,7 +114,7 @@ async fn an_unreadable_object_is_named_left_out_and_can_be_deleted() {
         let key = key_like(&store, end, "bad").await;
         for value in damaged(&json!({"name": "bad", "namespace": "n", "uid": "u", "finalizers": ["a/b"]})) {
             put(&store, &key, &value).await;
-            // Under a server that is running, and under one that starts.
+            // With a running server, and with a new one.
             for client in [&running, &over(&store).await] {
                 let bad = format!("{path}/bad");
                 for (method, body) in
@@ -147,7 +146,7 @@ async fn an_unreadable_object_is_named_left_out_and_can_be_deleted() {
             assert!(answer.header("warning").contains("finalizers"), "{}", answer.header("warning"));
             assert_eq!(running.call("GET", &format!("{path}/bad"), Value::Null).await.0, 404);
         }
-        // All at once.
+        // DELETE of the collection.
         put(&store, &key, &Bytes::from_static(b"x")).await;
         assert_eq!(running.call("DELETE", path, Value::Null).await.0, 200);
         assert_eq!(running.get(path).await["items"], json!([]));
@@ -156,7 +155,7 @@ async fn an_unreadable_object_is_named_left_out_and_can_be_deleted() {
 }
 
 #[tokio::test]
-async fn an_unreadable_definition_does_not_keep_others_from_being_served() {
+async fn other_definitions_are_served_beside_an_unreadable_one() {
     let (store, running) = prepared().await;
     let key = key_like(&store, "/customresourcedefinitions/widgets.example.com", "bads.example.com").await;
     let values = damaged(&json!({"name": "bads.example.com", "group": "example.com"}));
@@ -175,7 +174,7 @@ async fn an_unreadable_definition_does_not_keep_others_from_being_served() {
             }
             let widgets = "/apis/example.com/v1/namespaces/n/widgets";
             assert_eq!(client.get(widgets).await["items"][0]["metadata"]["name"], "good");
-            // Names of the same group are decided on all the same.
+            // Names of the same group are still accepted.
             let plural = format!("others{number}{place}");
             let text = definition(&plural, &format!("Other{number}{place}"), r#"{"type":"object"}"#);
             client.post(DEFINITIONS, serde_json::from_str(&text).unwrap()).await;
@@ -195,7 +194,7 @@ async fn an_unreadable_definition_does_not_keep_others_from_being_served() {
 }
 
 #[tokio::test]
-async fn a_namespace_with_unreadable_objects_ends() {
+async fn a_namespace_with_unreadable_objects_can_be_deleted() {
     let (store, client) = prepared().await;
     for end in ["/configmaps/n/good", "/widgets/n/good"] {
         for number in 0..5 {

@@ -1,4 +1,4 @@
-//! Requests that are much work: others do not wait for them, and they take a bounded part of the memory.
+//! Expensive requests: they do not delay others, and their memory is bounded.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::common::{self, Client, simulated};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// On one thread: whatever keeps it busy keeps everything waiting.
+/// On one thread, so that anything that blocks it would block everything.
 #[tokio::test]
 async fn small_requests_do_not_wait_for_large_ones() {
     let env = Env::system();
@@ -44,7 +44,7 @@ async fn small_requests_do_not_wait_for_large_ones() {
         assert_eq!(client.send("GET", "/healthz", &[], "").await.status, 200);
         let (status, _) = client.call("POST", MAPS, json!({"metadata": {"generateName": "small-"}})).await;
         assert_eq!(status, 201);
-        // One at a time, and another one for administrators such as this one.
+        // One at a time, plus one for administrators such as this one.
         assert!(running() <= 2);
     }
     assert!(large.iter().any(|task| !task.is_finished()), "three such objects take longer");
@@ -54,7 +54,7 @@ async fn small_requests_do_not_wait_for_large_ones() {
 }
 
 #[tokio::test]
-async fn what_is_large_because_of_what_is_stored_is_worked_on_apart_once() {
+async fn a_request_that_is_large_because_of_stored_objects_runs_apart_once() {
     let env = Env::system();
     let client = Client {
         server: common::bare(&env, Arc::new(MemoryStore::default()), ServerOptions::default()).await,
@@ -79,13 +79,13 @@ async fn what_is_large_because_of_what_is_stored_is_worked_on_apart_once() {
         client.post(MAPS, map).await;
     }
     let (status, deleted) = client.call("DELETE", MAPS, Value::Null).await;
-    // The certificate authority's is there, too.
+    // Including the one with the certificate authority.
     assert_eq!((status, deleted["items"].as_array().unwrap().len()), (200, 4));
     assert_eq!(client.get(MAPS).await["items"], json!([]));
 }
 
 #[tokio::test]
-async fn a_simulation_works_on_large_requests_itself() {
+async fn a_simulation_runs_large_requests_on_its_own_thread() {
     let (client, clock) = simulated(ServerOptions::default()).await;
     let post = client.env.spawn("client", {
         let client = client.clone();
@@ -100,9 +100,9 @@ async fn a_simulation_works_on_large_requests_itself() {
 }
 
 #[tokio::test]
-async fn lists_that_are_made_in_pieces_are_whole() {
+async fn lists_encoded_in_chunks_are_complete() {
     let mut options = ServerOptions::default();
-    // One such list at a time.
+    // Allows one such list at a time.
     options.limits.max_answer_bytes_in_flight = 1000;
     let env = Env::system();
     let client = Client {
@@ -155,9 +155,9 @@ async fn lists_that_are_made_in_pieces_are_whole() {
     }
 }
 
-/// Until its client reads on, a watch holds what it has made: not all that there is.
+/// A watch whose client does not read holds only a few encoded objects, not all of them.
 #[tokio::test]
-async fn a_watch_of_large_objects_takes_a_few_at_a_time() {
+async fn a_watch_of_large_objects_encodes_a_few_at_a_time() {
     let env = Env::system();
     let client = Client {
         server: common::bare(&env, Arc::new(MemoryStore::default()), ServerOptions::default()).await,

@@ -1,10 +1,10 @@
-//! Forgetting the past.
+//! Compaction of history.
 
 use k1s_store::{Error, Range, Revision, WatchRequest};
 
 use crate::support::{Suite, entry, now, put, remove};
 
-pub(crate) async fn compaction_forgets_what_is_before_it(suite: &Suite) {
+pub(crate) async fn compaction_removes_earlier_revisions(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let first = put(store, "/a", "one").await;
@@ -23,14 +23,14 @@ pub(crate) async fn compaction_forgets_what_is_before_it(suite: &Suite) {
         assert_eq!(
             read.entry,
             Some(entry("/a", value, at)),
-            "broken promise: what is not before stays readable"
+            "broken promise: revisions from the compaction on stay readable"
         );
         let ranged = store.range(Range::prefix("/").at(at)).await.unwrap();
         assert_eq!(ranged.entries, [entry("/a", value, at)]);
     }
 }
 
-pub(crate) async fn compaction_keeps_what_is_there_now(suite: &Suite) {
+pub(crate) async fn compaction_keeps_current_entries(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let old = put(store, "/old", "v").await;
@@ -44,7 +44,7 @@ pub(crate) async fn compaction_keeps_what_is_there_now(suite: &Suite) {
         assert_eq!(
             state.entries,
             [entry("/new", "v", newest), entry("/old", "v", old)],
-            "broken promise: a compaction takes nothing away that is there now, and keeps its revision"
+            "broken promise: a compaction keeps current entries and their revisions"
         );
         assert_eq!(now(store, "/gone").await, None);
     }
@@ -61,12 +61,12 @@ pub(crate) async fn a_watch_from_before_the_compaction_is_refused(suite: &Suite)
     let second = put(store, "/b", "v").await;
     let third = put(store, "/a", "two").await;
     store.compact(third).await.unwrap();
-    // Even where nothing under the prefix happened in between: the store cannot know any more.
+    // Even if nothing under the prefix changed in between: the store has no record of it any more.
     for (prefix, after) in [("/a", first), ("/a", second), ("", first), ("/none/", second)] {
         match suite.watch_refused(store, WatchRequest::prefix(prefix).after(after)).await {
             Error::Compacted { oldest, .. } if oldest == third => {}
             other => panic!(
-                "broken promise: a watch after {after} of a store compacted to {third} is told so\n  got {other:?}"
+                "broken promise: a watch after {after} of a store compacted to {third} fails with Compacted\n  got {other:?}"
             ),
         }
     }
@@ -82,19 +82,19 @@ pub(crate) async fn a_watch_from_the_compaction_on_works(suite: &Suite) {
     let mut probe = suite.watch(store, WatchRequest::prefix("/a").after(second).previous(true)).await;
     let change = probe.change().await;
     assert_eq!(change.revision(), third, "broken promise: a watch from the oldest revision misses nothing");
-    let previous = change.events()[0].previous.as_ref().expect("there was something before");
+    let previous = change.events()[0].previous.as_ref().expect("the key existed before");
     assert_eq!((&previous.value[..], previous.revision), (&b"two"[..], second));
     let fourth = remove(store, "/a").await;
     assert_eq!(probe.change().await.revision(), fourth);
-    // From the newest revision, with all history gone.
+    // From the newest revision, with all earlier history compacted.
     store.compact(fourth).await.unwrap();
     let mut late = suite.watch(store, WatchRequest::prefix("/a").after(fourth)).await;
     let fifth = put(store, "/a", "five").await;
     assert_eq!(late.change().await.revision(), fifth);
-    assert_eq!(probe.change().await.revision(), fifth, "a watch that keeps up survives a compaction");
+    assert_eq!(probe.change().await.revision(), fifth, "a watch that does not lag survives a compaction");
 }
 
-pub(crate) async fn compacting_again_or_less_changes_nothing(suite: &Suite) {
+pub(crate) async fn compacting_to_the_same_or_an_earlier_revision_changes_nothing(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let first = put(store, "/a", "one").await;
@@ -112,7 +112,7 @@ pub(crate) async fn compacting_again_or_less_changes_nothing(suite: &Suite) {
     }
 }
 
-pub(crate) async fn compacting_the_future_is_an_error(suite: &Suite) {
+pub(crate) async fn compacting_to_a_future_revision_is_an_error(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let first = put(store, "/a", "one").await;

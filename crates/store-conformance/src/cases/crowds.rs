@@ -9,7 +9,7 @@ use crate::{
     support::{Suite, put, skip},
 };
 
-pub(crate) async fn watches_that_nobody_reads_block_no_writer(suite: &Suite) {
+pub(crate) async fn unread_watches_block_no_writer(suite: &Suite) {
     const WATCHES: usize = 200;
     let fresh = suite.fresh().await;
     let store = fresh.store();
@@ -28,7 +28,7 @@ pub(crate) async fn watches_that_nobody_reads_block_no_writer(suite: &Suite) {
     }
     let newest = store.revision().await.unwrap();
     let seen: Vec<_> = read.mark(newest).await.0.iter().map(|change| change.revision()).collect();
-    assert_eq!(seen, expected, "broken promise: watches that nobody reads cost the others nothing");
+    assert_eq!(seen, expected, "broken promise: unread watches do not affect other watches");
     drop(unread);
     put(store, "/k/0", "after").await;
     assert_eq!(read.change().await.events()[0].value.as_deref(), Some(&b"after"[..]));
@@ -38,7 +38,7 @@ pub(crate) async fn a_watch_read_late_gets_everything_in_order(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let mut late = suite.watch(store, WatchRequest::prefix("/k/").previous(true)).await;
-    // One that began to read and then stopped is in another place than one that never began.
+    // A watch that was read for a while and then stopped is in another state than one that was never read.
     let mut stalled = suite.watch(store, WatchRequest::prefix("/k/").previous(true)).await;
     let first = put(store, "/k/0", "first").await;
     assert_eq!(stalled.change().await.revision(), first);
@@ -55,7 +55,7 @@ pub(crate) async fn a_watch_read_late_gets_everything_in_order(suite: &Suite) {
     check_tail(&expected, &seen, &Ok(newest));
 }
 
-pub(crate) async fn a_watch_behind_the_compaction_hears_of_it(suite: &Suite) {
+pub(crate) async fn a_watch_lagging_behind_a_compaction_gets_everything_or_an_error(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let late = suite.watch(store, WatchRequest::prefix("/k/")).await;
@@ -66,15 +66,15 @@ pub(crate) async fn a_watch_behind_the_compaction_hears_of_it(suite: &Suite) {
     store.compact(*expected.last().expect("something was written")).await.unwrap();
     let newest = put(store, "/k/0", "last").await;
     let expected: Vec<_> = expected.into_iter().chain([newest]).collect();
-    hears_or_gets_all(stalled, &expected, newest).await;
+    gets_everything_or_compacted(stalled, &expected, newest).await;
     let expected: Vec<_> = [first].into_iter().chain(expected).collect();
-    hears_or_gets_all(late, &expected, newest).await;
+    gets_everything_or_compacted(late, &expected, newest).await;
 }
 
-pub(crate) async fn a_watch_behind_a_short_history_hears_of_it(suite: &Suite) {
+pub(crate) async fn a_watch_lagging_behind_a_short_history_gets_everything_or_an_error(suite: &Suite) {
     const HISTORY: usize = 100;
     let Some(fresh) = suite.backend.bounded(HISTORY).await else {
-        return skip("this backend cannot be told how much history to keep");
+        return skip("this backend cannot limit its history");
     };
     let store = fresh.store();
     let base = store.revision().await.unwrap();
@@ -84,7 +84,7 @@ pub(crate) async fn a_watch_behind_a_short_history_hears_of_it(suite: &Suite) {
     let stats = store.stats().await.unwrap();
     assert!(
         stats.oldest > base,
-        "broken promise: history is kept to a bound\n  asked for {HISTORY} revisions, it has {} to {}",
+        "broken promise: history is limited\n  requested {HISTORY} revisions, it has {} to {}",
         stats.oldest,
         stats.revision
     );
@@ -93,15 +93,17 @@ pub(crate) async fn a_watch_behind_a_short_history_hears_of_it(suite: &Suite) {
     assert!(oldest.is_ok(), "broken promise: `oldest` can be read\n  {oldest:?}");
     match suite.watch_refused(store, WatchRequest::prefix("/k/").after(base)).await {
         Error::Compacted { .. } => {}
-        other => panic!("broken promise: a watch from before the history is told so\n  got {other:?}"),
+        other => {
+            panic!("broken promise: a watch from before the history fails with Compacted\n  got {other:?}")
+        }
     }
-    hears_or_gets_all(late, &expected, newest).await;
+    gets_everything_or_compacted(late, &expected, newest).await;
     let from_oldest = suite.watch(store, WatchRequest::prefix("/k/").after(stats.oldest)).await;
     let expected: Vec<_> = expected.into_iter().filter(|revision| *revision > stats.oldest).collect();
-    hears_or_gets_all(from_oldest, &expected, newest).await;
+    gets_everything_or_compacted(from_oldest, &expected, newest).await;
 }
 
-pub(crate) async fn a_reader_during_writes_sees_whole_transactions(suite: &Suite) {
+pub(crate) async fn a_read_during_writes_sees_whole_transactions(suite: &Suite) {
     let writes = suite.profile.many_writes / 10;
     let fresh = suite.fresh().await;
     let store = fresh.store();
@@ -124,16 +126,16 @@ pub(crate) async fn a_reader_during_writes_sees_whole_transactions(suite: &Suite
         let first = &read.entries[0];
         assert!(
             read.entries.iter().all(|entry| (&entry.value, entry.revision) == (&first.value, first.revision)),
-            "broken promise: a read shows one moment, whole\n  {read:?}"
+            "broken promise: a read shows one consistent snapshot\n  {read:?}"
         );
         assert!(
             read.revision >= last,
-            "broken promise: later reads are not older\n  {last}, then {}",
+            "broken promise: a later read is not of an older revision\n  {last}, then {}",
             read.revision
         );
         last = read.revision;
         if done {
-            assert_eq!(first.value, writes.to_string(), "what is acknowledged is visible to later reads");
+            assert_eq!(first.value, writes.to_string(), "acknowledged writes are visible to later reads");
             break;
         }
     }
@@ -148,8 +150,8 @@ async fn write_many(store: &Arc<dyn Store>, count: usize) -> Vec<Revision> {
     revisions
 }
 
-/// Reads a watch that fell behind: it has everything, or a part without gaps and then [`Error::Compacted`].
-async fn hears_or_gets_all(mut probe: Probe, expected: &[Revision], newest: Revision) {
+/// Reads a lagging watch: it yields everything, or a part without gaps and then [`Error::Compacted`].
+async fn gets_everything_or_compacted(mut probe: Probe, expected: &[Revision], newest: Revision) {
     probe.ask();
     let (seen, end) = probe.until_mark(newest).await;
     check_tail(expected, &seen, &end);
@@ -168,17 +170,15 @@ fn check_tail(expected: &[Revision], seen: &[Arc<Change>], end: &Result<Revision
     let gap = seen.iter().zip(expected).position(|(seen, expected)| seen != expected);
     assert!(
         gap.is_none() && seen.len() <= expected.len(),
-        "broken promise: a slow watch gets everything in order, as far as it gets\n  expected {:?} at item {gap:?}, got {:?}",
+        "broken promise: a lagging watch yields changes in order without gaps\n  expected {:?} at item {gap:?}, got {:?}",
         gap.map(|at| expected[at]),
         gap.map(|at| seen[at])
     );
     match end {
-        Ok(_) => assert_eq!(
-            seen.len(),
-            expected.len(),
-            "broken promise: a mark comes behind all changes before it"
-        ),
+        Ok(_) => {
+            assert_eq!(seen.len(), expected.len(), "broken promise: a mark comes after all earlier changes")
+        }
         Err(Error::Compacted { .. }) => {}
-        Err(other) => panic!("broken promise: a watch that fell behind ends with Compacted\n  got {other:?}"),
+        Err(other) => panic!("broken promise: a lagging watch ends with Compacted\n  got {other:?}"),
     }
 }

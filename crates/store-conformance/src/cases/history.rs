@@ -1,10 +1,10 @@
-//! Reads of the past, and of the future.
+//! Reads at past and future revisions.
 
 use k1s_store::{Precondition, Range, Txn};
 
 use crate::support::{Suite, entry, put, remove};
 
-pub(crate) async fn the_past_can_be_read_at_every_revision(suite: &Suite) {
+pub(crate) async fn every_past_revision_can_be_read(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let before = put(store, "/other", "v").await;
@@ -28,18 +28,18 @@ pub(crate) async fn the_past_can_be_read_at_every_revision(suite: &Suite) {
     for (at, expected) in timeline {
         let read = store.get(b"/a", Some(at)).await.unwrap();
         assert_eq!(read.revision, at, "broken promise: a read at a revision is of that revision");
-        assert_eq!(read.entry, expected, "broken promise: a read at {at} shows that moment");
+        assert_eq!(read.entry, expected, "broken promise: a read at {at} shows the state of that revision");
         let ranged = store.range(Range::prefix("/a").at(at)).await.unwrap();
         assert_eq!(ranged.revision, at, "broken promise: a read at a revision is of that revision");
         assert_eq!(
             ranged.entries,
             Vec::from_iter(expected),
-            "broken promise: a range at {at} shows that moment"
+            "broken promise: a range at {at} shows the state of that revision"
         );
     }
 }
 
-pub(crate) async fn a_range_of_the_past_has_what_was_there(suite: &Suite) {
+pub(crate) async fn a_range_at_a_past_revision_has_the_entries_of_that_revision(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let mut firsts = Vec::new();
@@ -47,7 +47,7 @@ pub(crate) async fn a_range_of_the_past_has_what_was_there(suite: &Suite) {
         firsts.push(put(store, format!("/r/{n}"), "old").await);
     }
     let then = *firsts.last().unwrap();
-    // Since then: one updated, the first and the last deleted, some created before, between and behind.
+    // Later writes: one update, the first and the last deleted, and keys created before, between and after.
     let since = Txn::new()
         .put("/r/2", "new", Precondition::Any)
         .delete("/r/0", Precondition::Any)
@@ -60,19 +60,23 @@ pub(crate) async fn a_range_of_the_past_has_what_was_there(suite: &Suite) {
     let old = |n: usize| entry(format!("/r/{n}"), "old", firsts[n]);
 
     let all = store.range(Range::prefix("/r/").at(then)).await.unwrap();
-    assert_eq!(all.entries, (0..6).map(old).collect::<Vec<_>>(), "broken promise: a past range is whole");
+    assert_eq!(all.entries, (0..6).map(old).collect::<Vec<_>>(), "broken promise: a past range is complete");
     assert!(!all.more);
     let page = store.range(Range::prefix("/r/").at(then).limit(3)).await.unwrap();
     assert_eq!((page.entries, page.more), ((0..3).map(old).collect(), true));
     let page = store.range(Range::prefix("/r/").at(then).start("/r/3").limit(3)).await.unwrap();
     assert_eq!((page.entries, page.more), ((3..6).map(old).collect(), false));
     let page = store.range(Range::prefix("/r/").at(then).start("/r/5").limit(5)).await.unwrap();
-    assert_eq!((page.entries, page.more), (vec![old(5)], false), "what is deleted by now was there then");
+    assert_eq!(
+        (page.entries, page.more),
+        (vec![old(5)], false),
+        "keys deleted later are still in the past range"
+    );
     let earlier = store.range(Range::prefix("/r/").at(firsts[2])).await.unwrap();
     assert_eq!(earlier.entries, (0..3).map(old).collect::<Vec<_>>());
 }
 
-pub(crate) async fn the_future_cannot_be_read(suite: &Suite) {
+pub(crate) async fn a_future_revision_cannot_be_read(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let newest = put(store, "/a", "v").await;

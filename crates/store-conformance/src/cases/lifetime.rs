@@ -1,4 +1,4 @@
-//! Closing a store, and opening it again.
+//! Closing and reopening a store.
 
 use k1s_store::{Error, Precondition, Range, Revision, Txn, WatchRequest};
 
@@ -9,7 +9,7 @@ pub(crate) async fn a_closed_store_refuses_everything(suite: &Suite) {
     let store = fresh.store();
     let revision = put(store, "/a", "v").await;
     store.close().await.expect("a store can be closed");
-    closed(store.revision().await, "asking for the revision");
+    closed(store.revision().await, "reading the revision");
     closed(store.get(b"/a", None).await, "reading a key");
     closed(store.get(b"/a", Some(revision)).await, "reading a key");
     closed(store.range(Range::prefix("/")).await, "reading a range");
@@ -20,15 +20,15 @@ pub(crate) async fn a_closed_store_refuses_everything(suite: &Suite) {
     closed(store.watch(WatchRequest::prefix("/").after(revision)).await, "watching");
     closed(
         store.watch(WatchRequest::prefix("/").after(suite.far_future(revision))).await,
-        "watching the future",
+        "watching from a future revision",
     );
     closed(store.compact(revision).await, "compacting");
-    closed(store.stats().await, "asking for statistics");
+    closed(store.stats().await, "reading statistics");
     let again = store.close().await;
     assert!(again.is_ok(), "broken promise: closing twice is fine\n  got {again:?}");
 }
 
-pub(crate) async fn closing_ends_watches_after_everything_was_yielded(suite: &Suite) {
+pub(crate) async fn closing_ends_watches_after_they_yielded_everything(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let base = store.revision().await.unwrap();
@@ -63,7 +63,7 @@ pub(crate) async fn closing_ends_watches_after_everything_was_yielded(suite: &Su
     assert_eq!(other.rest().await, []);
 }
 
-pub(crate) async fn closing_wakes_watches_that_wait(suite: &Suite) {
+pub(crate) async fn closing_wakes_waiting_watches(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let newest = put(store, "/a", "v").await;
@@ -83,7 +83,7 @@ pub(crate) async fn closing_wakes_watches_that_wait(suite: &Suite) {
 pub(crate) async fn reopening_keeps_entries_and_revisions(suite: &Suite) {
     let mut fresh = suite.fresh().await;
     if !fresh.can_reopen() {
-        return skip("this backend keeps nothing that could be reopened");
+        return skip("this backend cannot be reopened");
     }
     let mut state = std::collections::BTreeMap::new();
     let mut last = Revision::default();
@@ -99,7 +99,7 @@ pub(crate) async fn reopening_keeps_entries_and_revisions(suite: &Suite) {
                 state.insert(key.clone(), entry(key, format!("{round}-{n}"), last));
             }
         }
-        // The last revision of a store may be one that deleted something.
+        // The last revision may also be a delete.
         if round % 2 == 1
             && let Some((key, _)) = state.pop_first()
         {
@@ -112,9 +112,9 @@ pub(crate) async fn reopening_keeps_entries_and_revisions(suite: &Suite) {
         assert_eq!(
             read.entries,
             state.values().cloned().collect::<Vec<_>>(),
-            "broken promise: what is acknowledged survives a reopening, with its revisions"
+            "broken promise: acknowledged entries and their revisions survive a reopening"
         );
-        let extra = round; // one more key in each round before
+        let extra = round; // one more key in each previous round
         assert_eq!(store.stats().await.unwrap().keys, (state.len() + extra) as u64);
         let next = put(store, format!("/extra/{round}"), "v").await;
         suite.follows(last, next);
@@ -124,7 +124,7 @@ pub(crate) async fn reopening_keeps_entries_and_revisions(suite: &Suite) {
 pub(crate) async fn reopening_keeps_history_and_compaction(suite: &Suite) {
     let mut fresh = suite.fresh().await;
     if !fresh.can_reopen() {
-        return skip("this backend keeps nothing that could be reopened");
+        return skip("this backend cannot be reopened");
     }
     let store = fresh.store();
     let one = put(store, "/a", "one").await;
@@ -151,7 +151,7 @@ pub(crate) async fn reopening_keeps_history_and_compaction(suite: &Suite) {
         let stale = store.update("/a".into(), "four".into(), two).await;
         assert!(
             matches!(stale, Err(Error::Conflict(_))),
-            "broken promise: preconditions outlive a reopening: {stale:?}"
+            "broken promise: preconditions still hold after a reopening: {stale:?}"
         );
     }
     let four = fresh.store().update("/a".into(), "four".into(), three).await.unwrap();
@@ -161,7 +161,7 @@ pub(crate) async fn reopening_keeps_history_and_compaction(suite: &Suite) {
 pub(crate) async fn a_watch_resumes_across_a_reopening(suite: &Suite) {
     let mut fresh = suite.fresh().await;
     if !fresh.can_reopen() {
-        return skip("this backend keeps nothing that could be reopened");
+        return skip("this backend cannot be reopened");
     }
     let base = fresh.store().revision().await.unwrap();
     let request = WatchRequest::prefix("/k/").previous(true);
@@ -181,16 +181,13 @@ pub(crate) async fn a_watch_resumes_across_a_reopening(suite: &Suite) {
             );
             expected.push((store.txn(txn).await.unwrap(), value));
         }
-        // Some is read before the store closes, the rest by the watch that resumes.
+        // Some changes are read before the store closes, the rest by the resumed watch.
         for change in probe.changes(20).await {
             let event =
                 change.events().iter().find(|event| event.key == "/k/always").expect("it is always written");
             let before = event.previous.as_ref().map(|previous| previous.revision);
             let last = seen.last().map(|(revision, _)| *revision);
-            assert_eq!(
-                before, last,
-                "broken promise: an event of the past tells what was there before: {change:?}"
-            );
+            assert_eq!(before, last, "broken promise: a past event carries the previous entry: {change:?}");
             assert_eq!(
                 change.events().len(),
                 2,

@@ -1,4 +1,4 @@
-//! The cases, by what they are about. `suite.rs` lists them.
+//! The cases by topic. `suite.rs` lists them.
 
 pub(super) mod compaction;
 pub(super) mod crowds;

@@ -9,7 +9,7 @@ use k1s_store::{WatchItem, WatchRequest};
 
 use crate::support::{Suite, put};
 
-pub(crate) async fn a_mark_on_request_is_as_new_as_the_request(suite: &Suite) {
+pub(crate) async fn a_requested_mark_is_not_older_than_the_request(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let mut probe = suite.watch(store, WatchRequest::prefix("/a/")).await;
@@ -18,32 +18,28 @@ pub(crate) async fn a_mark_on_request_is_as_new_as_the_request(suite: &Suite) {
     for n in 0..5 {
         let revision = put(store, format!("/a/{n}"), "v").await;
         let (changes, mark) = probe.mark(revision).await;
-        assert_eq!(
-            changes.len(),
-            1,
-            "broken promise: a mark at {mark} comes behind the change of {revision}"
-        );
+        assert_eq!(changes.len(), 1, "broken promise: a mark at {mark} comes after the change of {revision}");
         let newest = store.revision().await.unwrap();
         assert!(
             mark <= newest,
             "broken promise: a mark is not in the future\n  {mark}, the store is at {newest}"
         );
     }
-    // Several requests may be answered by one mark, but not by none.
+    // One mark may answer several requests, but at least one must come.
     probe.ask();
     probe.ask();
     let newest = store.revision().await.unwrap();
     probe.quiet(newest).await;
 }
 
-pub(crate) async fn a_mark_comes_though_only_others_wrote(suite: &Suite) {
+pub(crate) async fn a_requested_mark_covers_writes_under_other_prefixes(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let mut probe = suite.watch(store, WatchRequest::prefix("/quiet/")).await;
     for n in 0..5 {
         let revision = put(store, format!("/busy/{n}"), "v").await;
         let (changes, mark) = probe.mark(revision).await;
-        assert_eq!(changes, [], "broken promise: a watch has only what is under its prefix");
+        assert_eq!(changes, [], "broken promise: a watch yields only changes under its prefix");
         assert!(mark >= revision, "the mark {mark} is older than {revision}");
     }
 }
@@ -103,7 +99,7 @@ pub(crate) async fn a_mark_is_never_ahead_of_events(suite: &Suite) {
             WatchItem::Progress(mark) => {
                 assert!(
                     mark >= reached,
-                    "broken promise: revisions only grow\n  the mark {mark} came behind {reached}"
+                    "broken promise: revisions only grow\n  the mark {mark} came after {reached}"
                 );
                 let next = written.peek();
                 assert!(
@@ -117,7 +113,7 @@ pub(crate) async fn a_mark_is_never_ahead_of_events(suite: &Suite) {
     assert_eq!(written.next(), None, "broken promise: the last mark came before the last change");
 }
 
-pub(crate) async fn a_mark_can_be_resumed_from(suite: &Suite) {
+pub(crate) async fn a_watch_can_resume_from_a_mark(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let mut probe = suite.watch(store, WatchRequest::prefix("/a/")).await;
@@ -125,9 +121,9 @@ pub(crate) async fn a_mark_can_be_resumed_from(suite: &Suite) {
     for n in 0..10 {
         let other = put(store, format!("/b/{n}"), "v").await;
         let mark = probe.mark(other).await.1;
-        // All history before the mark may go: who resumes from it needs none of it.
+        // All history before the mark may be compacted: resuming from the mark needs none of it.
         store.compact(mark).await.unwrap();
-        assert!(mark > resume, "a mark moves on with the store");
+        assert!(mark > resume, "a mark advances with the store");
         resume = mark;
         let revision = put(store, format!("/a/{n}"), "v").await;
         drop(probe);
@@ -137,7 +133,7 @@ pub(crate) async fn a_mark_can_be_resumed_from(suite: &Suite) {
     }
 }
 
-pub(crate) async fn a_mark_on_request_is_as_new_as_any_read_before_it(suite: &Suite) {
+pub(crate) async fn a_requested_mark_is_not_older_than_any_earlier_read(suite: &Suite) {
     let rounds = suite.profile.many_writes / 10;
     let fresh = suite.fresh().await;
     let store = fresh.store();
@@ -155,13 +151,14 @@ pub(crate) async fn a_mark_on_request_is_as_new_as_any_read_before_it(suite: &Su
     };
     let mut probe = suite.watch(store, WatchRequest::prefix("/quiet/")).await;
     for _ in 0..rounds {
-        // What a read has shown is the store's newest revision, acknowledged to its writer or not yet.
+        // A read returns the store's newest revision, whether or not its write is acknowledged yet.
         let newest = store.revision().await.unwrap();
         probe.ask();
         match probe.next().await {
             Some(Ok(WatchItem::Progress(mark))) => assert!(
                 mark >= newest,
-                "broken promise: a mark is not older than the newest revision when it was asked for\n  the store was at {newest}, the mark is {mark}"
+                "broken promise: a mark is not older than the newest revision when it was requested\n  \
+                 the store was at {newest}, the mark is {mark}"
             ),
             other => panic!("broken promise: a mark is due\n  the watch yielded {other:?}"),
         }

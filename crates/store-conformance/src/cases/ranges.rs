@@ -1,4 +1,4 @@
-//! Ranges: order, prefixes, limits, pages.
+//! Ranges: order, prefixes, limits, pagination.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::support::{Dice, Suite, keys, put, remove};
 
-/// Keys that a text-minded backend would order or cut wrongly.
+/// Keys that a backend which treats them as text would order or cut wrongly.
 const ODD_KEYS: [&[u8]; 13] = [
     b"\x00",
     b"\x00\x00",
@@ -30,7 +30,7 @@ pub(crate) async fn keys_are_ordered_as_bytes(suite: &Suite) {
     let store = fresh.store();
     for key in ODD_KEYS.iter().rev() {
         let revision = put(store, *key, *key).await;
-        let read = store.get(key, None).await.unwrap().entry.expect("what was written is there");
+        let read = store.get(key, None).await.unwrap().entry.expect("the written key exists");
         assert_eq!((&read.key[..], &read.value[..], read.revision), (*key, *key, revision));
     }
     let mut expected = ODD_KEYS;
@@ -76,7 +76,7 @@ pub(crate) async fn a_prefix_is_matched_as_bytes(suite: &Suite) {
             "broken promise: a range has the keys that begin with its prefix\n  prefix \"{}\"",
             prefix.escape_ascii()
         );
-        assert!(!result.more, "broken promise: without a limit nothing is left out");
+        assert!(!result.more, "broken promise: a range without a limit is complete");
     }
 }
 
@@ -93,20 +93,20 @@ pub(crate) async fn a_start_key_and_a_prefix_narrow_a_range_together(suite: &Sui
     assert_eq!(from("/b/", "/a/2").await, ["/b/1", "/b/2"], "a start before the prefix narrows nothing");
     assert_eq!(from("/b/", "").await, ["/b/1", "/b/2"], "an empty start narrows nothing");
     assert_eq!(from("/b/", "/b/3").await, [""; 0], "a start after the last key leaves nothing");
-    assert_eq!(from("/b/", "/c/1").await, [""; 0], "a start behind the prefix leaves nothing");
+    assert_eq!(from("/b/", "/c/1").await, [""; 0], "a start after the prefix leaves nothing");
     assert_eq!(from("", "/b/2").await, ["/b/2", "/c/1"], "an empty prefix is all keys");
     let limited = keys(store, Range::prefix("/a/").start("/a/2").limit(1)).await;
     assert_eq!(limited, ["/a/2"]);
 }
 
-pub(crate) async fn a_limit_says_whether_there_is_more(suite: &Suite) {
+pub(crate) async fn a_limited_range_reports_whether_there_is_more(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let mut last = store.revision().await.unwrap();
     for n in 0..5 {
         last = put(store, format!("/a/{n}"), "v").await;
     }
-    // What is behind the prefix is not "more" of it.
+    // Keys after the prefix do not count as "more".
     put(store, "/b/0", "v").await;
     for at in [None, Some(last)] {
         for (limit, count, more) in
@@ -117,19 +117,19 @@ pub(crate) async fn a_limit_says_whether_there_is_more(suite: &Suite) {
             assert_eq!(
                 (result.entries.len(), result.more),
                 (count, more),
-                "broken promise: a limit is kept, and `more` tells if it left something out\n  {range:?}"
+                "broken promise: a limit is respected, and `more` is set if entries were left out\n  {range:?}"
             );
         }
         let range = Range { revision: at, ..Range::prefix("/a/").start("/a/3").limit(2) };
         let tail = store.range(range).await.unwrap();
-        assert_eq!((tail.entries.len(), tail.more), (2, false), "the last full page has no more behind it");
+        assert_eq!((tail.entries.len(), tail.more), (2, false), "no more entries follow the last full page");
         let range = Range { revision: at, ..Range::prefix("/none/").limit(1) };
         let nothing = store.range(range).await.unwrap();
         assert_eq!((nothing.entries.len(), nothing.more), (0, false));
     }
 }
 
-pub(crate) async fn pages_read_under_writes_are_one_moment(suite: &Suite) {
+pub(crate) async fn pages_read_during_writes_are_one_snapshot(suite: &Suite) {
     const PAGES: usize = 20;
     const WRITERS: usize = 3;
     const WRITES_PER_PAGE: usize = 100;
@@ -140,7 +140,7 @@ pub(crate) async fn pages_read_under_writes_are_one_moment(suite: &Suite) {
     let mut state = BTreeMap::new();
     let mut base = store.revision().await.unwrap();
     for chunk in (0..count).collect::<Vec<_>>().chunks(100) {
-        // Every second key, so that there is room for creates in between.
+        // Every second key, which leaves room for creates in between.
         let txn = chunk.iter().fold(Txn::new(), |txn, n| txn.create(key(n * 2), "first"));
         base = store.txn(txn).await.unwrap();
         for n in chunk {
@@ -150,7 +150,7 @@ pub(crate) async fn pages_read_under_writes_are_one_moment(suite: &Suite) {
     }
     let mut probe = suite.watch(store, WatchRequest::prefix("/many/").after(base)).await;
 
-    // Each page lets the writers do so many writes: some between two pages, some beside one.
+    // Each page allows the writers this many writes: some between two pages, some during one.
     let budget = Arc::new(Semaphore::new(0));
     let (wrote, mut writes) = watch::channel(base);
     let writers: Vec<_> = (0..WRITERS)
@@ -181,30 +181,31 @@ pub(crate) async fn pages_read_under_writes_are_one_moment(suite: &Suite) {
 
     let limit = (count / PAGES).max(1);
     let mut pages = Vec::new();
-    let mut moment = None;
+    let mut snapshot = None;
     let mut start = Bytes::new();
     loop {
         budget.add_permits(WRITES_PER_PAGE);
-        writes.changed().await.expect("the writers write until they are told to stop");
-        let range = Range { revision: moment, ..Range::prefix("/many/").start(start.clone()).limit(limit) };
+        writes.changed().await.expect("the writers run until the budget closes");
+        let range = Range { revision: snapshot, ..Range::prefix("/many/").start(start.clone()).limit(limit) };
         let page = store.range(range).await.unwrap();
-        let revision = *moment.get_or_insert(page.revision);
-        assert_eq!(page.revision, revision, "broken promise: a read at a revision shows that moment");
+        let revision = *snapshot.get_or_insert(page.revision);
+        assert_eq!(page.revision, revision, "broken promise: a read at a revision shows that revision");
         pages.extend(page.entries);
         if !page.more {
             break;
         }
-        start = [&pages.last().expect("there is more, so there is one").key[..], b"\0"].concat().into();
+        start =
+            [&pages.last().expect("a page with more entries is not empty").key[..], b"\0"].concat().into();
     }
     budget.close();
     for writer in writers {
         writer.await.unwrap();
     }
 
-    let moment = moment.expect("there was at least one page");
-    assert!(moment > base, "the first page was read after the first write");
-    for change in probe.mark(moment).await.0 {
-        for event in change.events().iter().filter(|_| change.revision() <= moment) {
+    let snapshot = snapshot.expect("there was at least one page");
+    assert!(snapshot > base, "the first page was read after the first write");
+    for change in probe.mark(snapshot).await.0 {
+        for event in change.events().iter().filter(|_| change.revision() <= snapshot) {
             match &event.value {
                 Some(value) => {
                     let (key, value) = (event.key.clone(), value.clone());
@@ -218,7 +219,8 @@ pub(crate) async fn pages_read_under_writes_are_one_moment(suite: &Suite) {
     let differs = pages.iter().zip(&expected).find(|(found, wanted)| found != wanted);
     assert!(
         pages == expected,
-        "broken promise: pages at one revision are the state of one moment\n  at {moment}: {} entries, {} expected; the first that differs: {differs:?}",
+        "broken promise: pages at one revision are one snapshot\n  \
+         at {snapshot}: {} entries, {} expected; the first that differs: {differs:?}",
         pages.len(),
         expected.len()
     );

@@ -1,4 +1,4 @@
-//! The random searches, with a few seeds each.
+//! The random searches with a few seeds each.
 
 use crate::{linear, model, support::Suite, watched};
 

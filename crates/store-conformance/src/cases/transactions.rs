@@ -1,4 +1,4 @@
-//! Several keys at a time, and several writers.
+//! Transactions of several keys, and concurrent writers.
 
 use std::sync::Arc;
 
@@ -28,13 +28,13 @@ pub(crate) async fn a_transaction_is_atomic_and_takes_one_revision(suite: &Suite
     suite.unmoved(revision, all.revision, "reading");
 }
 
-pub(crate) async fn a_failed_precondition_leaves_nothing_behind(suite: &Suite) {
+pub(crate) async fn a_failed_precondition_writes_nothing(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let a = put(store, "/a", "v").await;
     let last = put(store, "/b", "v").await;
     let mut probe = suite.watch(store, k1s_store::WatchRequest::prefix("").after(last)).await;
-    // Wherever the step that fails stands.
+    // Wherever the failing step is placed.
     let steps =
         |txn: Txn| txn.create("/c", "v").put("/a", "w", Precondition::Any).delete("/b", Precondition::Any);
     let failing = |txn: Txn| txn.create("/a/x", "v").put("/d", "v", Precondition::Exists);
@@ -47,7 +47,7 @@ pub(crate) async fn a_failed_precondition_leaves_nothing_behind(suite: &Suite) {
     probe.quiet(last).await;
 }
 
-pub(crate) async fn a_check_guards_without_writing(suite: &Suite) {
+pub(crate) async fn a_check_is_a_precondition_without_a_write(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let guard = put(store, "/guard", "v").await;
@@ -82,7 +82,7 @@ pub(crate) async fn a_transaction_that_only_checks_takes_no_revision(suite: &Sui
     suite.unmoved(last, store.revision().await.unwrap(), "a check");
 }
 
-pub(crate) async fn what_makes_no_sense_is_refused(suite: &Suite) {
+pub(crate) async fn invalid_transactions_are_refused(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let before = store.revision().await.unwrap();
@@ -90,14 +90,14 @@ pub(crate) async fn what_makes_no_sense_is_refused(suite: &Suite) {
     invalid(store.create(Bytes::new(), "v".into()).await, "an empty key");
     invalid(store.txn(Txn::new().check("", Precondition::Absent)).await, "an empty key");
     let twice = Txn::new().create("/a", "1").put("/b", "1", Precondition::Any).create("/a", "2");
-    invalid(store.txn(twice).await, "a key that is named twice");
+    invalid(store.txn(twice).await, "a key used twice");
     let check_and_put = Txn::new().check("/a", Precondition::Absent).create("/a", "2");
-    invalid(store.txn(check_and_put).await, "a key that is named twice");
+    invalid(store.txn(check_and_put).await, "a key used twice");
     suite.unmoved(before, store.revision().await.unwrap(), "a refused transaction");
     assert_eq!(store.range(Range::prefix("")).await.unwrap().entries, []);
 }
 
-pub(crate) async fn what_is_too_large_is_refused(suite: &Suite) {
+pub(crate) async fn oversized_writes_are_refused(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let before = store.revision().await.unwrap();
@@ -111,7 +111,7 @@ pub(crate) async fn what_is_too_large_is_refused(suite: &Suite) {
     assert_eq!(store.range(Range::prefix("")).await.unwrap().entries, []);
 }
 
-pub(crate) async fn the_largest_transaction_is_taken(suite: &Suite) {
+pub(crate) async fn the_largest_allowed_transaction_is_accepted(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let base = store.revision().await.unwrap();
@@ -174,23 +174,25 @@ pub(crate) async fn racing_counters_lose_no_update(suite: &Suite) {
     for task in tasks {
         task.await.unwrap();
     }
-    let total = now(fresh.store(), "/counter").await.expect("the counter is there");
+    let total = now(fresh.store(), "/counter").await.expect("the counter exists");
     assert_eq!(
         total.value,
         (CLIENTS * EACH).to_string(),
-        "broken promise: an update replaces what its revision wrote and nothing else, so none is lost"
+        "broken promise: an update replaces only the revision it names, so no update is lost"
     );
 }
 
 async fn increment(store: &Arc<dyn Store>) {
-    let mut current = now(store, "/counter").await.expect("the counter is there");
+    let mut current = now(store, "/counter").await.expect("the counter exists");
     loop {
         let count: usize = std::str::from_utf8(&current.value).unwrap().parse().unwrap();
         match store.update("/counter".into(), (count + 1).to_string().into(), current.revision).await {
             Ok(_) => return,
-            // The conflict has what is needed for the next try.
-            Err(Error::Conflict(conflict)) => current = conflict.current.expect("nobody deletes the counter"),
-            Err(error) => panic!("an update either goes through or conflicts, it said: {error}"),
+            // The conflict holds the entry needed for the retry.
+            Err(Error::Conflict(conflict)) => {
+                current = conflict.current.expect("the counter is never deleted")
+            }
+            Err(error) => panic!("an update succeeds or conflicts, got: {error}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a watch yields.
+//! The changes that a watch yields.
 
 use std::sync::{
     Arc,
@@ -10,8 +10,8 @@ use k1s_store::{Change, Error, EventKind, Precondition, Range, Revision, Txn, Wa
 
 use crate::support::{Dice, Suite, put, remove};
 
-/// What happened, as text: `revision kind key=value`.
-fn told(change: &Change) -> Vec<String> {
+/// The events of a change as text: `kind key=value`.
+fn described(change: &Change) -> Vec<String> {
     let mut events: Vec<_> = change
         .events()
         .iter()
@@ -34,7 +34,7 @@ fn revisions(changes: &[Arc<Change>]) -> Vec<Revision> {
     changes.iter().map(|change| change.revision()).collect()
 }
 
-pub(crate) async fn a_watch_from_now_sees_what_comes(suite: &Suite) {
+pub(crate) async fn a_watch_from_now_sees_new_changes(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let before = put(store, "/a", "before").await;
@@ -44,13 +44,13 @@ pub(crate) async fn a_watch_from_now_sees_what_comes(suite: &Suite) {
         let revision = put(store, format!("/{n}"), "v").await;
         let change = probe.change().await;
         assert_eq!(change.revision(), revision, "broken promise: a watch sees the next change");
-        assert_eq!(told(&change), [format!("created /{n}=v")]);
+        assert_eq!(described(&change), [format!("created /{n}=v")]);
     }
     let newest = store.revision().await.unwrap();
     probe.quiet(newest).await;
 }
 
-pub(crate) async fn a_watch_from_the_past_sees_what_was(suite: &Suite) {
+pub(crate) async fn a_watch_from_a_past_revision_sees_every_later_change(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let base = store.revision().await.unwrap();
@@ -70,13 +70,13 @@ pub(crate) async fn a_watch_from_the_past_sees_what_was(suite: &Suite) {
         let newest = store.revision().await.unwrap();
         probe.quiet(newest).await;
     }
-    // From the past into the present, without a seam.
+    // From the past into the present without a gap.
     let mut probe = suite.watch(store, WatchRequest::prefix("/w/").after(base)).await;
     expected.push(put(store, "/w/new", "v").await);
     assert_eq!(revisions(&probe.changes(expected.len()).await), expected);
 }
 
-pub(crate) async fn a_watch_from_the_future_is_refused(suite: &Suite) {
+pub(crate) async fn a_watch_from_a_future_revision_is_refused(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let newest = put(store, "/a", "v").await;
@@ -88,7 +88,7 @@ pub(crate) async fn a_watch_from_the_future_is_refused(suite: &Suite) {
     );
 }
 
-pub(crate) async fn events_tell_what_was_there_before(suite: &Suite) {
+pub(crate) async fn events_carry_the_previous_entry(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let base = store.revision().await.unwrap();
@@ -105,23 +105,23 @@ pub(crate) async fn events_tell_what_was_there_before(suite: &Suite) {
         (live, 0, "open before"),
         (late, 0, "from the past"),
         (midway, 1, "from the middle"),
-        (bare, 0, "not asked for"),
+        (bare, 0, "without previous"),
     ] {
         for wanted in &expected[skipped..] {
             let change = probe.change().await;
             let previous = change.events()[0].previous.clone();
             let found = previous.as_ref().map(|previous| (&previous.value[..], previous.revision));
             let wanted = wanted.map(|(value, revision)| (value.as_bytes(), revision));
-            // Who did not ask may be told all the same, but not something else.
+            // A watch that did not request the previous entry may get it all the same, but not a wrong one.
             assert!(
-                found == wanted || which == "not asked for" && found.is_none(),
-                "broken promise: an event tells what was there before\n  watch {which}: {change:?}"
+                found == wanted || which == "without previous" && found.is_none(),
+                "broken promise: an event carries the previous entry\n  watch {which}: {change:?}"
             );
         }
     }
 }
 
-pub(crate) async fn events_tell_creation_update_and_deletion(suite: &Suite) {
+pub(crate) async fn events_distinguish_creation_update_and_deletion(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let base = store.revision().await.unwrap();
@@ -134,7 +134,7 @@ pub(crate) async fn events_tell_creation_update_and_deletion(suite: &Suite) {
     store.txn(both).await.unwrap();
     let late = suite.watch(store, WatchRequest::prefix("/").after(base)).await;
     for mut probe in [live, late] {
-        let told: Vec<_> = probe.changes(5).await.iter().map(|change| told(change)).collect();
+        let described: Vec<_> = probe.changes(5).await.iter().map(|change| described(change)).collect();
         let expected: [&[&str]; 5] = [
             &["created /a=one"],
             &["updated /a=two"],
@@ -142,11 +142,14 @@ pub(crate) async fn events_tell_creation_update_and_deletion(suite: &Suite) {
             &["created /a=three"],
             &["created /b=one", "updated /a=four"],
         ];
-        assert_eq!(told, expected, "broken promise: an event tells whether the key had a value before");
+        assert_eq!(
+            described, expected,
+            "broken promise: an event's kind says whether the key existed before"
+        );
     }
 }
 
-pub(crate) async fn a_transaction_arrives_as_one_change_cut_to_the_prefix(suite: &Suite) {
+pub(crate) async fn a_transaction_arrives_as_one_change_filtered_by_prefix(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let base = put(store, "/a/old", "v").await;
@@ -174,24 +177,24 @@ pub(crate) async fn a_transaction_arrives_as_one_change_cut_to_the_prefix(suite:
         let change = all.change().await;
         assert_eq!(change.revision(), revision);
         assert_eq!(
-            told(&change),
+            described(&change),
             ["created /a/1=v", "created /b/1=v", "created /b/2=v", "deleted /a/old"],
-            "broken promise: a transaction arrives whole, without what it did not change"
+            "broken promise: a transaction arrives whole, without unchanged keys"
         );
         let change = first.change().await;
         assert_eq!(change.revision(), revision);
         assert_eq!(
-            told(&change),
+            described(&change),
             ["created /a/1=v", "deleted /a/old"],
-            "broken promise: it is cut to the prefix"
+            "broken promise: a change is filtered by the prefix"
         );
-        assert_eq!(told(&second.change().await.clone()), ["created /b/2=v"]);
+        assert_eq!(described(&second.change().await.clone()), ["created /b/2=v"]);
         third.quiet(revision).await;
         all.quiet(revision).await;
     }
 }
 
-pub(crate) async fn prefixes_of_a_watch_are_bytes(suite: &Suite) {
+pub(crate) async fn watch_prefixes_are_matched_as_bytes(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let base = store.revision().await.unwrap();
@@ -215,7 +218,7 @@ pub(crate) async fn prefixes_of_a_watch_are_bytes(suite: &Suite) {
             assert_eq!(
                 found,
                 expected,
-                "broken promise: a watch has the keys that begin with its prefix\n  watch {which} of \"{}\"",
+                "broken promise: a watch yields the keys that begin with its prefix\n  watch {which} of \"{}\"",
                 prefix.escape_ascii()
             );
         }
@@ -239,19 +242,19 @@ pub(crate) async fn a_watch_resumed_after_any_item_sees_the_same_rest(suite: &Su
     let newest = store.revision().await.unwrap();
     let request = WatchRequest::prefix("/in/").previous(true);
     let whole = suite.watch(store, request.clone().after(base)).await.mark(newest).await.0;
-    assert!(whole.len() > 20, "there is something to resume");
+    assert!(whole.len() > 20, "there are changes to resume after");
     for (seen, item) in (1..).zip(&whole) {
         let rest = suite.watch(store, request.clone().after(item.revision())).await.mark(newest).await.0;
         assert_eq!(
             rest,
             whole[seen..],
-            "broken promise: a watch resumed after revision {} goes on right behind it",
+            "broken promise: a watch resumed after revision {} continues right after it",
             item.revision()
         );
     }
 }
 
-pub(crate) async fn tenants_see_only_their_own(suite: &Suite) {
+pub(crate) async fn tenants_see_only_their_own_changes(suite: &Suite) {
     const TENANTS: usize = 50;
     let fresh = suite.fresh().await;
     let store = fresh.store();
@@ -289,7 +292,7 @@ pub(crate) async fn tenants_see_only_their_own(suite: &Suite) {
             .iter()
             .flat_map(|change| change.events())
             .find(|event| !event.key.starts_with(own.as_bytes()));
-        assert_eq!(stray, None, "broken promise: tenant {tenant} sees nothing of the others");
+        assert_eq!(stray, None, "broken promise: tenant {tenant} sees nothing of other tenants");
     }
 }
 
@@ -312,7 +315,7 @@ pub(crate) async fn list_then_watch_misses_nothing_and_repeats_nothing(suite: &S
             })
         })
         .collect();
-    // Whatever moment a list shows, a watch can go on from it: at once, also while that moment's write is
+    // A watch can continue from the revision of any list at once, even while the write of that revision is
     // still being acknowledged.
     for _ in 0..rounds {
         let list = store.range(Range::prefix("/k/")).await.unwrap();
@@ -339,7 +342,7 @@ pub(crate) async fn list_then_watch_misses_nothing_and_repeats_nothing(suite: &S
     }
 }
 
-pub(crate) async fn what_a_watch_has_yielded_can_be_read(suite: &Suite) {
+pub(crate) async fn a_change_that_a_watch_yielded_can_be_read(suite: &Suite) {
     let writes = suite.profile.many_writes / 10;
     let fresh = suite.fresh().await;
     let store = fresh.store();
@@ -357,7 +360,7 @@ pub(crate) async fn what_a_watch_has_yielded_can_be_read(suite: &Suite) {
         let newest = store.revision().await.unwrap();
         assert!(
             newest >= change.revision(),
-            "broken promise: a watch is never ahead of reads\n  at {newest}: {change:?}"
+            "broken promise: a watch yields no change before reads see it\n  at {newest}: {change:?}"
         );
         let read = store.get(b"/k", Some(change.revision())).await.unwrap().entry.expect("it was written");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! One key at a time.
+//! Operations on single keys.
 
 use bytes::Bytes;
 use k1s_store::{Precondition, Revision, Txn};
@@ -40,14 +40,14 @@ pub(crate) async fn a_value_is_created_read_updated_and_deleted(suite: &Suite) {
 
     let deleted = store.delete(key.clone(), updated).await.unwrap();
     suite.follows(updated, deleted);
-    assert_eq!(now(store, "/pods/web").await, None, "broken promise: what is deleted is gone");
+    assert_eq!(now(store, "/pods/web").await, None, "broken promise: a deleted key is absent");
 
     let again = store.create(key.clone(), "three".into()).await.unwrap();
     suite.follows(deleted, again);
     assert_eq!(now(store, "/pods/web").await, Some(entry(key, "three", again)));
 }
 
-pub(crate) async fn creating_what_exists_conflicts_with_what_is_there(suite: &Suite) {
+pub(crate) async fn creating_an_existing_key_conflicts_and_returns_its_entry(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let created = store.create("/a".into(), "one".into()).await.unwrap();
@@ -57,7 +57,7 @@ pub(crate) async fn creating_what_exists_conflicts_with_what_is_there(suite: &Su
     suite.unmoved(created, store.revision().await.unwrap(), "a conflict");
 }
 
-pub(crate) async fn a_stale_update_or_delete_conflicts_with_what_is_there(suite: &Suite) {
+pub(crate) async fn a_stale_update_or_delete_conflicts_and_returns_the_current_entry(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let old = store.create("/a".into(), "one".into()).await.unwrap();
@@ -66,7 +66,7 @@ pub(crate) async fn a_stale_update_or_delete_conflicts_with_what_is_there(suite:
     let stale = Precondition::Revision(old);
     conflict(store.update("/a".into(), "three".into(), old).await, "/a", stale, there.clone());
     conflict(store.delete("/a".into(), old).await, "/a", stale, there.clone());
-    // Only the revision that wrote the value counts, not one at which it was there.
+    // Only the revision that wrote the value matches, not one at which the value existed.
     let other = put(store, "/b", "v").await;
     let later = Precondition::Revision(other);
     conflict(store.update("/a".into(), "three".into(), other).await, "/a", later, there.clone());
@@ -74,26 +74,26 @@ pub(crate) async fn a_stale_update_or_delete_conflicts_with_what_is_there(suite:
     suite.unmoved(other, store.revision().await.unwrap(), "a conflict");
 }
 
-pub(crate) async fn updating_or_deleting_what_is_absent_conflicts_with_nothing(suite: &Suite) {
+pub(crate) async fn updating_or_deleting_an_absent_key_conflicts_without_an_entry(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let before = store.revision().await.unwrap();
     let first = Precondition::Revision(before);
     conflict(store.update("/a".into(), "v".into(), before).await, "/a", first, None);
     conflict(store.delete("/a".into(), before).await, "/a", first, None);
-    // No revision is so small that it means "absent".
+    // Revision 0 does not mean "absent".
     let zero = Revision::new(0);
     conflict(store.update("/a".into(), "v".into(), zero).await, "/a", Precondition::Revision(zero), None);
     let must_exist = Txn::new().delete("/a", Precondition::Exists);
     conflict(store.txn(must_exist).await, "/a", Precondition::Exists, None);
-    // A key that is gone is as absent as one that never was.
+    // A deleted key is as absent as one that never existed.
     let created = put(store, "/a", "v").await;
     remove(store, "/a").await;
     conflict(store.delete("/a".into(), created).await, "/a", Precondition::Revision(created), None);
     assert_eq!(now(store, "/a").await, None);
 }
 
-pub(crate) async fn an_unconditional_put_and_delete_ask_nothing(suite: &Suite) {
+pub(crate) async fn an_unconditional_put_or_delete_always_succeeds(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let first = put(store, "/a", "one").await;
@@ -101,7 +101,7 @@ pub(crate) async fn an_unconditional_put_and_delete_ask_nothing(suite: &Suite) {
     let second = put(store, "/a", "two").await;
     suite.follows(first, second);
     assert_eq!(now(store, "/a").await, Some(entry("/a", "two", second)));
-    // The same value again is a write all the same.
+    // Writing the same value again is a write as well.
     let third = put(store, "/a", "two").await;
     suite.follows(second, third);
     assert_eq!(now(store, "/a").await, Some(entry("/a", "two", third)));
@@ -120,19 +120,19 @@ pub(crate) async fn a_put_that_must_exist_replaces_and_never_creates(suite: &Sui
     assert_eq!(now(store, "/a").await, Some(entry("/a", "new", replaced)));
 }
 
-pub(crate) async fn deleting_what_is_absent_takes_no_revision(suite: &Suite) {
+pub(crate) async fn deleting_an_absent_key_takes_no_revision(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let before = put(store, "/b", "v").await;
     let mut probe = suite.watch(store, k1s_store::WatchRequest::prefix("").after(before)).await;
-    suite.unmoved(before, remove(store, "/a").await, "deleting what is absent");
+    suite.unmoved(before, remove(store, "/a").await, "deleting an absent key");
     let several = Txn::new().delete("/a", Precondition::Any).delete("/c", Precondition::Absent);
-    suite.unmoved(before, store.txn(several).await.unwrap(), "deleting what is absent");
-    suite.unmoved(before, store.revision().await.unwrap(), "deleting what is absent");
+    suite.unmoved(before, store.txn(several).await.unwrap(), "deleting an absent key");
+    suite.unmoved(before, store.revision().await.unwrap(), "deleting an absent key");
     probe.quiet(before).await;
 }
 
-pub(crate) async fn an_empty_value_is_not_absence(suite: &Suite) {
+pub(crate) async fn an_empty_value_is_not_an_absent_key(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let base = store.revision().await.unwrap();
@@ -153,7 +153,7 @@ pub(crate) async fn an_empty_value_is_not_absence(suite: &Suite) {
             "an empty value is a value: {change:?}"
         );
     }
-    let previous = changes[1].events()[0].previous.as_ref().expect("the empty value was there before");
+    let previous = changes[1].events()[0].previous.as_ref().expect("the previous value is the empty one");
     assert_eq!((&previous.value[..], previous.revision), (&b""[..], created));
     store.delete("/a".into(), updated).await.unwrap();
     assert_eq!(now(store, "/a").await, None);
@@ -176,9 +176,9 @@ pub(crate) async fn large_values_are_kept_whole(suite: &Suite) {
     let expected = [pattern(9), pattern(1), pattern(2), pattern(3)];
     assert_eq!(all.len(), expected.len());
     for (found, wanted) in all.iter().zip(&expected) {
-        assert!(found.value == wanted, "broken promise: a value is kept as it was written\n  {found:?}");
+        assert!(found.value == wanted, "broken promise: a value is read back unchanged\n  {found:?}");
     }
-    let past = store.get(b"/large/0", Some(revisions[0])).await.unwrap().entry.expect("it was there");
+    let past = store.get(b"/large/0", Some(revisions[0])).await.unwrap().entry.expect("it was written");
     assert!(past.value == pattern(0) && past.revision == revisions[0], "the past value differs: {past:?}");
     let mut probe =
         suite.watch(store, k1s_store::WatchRequest::prefix("/large/").after(base).previous(true)).await;
@@ -186,11 +186,11 @@ pub(crate) async fn large_values_are_kept_whole(suite: &Suite) {
     let last = &changes[4].events()[0];
     assert_eq!(changes[4].revision(), replaced);
     assert!(last.value.as_ref() == Some(&pattern(9)), "the value of the event differs: {last:?}");
-    let previous = last.previous.as_ref().expect("something was there before");
-    assert!(previous.value == pattern(0), "the value before differs: {last:?}");
+    let previous = last.previous.as_ref().expect("the key existed before");
+    assert!(previous.value == pattern(0), "the previous value differs: {last:?}");
 }
 
-pub(crate) async fn statistics_tell_keys_revision_and_oldest(suite: &Suite) {
+pub(crate) async fn statistics_report_keys_revision_and_oldest(suite: &Suite) {
     let fresh = suite.fresh().await;
     let store = fresh.store();
     let mut last = store.revision().await.unwrap();
@@ -201,21 +201,21 @@ pub(crate) async fn statistics_tell_keys_revision_and_oldest(suite: &Suite) {
     last = remove(store, "/9").await.max(last);
     let stats = store.stats().await.unwrap();
     assert_eq!(stats.keys, 9, "broken promise: `keys` counts the keys that have a value now");
-    suite.unmoved(last, stats.revision, "asking for statistics");
+    suite.unmoved(last, stats.revision, "reading statistics");
     assert!(stats.oldest <= stats.revision, "broken promise: the oldest revision is not after the newest");
-    assert_eq!(stats.degraded, None, "broken promise: a store that takes writes is not degraded");
-    assert_eq!(store.health().await, Ok(()), "broken promise: a store that takes writes is healthy");
+    assert_eq!(stats.degraded, None, "broken promise: a store that accepts writes is not degraded");
+    assert_eq!(store.health().await, Ok(()), "broken promise: a store that accepts writes is healthy");
     if let Some(bytes) = stats.bytes {
         let expected = 9 * "/0".len() + 8 * "value".len() + "longer value".len();
-        assert_eq!(bytes, expected as u64, "broken promise: `bytes` counts the keys and values of now");
+        assert_eq!(bytes, expected as u64, "broken promise: `bytes` counts the current keys and values");
     }
     store.compact(last).await.unwrap();
     let stats = store.stats().await.unwrap();
     assert_eq!(stats.oldest, last, "broken promise: `oldest` is the oldest revision that can be read");
-    assert_eq!(stats.keys, 9, "broken promise: compaction takes no entry away");
+    assert_eq!(stats.keys, 9, "broken promise: compaction removes no current entry");
 
     let watch = suite.watch(store, k1s_store::WatchRequest::prefix("/")).await;
     let open = store.stats().await.unwrap().watches;
-    assert!(open >= 1, "broken promise: `watches` counts the open watches\n  one is open, it says {open}");
+    assert!(open >= 1, "broken promise: `watches` counts the open watches\n  one is open, it reports {open}");
     drop(watch);
 }

@@ -6,51 +6,51 @@ use k1s_store::{Conflict, Error, GetResult, Outcome, Range, RangeResult, Revisio
 /// One operation of one client.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Who called.
+    /// The calling client.
     pub client: usize,
-    /// When, by a counter that all clients share.
+    /// Time of the call, by a counter shared by all clients.
     pub called: u64,
-    /// When it returned.
+    /// Time of the return.
     pub returned: u64,
-    /// What was asked.
+    /// The request.
     pub request: Request,
-    /// What was answered.
+    /// The result.
     pub answer: Answer,
 }
 
-/// What was asked.
+/// A request to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A key, as it is now.
+    /// Reads a key at the newest revision.
     Get(Bytes),
-    /// The keys under a prefix, as they are now.
+    /// Reads the keys under a prefix at the newest revision.
     Range(Bytes),
-    /// A transaction.
+    /// Commits a transaction.
     Txn(Txn),
 }
 
-/// What was answered.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// To a get.
+    /// Result of a get.
     Got(GetResult),
-    /// To a range.
+    /// Result of a range.
     Ranged(RangeResult),
-    /// The transaction went through.
+    /// The transaction was committed.
     Written(Revision),
     /// A precondition did not hold.
     Refused(Conflict),
-    /// It is not known whether the transaction went through.
+    /// The outcome of the transaction is unknown.
     Unknown,
-    /// It failed, and nothing was written.
+    /// The transaction failed without writing anything.
     Failed,
 }
 
 impl Request {
-    /// Asks `store`.
+    /// Sends the request to `store`.
     ///
     /// # Panics
-    /// With an error that no correct request can bring about.
+    /// On an error that no valid request can cause.
     pub(super) async fn ask(&self, store: &dyn Store) -> Answer {
         let result = match self {
             Self::Get(key) => store.get(key, None).await.map(Answer::Got),
@@ -64,7 +64,7 @@ impl Request {
             Err(Error::Unavailable { outcome: Outcome::NotApplied, .. } | Error::Full { .. }) => {
                 Answer::Failed
             }
-            Err(error) => panic!("broken promise: {self:?} is answered\n  the store said: {error}"),
+            Err(error) => panic!("broken promise: {self:?} succeeds\n  the store returned: {error}"),
         }
     }
 }

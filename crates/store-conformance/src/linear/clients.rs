@@ -1,4 +1,4 @@
-//! Clients that race for a few keys.
+//! Clients that race on a few keys.
 
 use std::sync::{
     Arc,
@@ -14,13 +14,13 @@ use crate::{Backend, probe::Probe, support::Dice, watched::History};
 
 const KEYS: usize = 4;
 
-/// Lets `clients` do `ops` random operations each, all at once, on a few keys, and checks that what they were
-/// told is linearizable.
+/// Runs `clients` that each do `ops` random operations concurrently on a few keys, and checks that their
+/// results are linearizable.
 ///
-/// What each client asks follows from `seed` and what it was told; how they interleave does not.
+/// The requests of each client are determined by `seed` and the results it received; the interleaving is not.
 ///
 /// # Panics
-/// If it is not: with the seed and the operation that cannot be explained.
+/// If they are not: with the seed and the operation that cannot be explained.
 pub async fn linearizability(backend: &dyn Backend, seed: u64, clients: usize, ops: usize) {
     let fresh = backend.fresh().await;
     let store = fresh.store();
@@ -54,8 +54,8 @@ pub async fn linearizability(backend: &dyn Backend, seed: u64, clients: usize, o
         }
     }
 
-    // What any client can have seen is in the history up to here. A write whose outcome is unknown may still
-    // happen later; nobody has seen it then.
+    // The history up to here contains everything that any client can have seen. A write with an unknown
+    // outcome may still happen later, after the last read.
     let newest = store.revision().await.expect("the store is open");
     let (changes, newest) = everything.mark(newest).await;
     let history = History { changes, newest, compacted: Revision::default() };
@@ -80,7 +80,7 @@ struct Client {
     clock: Arc<AtomicU64>,
     dice: Dice,
     client: usize,
-    /// What it saw last of each key: where its updates come from.
+    /// The last entry it saw of each key, on which its updates are based.
     seen: Vec<Option<KeyValue>>,
 }
 

@@ -1,16 +1,16 @@
-//! Clients race for a few keys; is there an order of their operations that explains every answer?
+//! Checks that concurrent operations on a few keys have an order that explains every result.
 //!
-//! Each operation is recorded with the moments of its call and its return ([`Call`]); time is a counter, so
-//! only the order counts. Two checkers judge the record, and know nothing of each other:
+//! Each operation is recorded with the times of its call and its return ([`Call`]); time is a counter, so
+//! only the order matters. Two independent checkers examine the record:
 //!
-//! - [`check_revisions`] uses that this store numbers its writes: the revisions are the order, and it remains to
-//!   be seen that it agrees with real time, with every read at its moment, and with every conflict. It is
-//!   complete for transactions of several keys, and needs the true [`History`](super::watched::History).
-//! - [`check_register`] knows nothing of revisions: it searches for an order as Wing and Gong, and Lowe, do, for
-//!   each key on its own. It does not trust what the store says about order, and needs no history.
+//! - [`check_revisions`] uses that this store numbers its writes: revisions are the order, and the check is
+//!   that it agrees with real time, with every read at its revision, and with every conflict. It is complete
+//!   for transactions of several keys, and needs the true [`History`](super::watched::History).
+//! - [`check_register`] ignores the order of revisions: it searches for an order with the algorithm of Wing and Gong,
+//!   and Lowe, for each key separately. It does not trust the store's claims about order, and needs no history.
 //!
-//! A write with [`Outcome::Unknown`](crate::Outcome::Unknown) may have happened at any time after its call, or
-//! never; both checkers consider both.
+//! A write with [`Outcome::Unknown`](crate::Outcome::Unknown) may have happened at any time after its call,
+//! or never; both checkers consider both.
 
 mod call;
 mod clients;

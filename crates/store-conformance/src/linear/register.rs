@@ -1,8 +1,7 @@
-//! The search for an order, for one key at a time, without a look at revisions as order.
+//! Searches for an order of the operations on one key, without using revisions as the order.
 //!
-//! Wing and Gong try the operations that may come first (those called before any other returned), one after
-//! the other, and go on with the rest; Lowe remembers which sets of operations led to which value, because to
-//! get there again by another way is of no use.
+//! Wing and Gong try each operation that may come first (those called before any other returned), and recurse on
+//! the rest; Lowe memoizes the pairs of operations taken and resulting value, so that none is explored twice.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,44 +14,44 @@ use crate::Violation;
 /// One operation on one key.
 #[derive(Clone, Debug)]
 pub struct RegisterCall {
-    /// When it was called.
+    /// Time of the call.
     pub called: u64,
-    /// When it returned; for one that may happen later still, never.
+    /// Time of the return; never, for one that may still happen.
     pub returned: u64,
-    /// What it does.
+    /// The operation.
     pub op: Op,
-    /// What came of it.
+    /// Its result.
     pub result: OpResult,
 }
 
-/// What an operation does to a key.
+/// An operation on a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Reads it.
+    /// Reads the key.
     Read,
-    /// Gives it a value or takes its value away, if a precondition holds.
+    /// Puts or deletes the value if a precondition holds.
     Write(Precondition, Option<Bytes>),
-    /// Asks only whether a precondition holds.
+    /// Only checks a precondition.
     Check(Precondition),
 }
 
-/// What came of an operation on a key.
+/// The result of an operation on a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpResult {
-    /// This was there: the answer of a read, or what a conflict showed.
+    /// The entry found: the result of a read, or the current entry of a conflict.
     Found(Option<KeyValue>),
-    /// The write went through at this revision.
+    /// The write was committed at this revision.
     Done(Revision),
-    /// It may have gone through.
+    /// The write may have been committed.
     Unknown,
 }
 
-/// What a key holds. The revision is missing behind a write whose outcome was unknown.
+/// The value of a key. The revision is unknown after a write with an unknown outcome.
 type Held = Option<(Bytes, Option<Revision>)>;
 
-/// Looks for an order of operations on one key that explains every answer; the key has no value at first.
+/// Searches for an order of operations on one key that explains every result; the key is absent at first.
 ///
-/// The error is the largest set of operations that could be explained, and the ones that could come next.
+/// The error reports the largest set of operations that could be explained, and the candidates to come next.
 pub fn check_register(calls: &[RegisterCall]) -> Result<(), Violation> {
     let mut search =
         Search { calls, taken: vec![false; calls.len()], seen: HashSet::new(), best: (0, Vec::new()) };
@@ -61,7 +60,7 @@ pub fn check_register(calls: &[RegisterCall]) -> Result<(), Violation> {
     }
     let (explained, stuck) = search.best;
     Err(Violation::new(
-        "operations happen in one order that respects time and explains every answer",
+        "operations happen in one order that respects time and explains every result",
         format!(
             "{explained} of {} operations can be explained; then one of these must be next: {stuck:#?}",
             calls.len()
@@ -73,16 +72,16 @@ struct Search<'a> {
     calls: &'a [RegisterCall],
     taken: Vec<bool>,
     seen: HashSet<(Vec<bool>, Held)>,
-    /// The furthest it came, and what it could not explain there.
+    /// The longest prefix found, and the operations it could not explain next.
     best: (usize, Vec<RegisterCall>),
 }
 
 impl Search<'_> {
-    /// Whether the operations that are not taken yet can follow on `held`. The depth is the number of
-    /// operations of one key, which a run keeps to a few hundred.
+    /// Whether the remaining operations can follow on `held`. The recursion depth is the number of operations
+    /// on one key, a few hundred in a run.
     fn explain(&mut self, held: &Held, count: usize) -> bool {
         let open = || self.calls.iter().enumerate().filter(|(n, _)| !self.taken[*n]);
-        // What is left and unknown may simply not have happened.
+        // Remaining operations with an unknown outcome may not have happened.
         if open().all(|(_, call)| call.result == OpResult::Unknown) {
             return true;
         }
@@ -92,8 +91,8 @@ impl Search<'_> {
         let first_return = open().map(|(_, call)| call.returned).min().unwrap_or(u64::MAX);
         let mut candidates: Vec<_> =
             open().filter(|(_, call)| call.called < first_return).map(|(n, _)| n).collect();
-        // The order in which they are tried decides how long the search takes, not what it finds. Where the
-        // store tells the truth, reads of what is held come first, then writes as they are numbered.
+        // The order of candidates affects only the duration of the search. For a correct store, reads of the
+        // held value come first, then writes by revision.
         candidates.sort_by_key(|n| match self.calls[*n].result {
             OpResult::Found(_) => (0, Revision::default()),
             OpResult::Done(revision) => (1, revision),
@@ -114,17 +113,17 @@ impl Search<'_> {
     }
 }
 
-/// What the key holds after `call`, or `None` if its answer cannot be explained by what it holds before.
+/// The key's value after `call`, or `None` if the value before cannot explain its result.
 fn apply(held: &Held, call: &RegisterCall) -> Option<Held> {
     let holds = |expected: Precondition| match (expected, held) {
-        (Precondition::Revision(_), Some((_, None))) => true, // it may be that one
+        (Precondition::Revision(_), Some((_, None))) => true, // the revision is unknown and may match
         _ => expected.holds(
             held.as_ref().and_then(|(_, revision)| *revision).or(held.as_ref().map(|_| Revision::MAX)),
         ),
     };
     match (&call.op, &call.result) {
         (Op::Read, OpResult::Found(found)) => matches(held, found.as_ref()),
-        // A conflict is a read that shows something the precondition does not hold for.
+        // A conflict is a read of an entry for which the precondition does not hold.
         (Op::Write(expected, _) | Op::Check(expected), OpResult::Found(found)) => {
             let refused = !expected.holds(found.as_ref().map(|entry| entry.revision));
             if refused { matches(held, found.as_ref()) } else { None }
@@ -141,7 +140,7 @@ fn apply(held: &Held, call: &RegisterCall) -> Option<Held> {
     }
 }
 
-/// What is held, made more precise by what was found, or `None` if they differ.
+/// The held value, made more precise by the entry found, or `None` if they differ.
 fn matches(held: &Held, found: Option<&KeyValue>) -> Option<Held> {
     match (held, found) {
         (None, None) => Some(None),
@@ -155,7 +154,7 @@ fn matches(held: &Held, found: Option<&KeyValue>) -> Option<Held> {
 }
 
 /// The operations on each key. A transaction becomes one for each of its keys, a range one for each of `keys`
-/// under its prefix: that every key has an order is necessary, not sufficient, for the whole to have one.
+/// under its prefix. An order for every key is necessary, not sufficient, for an order of the whole.
 pub fn project(calls: &[Call], keys: &[Bytes]) -> BTreeMap<Bytes, Vec<RegisterCall>> {
     let mut projected: BTreeMap<Bytes, Vec<RegisterCall>> = BTreeMap::new();
     for call in calls {
@@ -232,7 +231,7 @@ mod tests {
     const NOTHING: OpResult = OpResult::Found(None);
 
     #[test]
-    fn reads_beside_a_write_may_see_it_or_not() {
+    fn reads_concurrent_with_a_write_may_see_it_or_not() {
         for seen in [NOTHING, found("a", 2)] {
             let calls = [call(1, 4, create("a"), done(2)), call(2, 3, Op::Read, seen)];
             check_register(&calls).unwrap();
@@ -253,7 +252,7 @@ mod tests {
 
     #[test]
     fn reads_that_go_back_in_time_are_rejected() {
-        // Each is fine beside the write, but not one after the other.
+        // Each is fine concurrently with the write, but not one after the other.
         let calls = [
             call(1, 8, create("a"), done(2)),
             call(2, 3, Op::Read, found("a", 2)),
@@ -270,7 +269,7 @@ mod tests {
             call(4, 7, update("c", 2), done(4)),
         ];
         check_register(&calls).unwrap_err();
-        // With one of them refused it is fine.
+        // With one of them refused, it is accepted.
         let calls = [
             call(1, 2, create("a"), done(2)),
             call(3, 8, update("b", 2), found("c", 3)),
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_without_a_reason_is_rejected() {
+    fn an_unexplained_conflict_is_rejected() {
         let calls = [call(1, 2, create("a"), done(2)), call(3, 4, create("b"), NOTHING)];
         check_register(&calls).unwrap_err();
         let calls = [call(1, 2, create("a"), done(2)), call(3, 4, update("b", 2), found("a", 2))];
@@ -297,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_write_may_have_happened_or_not_also_late() {
+    fn a_write_with_unknown_outcome_may_happen_late_or_never() {
         let unknown = call(1, u64::MAX, put("a"), OpResult::Unknown);
         for seen in [NOTHING, found("a", 2)] {
             check_register(&[unknown.clone(), call(3, 4, Op::Read, seen)]).unwrap();

@@ -1,4 +1,4 @@
-//! The check that takes the store at its word: revisions are the order of writes.
+//! The checker that uses revisions as the order of writes.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use crate::{
     watched::{History, State, made},
 };
 
-/// Checks that the order of revisions explains every answer and respects time.
+/// Checks that the order of revisions explains every result and respects time.
 ///
-/// `history` has every change, in order; the store was empty at `base`. Every operation has a place in that
-/// order: a write its revision, a read the revision it says it is of, a refused write some revision whose state
-/// explains the conflict. An operation that was called after another returned must not have an earlier place.
+/// `history` has every change, in order; the store was empty at `base`. Every operation has a position in
+/// that order: a write its revision, a read the revision in its result, a refused write some revision whose
+/// state explains the conflict. An operation called after another returned must not have an earlier position.
 pub fn check_revisions(calls: &[Call], history: &History, base: Revision) -> Result<(), Violation> {
     let states = history.states()?;
     let mut check =
         Check { history, states, known: base, lower: vec![base; calls.len()], writers: BTreeMap::new() };
 
-    // All calls and returns, in the order of time.
-    let mut moments: Vec<(u64, usize, bool)> = calls
+    // All calls and returns, in order of time.
+    let mut timeline: Vec<(u64, usize, bool)> = calls
         .iter()
         .enumerate()
         .flat_map(|(n, call)| [(call.called, n, false), (call.returned, n, true)])
         .collect();
-    moments.sort_unstable();
-    for (_, n, returned) in moments {
+    timeline.sort_unstable();
+    for (_, n, returned) in timeline {
         if returned {
             if let Some(place) = check.place(n, &calls[n])? {
                 check.known = check.known.max(place);
@@ -42,11 +42,11 @@ pub fn check_revisions(calls: &[Call], history: &History, base: Revision) -> Res
 struct Check<'a> {
     history: &'a History,
     states: BTreeMap<Revision, State>,
-    /// The latest place of any operation that has returned.
+    /// The latest position of any operation that has returned.
     known: Revision,
-    /// For each call, what was known when it was called: its place must not be before.
+    /// For each call, the value of `known` at that time: a lower bound of its position.
     lower: Vec<Revision>,
-    /// Who says to have written a revision.
+    /// The calls that report to have written a revision.
     writers: BTreeMap<Revision, Vec<usize>>,
 }
 
@@ -59,15 +59,15 @@ impl Check<'_> {
         self.states.range(..=at).next_back().expect("there is a first state").1
     }
 
-    /// The place of an operation that returned, if it has one yet.
+    /// The position of an operation that returned, if it is known yet.
     fn place(&mut self, n: usize, call: &Call) -> Result<Option<Revision>, Violation> {
         let lower = self.lower[n];
         let fresh = |place: Revision| {
             if place >= lower {
                 return Ok(Some(place));
             }
-            let why = format!("its place is {place}, but {lower} had been seen before it was called");
-            Err(broken("what is acknowledged or read is seen by whoever asks later", call, &why))
+            let why = format!("its position is {place}, but {lower} had been seen before it was called");
+            Err(broken("later operations see what was acknowledged or read", call, &why))
         };
         match (&call.request, &call.answer) {
             (Request::Get(key), Answer::Got(got)) => {
@@ -95,7 +95,7 @@ impl Check<'_> {
                 if !justified {
                     return Err(broken("a conflict names a precondition that did not hold", call, ""));
                 }
-                // The earliest state that explains it binds the others the least.
+                // The earliest state that explains it constrains other operations the least.
                 let at_once = (self.state(lower).get(&conflict.key) == found).then_some(lower);
                 let later = || {
                     let mut states = self.states.range(lower.next()..);
@@ -104,45 +104,44 @@ impl Check<'_> {
                 match at_once.or_else(later) {
                     Some(place) => Ok(Some(place)),
                     None => {
-                        let why = format!("from {lower} on the key never was like that");
-                        Err(broken("a conflict tells what is there", call, &why))
+                        let why = format!("from {lower} on the key never had that state");
+                        Err(broken("a conflict returns the current entry", call, &why))
                     }
                 }
             }
             (Request::Txn(_), Answer::Unknown | Answer::Failed) => Ok(None),
             (_, Answer::Unknown | Answer::Failed) => Ok(None),
-            _ => Err(broken("an answer answers the question", call, "")),
+            _ => Err(broken("a result matches its request", call, "")),
         }
     }
 
-    /// Finds the one writer of each change, and sees to it that the others who were told its revision changed
-    /// nothing.
+    /// Finds the one writer of each change, and checks that all other calls that reported its revision changed nothing.
     fn settle_writers(&self, calls: &[Call]) -> Result<(), Violation> {
         let mut orphans = Vec::new();
         for change in &self.history.changes {
             let at = change.revision();
-            let told = self.writers.get(&at).map_or(&[][..], |told| &told[..]);
-            // A write is later than all that was seen before its call. Of several that could have made the
-            // change (deletes of one key), one that cannot have changed nothing must be it; else the one
-            // called first, which is the least bound by what was seen before.
-            let writer = told
+            let reported = self.writers.get(&at).map_or(&[][..], |reported| &reported[..]);
+            // A write is later than everything seen before its call. Of several candidates for the change
+            // (deletes of one key), the writer is one that must have changed something; otherwise the one
+            // called first, which is constrained the least by what was seen before.
+            let writer = reported
                 .iter()
                 .filter(|n| self.lower[**n] < at && self.could_make(&calls[**n], change))
                 .min_by_key(|n| (self.changed_nothing(&calls[**n], at).is_ok(), calls[**n].called));
-            for n in told.iter().filter(|n| Some(*n) != writer) {
+            for n in reported.iter().filter(|n| Some(*n) != writer) {
                 self.changed_nothing(&calls[*n], at)?;
             }
             if writer.is_none() {
                 orphans.push(change);
             }
         }
-        for (at, told) in self.writers.iter().filter(|(at, _)| self.history.at(**at).is_none()) {
-            for n in told {
+        for (at, reported) in self.writers.iter().filter(|(at, _)| self.history.at(**at).is_none()) {
+            for n in reported {
                 self.changed_nothing(&calls[*n], *at)?;
             }
         }
-        // What nobody was told of must come from those who do not know. From the latest change to the earliest,
-        // each takes the one of them that was called last: the earlier ones can explain more of what is left.
+        // Changes that no call reported must come from calls with an unknown outcome. From the latest change to the
+        // earliest, each takes the candidate called last: the earlier ones can explain more of the remaining changes.
         let mut unknown: Vec<usize> =
             (0..calls.len()).filter(|n| calls[*n].answer == Answer::Unknown).collect();
         unknown.sort_by_key(|n| calls[*n].called);
@@ -155,7 +154,10 @@ impl Check<'_> {
                     unknown.remove(maker);
                 }
                 None => {
-                    return Err(Violation::new("each change was written by somebody", format!("{change:?}")));
+                    return Err(Violation::new(
+                        "each change was written by some transaction",
+                        format!("{change:?}"),
+                    ));
                 }
             }
         }
@@ -166,20 +168,20 @@ impl Check<'_> {
         self.state(Revision::new(at.get().saturating_sub(1)))
     }
 
-    /// Whether this transaction, carried out right before `change`, would have made it.
+    /// Whether this transaction, executed right before `change`, would have made it.
     fn could_make(&self, call: &Call, change: &Change) -> bool {
         let Request::Txn(txn) = &call.request else { return false };
         let before = self.before(change.revision());
         holds(txn, before)
             && made(txn, change)
             && txn.ops().iter().all(|op| {
-                // A delete that found something shows in the change.
+                // A delete of an existing key shows in the change.
                 op.action != Action::Delete
                     || before.contains_key(&op.key) == change.events().iter().any(|event| event.key == op.key)
             })
     }
 
-    /// Checks that a transaction that was told `at` had nothing to do there.
+    /// Checks that a transaction that reported `at` had nothing to change there.
     fn changed_nothing(&self, call: &Call, at: Revision) -> Result<(), Violation> {
         let Request::Txn(txn) = &call.request else { return Ok(()) };
         let state = self.state(at);
@@ -193,7 +195,7 @@ impl Check<'_> {
         }
         let why =
             format!("revision {at} is {:?}; before it, there was {:?}", self.history.at(at), self.before(at));
-        Err(broken("what is acknowledged has happened, whole, at its revision", call, &why))
+        Err(broken("an acknowledged transaction happened, whole, at its revision", call, &why))
     }
 }
 
@@ -221,7 +223,7 @@ mod tests {
         Revision::new(number)
     }
 
-    /// `k` is "a" at 2, "b" at 3, gone at 4.
+    /// `k` is "a" at 2, "b" at 3, deleted at 4.
     fn history() -> History {
         let event = |value: Option<&'static str>, previous: Option<(&'static str, u64)>| Event {
             key: "k".into(),
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_order_explains_is_taken() {
+    fn results_explained_by_the_order_are_accepted() {
         accepted([
             get(1, 2, 1, None),
             get(3, 20, 2, Some(entry("a", 2))),
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_of_what_never_was_is_rejected() {
+    fn a_read_of_a_state_that_never_existed_is_rejected() {
         rejected([get(3, 20, 2, Some(entry("x", 2)))]);
         rejected([get(3, 20, 2, Some(entry("a", 1)))]);
         rejected([get(3, 20, 3, None)]);
@@ -330,11 +332,11 @@ mod tests {
     }
 
     #[test]
-    fn a_delete_of_nothing_is_told_the_newest_revision() {
+    fn a_delete_of_an_absent_key_returns_the_newest_revision() {
         accepted([txn(14, 16, delete(), 4)]);
         accepted([txn(1, 2, delete(), 1)]);
         rejected([txn(12, 16, delete(), 3)]);
-        // Beside a delete that can only be the one that deleted, whoever was called first.
+        // Concurrent with a delete that must be the one that deleted, whichever was called first.
         let conditional = Txn::new().delete("k", Precondition::Revision(revision(3)));
         let raced = [
             txn(10, 11, create(), 2),
@@ -349,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_conflict_must_be_explained_within_its_time() {
+    fn a_conflict_must_be_explained_by_a_state_during_its_call() {
         let refused = |called, returned, current: Option<KeyValue>| {
             let conflict = Conflict { key: "k".into(), expected: Precondition::Absent, current };
             call(called, returned, Request::Txn(create()), Answer::Refused(conflict))
@@ -363,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_nobody_knows_of_needs_somebody_who_does_not_know() {
+    fn an_unreported_change_needs_a_call_with_unknown_outcome() {
         let [first, second, third] = <[Call; 3]>::try_from(writes()).unwrap();
         let orphaned = vec![first.clone(), third.clone()];
         check_revisions(&orphaned, &history(), BASE).unwrap_err();

@@ -1,4 +1,4 @@
-//! Random operations, compared with a model answer by answer.
+//! Random operations compared with a model, result by result.
 
 mod replay;
 mod state;
@@ -9,11 +9,11 @@ pub use step::{Act, At, If, Step, StepOp};
 
 use super::{Backend, Violation, support::Dice};
 
-/// How often a failing sequence is run again to find a shorter one that fails too.
+/// Maximum number of runs to shrink a failing sequence.
 const SHRINK_BUDGET: usize = 400;
 
-/// Runs a random sequence of `steps` operations, one after the other, and compares every answer with a
-/// simple model: values, revisions, errors, reads of the past, compaction, and what open watches yield.
+/// Runs a random sequence of `steps` operations and compares every result with a simple model: values,
+/// revisions, errors, reads of the past, compaction, and the items of open watches.
 ///
 /// # Panics
 /// If the store disagrees: with the seed, the disagreement, and a short sequence of steps that leads to it.
@@ -32,7 +32,7 @@ async fn attempt(backend: &dyn Backend, steps: &[Step]) -> Result<(), Violation>
     replay(fresh.store(), backend.profile(), steps).await
 }
 
-/// Leaves out what is not needed for the failure: first halves, then ever smaller pieces.
+/// Removes steps not needed for the failure: first halves, then ever smaller pieces.
 async fn shrink(
     backend: &dyn Backend,
     mut steps: Vec<Step>,

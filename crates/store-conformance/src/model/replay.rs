@@ -1,4 +1,4 @@
-//! Carries steps out on a store and compares its answers with the model's.
+//! Executes steps on a store and compares its results with the model's.
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
@@ -13,13 +13,13 @@ use super::{
 };
 use crate::{Profile, Violation};
 
-/// More open watches than this are not interesting, only slow.
+/// Maximum number of open watches; more would only be slow.
 const MAX_WATCHES: usize = 6;
 
-/// Carries out `steps` on an empty store, one after the other, and compares every answer with the model's.
+/// Executes `steps` on an empty store and compares every result with the model's.
 pub async fn replay(store: &Arc<dyn Store>, profile: Profile, steps: &[Step]) -> Result<(), Violation> {
     let stats =
-        store.stats().await.map_err(|error| Violation::new("statistics can be had", error.to_string()))?;
+        store.stats().await.map_err(|error| Violation::new("statistics can be read", error.to_string()))?;
     let mut replay = Replay {
         store: store.clone(),
         model: Model::new(profile.shared, &stats),
@@ -47,7 +47,7 @@ struct Replay {
     patience: Duration,
 }
 
-/// An open watch and how far it has come.
+/// An open watch and its position.
 struct Open {
     watch: Watch,
     request: WatchRequest,
@@ -116,7 +116,9 @@ impl Replay {
             (Verdict::Invalid, Err(Error::Invalid { .. })) => Ok(()),
             (Verdict::TooLarge, Err(Error::TooLarge { .. })) => Ok(()),
             (Verdict::Conflicts(wanted), Err(got @ Error::Conflict(_))) if wanted.contains(&got) => Ok(()),
-            (Verdict::NoChange, Ok(revision)) => self.moment("a transaction that changes nothing", revision),
+            (Verdict::NoChange, Ok(revision)) => {
+                self.check_newest("a transaction that changes nothing", revision)
+            }
             (Verdict::Write(events), Ok(revision)) => {
                 let next = self.model.revision.next();
                 if revision < next || revision > next && !self.model.shared {
@@ -124,7 +126,7 @@ impl Replay {
                 }
                 let written = events[0].key.clone();
                 self.model.commit(revision, events);
-                // What is acknowledged is visible to the next read.
+                // An acknowledged write is visible to the next read.
                 self.get(&written, None).await
             }
             (verdict, answer) => {
@@ -145,15 +147,15 @@ impl Replay {
         }
     }
 
-    /// Checks the revision of a read of now.
-    fn moment(&mut self, what: &'static str, revision: Revision) -> Result<(), Violation> {
+    /// Checks the revision of a read of the newest state.
+    fn check_newest(&mut self, what: &'static str, revision: Revision) -> Result<(), Violation> {
         self.model.learn(revision);
         if revision == self.model.revision {
             Ok(())
         } else {
             Err(Violation::new(
-                "reads are of the newest revision",
-                format!("{what} said {revision}, the newest is {}", self.model.revision),
+                "reads return the newest revision",
+                format!("{what} returned {revision}, the newest is {}", self.model.revision),
             ))
         }
     }
@@ -170,39 +172,43 @@ impl Replay {
             }
             _ => wanted == got,
         };
-        if same { Ok(()) } else { Err(differ("an error says what is wrong", wanted, got)) }
+        if same { Ok(()) } else { Err(differ("an error describes the problem", wanted, got)) }
     }
 
     async fn get(&mut self, key: &Bytes, at: Option<Revision>) -> Result<(), Violation> {
         let answer = self.store.get(key, at).await;
         if let (Ok(got), None) = (&answer, at) {
-            self.moment("a read", got.revision)?;
+            self.check_newest("a read", got.revision)?;
         }
         match (self.model.read(at), answer) {
             (Ok((revision, state)), Ok(got)) => {
                 let wanted = state.get(key);
                 if got.revision != revision || got.entry.as_ref() != wanted {
-                    return Err(differ("a read shows its moment", &(revision, wanted), &got));
+                    return Err(differ("a read shows the state of its revision", &(revision, wanted), &got));
                 }
                 Ok(())
             }
             (Err(wanted), Err(got)) => self.error(&wanted, &got),
-            (wanted, got) => Err(differ("a read shows its moment", &wanted, &got)),
+            (wanted, got) => Err(differ("a read shows the state of its revision", &wanted, &got)),
         }
     }
 
     async fn range(&mut self, range: Range) -> Result<(), Violation> {
         let answer = self.store.range(range.clone()).await;
         if let (Ok(got), None) = (&answer, range.revision) {
-            self.moment("a range", got.revision)?;
+            self.check_newest("a range", got.revision)?;
         }
         match (self.model.range(&range), answer) {
             (Ok(wanted), Ok(got)) => {
                 let got = (got.revision, got.entries, got.more);
-                if wanted == got { Ok(()) } else { Err(differ("a range shows its moment", &wanted, &got)) }
+                if wanted == got {
+                    Ok(())
+                } else {
+                    Err(differ("a range shows the state of its revision", &wanted, &got))
+                }
             }
             (Err(wanted), Err(got)) => self.error(&wanted, &got),
-            (wanted, got) => Err(differ("a range shows its moment", &wanted, &got)),
+            (wanted, got) => Err(differ("a range shows the state of its revision", &wanted, &got)),
         }
     }
 
@@ -217,16 +223,18 @@ impl Replay {
                 let wanted = Error::FutureRevision { requested: revision, current: self.model.revision };
                 self.error(&wanted, &got)
             }
-            got => Err(differ("what is past can be compacted", &(revision, self.model.revision), &got)),
+            got => Err(differ("past revisions can be compacted", &(revision, self.model.revision), &got)),
         }
     }
 
     async fn stats(&mut self) -> Result<(), Violation> {
-        let failed = |error: Error| Violation::new("an open store answers", error.to_string());
+        let failed = |error: Error| {
+            Violation::new("an open store reports its revision and statistics", error.to_string())
+        };
         let revision = self.store.revision().await.map_err(failed)?;
-        self.moment("the store", revision)?;
+        self.check_newest("the store", revision)?;
         let stats = self.store.stats().await.map_err(failed)?;
-        self.moment("the statistics", stats.revision)?;
+        self.check_newest("the statistics", stats.revision)?;
         let now = self.model.now();
         let bytes: usize = now.values().map(|entry| entry.key.len() + entry.value.len()).sum();
         let wanted = (self.model.oldest, now.len() as u64, stats.bytes.map(|_| bytes as u64));
@@ -254,16 +262,18 @@ impl Replay {
                 Ok(())
             }
             (Some(wanted), Err(got)) => self.error(&wanted, &got),
-            // Where the store notices later, the first item says so.
+            // A store may also report the error in the first item.
             (Some(wanted), Ok(mut watch)) => match next(&mut watch, self.patience).await? {
                 Some(Err(got)) => self.error(&wanted, &got),
-                other => Err(differ("a watch that cannot begin says so", &wanted, &other)),
+                other => Err(differ("a watch that cannot begin fails", &wanted, &other)),
             },
-            (None, Err(got)) => Err(differ("what is not compacted can be watched", &request, &got)),
+            (None, Err(got)) => {
+                Err(differ("a watch from a revision that is not compacted opens", &request, &got))
+            }
         }
     }
 
-    /// Reads what is due, up to so many items. Drops the watch where it ends as it may.
+    /// Reads the items that are due, up to `items`. Drops the watch if it has ended legitimately.
     async fn read(&mut self, which: usize, items: usize) -> Result<(), Violation> {
         for _ in 0..items {
             let open = &mut self.watches[which];
@@ -279,7 +289,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Asks for a mark and reads up to it. False when the watch is over instead, as it may.
+    /// Requests a mark and reads up to it. False if the watch ended legitimately instead.
     async fn mark(&mut self, which: usize) -> Result<bool, Violation> {
         let open = &mut self.watches[which];
         let newest = self.model.revision;
@@ -302,12 +312,12 @@ async fn next(
     patience: Duration,
 ) -> Result<Option<k1s_store::Result<WatchItem>>, Violation> {
     Env::system().timeout(patience, watch.next()).await.map_err(|_| {
-        Violation::new("a watch that has something to say says it", format!("it was silent for {patience:?}"))
+        Violation::new("an item that is due arrives", format!("it yielded nothing for {patience:?}"))
     })
 }
 
 impl Open {
-    /// Takes the next item, if the model allows it. False when the watch is over.
+    /// Takes the next item, if the model allows it. False when the watch has ended.
     fn take(
         &mut self,
         model: &mut Model,
@@ -337,7 +347,7 @@ impl Open {
                 if mark < self.reached || mark > model.revision {
                     let allowed = (self.reached, model.revision);
                     return Err(differ(
-                        "a mark is not older than what was yielded, nor in the future",
+                        "a mark is not older than the items before it, nor in the future",
                         &allowed,
                         &mark,
                     ));
@@ -349,7 +359,7 @@ impl Open {
                 Ok(false)
             }
             other => Err(Violation::new(
-                "an open watch goes on, unless its place is compacted",
+                "an open watch continues, unless its position is compacted",
                 format!(
                     "it had reached {}, the oldest is {}; it yielded {other:?}",
                     self.reached, model.oldest
@@ -359,7 +369,7 @@ impl Open {
     }
 }
 
-/// Whether two changes are the same, up to the order of keys, and up to previous values nobody asked for.
+/// Whether two changes are equal, up to the order of keys and unrequested previous values.
 fn same(wanted: &Change, got: &Change, previous: bool) -> bool {
     let sorted = |change: &Change| {
         let mut events = change.events().to_vec();

@@ -1,4 +1,4 @@
-//! The model: every state the store ever had, and every change.
+//! The model: every past state of the store, and every change.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,7 +12,7 @@ use super::{At, If, Step};
 pub(super) type State = BTreeMap<Bytes, KeyValue>;
 
 pub(super) struct Model {
-    /// Whether others may move the revision.
+    /// Whether other clients may move the revision.
     pub(super) shared: bool,
     pub(super) revision: Revision,
     pub(super) oldest: Revision,
@@ -21,18 +21,18 @@ pub(super) struct Model {
     pub(super) changes: Vec<Arc<Change>>,
 }
 
-/// What a transaction should do.
+/// The expected result of a transaction.
 pub(super) enum Verdict {
     Invalid,
     TooLarge,
-    /// One of these.
+    /// Any one of these.
     Conflicts(Vec<Error>),
     NoChange,
     Write(Vec<Event>),
 }
 
 impl Model {
-    /// The model of a store that is empty.
+    /// The model of an empty store.
     pub(super) fn new(shared: bool, stats: &Stats) -> Self {
         Self {
             shared,
@@ -52,14 +52,14 @@ impl Model {
         state
     }
 
-    /// Others may have moved the revision, if there are others.
+    /// Accepts a revision moved by other clients of a shared server.
     pub(super) fn learn(&mut self, revision: Revision) {
         if self.shared {
             self.revision = self.revision.max(revision);
         }
     }
 
-    /// The revision that is meant, if one is.
+    /// The revision that `at` refers to; `None` for the newest.
     pub(super) fn resolve(&self, at: At) -> Option<Revision> {
         match at {
             At::Now => None,
@@ -85,7 +85,7 @@ impl Model {
         }
     }
 
-    /// The moment a read is of, and the state then.
+    /// The revision of a read, and the state at it.
     pub(super) fn read(&self, at: Option<Revision>) -> Result<(Revision, &State), Error> {
         let revision = at.unwrap_or(self.revision);
         if revision > self.revision {

@@ -7,8 +7,8 @@ use crate::support::Dice;
 
 /// One operation of a sequence that is compared with the model.
 ///
-/// Numbers are taken modulo what there is to choose from, and revisions are relative to the newest, so any
-/// sequence makes sense, and still does when a step is left out.
+/// Numbers are taken modulo the number of choices, and revisions are relative to the newest, so any sequence
+/// is valid and stays so when a step is removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A transaction.
@@ -17,31 +17,31 @@ pub enum Step {
     Get(u8, At),
     /// Reads a range.
     Range {
-        /// Which prefix.
+        /// The prefix.
         prefix: u8,
-        /// From which key on.
+        /// The start key.
         start: Option<u8>,
-        /// At most so many entries; 0 for all.
+        /// Maximum number of entries; 0 for all.
         limit: u8,
-        /// At which moment.
+        /// The revision to read at.
         at: At,
     },
     /// Compacts.
     Compact(At),
-    /// Asks for revision and statistics.
+    /// Reads the revision and statistics.
     Stats,
     /// Opens a watch.
     Watch {
-        /// Of which prefix.
+        /// The prefix.
         prefix: u8,
-        /// After which moment.
+        /// The revision to start after.
         after: At,
-        /// Whether to ask for previous values.
+        /// Whether to request previous values.
         previous: bool,
     },
-    /// Reads so many items of an open watch, or as many as are due.
+    /// Reads up to this many of the items due on an open watch.
     Read(u8, u8),
-    /// Asks an open watch for a mark and reads up to it.
+    /// Requests a mark on an open watch and reads up to it.
     Mark(u8),
     /// Drops an open watch.
     Drop(u8),
@@ -50,37 +50,37 @@ pub enum Step {
 /// One step of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOp {
-    /// On which key.
+    /// The key.
     pub key: u8,
-    /// Under which precondition.
+    /// The precondition.
     pub only: If,
-    /// What happens.
+    /// The action.
     pub act: Act,
 }
 
-/// A precondition, relative to what the model knows.
+/// A precondition, relative to the state of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum If {
-    /// Nothing is asked.
+    /// No precondition.
     Any,
     /// The key is absent.
     Absent,
     /// The key exists.
     Exists,
-    /// The key is at the revision it is at; for an absent one, at the newest.
+    /// The key is at its current revision; for an absent key, at the newest revision.
     Current,
-    /// The key is at a revision that many before the newest.
+    /// The key is at a revision this many before the newest.
     Stale(u8),
 }
 
-/// What happens to a key.
+/// An action on a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// A value that no other step writes.
+    /// Puts a unique value.
     Put,
-    /// An empty value.
+    /// Puts an empty value.
     PutEmpty,
-    /// A value that is too large.
+    /// Puts a value that is too large.
     PutTooLarge,
     /// Deletes.
     Delete,
@@ -88,14 +88,14 @@ pub enum Act {
     Check,
 }
 
-/// A moment, relative to the newest.
+/// A revision, relative to the newest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The newest, not asked for by number.
+    /// The newest, not requested by number.
     Now,
-    /// So many revisions before the newest.
+    /// This many revisions before the newest.
     Back(u8),
-    /// In the future.
+    /// This many revisions in the future.
     Ahead(u8),
 }
 
@@ -124,7 +124,7 @@ pub(super) fn prefix(number: u8) -> Bytes {
 }
 
 impl Act {
-    /// The value it writes, if it does; `unique` makes it one of a kind.
+    /// The value it writes, if any; `unique` makes it distinct.
     pub(super) fn value(self, unique: usize) -> Option<Bytes> {
         match self {
             Self::Put => Some(format!("v{unique}").into()),
@@ -156,7 +156,7 @@ impl Step {
     }
 }
 
-/// How many steps a transaction has: mostly one, sometimes none.
+/// Number of steps of a transaction: mostly one, sometimes none.
 fn ops(dice: &Dice) -> usize {
     match dice.below(100) {
         0..2 => 0,

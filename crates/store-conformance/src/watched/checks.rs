@@ -1,5 +1,5 @@
-//! One checker for each promise of a watch. Each assumes nothing of the others, so a broken promise is named
-//! by the checker it belongs to, though others may fail with it.
+//! One checker for each promise of a watch. They are independent, so a broken promise is named by its own
+//! checker, though others may fail with it.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use k1s_store::{Event, Revision};
 use super::{End, History, Seen, Session, Start};
 use crate::Violation;
 
-/// All of them.
+/// Runs all checkers.
 pub fn check_session(session: &Session, history: &History) -> Result<(), Violation> {
     ordered(session)?;
     unique(session)?;
@@ -24,18 +24,18 @@ fn broken(promise: &'static str, session: &Session, why: &str) -> Violation {
     Violation::new(promise, format!("{}: {why}", session.describe()))
 }
 
-/// **Ordered**: revisions never go back.
+/// **Ordered**: revisions never decrease.
 pub fn ordered(session: &Session) -> Result<(), Violation> {
     for pair in session.items.windows(2) {
         if pair[1].revision() < pair[0].revision() {
-            let why = format!("{:?} came behind {:?}", pair[1], pair[0]);
+            let why = format!("{:?} came after {:?}", pair[1], pair[0]);
             return Err(broken("a watch is ordered", session, &why));
         }
     }
     Ok(())
 }
 
-/// **Unique**: the change of a revision comes once.
+/// **Unique**: the change of a revision is yielded once.
 pub fn unique(session: &Session) -> Result<(), Violation> {
     let mut seen = BTreeSet::new();
     match session.changes().find(|change| !seen.insert(change.revision())) {
@@ -46,7 +46,7 @@ pub fn unique(session: &Session) -> Result<(), Violation> {
     }
 }
 
-/// **Reliable**: nothing under the prefix is left out between where the watch began and where it came to.
+/// **Reliable**: no change under the prefix is missing between the watch's start and the revision it reached.
 pub fn reliable(session: &Session, history: &History) -> Result<(), Violation> {
     let Some(reached) = session.reached() else { return Ok(()) };
     let seen: BTreeSet<_> = session.changes().map(|change| change.revision()).collect();
@@ -57,7 +57,7 @@ pub fn reliable(session: &Session, history: &History) -> Result<(), Violation> {
             let before = session.items.iter().rfind(|item| item.revision() < missing.revision());
             let after = session.items.iter().find(|item| item.revision() >= missing.revision());
             let why = format!("{missing:?} is missing between {before:?} and {after:?}");
-            Err(broken("a watch leaves nothing out", session, &why))
+            Err(broken("a watch skips no change", session, &why))
         }
     }
 }
@@ -68,7 +68,7 @@ pub fn atomic(session: &Session, history: &History) -> Result<(), Violation> {
         let happened = history.at(change.revision()).and_then(|whole| whole.under(&session.prefix));
         let Some(happened) = happened else {
             let why = format!("{change:?} did not happen under the prefix");
-            return Err(broken("a watch yields what happened", session, &why));
+            return Err(broken("a watch yields only changes that happened", session, &why));
         };
         let keys = |events: &[Event]| {
             let mut keys: Vec<_> = events.iter().map(|event| event.key.clone()).collect();
@@ -83,7 +83,7 @@ pub fn atomic(session: &Session, history: &History) -> Result<(), Violation> {
     Ok(())
 }
 
-/// **Faithful**: events have the values that were written, and what was there before where it was asked for.
+/// **Faithful**: events have the values that were written, and the previous ones if requested.
 pub fn faithful(session: &Session, history: &History) -> Result<(), Violation> {
     for change in session.changes() {
         let Some(happened) = history.at(change.revision()) else { continue };
@@ -93,14 +93,14 @@ pub fn faithful(session: &Session, history: &History) -> Result<(), Violation> {
             let previous = event.previous == real.previous || !session.previous && event.previous.is_none();
             if !same || !previous {
                 let why = format!("{event:?} came at {}, {real:?} happened", change.revision());
-                return Err(broken("events are what happened", session, &why));
+                return Err(broken("events match the writes", session, &why));
             }
         }
     }
     Ok(())
 }
 
-/// **Resumable**: a watch after a revision begins with the first change behind it.
+/// **Resumable**: a watch after a revision begins with the first change after it.
 pub fn resumable(session: &Session, history: &History) -> Result<(), Violation> {
     let Some(first) = session.changes().next() else { return Ok(()) };
     match session.start {
@@ -108,22 +108,21 @@ pub fn resumable(session: &Session, history: &History) -> Result<(), Violation> 
             let due = history.under(&session.prefix, after, Revision::MAX);
             let due = due.first().map(|change| change.revision());
             if due != Some(first.revision()) {
-                let why = format!("its first change is {first:?}, the first behind its start is of {due:?}");
-                return Err(broken("a watch after a revision goes on right behind it", session, &why));
+                let why = format!("its first change is {first:?}, the first after its start is {due:?}");
+                return Err(broken("a watch after a revision continues right after it", session, &why));
             }
         }
         Start::Now { earliest, .. } => {
             if first.revision() <= earliest {
                 let why = format!("its first change is {first:?}");
-                return Err(broken("a watch from now on has nothing older", session, &why));
+                return Err(broken("a watch from now yields nothing older", session, &why));
             }
         }
     }
     Ok(())
 }
 
-/// **Bookmarkable**: a mark is never ahead of a change that is yielded later, or of one that never is, or of
-/// the store itself.
+/// **Bookmarkable**: a mark is never ahead of a change that is yielded later or not at all, nor of the store.
 pub fn bookmarkable(session: &Session, history: &History) -> Result<(), Violation> {
     let promise = "a progress mark is never ahead of events";
     let mut yielded = BTreeSet::new();
@@ -132,7 +131,7 @@ pub fn bookmarkable(session: &Session, history: &History) -> Result<(), Violatio
         match item {
             Seen::Change(change) => {
                 if change.revision() <= highest {
-                    let why = format!("{change:?} came behind the mark {highest}");
+                    let why = format!("{change:?} came after the mark {highest}");
                     return Err(broken(promise, session, &why));
                 }
                 yielded.insert(change.revision());
@@ -140,7 +139,7 @@ pub fn bookmarkable(session: &Session, history: &History) -> Result<(), Violatio
             Seen::Mark(mark) => {
                 if *mark > history.newest {
                     let why =
-                        format!("the mark {mark} is ahead of the store, which came to {}", history.newest);
+                        format!("the mark {mark} is ahead of the store, which reached {}", history.newest);
                     return Err(broken(promise, session, &why));
                 }
                 let due = history.under(&session.prefix, session.origin(), *mark);
@@ -155,20 +154,20 @@ pub fn bookmarkable(session: &Session, history: &History) -> Result<(), Violatio
     Ok(())
 }
 
-/// **Bounded**: a watch ends with a compaction only if the history behind it is gone.
+/// **Bounded**: a watch ends with a compaction only if the history it needs next is compacted.
 pub fn bounded(session: &Session, history: &History) -> Result<(), Violation> {
     let End::Compacted(oldest) = session.end else { return Ok(()) };
     let reached = match (session.reached(), session.start) {
         (Some(reached), _) => reached,
-        // One that yielded nothing may have begun as early as this.
+        // A watch that yielded nothing may have begun as early as this.
         (None, Start::After(start) | Start::Now { earliest: start, .. }) => start,
     };
     if reached < oldest && oldest <= history.compacted {
         return Ok(());
     }
     let why =
-        format!("it had come to {reached}, and the store was compacted to {} at most", history.compacted);
-    Err(broken("only a watch that fell behind the history is told so", session, &why))
+        format!("it had reached {reached}, and the store was compacted to {} at most", history.compacted);
+    Err(broken("only a watch that lags behind the history fails with Compacted", session, &why))
 }
 
 #[cfg(test)]
@@ -196,7 +195,7 @@ mod tests {
         Seen::Mark(Revision::new(revision))
     }
 
-    /// What happened: `/a/1` twice, both keys at once, one key of somebody else's, `/a/1` again.
+    /// The changes: `/a/1` twice, both keys at once, a key outside of the prefix, `/a/1` again.
     fn events() -> [Seen; 5] {
         [
             change(2, [event("/a/1", "one", None)]),
@@ -225,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Only the checkers that are named reject the session.
+    /// Checks that exactly the named checkers reject the session.
     #[track_caller]
     fn rejected_by(session: &Session, names: &[&str]) {
         let history = history();
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_keeps_its_promises_is_taken() {
+    fn a_watch_that_keeps_its_promises_is_accepted() {
         let [two, three, _, six, eight] = events();
         rejected_by(
             &session(1, [two, mark(2), three.clone(), mark(5), mark(5), six.clone(), eight.clone(), mark(9)]),
@@ -266,7 +265,7 @@ mod tests {
     #[test]
     fn ordered_rejects_a_revision_that_goes_back() {
         let [two, three, ..] = events();
-        // Resumable too: the first is not the first.
+        // Also breaks resumable: the first change is not the first after the start.
         rejected_by(&session(1, [three.clone(), two]), &["ordered", "resumable"]);
         rejected_by(&session(2, [three, mark(2)]), &["ordered"]);
     }
@@ -281,7 +280,7 @@ mod tests {
     fn reliable_rejects_a_gap() {
         let [two, three, _, six, eight] = events();
         rejected_by(&session(1, [two, six]), &["reliable"]);
-        // At the beginning the other promise is broken as well.
+        // A gap at the beginning also breaks resumable.
         rejected_by(&session(1, [three, eight]), &["reliable", "resumable"]);
         let now = Start::Now { earliest: Revision::new(2), latest: Revision::new(3) };
         let [.., eight] = events();
@@ -297,14 +296,14 @@ mod tests {
     }
 
     #[test]
-    fn atomic_rejects_what_did_not_happen_or_is_not_under_the_prefix() {
+    fn atomic_rejects_events_that_did_not_happen_or_are_not_under_the_prefix() {
         let [_, three, foreign, ..] = events();
         rejected_by(&session(2, [three.clone(), foreign]), &["atomic"]);
         rejected_by(&session(2, [three, change(4, [event("/a/1", "never", None)])]), &["atomic"]);
     }
 
     #[test]
-    fn faithful_rejects_another_value_kind_or_previous_value() {
+    fn faithful_rejects_a_wrong_value_kind_or_previous_value() {
         let [two, ..] = events();
         let other = |event| session(1, [two.clone(), change(3, [event, self::event("/a/2", "two", None)])]);
         rejected_by(&other(event("/a/1", "TWO", Some(("one", 2)))), &["faithful"]);

@@ -1,4 +1,4 @@
-//! What really happened.
+//! The true history of a store.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,7 +7,7 @@ use k1s_store::{Action, Change, Event, KeyValue, Revision, Txn};
 
 use crate::Violation;
 
-/// Every change of a store from a moment at which it was empty.
+/// Every change of a store since it was empty.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// The changes, in order.
@@ -18,42 +18,42 @@ pub struct History {
     pub compacted: Revision,
 }
 
-/// A write that was acknowledged.
+/// An acknowledged write.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// The revision its writer was told.
+    /// The revision returned to the writer.
     pub revision: Revision,
-    /// What was asked for.
+    /// The requested transaction.
     pub txn: Txn,
 }
 
-/// The entries at one moment.
+/// The entries at one revision.
 pub(crate) type State = BTreeMap<Bytes, KeyValue>;
 
 impl History {
-    /// What a watch of `prefix` should see after `after` and up to `until`.
+    /// The changes that a watch of `prefix` should yield after `after` and up to `until`.
     pub(super) fn under(&self, prefix: &[u8], after: Revision, until: Revision) -> Vec<Arc<Change>> {
         let first = self.changes.partition_point(|change| change.revision() <= after);
         let later = self.changes[first..].iter().take_while(|change| change.revision() <= until);
         later.filter_map(|change| change.under(prefix)).collect()
     }
 
-    /// The change that `revision` made.
+    /// The change made at `revision`.
     pub(crate) fn at(&self, revision: Revision) -> Option<&Arc<Change>> {
         let found = self.changes.binary_search_by_key(&revision, |change| change.revision()).ok()?;
         self.changes.get(found)
     }
 
-    /// Checks the history in itself: revisions grow, each key comes once in a change, and every event follows
-    /// from the state before. Returns the state after each change.
+    /// Checks the history for consistency: revisions increase, each key occurs once in a change, and every
+    /// event is consistent with the state before it. Returns the state after each change.
     pub(crate) fn states(&self) -> Result<BTreeMap<Revision, State>, Violation> {
         let mut state = State::new();
         let mut states = BTreeMap::from([(Revision::default(), state.clone())]);
         let mut last = Revision::default();
         for change in &self.changes {
             if change.revision() <= last {
-                let evidence = format!("{change:?} came behind revision {last}");
-                return Err(Violation::new("changes come in the order of revisions, each once", evidence));
+                let evidence = format!("{change:?} came after revision {last}");
+                return Err(Violation::new("changes come once each, in the order of revisions", evidence));
             }
             last = change.revision();
             for event in change.events() {
@@ -81,25 +81,25 @@ impl History {
         Ok(states)
     }
 
-    /// Checks the history against what the writers were told: each acknowledged write is there with all it
-    /// did, and nothing is there that nobody wrote.
+    /// Checks the history against the results of the writers: each acknowledged write is in it as a whole,
+    /// and every change in it comes from one of the writes.
     pub fn confirm(&self, writes: &[Write]) -> Result<(), Violation> {
-        let mut told: BTreeMap<Revision, Vec<&Txn>> = BTreeMap::new();
+        let mut acknowledged: BTreeMap<Revision, Vec<&Txn>> = BTreeMap::new();
         for write in writes {
-            told.entry(write.revision).or_default().push(&write.txn);
+            acknowledged.entry(write.revision).or_default().push(&write.txn);
         }
         for write in writes {
-            // One that only deletes may have changed nothing, and was told the newest revision.
+            // A transaction that only deletes may have changed nothing; it then got the newest revision.
             let puts = write.txn.ops().iter().any(|op| matches!(op.action, Action::Put(_)));
             if puts && !self.at(write.revision).is_some_and(|change| made(&write.txn, change)) {
                 return Err(Violation::new(
-                    "what is acknowledged has happened, whole",
+                    "an acknowledged transaction happened, whole",
                     format!("{write:?}\n  the history has {:?}", self.at(write.revision)),
                 ));
             }
         }
         for change in &self.changes {
-            let txns = told.get(&change.revision()).map_or(&[][..], |txns| &txns[..]);
+            let txns = acknowledged.get(&change.revision()).map_or(&[][..], |txns| &txns[..]);
             let makers = txns.iter().filter(|txn| made(txn, change)).count();
             let with_puts = change.events().iter().any(|event| event.value.is_some());
             if makers == 0 || makers > 1 && with_puts {
@@ -117,18 +117,18 @@ fn check_event(state: &State, event: &Event) -> Result<(), &'static str> {
     let before = state.get(&event.key);
     let previous = event.previous.as_ref().map(|previous| (&previous.value, previous.revision));
     if previous != before.map(|entry| (&entry.value, entry.revision)) {
-        return Err("the previous value is not what was there");
+        return Err("the previous entry is wrong");
     }
     if event.value.is_none() && before.is_none() {
-        return Err("what was absent is deleted");
+        return Err("an absent key is deleted");
     }
     if event.created != before.is_none() {
-        return Err("`created` is not whether the key was absent");
+        return Err("`created` is wrong");
     }
     Ok(())
 }
 
-/// Whether `change` is what `txn` does: its puts, those of its deletes that found something, and no more.
+/// Whether `change` is the effect of `txn`: its puts, its deletes of existing keys, and nothing else.
 pub(crate) fn made(txn: &Txn, change: &Change) -> bool {
     let event = |key: &Bytes| change.events().iter().find(|event| event.key == key);
     let wanted = txn.ops().iter().filter(|op| op.action != Action::Check);
@@ -166,16 +166,16 @@ mod tests {
     }
 
     #[test]
-    fn a_history_that_makes_sense_is_taken() {
+    fn a_consistent_history_is_accepted() {
         let fine = history(vec![(2, vec![put("a", "1", None)]), (3, vec![put("a", "2", Some(("1", 2)))])]);
         let states = fine.states().unwrap();
         assert_eq!(states[&Revision::new(3)]["a".as_bytes()].value, "2");
     }
 
     #[test]
-    fn a_history_that_makes_no_sense_is_not() {
+    fn an_inconsistent_history_is_rejected() {
         let twice = history(vec![(2, vec![put("a", "1", None)]), (2, vec![put("b", "1", None)])]);
-        assert_eq!(broken(&twice), "changes come in the order of revisions, each once");
+        assert_eq!(broken(&twice), "changes come once each, in the order of revisions");
         let forgot = history(vec![(2, vec![put("a", "1", None)]), (3, vec![put("a", "2", None)])]);
         assert_eq!(broken(&forgot), "events follow from the state before");
         let doubled = history(vec![(2, vec![put("a", "1", None), put("a", "2", None)])]);
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_acknowledged_must_have_happened_and_nothing_else() {
+    fn the_history_must_match_the_acknowledged_writes() {
         let changes = history(vec![(2, vec![put("a", "1", None), put("b", "1", None)])]);
         let write = |revision, txn| Write { revision: Revision::new(revision), txn };
         let both = Txn::new().create("a", "1").create("b", "1");
@@ -195,9 +195,9 @@ mod tests {
         assert_eq!(changes.confirm(&[write(2, both.clone()), write(2, useless)]), Ok(()));
 
         let lost = changes.confirm(&[write(2, both.clone()), write(3, Txn::new().create("c", "1"))]);
-        assert_eq!(lost.unwrap_err().promise, "what is acknowledged has happened, whole");
+        assert_eq!(lost.unwrap_err().promise, "an acknowledged transaction happened, whole");
         let half = changes.confirm(&[write(2, both.clone().create("c", "1"))]);
-        assert_eq!(half.unwrap_err().promise, "what is acknowledged has happened, whole");
+        assert_eq!(half.unwrap_err().promise, "an acknowledged transaction happened, whole");
         let invented = changes.confirm(&[]);
         assert_eq!(invented.unwrap_err().promise, "each change was written by one transaction");
         let shared = changes.confirm(&[write(2, both.clone()), write(2, both)]);

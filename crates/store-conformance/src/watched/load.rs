@@ -1,4 +1,4 @@
-//! Writers, watchers and a compactor at once; what was seen is judged afterwards.
+//! Concurrent writers, watchers and a compactor; the recorded items are checked afterwards.
 
 use std::{
     sync::{
@@ -19,21 +19,21 @@ use crate::{Backend, Violation, support::Dice};
 const TENANTS: usize = 4;
 const KEYS: usize = 4;
 
-/// How much goes on at once.
+/// The amount of concurrent load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Tasks that write.
+    /// Number of writing tasks.
     pub writers: usize,
-    /// Writes of each.
+    /// Number of writes per writer.
     pub writes: usize,
-    /// Tasks that watch, drop their watch and resume it.
+    /// Number of watching tasks, which drop and resume their watches.
     pub watchers: usize,
-    /// Whether history is compacted meanwhile.
+    /// Whether history is compacted concurrently.
     pub compaction: bool,
 }
 
 impl Load {
-    /// A load of about this many writes by each of three writers, with eight watchers and compaction.
+    /// A load of this many writes by each of three writers, with eight watchers and compaction.
     pub fn of(writes: usize) -> Self {
         Self { writers: 3, writes, watchers: 8, compaction: true }
     }
@@ -41,10 +41,10 @@ impl Load {
 
 /// Runs writers against watchers that drop and resume at random, then checks every promise of every watch.
 ///
-/// What each task does follows from `seed`; how they interleave does not.
+/// The actions of each task are determined by `seed`; the interleaving is not.
 ///
 /// # Panics
-/// If a promise is broken: with the seed, the watch and what it yielded.
+/// If a promise is broken: with the seed, the watch and its items.
 pub async fn watch_promises(backend: &dyn Backend, seed: u64, load: Load) {
     let fresh = backend.fresh().await;
     let profile = backend.profile();
@@ -61,13 +61,15 @@ pub async fn watch_promises(backend: &dyn Backend, seed: u64, load: Load) {
 
     let recorder = stage.env.spawn("recorder", stage.clone().record());
     let watchers: Vec<_> = (0..load.watchers)
-        .map(|who| stage.env.spawn("watcher", stage.clone().watch(Dice::of(seed, 100 + who))))
+        .map(|index| stage.env.spawn("watcher", stage.clone().watch(Dice::of(seed, 100 + index))))
         .collect();
     let compactor = load.compaction.then(|| {
         stage.env.spawn("compactor", stage.clone().compact(Dice::of(seed, 99), load.writers * load.writes))
     });
     let writers: Vec<_> = (0..load.writers)
-        .map(|who| stage.env.spawn("writer", stage.clone().write(Dice::of(seed, who), who, load.writes)))
+        .map(|index| {
+            stage.env.spawn("writer", stage.clone().write(Dice::of(seed, index), index, load.writes))
+        })
         .collect();
 
     let mut writes = Vec::new();
@@ -82,16 +84,16 @@ pub async fn watch_promises(backend: &dyn Backend, seed: u64, load: Load) {
     };
     let changes = match recorder.await.expect("the recorder does not fail") {
         Ok(session) => session.changes().cloned().collect(),
-        Err(violation) => panic!("seed {seed}, the watch of everything: {violation}"),
+        Err(violation) => panic!("seed {seed}, the recorder: {violation}"),
     };
     let mut watched = Vec::new();
-    for (who, watcher) in watchers.into_iter().enumerate() {
+    for (index, watcher) in watchers.into_iter().enumerate() {
         match watcher.await.expect("a watcher does not fail") {
             Ok(sessions) => watched.push(sessions),
-            Err(violation) => panic!("seed {seed}, watcher {who}: {violation}"),
+            Err(violation) => panic!("seed {seed}, watcher {index}: {violation}"),
         }
     }
-    // Now, when nobody watches any more: others may move the revision of a shared server all the time.
+    // Read only after all watches have ended: other clients may move the revision of a shared server any time.
     let history =
         History { changes, newest: stage.store.revision().await.expect("the store is open"), compacted };
     let fail = |violation: Violation| -> ! { panic!("seed {seed}: {violation}") };
@@ -101,38 +103,38 @@ pub async fn watch_promises(backend: &dyn Backend, seed: u64, load: Load) {
     let now = stage.store.range(Range::prefix("")).await.expect("the store is open").entries;
     assert!(
         now == last,
-        "seed {seed}: broken promise: changes lead to the state\n  {last:?}\n  but it is {now:?}"
+        "seed {seed}: broken promise: the changes add up to the current state\n  {last:?}\n  but it is {now:?}"
     );
 
-    for (who, sessions) in watched.iter().enumerate() {
+    for (index, sessions) in watched.iter().enumerate() {
         for (number, session) in sessions.iter().enumerate() {
             if let Err(violation) = check_session(session, &history) {
-                panic!("seed {seed}, watcher {who}, watch {number} of {}: {violation}", sessions.len());
+                panic!("seed {seed}, watcher {index}, watch {number} of {}: {violation}", sessions.len());
             }
         }
     }
 }
 
-/// What all tasks of a run share.
+/// State shared by all tasks of a run.
 #[derive(Clone)]
 struct Stage {
     env: Env,
     store: Arc<dyn Store>,
     base: Revision,
     patience: Duration,
-    /// The newest revision that was acknowledged.
+    /// The newest acknowledged revision.
     newest: watch::Sender<Revision>,
-    /// The last revision, once everything is written.
+    /// The last revision, once all writes are done.
     done: watch::Sender<Option<Revision>>,
-    /// How far the watch of everything has come: nothing behind it is compacted.
+    /// The position of the recorder's watch: nothing after it is compacted.
     recorded: Arc<AtomicU64>,
 }
 
 impl Stage {
-    async fn write(self, dice: Dice, who: usize, writes: usize) -> Vec<Write> {
+    async fn write(self, dice: Dice, index: usize, writes: usize) -> Vec<Write> {
         let mut acknowledged = Vec::new();
         for n in 0..writes {
-            let txn = random_txn(&dice, &format!("w{who}-{n}"));
+            let txn = random_txn(&dice, &format!("w{index}-{n}"));
             match self.store.txn(txn.clone()).await {
                 Ok(revision) => {
                     acknowledged.push(Write { revision, txn });
@@ -143,7 +145,7 @@ impl Stage {
                     });
                 }
                 Err(Error::Conflict(_)) => {}
-                Err(error) => panic!("a write goes through or conflicts, it said: {error}"),
+                Err(error) => panic!("a write succeeds or conflicts, got: {error}"),
             }
             if dice.chance(30) {
                 self.env.yield_now().await;
@@ -164,14 +166,14 @@ impl Stage {
             if dice.chance(20) {
                 let recorded = self.recorded.load(Ordering::Acquire);
                 let revision = Revision::new(recorded.saturating_sub(dice.below(30) as u64)).max(self.base);
-                self.store.compact(revision).await.expect("what is past can be compacted");
+                self.store.compact(revision).await.expect("a past revision can be compacted");
                 compacted = compacted.max(revision);
             }
         }
         compacted
     }
 
-    /// Watches everything from the beginning to the end.
+    /// Watches all keys for the whole run.
     async fn record(self) -> Result<Session, Violation> {
         let request = WatchRequest::prefix("").after(self.base).previous(true);
         let mut reading = self.open(&request).await?;
@@ -188,13 +190,13 @@ impl Stage {
         match reading.session.end {
             End::Dropped => Ok(reading.session),
             End::Compacted(oldest) => Err(Violation::new(
-                "a watch that has come to the compaction goes on",
-                format!("it was told of a compaction to {oldest}, {:?}", reading.session.items.last()),
+                "a watch that has reached the compacted revision continues",
+                format!("it failed with a compaction to {oldest}, {:?}", reading.session.items.last()),
             )),
         }
     }
 
-    /// Watches this and that, drops it, resumes it, falls behind, and catches up in the end.
+    /// Opens, drops and resumes watches at random, lets them lag, and catches up at the end.
     async fn watch(self, dice: Dice) -> Result<Vec<Session>, Violation> {
         let mut sessions: Vec<Session> = Vec::new();
         let mut done = self.done.subscribe();
@@ -206,7 +208,7 @@ impl Stage {
             };
             let last = done.borrow_and_update().is_some();
             if !last && dice.chance(20) {
-                // Falls behind: so many writes go by before it begins to read.
+                // Lags: waits for this many writes before it begins to read.
                 let mut newest = self.newest.subscribe();
                 for _ in 0..dice.below(40) {
                     tokio::select! {
@@ -238,7 +240,7 @@ impl Stage {
         }
     }
 
-    /// What to watch next: mostly what comes behind the last watch.
+    /// The next watch to open: mostly the continuation of the last one.
     async fn choose(&self, dice: &Dice, last: Option<&Session>) -> WatchRequest {
         let resumed = last.filter(|session| session.end == End::Dropped && dice.chance(75));
         let request = match resumed {
@@ -262,7 +264,7 @@ impl Stage {
 
     async fn open(&self, request: &WatchRequest) -> Result<Reading, Violation> {
         let mut reading = Reading {
-            watch: Watch::new(futures_util::stream::pending(), Arc::new(Nobody)),
+            watch: Watch::new(futures_util::stream::pending(), Arc::new(NeverOpened)),
             session: Session {
                 prefix: request.prefix.clone(),
                 start: Start::After(request.after.unwrap_or_default()),
@@ -271,7 +273,7 @@ impl Stage {
                 end: End::Dropped,
             },
         };
-        // A lower bound for "now" is what was acknowledged, an upper bound what can be read afterwards.
+        // The start "now" is bounded by the newest acknowledged revision before and the newest readable one after.
         let earliest = *self.newest.borrow();
         match self.store.watch(request.clone()).await {
             Ok(watch) => reading.watch = watch,
@@ -285,21 +287,21 @@ impl Stage {
     }
 }
 
-/// A watch that is being read and recorded.
+/// A watch being read and recorded.
 struct Reading {
     watch: Watch,
     session: Session,
 }
 
-/// For a watch that never opened.
-struct Nobody;
+/// Stands in for a watch that never opened.
+struct NeverOpened;
 
-impl k1s_store::RequestProgress for Nobody {
+impl k1s_store::RequestProgress for NeverOpened {
     fn request_progress(&self) {}
 }
 
 impl Reading {
-    /// Whether there may be more.
+    /// Whether there may be more items.
     fn open(&self) -> bool {
         self.session.end == End::Dropped
     }
@@ -312,7 +314,7 @@ impl Reading {
             other => {
                 let evidence = format!("{} yielded {other:?}", self.session.describe());
                 return Err(Violation::new(
-                    "a watch of an open store goes on, or is told of a compaction",
+                    "a watch of an open store continues, or fails with Compacted",
                     evidence,
                 ));
             }
@@ -320,7 +322,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Reads to the last revision, if the watch lasts so long.
+    /// Reads to the last revision, unless the watch ends before.
     async fn catch_up(&mut self, stage: &Stage) -> Result<(), Violation> {
         let last = stage.done.borrow().expect("everything is written");
         self.watch.request_progress();
@@ -329,7 +331,7 @@ impl Reading {
                 Ok(item) => self.take(item)?,
                 Err(_) => {
                     let evidence = format!(
-                        "{} was silent for {:?} after {:?}; a mark at {last} or later is due",
+                        "{} yielded nothing for {:?} after {:?}; a mark at {last} or later is due",
                         self.session.describe(),
                         stage.patience,
                         self.session.items.last()

@@ -1,19 +1,18 @@
 //! The promises of a [`Watch`](k1s_store::Watch), each with its checker.
 //!
-//! A run is recorded: what each watch was asked for and what it yielded ([`Session`]), and what really
-//! happened ([`History`]: a watch of everything, confirmed by what the writers were told). The checkers are
-//! pure functions of these records:
+//! A run is recorded: the request and the items of each watch ([`Session`]), and the true [`History`] (a watch
+//! of all keys, checked against the results of the writers). The checkers are pure functions of these records:
 //!
 //! | promise | checker | broken when |
 //! |---|---|---|
-//! | ordered | [`ordered`] | a revision comes behind a later one |
+//! | ordered | [`ordered`] | a revision comes after a later one |
 //! | unique | [`unique`] | a revision comes twice |
-//! | reliable | [`reliable`] | a change under the prefix is left out before a later item |
-//! | atomic | [`atomic`] | a change has some of its transaction's events, or others |
-//! | faithful | [`faithful`] | an event has another value, kind or previous value than what happened |
-//! | resumable | [`resumable`] | a watch after a revision does not begin right behind it |
-//! | bookmarkable | [`bookmarkable`] | a mark is ahead of a change that comes later, or of the store |
-//! | bounded | [`bounded`] | a watch is told of a compaction that does not concern it |
+//! | reliable | [`reliable`] | a change under the prefix is missing before a later item |
+//! | atomic | [`atomic`] | a change lacks some of its transaction's events, or has others |
+//! | faithful | [`faithful`] | an event has a wrong value, kind or previous value |
+//! | resumable | [`resumable`] | a watch after a revision does not begin right after it |
+//! | bookmarkable | [`bookmarkable`] | a mark is ahead of a later change, or of the store |
+//! | bounded | [`bounded`] | a watch fails with a compaction that does not concern it |
 
 mod checks;
 mod history;

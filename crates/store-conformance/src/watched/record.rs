@@ -1,4 +1,4 @@
-//! What one watch was asked for and what it yielded.
+//! The request and the items of one watch.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use k1s_store::{Change, Revision};
 /// One watch, from its opening to its end.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// What it watched.
+    /// The watched prefix.
     pub prefix: Bytes,
     /// Where it began.
     pub start: Start,
-    /// Whether it asked for previous values.
+    /// Whether it requested previous values.
     pub previous: bool,
-    /// What it yielded, in order.
+    /// The yielded items, in order.
     pub items: Vec<Seen>,
     /// How it ended.
     pub end: End,
@@ -27,9 +27,9 @@ pub enum Start {
     After(Revision),
     /// At the newest revision, which was between these two when it was opened.
     Now {
-        /// The newest that was known before the call.
+        /// The newest revision known before the call.
         earliest: Revision,
-        /// The newest that was known after it.
+        /// The newest revision known after it.
         latest: Revision,
     },
 }
@@ -44,7 +44,7 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// The revision it brings the watch to.
+    /// The position of the watch after this item.
     pub fn revision(&self) -> Revision {
         match self {
             Self::Change(change) => change.revision(),
@@ -58,7 +58,7 @@ impl Seen {
 pub enum End {
     /// Its reader dropped it.
     Dropped,
-    /// It failed with [`Error::Compacted`](k1s_store::Error::Compacted), which named this oldest revision.
+    /// It failed with [`Error::Compacted`](k1s_store::Error::Compacted) and this oldest revision.
     Compacted(Revision),
 }
 
@@ -71,13 +71,13 @@ impl Session {
         })
     }
 
-    /// The largest revision it came to.
+    /// The highest revision it reached.
     pub fn reached(&self) -> Option<Revision> {
         self.items.iter().map(Seen::revision).max()
     }
 
-    /// The revision it really began after. One from now on begins at a moment within its opening, which
-    /// its first change tells.
+    /// The revision it effectively began after. A watch from now begins somewhere within its opening, which
+    /// its first change narrows down.
     pub fn origin(&self) -> Revision {
         match self.start {
             Start::After(revision) => revision,
@@ -88,7 +88,7 @@ impl Session {
         }
     }
 
-    /// In one line, for evidence.
+    /// A one-line description for evidence.
     pub(super) fn describe(&self) -> String {
         format!("the watch of \"{}\", {:?}, {:?}", self.prefix.escape_ascii(), self.start, self.end)
     }

@@ -1,8 +1,8 @@
 //! All access to files: the operating system's, or a simulated disk's in tests.
 //!
-//! The store goes through [`Files`] and [`File`] for everything that it reads or writes, so that a test can decide what a power
-//! cut leaves behind, which calls fail, and when the disk is full. A call costs one virtual dispatch beside a system call; nothing
-//! is copied.
+//! The store goes through [`Files`] and [`File`] for all I/O, so that a test can decide what a power cut
+//! leaves behind, which calls fail, and when the disk is full. A call costs one virtual dispatch on top of a
+//! system call; nothing is copied.
 
 mod real;
 #[cfg(any(test, feature = "testing"))]
@@ -33,7 +33,7 @@ pub(crate) trait Files: fmt::Debug + Send + Sync {
     /// The names in a directory.
     fn list(&self, path: &Path) -> io::Result<Vec<OsString>>;
 
-    /// Gives a file or directory another name, atomically. It is durable when the directory is synced.
+    /// Renames a file or directory atomically. The new name is durable when the directory is synced.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     fn remove_file(&self, path: &Path) -> io::Result<()>;
@@ -43,7 +43,7 @@ pub(crate) trait Files: fmt::Debug + Send + Sync {
     /// The absolute path without symbolic links.
     fn canonicalize(&self, path: &Path) -> io::Result<PathBuf>;
 
-    /// Makes the owner of `like` the owner of `path`.
+    /// Gives `path` the owner of `like`.
     fn chown_like(&self, like: &Path, path: &Path) -> io::Result<()>;
 }
 
@@ -79,12 +79,12 @@ pub(crate) enum Mode {
     Truncate,
 }
 
-/// Who may use a new directory.
+/// Access permissions of a new directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirAccess {
-    /// As the process's umask says.
+    /// According to the process's umask.
     Default,
-    /// The owner alone: a control plane's secrets are in it.
+    /// The owner only: it holds a control plane's secrets.
     Private,
 }
 
@@ -92,9 +92,9 @@ pub(crate) enum DirAccess {
 pub(crate) struct Metadata {
     pub(crate) is_dir: bool,
     pub(crate) len: u64,
-    /// Bytes on disk: less than `len` if parts were never written.
+    /// Bytes allocated on disk: less than `len` for a sparse file.
     pub(crate) allocated: u64,
-    /// Which file it is, whatever its name. Equal for all files where there is no such number.
+    /// Device and inode, or the same value for all files where there are none.
     pub(crate) id: (u64, u64),
 }
 
@@ -112,7 +112,7 @@ impl dyn Files + '_ {
         self.metadata(path).is_ok_and(|metadata| metadata.is_dir)
     }
 
-    /// Everything in a file.
+    /// The whole contents of a file.
     pub(crate) fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let file = self.open(path, Mode::Read)?;
         let mut bytes = vec![0; usize::try_from(file.metadata()?.len).map_err(io::Error::other)?];
@@ -120,19 +120,20 @@ impl dyn Files + '_ {
         Ok(bytes)
     }
 
-    /// Creates or replaces a file, and syncs its contents. (Its name is durable when the directory is synced.)
+    /// Creates or replaces a file, and syncs its contents. (Its name is durable when the directory is
+    /// synced.)
     pub(crate) fn write_synced(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let file = self.open(path, Mode::Truncate)?;
         file.write_all_at(bytes, 0)?;
         file.sync_all()
     }
 
-    /// Makes the names in a directory durable.
+    /// Syncs the names in a directory.
     pub(crate) fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.open(path, Mode::Read)?.sync_all()
     }
 
-    /// Creates a directory and those above it that are missing.
+    /// Creates a directory and its missing ancestors.
     pub(crate) fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         match self.metadata(path) {
             Ok(metadata) if metadata.is_dir => return Ok(()),
@@ -150,12 +151,13 @@ impl dyn Files + '_ {
         }
     }
 
-    /// Makes the names of all directories above `path` durable, and its own: whoever has created them may not have come to that.
+    /// Syncs the names of `path` and of all its ancestors: the process that created them may not have synced
+    /// them.
     pub(crate) fn sync_ancestors(&self, path: &Path) -> io::Result<()> {
         for dir in path.ancestors().skip(1) {
             let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
             match self.sync_dir(dir) {
-                // Not ours to open, or nothing that can be synced: not made by this process either.
+                // Not accessible, or not syncable: then it was not created by this process either.
                 Err(error) if matches!(error.kind(), PermissionDenied | InvalidInput | Unsupported) => {}
                 synced => synced?,
             }

@@ -1,7 +1,7 @@
-//! Getting back the room of records that nobody can read any more.
+//! Cleaning: reclaims the space of dead records.
 //!
-//! Segments with few live records, and small ones, are copied into one without the others. That is done beside the
-//! writing thread, on files that do not change; the copy then takes their place at once.
+//! Segments with few live records, and small ones, are copied into one that omits the dead records. A
+//! separate thread copies, since full segments do not change; the copy then replaces them atomically.
 
 use std::{
     ops::RangeInclusive,
@@ -14,36 +14,38 @@ use std::{
 
 use k1s_store::{Result, Revision};
 
-use super::{Bits, Frame, Header, MOST_BYTES, SEGMENT_HEADER, Segments, new_path_of, segment::Segment};
+use super::{
+    Bits, Frame, Header, MAX_SEGMENT_BYTES, SEGMENT_HEADER, Segments, new_path_of, segment::Segment,
+};
 use crate::{
     error::io_error,
     files::Files,
     record::{Pointer, Record},
 };
 
-/// Frames of the copy have about so many bytes.
+/// Size at which a frame of the copy is closed.
 const FRAME_BYTES: usize = 1 << 20;
 
-/// Neighbours that are to be copied into one segment.
+/// Adjacent segments to be copied into one.
 pub(crate) struct Run {
     pub(crate) segments: Vec<Arc<Segment>>,
-    /// Which records of each are left out: those that were dead when it was chosen.
+    /// The records of each to omit: those that were dead when the run was chosen.
     pub(crate) dead: Vec<Bits>,
 }
 
-/// Neighbours that are worth cleaning, if there are any, and that fit into one segment.
+/// The adjacent segments most worth cleaning, if any, that fit into one.
 ///
-/// Where nothing is live, there is nothing to copy. Anything else waits: what is almost dead is often dead soon. But all in
-/// all, no more may be dead than live, and there may not be many small files.
+/// Segments without live records are always chosen. Others wait, since a mostly dead segment is often dead
+/// soon, unless in total more is dead than live or there are many small files.
 pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Run> {
-    let segment_bytes = segment_bytes.min(MOST_BYTES);
-    // The last one is written to.
+    let segment_bytes = segment_bytes.min(MAX_SEGMENT_BYTES);
+    // The last segment is still being written.
     let full = segments.0.split_last().map_or(&[][..], |(_, full)| full);
     let sizes: Vec<Size> = full.iter().map(|segment| Size::of(segment)).collect();
     let (live, dead) = sizes.iter().fold((0, 0), |(live, dead), size| (live + size.live, dead + size.dead));
     let small_files = sizes.len() as u64 > SPARE_FILES + 2 * (live + dead) / segment_bytes.max(1);
     let patient = dead <= live.max(2 * segment_bytes) && !small_files;
-    // What a file less is worth, and the least that is worth the trouble: more than an empty file has.
+    // The value of one file less, and the minimum gain: more than an empty file can yield.
     let bonus = (segment_bytes / 32).max(SEGMENT_HEADER as u64 + 1);
     let mut best: Option<(u64, u64, RangeInclusive<usize>)> = None;
     for begin in 0..sizes.len() {
@@ -54,7 +56,7 @@ pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Run> {
             if live > if patient { 0 } else { segment_bytes } {
                 break;
             }
-            // The most room for what has to be copied.
+            // The best ratio of reclaimed to copied bytes.
             let better = best.as_ref().is_none_or(|(most, least, _)| {
                 u128::from(gain) * u128::from(least + bonus) > u128::from(*most) * u128::from(live + bonus)
             });
@@ -64,7 +66,7 @@ pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Run> {
         }
     }
     let mut run = Run { segments: full[best?.2].to_vec(), dead: Vec::new() };
-    // Up to here, sizes were estimates. Now it is known what is dead.
+    // So far, sizes were estimates. Now the dead records are exact.
     run.dead = run.segments.iter().map(|segment| segment.dead()).collect();
     let (mut live, mut gain, mut fit) = (0, 0, 0);
     for size in run.segments.iter().map(|segment| Size::of(segment)) {
@@ -80,10 +82,10 @@ pub(crate) fn choose(segments: &Segments, segment_bytes: u64) -> Option<Run> {
     (gain >= bonus).then_some(run)
 }
 
-/// So many small files are nothing to worry about.
+/// Number of small files that are tolerated.
 const SPARE_FILES: u64 = 8;
 
-/// About how many bytes of a segment are live and dead.
+/// Approximate live and dead bytes of a segment.
 struct Size {
     live: u64,
     dead: u64,
@@ -96,10 +98,10 @@ impl Size {
     }
 }
 
-/// Copies what is live in `run` into a segment that can take its place. `None` if `stop` says so.
+/// Copies the live records of `run` into a segment that can replace it. Returns `None` if `stop` is set.
 ///
-/// What is dead is known from the checkpoint, and from nothing else when it is left out: that must be on disk, and say the
-/// same as `run` does. `swept` is how far it goes.
+/// Only the checkpoint tells which records were omitted, so the checkpoint on disk must list the same dead
+/// records as `run`. `swept` is the revision it is swept to.
 pub(crate) fn clean(
     files: &Arc<dyn Files>,
     run: &Run,
@@ -115,13 +117,13 @@ pub(crate) fn clean(
         Ok(complete.then_some(copy))
     });
     if !matches!(copied, Ok(Some(_))) {
-        // It would go the next time the store is opened, too, but may take up the room that is needed until then.
+        // The next open would remove it, too, but its space may be needed before.
         let _ = files.remove_file(&path);
     }
     copied
 }
 
-/// False if `stop` says so.
+/// Returns false if `stop` is set.
 fn copy_live(run: &Run, copy: &Segment, stop: &AtomicBool) -> Result<bool> {
     let mut frame = Frame::default();
     let mut stopped = false;
@@ -132,7 +134,7 @@ fn copy_live(run: &Run, copy: &Segment, stop: &AtomicBool) -> Result<bool> {
         let mut number = 0;
         segment.each(Pointer::new(Revision::FIRST, 0), &mut |pointer, bytes| {
             if !dead.contains(number) {
-                // What is damaged is not copied.
+                // Damaged records are not copied.
                 Record::read(pointer, &bytes)?;
                 frame.push(pointer, |into| into.extend_from_slice(&bytes));
             }
@@ -152,7 +154,7 @@ fn copy_live(run: &Run, copy: &Segment, stop: &AtomicBool) -> Result<bool> {
     Ok(true)
 }
 
-/// Which records of the copy of `run` have died since it was chosen.
+/// The records in the copy of `run` that have died since it was chosen.
 pub(crate) fn died_since(run: &Run) -> Bits {
     let mut died = Bits::default();
     let mut number = 0;
@@ -184,18 +186,18 @@ mod tests {
     use crate::{files, log::Log, record::Totals};
 
     #[test]
-    fn a_segment_that_nothing_is_left_of_is_not_cleaned_again_and_again() {
+    fn an_empty_segment_is_not_cleaned_again() {
         for segment_bytes in [0, 100, 1024, 64 << 10] {
             let folder = tempfile::tempdir().unwrap();
             let mut log = Log::create(&files::real(), &folder.path().join("log"), segment_bytes).unwrap();
-            // The first one is empty, and full all the same, as it is when all that was in it has been left out.
+            // The first segment is empty but sealed, as after all its records have been omitted.
             log.roll().unwrap();
             assert!(choose(&log.segments(), segment_bytes).is_none(), "{segment_bytes}");
         }
     }
 
     #[test]
-    fn what_is_copied_together_fits_into_one_segment_however_large_the_live_ones_are() {
+    fn a_chosen_run_fits_into_one_segment_even_with_large_live_records() {
         const SEGMENT: u64 = 64 << 10;
         let folder = tempfile::tempdir().unwrap();
         let mut log = Log::create(&files::real(), &folder.path().join("log"), SEGMENT).unwrap();
@@ -203,7 +205,7 @@ mod tests {
         let mut dead = Vec::new();
         for revision in 2..20_000 {
             let pointer = Pointer::new(Revision::new(revision), 0);
-            // Few that are large and live, and many that are small and dead.
+            // Few large live records, and many small dead ones.
             let len = if revision % 400 == 0 { 32 << 10 } else { 20 };
             dead.extend((len == 20).then_some(pointer));
             let record = Record {
@@ -220,7 +222,7 @@ mod tests {
         }
         let segments = log.segments();
         for pointer in dead {
-            segments.kill(pointer);
+            segments.mark_dead(pointer);
         }
         let run = choose(&segments, SEGMENT).unwrap();
         let stop = AtomicBool::new(false);
@@ -229,6 +231,6 @@ mod tests {
         stop.store(true, Ordering::Relaxed);
         std::fs::remove_file(&copy.path).unwrap();
         assert!(clean(&files::real(), &run, Revision::new(19_999), folder.path(), &stop).unwrap().is_none());
-        assert!(!copy.path.exists(), "what was not finished takes up no room");
+        assert!(!copy.path.exists(), "an unfinished copy is removed");
     }
 }

@@ -1,13 +1,13 @@
-//! What is in a segment: every record with its place and its key, and which of them are dead.
+//! The directory of a segment: the position and key of every record, and which records are dead.
 //!
-//! It is written behind the last frame of a segment that is full. Who opens the log learns all keys from the directories,
-//! and need not read the records.
+//! It is written behind the last frame of a full segment. Opening the log reads all keys from the
+//! directories, without reading the records.
 //!
 //! ```text
 //!   directory  03 "dir", entries, then
 //!              bytes of the entries: u32, records: u32, end of the frames: u32, checksum: u64, "k1s end\n"
 //!   entry      pointer: u64 u32, offset: u32, size: u32 (or ffffffff: the key is deleted),
-//!              bytes of the key that are those of the entry before: u16, others: u16, then these
+//!              bytes shared with the previous entry's key: u16, length of the suffix: u16, suffix
 //! ```
 
 use k1s_store::Revision;
@@ -22,39 +22,39 @@ use crate::{
 const DIRECTORY: &[u8; 4] = b"\x03dir";
 const END: &[u8; 8] = b"k1s end\n";
 
-/// So many records are found dead at a time.
-const DOOMED: usize = 1024;
+/// Maximum number of dead records that are collected before their numbers are looked up.
+const MAX_UNSORTED: usize = 1024;
 
 const ENTRY: usize = Head::LEN + 4 + 2 + 2;
 pub(super) const TRAILER: usize = 4 + 4 + 4 + 8 + 8;
 
-/// Where the records of a segment are.
+/// The positions of a segment's records.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Directory {
-    /// Of each record, in order.
+    /// The revision of each record, in order.
     revisions: Vec<u64>,
-    /// Its place in its revision, and where it begins in the segment.
+    /// The index of each record in its revision, and its offset in the segment.
     places: Vec<(u32, u32)>,
-    /// Where the frames end.
+    /// The end of the frames.
     pub(super) end: u32,
-    /// Which records nobody can read any more,
+    /// Dead records by number,
     dead: Bits,
-    /// and others of which it is known, too, in no order. To find one costs more than to find many together.
-    doomed: Vec<Pointer>,
-    /// Bytes of the records in `dead`.
+    /// and further ones by pointer, unordered: looking up many together is cheaper than one by one.
+    unsorted_dead: Vec<Pointer>,
+    /// Total size of the records in `dead`.
     dead_bytes: u64,
-    /// As long as the segment grows.
+    /// The encoded entries, while the segment grows.
     growing: Option<Entries>,
 }
 
-/// The entries of a directory that is being put together.
+/// The entries of a directory being assembled.
 #[derive(Clone, Debug, Default)]
 struct Entries {
     bytes: Vec<u8>,
     last_key: Vec<u8>,
 }
 
-/// A record as its segment's directory has it.
+/// A record as listed in its segment's directory.
 pub(crate) struct Listed<'a> {
     /// Its number in the segment.
     pub(crate) number: usize,
@@ -63,7 +63,7 @@ pub(crate) struct Listed<'a> {
 }
 
 impl Directory {
-    /// The one of an empty segment.
+    /// The directory of an empty segment.
     pub(super) fn new() -> Self {
         Self { end: SEGMENT_HEADER as u32, growing: Some(Entries::default()), ..Self::default() }
     }
@@ -86,7 +86,7 @@ impl Directory {
         Some(Pointer::new(Revision::new(*self.revisions.get(number)?), self.places.get(number)?.0))
     }
 
-    /// The last record, if there is any.
+    /// The last record, if any.
     pub(super) fn last(&self) -> Option<Pointer> {
         self.pointer(self.revisions.len().checked_sub(1)?)
     }
@@ -94,7 +94,7 @@ impl Directory {
     /// The number of the first record that is not before `pointer`.
     pub(super) fn seek(&self, pointer: Pointer) -> usize {
         let number = first_not_before(&self.revisions, pointer.revision.get());
-        // Of several records of a revision, most often none has been left out.
+        // Usually no record of a revision has been omitted.
         let likely = number + pointer.index as usize;
         if self.pointer(likely) == Some(pointer) {
             return likely;
@@ -111,30 +111,30 @@ impl Directory {
         (self.pointer(number) == Some(pointer)).then_some(number)
     }
 
-    /// Where a record begins; behind the last one, where the frames end.
+    /// The offset of a record; for the number after the last, the end of the frames.
     pub(super) fn begin(&self, number: usize) -> u32 {
         self.places.get(number).map_or(self.end, |(_, offset)| *offset)
     }
 
-    /// Where a record is. Behind it there may be the header of another frame.
+    /// The extent of a record. The header of another frame may follow within it.
     pub(super) fn find(&self, pointer: Pointer) -> Option<(u32, u32)> {
         let number = self.number_of(pointer)?;
         Some((self.begin(number), self.begin(number + 1)))
     }
 
-    /// Notes that nobody can read a record any more.
-    pub(super) fn kill(&mut self, pointer: Pointer) {
-        self.doomed.push(pointer);
-        if self.doomed.len() >= DOOMED {
-            self.find_doomed();
+    /// Marks a record as dead.
+    pub(super) fn mark_dead(&mut self, pointer: Pointer) {
+        self.unsorted_dead.push(pointer);
+        if self.unsorted_dead.len() >= MAX_UNSORTED {
+            self.sort_dead();
         }
     }
 
-    fn find_doomed(&mut self) {
-        self.doomed.sort_unstable();
+    fn sort_dead(&mut self) {
+        self.unsorted_dead.sort_unstable();
         let mut number = 0;
-        for pointer in std::mem::take(&mut self.doomed) {
-            // In order, so it is further on, and not far.
+        for pointer in std::mem::take(&mut self.unsorted_dead) {
+            // The pointers are sorted, so the next one is further on, and not far.
             while self.revisions.get(number + 64).is_some_and(|revision| *revision < pointer.revision.get()) {
                 number += 64;
             }
@@ -148,24 +148,24 @@ impl Directory {
         }
     }
 
-    /// How many records nobody can read any more.
+    /// Number of dead records.
     pub(super) fn dead_count(&self) -> u32 {
-        self.dead.count() + self.doomed.len() as u32
+        self.dead.count() + self.unsorted_dead.len() as u32
     }
 
-    /// About how many bytes those have.
+    /// Approximate size of the dead records.
     pub(super) fn dead_bytes(&self) -> u64 {
         let average = u64::from(self.end) / u64::from(self.records().max(1));
-        self.dead_bytes + self.doomed.len() as u64 * average
+        self.dead_bytes + self.unsorted_dead.len() as u64 * average
     }
 
     fn bytes_of(&self, number: usize) -> u64 {
         u64::from(self.begin(number + 1) - self.begin(number))
     }
 
-    /// Which ones.
+    /// The dead records.
     pub(super) fn dead(&mut self) -> &Bits {
-        self.find_doomed();
+        self.sort_dead();
         &self.dead
     }
 
@@ -175,10 +175,10 @@ impl Directory {
             .map(|number| self.bytes_of(number))
             .sum();
         self.dead = dead;
-        self.doomed = Vec::new();
+        self.unsorted_dead = Vec::new();
     }
 
-    /// It is on disk: forgets what was only needed to write it.
+    /// Called when the directory is on disk: drops the data that was only needed to write it.
     pub(super) fn complete(&mut self) {
         self.growing = None;
         self.revisions.shrink_to_fit();
@@ -190,12 +190,12 @@ impl Directory {
         self.growing.is_none()
     }
 
-    /// The entries, unless it is on disk.
+    /// The encoded entries, unless the directory is on disk.
     pub(super) fn entries(&self) -> Option<Vec<u8>> {
         self.growing.as_ref().map(|entries| entries.bytes.clone())
     }
 
-    /// As it is written behind the frames, unless it has been.
+    /// The encoded directory, unless it is on disk.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
         let entries = &self.growing.as_ref()?.bytes;
         let mut bytes = Vec::with_capacity(4 + entries.len() + TRAILER);
@@ -209,7 +209,7 @@ impl Directory {
         Some(bytes)
     }
 
-    /// Whether these bytes, which end with the file, look like a directory that was made for this one: it may be damaged.
+    /// Whether these bytes, which end with the file, look like this directory, possibly damaged.
     pub(super) fn resembles(&self, bytes: &[u8]) -> bool {
         let by_trailer = || {
             let trailer = bytes.last_chunk::<TRAILER>()?.strip_suffix(END)?;
@@ -218,13 +218,13 @@ impl Directory {
         bytes.starts_with(DIRECTORY) || by_trailer() == Some(true)
     }
 
-    /// How many bytes the directory has that ends with `trailer`, and where the frames end, if one does.
+    /// The size of the directory that ends with `trailer`, and the end of the frames.
     pub(super) fn by_trailer(trailer: &[u8; TRAILER]) -> Option<(usize, u32)> {
         let trailer = trailer.strip_suffix(END)?;
         Some((4 + short(&trailer[..4])? as usize + TRAILER, short(&trailer[8..12])?))
     }
 
-    /// The directory in `bytes`, all of which it is, if they are whole.
+    /// Decodes a directory, if the bytes are exactly one and intact.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (entries, trailer) = check(bytes)?;
         let (records, end) = (short(&trailer[4..8])?, short(&trailer[8..12])?);
@@ -239,9 +239,10 @@ impl Directory {
     }
 }
 
-/// Where `wanted` is in an ordered list, or the next larger number.
+/// The index of the first number that is at least `wanted`.
 ///
-/// Revisions follow each other almost evenly: a guess is mostly near, and each look at another place costs more than the guess.
+/// Revisions are distributed almost evenly: an interpolated guess is mostly close, and cheaper than another
+/// memory access.
 fn first_not_before(ordered: &[u64], wanted: u64) -> usize {
     let (mut low, mut high) = (0, ordered.len());
     // The answer is in low..=high.
@@ -262,7 +263,7 @@ fn first_not_before(ordered: &[u64], wanted: u64) -> usize {
             low = guess + 1;
         } else {
             high = guess + 1;
-            // It may be the first of some that are equal.
+            // It may be the first of several equal ones.
             if guess == 0 || ordered[guess - 1] < wanted {
                 return guess;
             }
@@ -273,7 +274,7 @@ fn first_not_before(ordered: &[u64], wanted: u64) -> usize {
     low + ordered[low..high].partition_point(|number| *number < wanted)
 }
 
-/// The entries and the trailer of a whole directory.
+/// The entries and the trailer of an intact directory.
 fn check(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (body, sum) = bytes.strip_suffix(END)?.split_last_chunk::<8>()?;
     if u64::from_be_bytes(*sum) != xxh3_64(body) {
@@ -283,24 +284,24 @@ fn check(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((entries.strip_prefix(DIRECTORY)?, trailer))
 }
 
-/// Whether these bytes begin as a directory does.
+/// Whether these bytes start like a directory.
 pub(super) fn begins(bytes: &[u8]) -> bool {
     bytes.starts_with(DIRECTORY)
 }
 
-/// Where frames end and the directory begins in all bytes of a segment, and its entries, if it has a whole one.
+/// The end of the frames and the entries of the directory in the bytes of a whole segment, if it is intact.
 pub(super) fn of_segment(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (len, end) = Directory::by_trailer(bytes.last_chunk::<TRAILER>()?)?;
     let directory = bytes.get(end as usize..)?;
     (directory.len() == len).then(|| entries_of(directory))?.map(|entries| (end, entries))
 }
 
-/// The entries in a directory, if that is whole.
+/// The entries of a directory, if it is intact.
 pub(super) fn entries_of(bytes: &[u8]) -> Option<&[u8]> {
     Some(check(bytes)?.0)
 }
 
-/// Calls `each` for every entry, with where the record begins. `None` if something else comes.
+/// Calls `each` for every entry, with the record's offset. Returns `None` if an entry is malformed.
 pub(super) fn each(mut entries: &[u8], mut each: impl FnMut(&Listed<'_>, u32)) -> Option<()> {
     let mut key = Vec::new();
     let mut number = 0;
@@ -324,7 +325,7 @@ pub(super) fn each(mut entries: &[u8], mut each: impl FnMut(&Listed<'_>, u32)) -
 
 impl Entries {
     fn add(&mut self, head: Head, offset: u32, key: &[u8]) {
-        // The store's limit for keys keeps both lengths far below 16 bits.
+        // The store's limit on keys keeps both lengths far below 16 bits.
         let shared = common(&self.last_key, key);
         let others = &key[shared..];
         self.bytes.extend_from_slice(&head.encode());
@@ -337,7 +338,7 @@ impl Entries {
     }
 }
 
-/// A set of records of a segment, by their numbers.
+/// A set of records of a segment, by number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bits {
     words: Vec<u64>,
@@ -359,12 +360,12 @@ impl Bits {
         self.words.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 
-    /// How many there are.
+    /// Number of records in the set.
     pub(crate) fn count(&self) -> u32 {
         self.count
     }
 
-    /// Appends how many words there are: u32, and the words.
+    /// Appends the number of words as u32, then the words.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&(self.words.len() as u32).to_be_bytes());
         for word in &self.words {
@@ -372,7 +373,7 @@ impl Bits {
         }
     }
 
-    /// The set that `bytes` begin with, and what follows.
+    /// Decodes the set at the start of `bytes`; also returns the remaining bytes.
     pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (len, rest) = bytes.split_first_chunk::<4>()?;
         let (words, rest) = rest.split_at_checked((u32::from_be_bytes(*len) as usize).checked_mul(8)?)?;
@@ -403,7 +404,7 @@ mod tests {
         for record in 0..200 {
             let key = format!("/objects/{}", record * 7919 % 200);
             let outline = Outline { key: key.as_bytes(), size: (record % 7 != 0).then_some(record) };
-            // Three records in each revision, and no revision that is a multiple of ten.
+            // Three records per revision, and no revision that is a multiple of ten.
             let revision = u64::from(10 + record / 3);
             if !revision.is_multiple_of(10) {
                 directory.add(pointer(revision, record % 3), SEGMENT_HEADER as u32 + record * 100, &outline);
@@ -414,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_found_and_their_neighbours_are_not_taken_for_them() {
+    fn records_are_found_by_exact_pointer() {
         let directory = directory();
         for record in 0..200 {
             let (revision, place) = (u64::from(10 + record / 3), SEGMENT_HEADER as u32 + record * 100);
@@ -429,12 +430,12 @@ mod tests {
         assert_eq!(directory.find(pointer(11, 3)), None);
         assert_eq!(directory.find(pointer(9, 0)), None);
         let begin_from = |pointer| directory.begin(directory.seek(pointer));
-        assert_eq!(begin_from(pointer(9, 0)), SEGMENT_HEADER as u32 + 300, "the first there is");
+        assert_eq!(begin_from(pointer(9, 0)), SEGMENT_HEADER as u32 + 300, "the first record");
         assert_eq!(begin_from(pointer(900, 0)), directory.end);
     }
 
     #[test]
-    fn a_directory_comes_back_as_it_was_and_notices_every_flipped_bit() {
+    fn a_directory_round_trips_and_detects_every_flipped_bit() {
         let directory = directory();
         let bytes = directory.encode().unwrap();
         assert_eq!(Directory::by_trailer(bytes.last_chunk().unwrap()), Some((bytes.len(), directory.end)));
@@ -462,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_found_where_a_search_would_find_it() {
+    fn first_not_before_agrees_with_a_binary_search() {
         let even: Vec<u64> = (0..100).collect();
         let thrice: Vec<u64> = (0..300).map(|number| 7 + number / 3).collect();
         let uneven: Vec<u64> = (0..200).map(|number| number * number * number).collect();
@@ -481,7 +482,7 @@ mod tests {
     fn dead_records_are_counted_once() {
         let mut directory = directory();
         for pointer in [pointer(11, 0), pointer(11, 0), pointer(75, 1), pointer(30, 0)] {
-            directory.kill(pointer);
+            directory.mark_dead(pointer);
         }
         let dead = directory.dead();
         assert_eq!(dead.count(), 2, "there is no revision 30");

@@ -1,7 +1,7 @@
-//! How the log looks on disk. Pure: bytes in, bytes out.
+//! Encoding of the log. Pure: bytes in, bytes out.
 //!
-//! A segment is a header, then frames: one for each batch of writes that was synced together. A frame is a header and
-//! the records of the batch. A segment that is full ends with a directory. All numbers are big-endian.
+//! A segment is a header, then frames: one for each batch of writes that was synced together. A frame is a
+//! header and the records of the batch. A full segment ends with a directory. All numbers are big-endian.
 //!
 //! ```text
 //!   segment    "k1s log\n", id: u64, from: u64, begin: u64, cleaned: u64, checksum: u64
@@ -10,7 +10,7 @@
 //!   directory  see [`directory`](super::directory)
 //! ```
 //!
-//! Behind the last frame of the segment that is written to there may be zeros: room that was made beforehand.
+//! Zeros may follow the last frame of the segment being written: space preallocated for the next frames.
 
 use k1s_store::Revision;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -25,16 +25,16 @@ pub(super) const SEGMENT_HEADER: usize = 8 + 4 * 8 + 8;
 pub(super) const FRAME_HEADER: usize = 4 + 4 + 4 + 8 + 8;
 pub(super) const RECORD_HEADER: usize = 4 + Pointer::LEN + 4;
 
-/// What the first bytes of a segment say.
+/// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// Segments are numbered from 1.
     pub(super) id: u64,
-    /// It stands for all segments from this one to `id`: more than one if they were cleaned together.
+    /// It replaces all segments from this one to `id`: more than one if they were cleaned together.
     pub(super) from: u64,
-    /// Its records are of this revision or later ones.
+    /// All records have this revision or a later one.
     pub(super) begin: Revision,
-    /// Records that were superfluous at this revision have been left out.
+    /// Records that were dead at this revision have been omitted.
     pub(super) cleaned: Revision,
 }
 
@@ -63,16 +63,16 @@ impl Header {
     }
 }
 
-/// A batch of records that is being put together, in the form it will have in the log.
+/// A batch of records being assembled, encoded as in the log.
 #[derive(Default)]
 pub(crate) struct Frame {
     bytes: Vec<u8>,
-    /// Where each record begins, from the beginning of the frame.
+    /// The offset of each record in the frame.
     records: Vec<(Pointer, u32)>,
 }
 
 impl Frame {
-    /// Adds a record, whose bytes `encode` appends.
+    /// Adds a record, encoded by `encode`.
     pub(crate) fn push(&mut self, pointer: Pointer, encode: impl FnOnce(&mut Vec<u8>)) {
         if self.bytes.is_empty() {
             self.bytes.resize(FRAME_HEADER, 0);
@@ -95,19 +95,18 @@ impl Frame {
         self.records.is_empty()
     }
 
-    /// Takes away what [`finish`](Self::finish) put behind the frame.
+    /// Removes the zeros that [`finish`](Self::finish) appended.
     pub(super) fn truncate(&mut self, len: usize) {
         self.bytes.truncate(len);
     }
 
-    /// Empties the frame, and keeps its memory if that is not much.
+    /// Empties the frame, and keeps its memory unless it is large.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(1 << 20);
         self.records.clear();
     }
 
-    /// The records.
     pub(super) fn records(&self) -> impl Iterator<Item = Placed<'_>> {
         self.records.iter().map(|(pointer, at)| {
             let at = *at as usize;
@@ -116,7 +115,7 @@ impl Frame {
         })
     }
 
-    /// The whole frame, followed by `room` zeros that are not part of it.
+    /// The complete frame, followed by `room` zeros that are not part of it.
     pub(super) fn finish(&mut self, room: usize) -> &[u8] {
         let Some((last, _)) = self.records.last() else { return &[] };
         let end = self.bytes.len();
@@ -139,9 +138,9 @@ fn frame_sum(header: &[u8], body: &[u8]) -> u64 {
     hash.digest()
 }
 
-/// What is at some place of a segment, where a frame or the end is expected.
+/// What is at an offset where a frame or the end is expected.
 pub(super) enum Found<'a> {
-    /// A whole frame of so many bytes, with these records.
+    /// An intact frame of `len` bytes, with its records.
     Frame {
         len: usize,
         body: &'a [u8],
@@ -152,7 +151,7 @@ pub(super) enum Found<'a> {
     Damage(&'static str),
 }
 
-/// Looks at the bytes where a frame should begin.
+/// Examines the bytes where a frame should begin.
 pub(super) fn find_frame(bytes: &[u8]) -> Found<'_> {
     if bytes.iter().all(|byte| *byte == 0) {
         return Found::Nothing;
@@ -177,15 +176,15 @@ pub(super) fn find_frame(bytes: &[u8]) -> Found<'_> {
     Found::Frame { len: FRAME_HEADER + body.len(), body, revision: revision.into() }
 }
 
-/// Whether there is a whole frame anywhere behind the first byte.
+/// Whether there is an intact frame anywhere after the first byte.
 pub(super) fn frame_follows(bytes: &[u8]) -> bool {
     let behind = bytes.get(1..).unwrap_or_default();
     memchr::memmem::find_iter(behind, FRAME)
         .any(|at| matches!(find_frame(&behind[at..]), Found::Frame { .. }))
 }
 
-/// The records in bytes that begin at one, or at a frame; each with the place where it begins. Ends at the first that
-/// is something else, which is an error unless the bytes end there.
+/// The records in bytes that begin at a record or a frame, with their offsets. Stops at the first byte that
+/// is neither, which is an error unless the bytes end there.
 pub(super) fn records(bytes: &[u8]) -> Records<'_> {
     Records { bytes, at: 0 }
 }
@@ -195,7 +194,7 @@ pub(super) struct Records<'a> {
     at: usize,
 }
 
-/// A record in a segment: its pointer, the place where its header begins, and its bytes.
+/// A record in a segment: its pointer, the offset of its header, and its bytes.
 pub(super) struct Placed<'a> {
     pub(super) pointer: Pointer,
     pub(super) at: usize,
@@ -203,14 +202,14 @@ pub(super) struct Placed<'a> {
 }
 
 impl Placed<'_> {
-    /// Bytes with its header.
+    /// Size including the header.
     pub(super) fn len(&self) -> usize {
         RECORD_HEADER + self.bytes.len()
     }
 }
 
 impl<'a> Iterator for Records<'a> {
-    /// An error is the place where something else begins.
+    /// The error is the offset of the first byte that is not a record.
     type Item = Result<Placed<'a>, usize>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_give_back_their_records_and_notice_every_flipped_bit() {
+    fn a_frame_round_trips_and_detects_every_flipped_bit() {
         let whole = frame(3..6);
         let Found::Frame { len, body, revision } = find_frame(&whole) else { panic!("no frame") };
         assert_eq!((len, revision), (whole.len(), Revision::new(5)));
@@ -284,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_found_across_frames_and_what_is_none_is_an_error() {
+    fn records_are_read_across_frames_and_anything_else_is_an_error() {
         let mut bytes = [frame(1..3), frame(3..4)].concat();
         let pointers =
             |bytes: &[u8]| records(bytes).map(|placed| placed.ok().map(|p| p.pointer)).collect::<Vec<_>>();
@@ -294,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_frame_behind_damage_is_noticed() {
+    fn an_intact_frame_behind_damage_is_found() {
         let (first, second) = (frame(1..2), frame(2..3));
         let mut both = [&first[..], &second].concat();
         both[10] ^= 1;
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_says_what_it_is_and_notices_every_flipped_bit() {
+    fn a_segment_header_round_trips_and_detects_every_flipped_bit() {
         let header = Header { id: 7, from: 5, begin: Revision::new(100), cleaned: Revision::new(300) };
         let bytes = header.encode();
         assert_eq!(Header::decode(&bytes), Some(header));

@@ -1,9 +1,9 @@
-//! The log: every record, in the order of revisions, in files of its own.
+//! The log: all records in revision order, in segment files.
 //!
-//! A batch of writes is one frame, written to the end of the last segment and synced. That is all that makes it
-//! durable, and the only time it is written, unless it outlives most of its neighbours: see [`clean`].
+//! A batch of writes is one frame, appended to the last segment and synced. That alone makes it durable. It
+//! is not written again, unless it outlives most of its neighbours: see [`clean`].
 //!
-//! Records are found by their pointers. Each segment has a [`directory`] of them, which is in memory.
+//! Records are found by their pointers, through the in-memory [`directory`] of each segment.
 
 pub(crate) mod clean;
 mod directory;
@@ -33,28 +33,28 @@ use format::{Header, SEGMENT_HEADER};
 pub(crate) use segment::Segment;
 use segment::Torn;
 
-/// A sync takes less time if nothing but contents has changed: neither the length of the file nor where it is on disk. So
-/// a small frame that reaches new ground is written with so many zeros behind it.
-const ROOM: u64 = 1 << 20;
+/// Number of zeros written behind a small frame that extends the file. A sync is faster if it changes only
+/// contents: neither the length of the file nor its allocation.
+const PREALLOCATED: u64 = 1 << 20;
 
-/// A frame of this size does not gain from that.
-const LARGE: usize = 32 << 10;
+/// Size from which a frame does not benefit from that.
+const LARGE_FRAME: usize = 32 << 10;
 
-/// Places in a segment are numbers of 32 bits.
-const MOST_BYTES: u64 = 1 << 30;
+/// Maximum size of a segment: offsets are 32-bit numbers.
+const MAX_SEGMENT_BYTES: u64 = 1 << 30;
 
-/// All segments, oldest first, as they were at some moment: the files stay readable as long as somebody has this.
+/// A snapshot of all segments, oldest first. The files stay readable while it exists.
 #[derive(Clone, Debug)]
 pub(crate) struct Segments(Arc<[Arc<Segment>]>);
 
 impl Segments {
-    /// The segment that a revision is in, if it is anywhere.
+    /// The segment that can hold a revision.
     pub(crate) fn of(&self, revision: Revision) -> Option<&Arc<Segment>> {
         let next = self.0.partition_point(|segment| segment.begin() <= revision);
         self.0.get(next.checked_sub(1)?)
     }
 
-    /// The record at `pointer`, if it is there.
+    /// The record at `pointer`, if present.
     pub(crate) fn get(&self, pointer: Pointer) -> Result<Option<Record>> {
         match self.of(pointer.revision) {
             Some(segment) => segment.get(pointer),
@@ -62,7 +62,7 @@ impl Segments {
         }
     }
 
-    /// Calls `each` for every record from `first` on, in order, until it says that it has seen enough.
+    /// Calls `each` for every record from `first` on, in order, until it returns false.
     pub(crate) fn each(
         &self,
         first: Pointer,
@@ -82,15 +82,15 @@ impl Segments {
         self.0.iter().rev().find_map(|segment| segment.last())
     }
 
-    /// Fails if the segment that is written to is not where it was.
+    /// Fails if the segment being written is no longer at its path.
     pub(crate) fn check_in_place(&self) -> io::Result<()> {
         self.0.last().map_or(Ok(()), |last| last.check_in_place())
     }
 
-    /// Notes that nobody can read a record any more.
-    pub(crate) fn kill(&self, pointer: Pointer) {
+    /// Marks a record as dead.
+    pub(crate) fn mark_dead(&self, pointer: Pointer) {
         if let Some(segment) = self.of(pointer.revision) {
-            segment.kill(pointer);
+            segment.mark_dead(pointer);
         }
     }
 
@@ -99,22 +99,22 @@ impl Segments {
     }
 }
 
-/// The end of the log that is written to.
+/// The writable end of the log.
 #[derive(Debug)]
 pub(crate) struct Log {
     files: Arc<dyn Files>,
     folder: PathBuf,
     segments: Segments,
-    /// A segment of this size is full.
+    /// Size at which a segment is full.
     segment_bytes: u64,
-    /// Up to here, the last segment has been written to, if only with zeros.
+    /// The end of the bytes written to the last segment, including preallocated zeros.
     written: u64,
-    /// Whether the last write failed: what is behind the end of the last segment is not known.
+    /// Whether the last write failed, so that the contents behind the last frame are unknown.
     failed: bool,
 }
 
 impl Log {
-    /// Makes an empty log in a folder that does not exist.
+    /// Creates an empty log in a folder that does not exist.
     pub(crate) fn create(
         files: &Arc<dyn Files>,
         folder: &Path,
@@ -130,15 +130,15 @@ impl Log {
             files: files.clone(),
             folder: folder.to_owned(),
             segments: Segments([Arc::new(first)].into()),
-            segment_bytes: segment_bytes.min(MOST_BYTES),
+            segment_bytes: segment_bytes.min(MAX_SEGMENT_BYTES),
             written: SEGMENT_HEADER as u64,
             failed: false,
         })
     }
 
-    /// Opens a log, in which everything up to `acknowledged` must be whole, or all of it if that is not known. Changes nothing:
-    /// that is for [`prepare`](Self::prepare) when it is clear that the store is sound. A directory that is damaged is made again
-    /// from the frames, if those are whole.
+    /// Opens a log, which must be intact up to `acknowledged`, or completely if that is `None`. Changes
+    /// nothing: call [`prepare`](Self::prepare) once the store is known to be sound. A damaged directory is
+    /// rebuilt from the frames, if those are intact.
     pub(crate) fn open(
         files: &Arc<dyn Files>,
         folder: &Path,
@@ -152,7 +152,7 @@ impl Log {
         })?;
         let mut segments = Vec::<Arc<Segment>>::with_capacity(ids.len());
         let mut torn = None;
-        // From the last to the first: one that was cleaned together with those before it says so.
+        // From last to first, since a cleaned segment names the ones before it that it replaced.
         let mut wanted = None;
         for id in ids.iter().rev() {
             let path = path_of(folder, *id);
@@ -170,7 +170,7 @@ impl Log {
                         "its directory is missing or damaged, and its end too",
                     ));
                 }
-                tracing::warn!(segment = %path.display(), "its directory is missing or damaged, and is made again");
+                tracing::warn!(segment = %path.display(), "the segment's directory is missing or damaged, and is rebuilt");
             }
             if segment.id() != *id || !(1..=*id).contains(&segment.header.from) {
                 return Err(OpenError::damaged(&path, "it is the file of another segment"));
@@ -185,12 +185,12 @@ impl Log {
             Some(wanted) => return Err(missing(folder, wanted)),
         }
         segments.reverse();
-        // Not known how far it was written to: as if there were no room.
+        // It is unknown how far the file was written: assume nothing is preallocated.
         let log = Self {
             files: files.clone(),
             folder: folder.to_owned(),
             segments: Segments(segments.into()),
-            segment_bytes: segment_bytes.min(MOST_BYTES),
+            segment_bytes: segment_bytes.min(MAX_SEGMENT_BYTES),
             written: 0,
             failed: true,
         };
@@ -199,11 +199,11 @@ impl Log {
             if frame_follows || acknowledged.is_none_or(|acknowledged| whole_up_to < acknowledged) {
                 let known = match acknowledged {
                     Some(acknowledged) => format!("and revision {acknowledged} had been acknowledged"),
-                    None => "and what had been acknowledged is not known".to_owned(),
+                    None => "and the last acknowledged revision is unknown".to_owned(),
                 };
                 return Err(OpenError::damaged(
                     &last.path,
-                    format!("{reason} at byte {at}; it is whole up to revision {whole_up_to}, {known}"),
+                    format!("{reason} at byte {at}; it is intact up to revision {whole_up_to}, {known}"),
                 ));
             }
             tracing::warn!(
@@ -222,13 +222,14 @@ impl Log {
         self.segments.0.last()
     }
 
-    /// Fails if the file that is written to is not where it was: the store's folder was removed, moved or replaced.
+    /// Fails if the file being written is no longer at its path: the store's folder was removed, moved or
+    /// replaced.
     pub(crate) fn check_in_place(&self) -> io::Result<()> {
         self.last().map_or(Ok(()), |last| last.check_in_place())
     }
 
-    /// Makes the names of all segments durable, and what was never acknowledged: that is written again, since a sync that failed may have
-    /// left it in the system's memory only, where another sync does not find it.
+    /// Syncs the names of all segments, and the frames that were not acknowledged. Those are written again:
+    /// after a failed sync, another sync may not write the cached pages.
     pub(crate) fn make_durable(&self, acknowledged: Option<Revision>) -> io::Result<()> {
         self.files.sync_dir(&self.folder)?;
         if let Some(last) = self.last() {
@@ -237,12 +238,12 @@ impl Log {
         self.sync()
     }
 
-    /// Cuts off what was torn, after a crash or a failure, and removes files that others have replaced.
+    /// Cuts off torn frames, after a crash or a failure, and removes files that have been replaced.
     pub(crate) fn prepare(&mut self) -> io::Result<()> {
         if !self.failed {
             return Ok(());
         }
-        // Directories that were made again.
+        // Directories that were rebuilt.
         self.seal()?;
         if let Some(last) = self.last() {
             if last.is_sealed() {
@@ -257,11 +258,11 @@ impl Log {
         Ok(())
     }
 
-    /// After a write that failed: removes what there is of it, so that nobody who opens the log takes it for one that
-    /// did not fail. The log still has to be [prepared](Self::prepare).
+    /// After a failed write: removes what was written of it, so that the next open does not find it. The log
+    /// must still be [prepared](Self::prepare).
     pub(crate) fn take_back(&self) -> io::Result<()> {
         match self.last() {
-            // In one that is sealed there is nothing of it: it was to go into the next.
+            // A sealed segment holds nothing of it: it was to go into the next one.
             Some(last) if self.failed && !last.is_sealed() => last.cut(),
             _ => Ok(()),
         }
@@ -270,44 +271,44 @@ impl Log {
     fn remove_leftovers(&self) -> io::Result<()> {
         for name in self.files.list(&self.folder)? {
             let path = self.folder.join(&name);
-            // Nothing but what this program has written is removed.
+            // Only files written by this program are removed.
             let is_ours = id_of(&name, "log").or(id_of(&name, "new")).is_some();
             if is_ours
                 && !self.segments.iter().any(|segment| segment.path == path)
                 && let Err(error) = self.files.remove_file(&path)
             {
-                // It takes up room, and is in nobody's way.
-                tracing::warn!(path = %path.display(), %error, "a file that is not needed any more stays");
+                // It occupies space, but does no harm.
+                tracing::warn!(path = %path.display(), %error, "could not remove an obsolete file");
             }
         }
         Ok(())
     }
 
-    /// Writes a frame and syncs it. Readers find its records when this is done. After an error, nothing can be
-    /// written until the log was [prepared](Self::prepare) again.
+    /// Appends a frame and syncs it. Readers find its records when this returns. After an error, nothing can
+    /// be written until the log has been [prepared](Self::prepare) again.
     pub(crate) fn append(&mut self, frame: &mut Frame) -> io::Result<()> {
         self.write(frame, true, false)
     }
 
-    /// The same, but takes up no more room than the frame needs: no zeros behind it, and no other segment.
+    /// The same, but allocates no more space than the frame needs: no zeros behind it, and no new segment.
     pub(crate) fn append_tightly(&mut self, frame: &mut Frame) -> io::Result<()> {
         self.write(frame, true, true)
     }
 
-    /// Writes a frame that need not be durable yet.
+    /// Appends a frame without syncing it.
     pub(crate) fn append_unsynced(&mut self, frame: &mut Frame) -> io::Result<()> {
         self.write(frame, false, false)
     }
 
     fn write(&mut self, frame: &mut Frame, durable: bool, tight: bool) -> io::Result<()> {
         if self.failed {
-            return Err(io::Error::other("the log has to be mended first"));
+            return Err(io::Error::other("the log must be recovered first"));
         }
         self.failed = true;
         if durable {
             self.check_in_place()?;
         }
-        let full = if tight { MOST_BYTES } else { self.segment_bytes };
+        let full = if tight { MAX_SEGMENT_BYTES } else { self.segment_bytes };
         if self.last().is_none_or(|last| u64::from(last.end()) >= full) {
             self.roll()?;
         }
@@ -315,15 +316,15 @@ impl Log {
         let begin = u64::from(last.end());
         let len = frame.len();
         let end = begin + len as u64;
-        let room = if len < LARGE && end > self.written && !tight {
-            ROOM.min(self.segment_bytes.saturating_sub(end)) as usize
+        let room = if len < LARGE_FRAME && end > self.written && !tight {
+            PREALLOCATED.min(self.segment_bytes.saturating_sub(end)) as usize
         } else {
             0
         };
         last.file.write_all_at(frame.finish(room), begin)?;
         if durable {
             last.file.sync_data()?;
-            // What is on disk, but in a file that nobody will look for, is not durable.
+            // Data in a file that is no longer at its path is not durable.
             last.check_in_place()?;
         }
         frame.truncate(len);
@@ -333,12 +334,12 @@ impl Log {
         Ok(())
     }
 
-    /// Makes everything durable.
+    /// Syncs everything.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.last().map_or(Ok(()), |last| last.file.sync_all())
     }
 
-    /// Puts a segment that was [cleaned](clean) in the place of those that it was made of. After an error, nothing has changed.
+    /// Replaces `run` by its [cleaned](clean) copy. After an error, nothing has changed.
     pub(crate) fn replace(&mut self, run: &[Arc<Segment>], cleaned: Segment) -> io::Result<()> {
         let path = path_of(&self.folder, cleaned.id());
         self.files.rename(&cleaned.path, &path).inspect_err(|_| cleaned.discard())?;
@@ -352,31 +353,31 @@ impl Log {
             .filter(|segment| !replaced(segment));
         self.segments = Segments(before.cloned().chain([cleaned.clone()]).chain(after.cloned()).collect());
         if let Err(error) = self.files.sync_dir(&self.folder) {
-            // Files that are not needed go when the log is opened, too.
-            tracing::warn!(path = %cleaned.path.display(), %error, "a new name may not be on disk yet");
+            // The next open removes the replaced files.
+            tracing::warn!(path = %cleaned.path.display(), %error, "the name of a cleaned segment may not be durable yet");
             return Ok(());
         }
         for segment in run.iter().filter(|segment| segment.path != cleaned.path) {
             if let Err(error) = self.files.remove_file(&segment.path) {
-                tracing::warn!(path = %segment.path.display(), %error, "a file that is not needed any more stays");
+                tracing::warn!(path = %segment.path.display(), %error, "could not remove an obsolete file");
             }
         }
         Ok(())
     }
 
-    /// Segments but the last whose directory is not on disk.
+    /// Full segments whose directory is not on disk.
     pub(crate) fn unsealed(&self) -> impl Iterator<Item = &Path> {
         let full = self.segments.0.split_last().map_or(&[][..], |(_, full)| full);
         full.iter().filter(|segment| !segment.is_sealed()).map(|segment| &*segment.path)
     }
 
-    /// Completes all segments but the last.
+    /// Writes the directories of all full segments.
     pub(crate) fn seal(&self) -> io::Result<()> {
         let full = self.segments.0.split_last().map_or(&[][..], |(_, full)| full);
         full.iter().try_for_each(|segment| segment.seal())
     }
 
-    /// Completes the last segment and begins another.
+    /// Seals the last segment and starts another.
     fn roll(&mut self) -> io::Result<()> {
         let Some(last) = self.last() else { return Err(io::ErrorKind::NotFound.into()) };
         last.seal()?;
@@ -391,7 +392,7 @@ impl Log {
     }
 }
 
-/// Whether any file of a log has more than its beginning in it: something that a store which was never finished does not have.
+/// Whether any file of a log has more than a header. An unfinished store has no such file.
 pub(crate) fn holds_records(files: &dyn Files, folder: &Path) -> io::Result<bool> {
     let names = match files.list(folder) {
         Ok(names) => names,
@@ -407,7 +408,7 @@ pub(crate) fn holds_records(files: &dyn Files, folder: &Path) -> io::Result<bool
     Ok(false)
 }
 
-/// Gives a new segment its name: from then on it counts.
+/// Renames a new segment to its final name, which makes it part of the log.
 fn place(files: &dyn Files, folder: &Path, segment: Segment) -> io::Result<Segment> {
     let path = path_of(folder, segment.id());
     files.rename(&segment.path, &path)?;
@@ -419,7 +420,7 @@ fn missing(folder: &Path, id: u64) -> OpenError {
     OpenError::damaged(&path_of(folder, id), "the segment is missing")
 }
 
-/// A segment that is being written and does not count yet.
+/// The path of a segment that is being written and not yet part of the log.
 fn new_path_of(folder: &Path, id: u64) -> PathBuf {
     path_of(folder, id).with_extension("new")
 }
@@ -428,9 +429,9 @@ fn path_of(folder: &Path, id: u64) -> PathBuf {
     folder.join(format!("{id:012}.log"))
 }
 
-/// The number of a segment by the name of its file, if it is the name of one.
+/// The id in the name of a segment file, if it is one.
 fn id_of(name: &OsStr, ending: &str) -> Option<u64> {
     let id = name.to_str()?.strip_suffix(ending)?.strip_suffix('.')?.parse().ok()?;
-    // They are numbered from 1, and other ways to write the number are not ours.
+    // Ids start at 1, and have exactly one spelling.
     (id > 0 && *name == *format!("{id:012}.{ending}")).then_some(id)
 }

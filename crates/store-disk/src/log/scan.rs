@@ -1,8 +1,9 @@
-//! Reading a segment that may be damaged: every record that is whole, and where something else is.
+//! Reads a segment that may be damaged: all intact records, and the position of all damage.
 //!
-//! A record has a checksum of its own, so it can be told whatever became of its neighbours and of the frame that it is in. Where
-//! one is damaged, the next is where the directory says; without a directory, where the next one begins as records do, if
-//! it also ends where something else begins: bytes in a value are not taken for a record.
+//! A record has its own checksum, so it is recognized even if its neighbours or its frame are damaged. After
+//! a damaged record, the directory tells where the next one begins. Without a directory, it is the next place
+//! that looks like a record and also ends where another one, a frame or the file's end begins: bytes in a
+//! value are not taken for a record.
 
 use std::{
     io,
@@ -13,7 +14,7 @@ use bytes::Bytes;
 use k1s_store::Revision;
 
 use super::{
-    MOST_BYTES, directory,
+    MAX_SEGMENT_BYTES, directory,
     format::{self, FRAME, FRAME_HEADER, Found, Header, RECORD, RECORD_HEADER, SEGMENT_HEADER, short},
     id_of, path_of,
 };
@@ -22,38 +23,38 @@ use crate::{
     record::{Head, Outline, Pointer, Record, Totals, entry_size},
 };
 
-/// Keys are shorter.
-const LONGEST_KEY: usize = 64 << 10;
+/// Maximum length of a key.
+const MAX_KEY: usize = 64 << 10;
 
-/// A segment, as far as it can be read.
+/// The readable parts of a segment.
 pub(crate) struct Scan {
     pub(crate) id: u64,
     pub(crate) path: PathBuf,
-    /// `None` if the beginning of the file is damaged.
+    /// `None` if the header is damaged.
     header: Option<Header>,
-    /// In the order of their places, which is that of their pointers.
+    /// In the order of their offsets, which is that of their pointers.
     pub(crate) records: Vec<Whole>,
-    /// What its directory lists, if that is whole.
+    /// The entries of its directory, if that is intact.
     pub(crate) listed: Option<Vec<(Bytes, Head)>>,
-    /// Where there should be a record.
+    /// Places where a record should be and is not readable.
     pub(crate) unread: Vec<Unread>,
-    /// What is wrong with it, in words.
+    /// Descriptions of the damage.
     pub(crate) problems: Vec<String>,
 }
 
-/// A record that is whole, without its value.
+/// An intact record, without its value.
 pub(crate) struct Whole {
     pub(crate) pointer: Pointer,
     pub(crate) key: Bytes,
     pub(crate) head: Head,
     pub(crate) steps: u32,
     pub(crate) totals: Totals,
-    /// Where its bytes are in the file.
+    /// The offset of its bytes in the file.
     pub(crate) at: usize,
     pub(crate) len: usize,
-    /// Whether all of its frame is whole.
+    /// Whether its frame is intact.
     pub(crate) frame_is_whole: bool,
-    /// How many records are before it, where that is known.
+    /// Its number in the segment, where known.
     pub(crate) number: Option<usize>,
 }
 
@@ -74,30 +75,30 @@ impl Whole {
     }
 }
 
-/// Bytes that are no record, where there should be one.
+/// Bytes that are not a readable record where there should be one.
 pub(crate) struct Unread {
-    /// What they seem to be.
+    /// The pointer they seem to have.
     pub(crate) pointer: Option<Pointer>,
     pub(crate) key: Option<Bytes>,
-    /// Whether it is one record, and not more.
+    /// Whether it is exactly one record.
     pub(crate) is_one: bool,
 }
 
-/// The numbers of the segments in a folder, in order.
+/// The ids of the segments in a folder, in order.
 pub(crate) fn ids(files: &dyn Files, folder: &Path) -> io::Result<Vec<u64>> {
     let mut ids: Vec<_> = files.list(folder)?.iter().filter_map(|name| id_of(name, "log")).collect();
     ids.sort_unstable();
     Ok(ids)
 }
 
-/// A part of a file that the disk cannot read is this large.
+/// Size of the unit in which unreadable parts of a file are skipped.
 const SECTOR: usize = 4096;
 
-/// All bytes of a file. What the disk cannot read is zeros.
+/// All bytes of a file. Unreadable sectors are zeros.
 pub(crate) fn read_all(files: &dyn Files, path: &Path) -> io::Result<Bytes> {
     let file = files.open(path, Mode::Read)?;
-    // No segment is longer: what is behind that is no part of it, and would not fit into memory.
-    let len = file.metadata()?.len.min(MOST_BYTES + (64 << 20));
+    // Segments are not longer: anything beyond is not part of one, and might not fit into memory.
+    let len = file.metadata()?.len.min(MAX_SEGMENT_BYTES + (64 << 20));
     let mut bytes = vec![0; len as usize];
     if file.read_exact_at(&mut bytes, 0).is_ok() {
         return Ok(bytes.into());
@@ -127,18 +128,18 @@ impl Scan {
             problems: Vec::new(),
         };
         if header.is_none() {
-            scan.problem(0, "it does not begin as this segment does");
+            scan.problem(0, "its header is damaged");
         }
         Reader::new(&bytes, &mut scan).read();
         Ok(scan)
     }
 
-    /// The first of the segments that it stands for.
+    /// The first of the segments that it replaced.
     pub(crate) fn from(&self) -> Option<u64> {
         self.header.map(|header| header.from)
     }
 
-    /// What it was made of, and how far records have been left out of it.
+    /// The first of the segments it replaced, and the revision it is cleaned up to.
     pub(crate) fn origin(&self) -> Option<(u64, Revision)> {
         self.header.map(|header| (header.from, header.cleaned))
     }
@@ -155,9 +156,9 @@ impl Scan {
 struct Reader<'a> {
     bytes: &'a Bytes,
     scan: &'a mut Scan,
-    /// Where records begin, if the directory is whole, and their pointers.
+    /// The offsets of records and their pointers, if the directory is intact.
     places: Vec<(usize, Pointer)>,
-    /// Where frames end.
+    /// The end of the frames.
     end: usize,
     /// Whether `end` is known.
     has_directory: bool,
@@ -185,9 +186,9 @@ impl<'a> Reader<'a> {
 
     fn read(&mut self) {
         let mut at = SEGMENT_HEADER;
-        // Up to here, a frame is whole.
+        // The end of the last intact frame.
         let mut whole_until = 0;
-        // Whether what comes next is where the one before says.
+        // Whether the next record is expected at `at`, behind the previous one.
         let mut in_order = true;
         let mut skipped = false;
         while at < self.end {
@@ -223,7 +224,7 @@ impl<'a> Reader<'a> {
                         break;
                     }
                     if in_order {
-                        self.scan.problem(at, "there is no whole record");
+                        self.scan.problem(at, "there is no intact record");
                     }
                     skipped = true;
                     let next;
@@ -234,13 +235,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The record whose header is at `at`, if it is whole. One that is not `trusted` to be there has to end where something else
-    /// begins.
+    /// The record whose header is at `at`, if it is intact. Unless it is `trusted` to be there, something
+    /// else must begin at its end.
     fn record(&self, at: usize, listed: Option<Pointer>, trusted: bool) -> Option<Whole> {
         let rest = &self.bytes[at..self.end];
         let header = rest.get(..RECORD_HEADER)?;
         let said = Pointer::decode(&header[4..4 + Pointer::LEN]);
-        // Whatever became of its header, the checksum tells whether it is this record.
+        // The pointer in the header may be damaged; the checksum decides among the candidates.
         let follows = self.scan.records.last().map(|last| last.pointer.next(last.steps));
         let pointers = [said, listed, follows];
         let len = short(&header[RECORD_HEADER - 4..])? as usize;
@@ -261,13 +262,13 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Whether something that is not a part of a record is at `at`.
+    /// Whether a record can end at `at`.
     fn is_end(&self, at: usize) -> bool {
         let rest = self.bytes.get(at..self.end).unwrap_or_default();
         rest.starts_with(RECORD) || rest.starts_with(FRAME) || rest.iter().all(|byte| *byte == 0)
     }
 
-    /// Notes what cannot be read, and finds where to go on; and whether a record must be there.
+    /// Records an unreadable place. Returns the offset to continue at, and whether a record must be there.
     fn skip(&mut self, at: usize) -> (usize, bool) {
         let rest = &self.bytes[at..self.end];
         let body_len = rest.get(RECORD_HEADER - 4..RECORD_HEADER).and_then(short).unwrap_or(0) as usize;
@@ -277,7 +278,7 @@ impl<'a> Reader<'a> {
         let next = if self.has_directory {
             let next = self.places.partition_point(|(place, _)| *place <= at);
             let place = self.places.get(next).map_or(self.end, |(place, _)| *place);
-            // There may be the beginning of a frame in front of it.
+            // A frame header may precede it.
             let frame = place
                 .checked_sub(FRAME_HEADER)
                 .filter(|frame| *frame > at && self.bytes[*frame..].starts_with(FRAME));
@@ -289,7 +290,7 @@ impl<'a> Reader<'a> {
         };
         let pointer = rest.get(4..4 + Pointer::LEN).filter(|_| begins_well).and_then(Pointer::decode);
         let body = rest.get(RECORD_HEADER..next.0 - at).filter(|_| begins_well).unwrap_or_default();
-        let outline = Outline::of(body).filter(|outline| outline.key.len() < LONGEST_KEY);
+        let outline = Outline::of(body).filter(|outline| outline.key.len() < MAX_KEY);
         self.scan.unread.push(Unread {
             pointer,
             key: outline.map(|outline| Bytes::copy_from_slice(outline.key)),
@@ -299,10 +300,10 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A record whose length is damaged ends at one of so many places.
+/// Maximum number of ends that are tried for a record whose length is damaged.
 const ENDS_TRIED: usize = 8;
 
-/// Where records or frames seem to begin.
+/// Offsets where records or frames seem to begin.
 fn next_begins(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let mut records = memchr::memmem::find_iter(bytes, RECORD).peekable();
     let mut frames = memchr::memmem::find_iter(bytes, FRAME).peekable();

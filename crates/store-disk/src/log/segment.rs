@@ -21,34 +21,34 @@ use crate::{
     record::{Outline, Pointer, Record},
 };
 
-/// So much is read at a time where all records are wanted.
+/// Bytes per read when all records are read.
 const CHUNK: u32 = 256 << 10;
 
-/// A file of the log. What is in it does not change; the last one grows.
+/// A file of the log. Its contents do not change; only the last one grows.
 #[derive(Debug)]
 pub(crate) struct Segment {
     files: Arc<dyn Files>,
     pub(super) path: PathBuf,
     pub(super) file: Box<dyn File>,
     pub(super) header: Header,
-    /// `None` where the file system has no lasting numbers for files.
+    /// `None` where the file system has no stable file ids.
     file_id: Option<FileId>,
     directory: RwLock<Directory>,
 }
 
-/// What is behind the last whole frame, if it is not nothing.
+/// Damage behind the last intact frame.
 pub(super) struct Torn {
     pub(super) reason: &'static str,
     pub(super) at: usize,
-    /// Whether there is a whole frame further behind. A crash cannot leave that: a frame is written when the one before
-    /// it is synced.
+    /// Whether an intact frame follows. A crash cannot leave that: a frame is only written after the one
+    /// before it is synced.
     pub(super) frame_follows: bool,
-    /// Whether it looks like the directory of what is before it.
+    /// Whether it looks like the directory of the frames before it.
     pub(super) directory_follows: bool,
 }
 
 impl Segment {
-    /// Makes an empty segment.
+    /// Creates an empty segment.
     pub(super) fn create(files: &Arc<dyn Files>, path: &Path, header: Header) -> io::Result<Self> {
         let file = files.open(path, Mode::Truncate)?;
         file.write_all_at(&header.encode(), 0)?;
@@ -68,7 +68,7 @@ impl Segment {
         Self { files: files.clone(), path: path.to_owned(), file, header, file_id, directory }
     }
 
-    /// Opens a segment. One without a whole directory may end with something else than a frame, which comes along. Nothing is
+    /// Opens a segment. If it has no intact directory, it may end with damage, which is returned. Nothing is
     /// changed: see [`cut`](Self::cut).
     pub(super) fn open(
         files: &Arc<dyn Files>,
@@ -84,7 +84,7 @@ impl Segment {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => None,
             Err(error) => return Err(OpenError::io(path)(error)),
         };
-        let header = header.ok_or_else(|| OpenError::damaged(path, "it does not begin as a segment does"))?;
+        let header = header.ok_or_else(|| OpenError::damaged(path, "its header is damaged"))?;
         let whole = Self::read_directory(&*file, len).map_err(OpenError::io(path))?;
         let (directory, torn) = match whole.as_deref().and_then(Directory::decode) {
             Some(directory) => (directory, None),
@@ -93,7 +93,7 @@ impl Segment {
         Ok((Self::of(files, path, file, header, directory), torn))
     }
 
-    /// The directory at the end of a file, if there is one.
+    /// The directory at the end of a file, if any.
     fn read_directory(file: &dyn File, len: u64) -> io::Result<Option<Vec<u8>>> {
         let mut trailer = [0; TRAILER];
         let Some(at) = len.checked_sub(TRAILER as u64) else { return Ok(None) };
@@ -107,9 +107,9 @@ impl Segment {
         Ok(Some(bytes))
     }
 
-    /// Reads all frames, up to what is none.
+    /// Reads all frames up to the end or the first damage.
     fn scan(path: &Path, file: &dyn File, len: u64) -> Result<(Directory, Option<Torn>), OpenError> {
-        // Places are numbers of 32 bits. More than that could not be read into memory either.
+        // Offsets are 32-bit numbers. A larger file would not fit into memory either.
         let len = u32::try_from(len).map_err(|_| {
             OpenError::damaged(path, format!("it has {len} bytes, more than a segment can have"))
         })?;
@@ -135,10 +135,10 @@ impl Segment {
                         }
                     }
                     if !sensible || directory.last().is_none_or(|last| last.revision != revision) {
-                        // Its checksum is right: it was written so, and not by us.
+                        // Its checksum is right, so it was written like this, but not by this program.
                         return Err(OpenError::damaged(
                             path,
-                            format!("the frame at byte {begin} makes no sense"),
+                            format!("the frame at byte {begin} is malformed"),
                         ));
                     }
                     directory.end = (begin + len) as u32;
@@ -156,7 +156,7 @@ impl Segment {
         }
     }
 
-    /// Writes the frames behind `revision` again, as they are.
+    /// Writes the frames after `revision` again, unchanged.
     pub(super) fn write_again(&self, revision: Revision) -> io::Result<()> {
         let (begin, end) = {
             let directory = self.directory.read();
@@ -171,7 +171,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Completes it: nothing is added any more.
+    /// Seals the segment with its directory: nothing is appended any more.
     pub(super) fn seal(&self) -> io::Result<()> {
         let (bytes, end) = {
             let directory = self.directory.read();
@@ -185,12 +185,12 @@ impl Segment {
         Ok(())
     }
 
-    /// Whether it has its directory on disk.
+    /// Whether its directory is on disk.
     pub(super) fn is_sealed(&self) -> bool {
         self.directory.read().is_complete()
     }
 
-    /// Removes what was written behind the end that is known to be good.
+    /// Removes everything behind the last good frame.
     pub(super) fn cut(&self) -> io::Result<()> {
         self.file.set_len(u64::from(self.end()))?;
         self.file.sync_all()
@@ -201,12 +201,12 @@ impl Segment {
         let _ = self.files.remove_file(&self.path);
     }
 
-    /// Lets readers find the records of a frame that was written to the end.
+    /// Makes the records of an appended frame visible to readers.
     pub(super) fn extend(&self, frame: &Frame) {
         let mut directory = self.directory.write();
         let begin = directory.end;
         for placed in frame.records() {
-            // What is in a frame has been encoded by us.
+            // The bytes were encoded by this process.
             if let Some(outline) = Outline::of(placed.bytes) {
                 directory.add(placed.pointer, begin + placed.at as u32, &outline);
             }
@@ -218,25 +218,25 @@ impl Segment {
         self.header.id
     }
 
-    /// The first of the segments that it stands for.
+    /// The first of the segments that it replaced.
     pub(crate) fn from(&self) -> u64 {
         self.header.from
     }
 
-    /// Records that were superfluous at this revision have been left out.
+    /// Records that were dead at this revision have been omitted.
     pub(crate) fn cleaned(&self) -> Revision {
         self.header.cleaned
     }
 
-    /// The same segment, whose file has another name now.
+    /// Changes the path, after a rename.
     pub(super) fn at(self, path: PathBuf) -> Self {
         Self { path, ..self }
     }
 
-    /// Whether all frames of it were found, though its directory cannot be read. `torn`: what is behind them, if anything is.
-    /// `next`: where the next segment begins.
+    /// Whether all frames were found, although the directory cannot be read. `torn`: the damage behind them,
+    /// if any. `next`: the first revision of the next segment.
     pub(super) fn has_all_frames(&self, torn: Option<&Torn>, next: Revision) -> bool {
-        // What has never been cleaned ends where the next one begins.
+        // A segment that was never cleaned ends where the next one begins.
         let reaches_next = self.header.cleaned == Revision::FIRST
             && self.last().is_some_and(|last| last.revision.next() == next);
         match torn {
@@ -246,22 +246,22 @@ impl Segment {
         }
     }
 
-    /// Fails if another file, or none, has its place.
+    /// Fails if there is another file, or none, at its path.
     pub(super) fn check_in_place(&self) -> io::Result<()> {
         self.file_id.map_or(Ok(()), |id| id.check(&*self.files, &self.path))
     }
 
-    /// Whether this one was made of `other`.
+    /// Whether this segment replaced `other`.
     pub(super) fn stands_for(&self, other: &Self) -> bool {
         (self.header.from..=self.header.id).contains(&other.header.id)
     }
 
-    /// Its records are of this revision or later ones.
+    /// All records have this revision or a later one.
     pub(crate) fn begin(&self) -> Revision {
         self.header.begin
     }
 
-    /// Where its frames end.
+    /// The end of its frames.
     pub(crate) fn end(&self) -> u32 {
         self.directory.read().end
     }
@@ -275,7 +275,7 @@ impl Segment {
         self.directory.read().last()
     }
 
-    /// About how many bytes of it belong to records that nobody can read any more, and the others.
+    /// Approximate bytes of dead records, and of live ones.
     pub(crate) fn dead_and_live_bytes(&self) -> (u64, u64) {
         let directory = self.directory.read();
         if directory.dead_count() >= directory.records() {
@@ -285,7 +285,7 @@ impl Segment {
         (dead, u64::from(directory.end) - dead)
     }
 
-    /// Which of its records nobody can read any more.
+    /// The dead records.
     pub(crate) fn dead(&self) -> Bits {
         self.directory.write().dead().clone()
     }
@@ -294,12 +294,12 @@ impl Segment {
         self.directory.write().set_dead(dead);
     }
 
-    /// Notes that nobody can read a record any more.
-    pub(super) fn kill(&self, pointer: Pointer) {
-        self.directory.write().kill(pointer);
+    /// Marks a record as dead.
+    pub(super) fn mark_dead(&self, pointer: Pointer) {
+        self.directory.write().mark_dead(pointer);
     }
 
-    /// Calls `each` for every record, with what the directory says of it.
+    /// Calls `each` for every record listed in the directory.
     pub(crate) fn each_listed(&self, mut each: impl FnMut(&Listed<'_>)) -> Result<()> {
         let growing = self.directory.read().entries();
         let listed = match growing {
@@ -314,7 +314,7 @@ impl Segment {
         listed.ok_or_else(|| Error::corrupt(format!("the directory of {} is damaged", self.path.display())))
     }
 
-    /// The record at `pointer`, if it is here.
+    /// The record at `pointer`, if present.
     pub(crate) fn get(&self, pointer: Pointer) -> Result<Option<Record>> {
         let Some((begin, end)) = self.directory.read().find(pointer) else { return Ok(None) };
         let bytes = Bytes::from(self.read(begin, end)?);
@@ -322,12 +322,12 @@ impl Segment {
             Some(Ok(placed)) if placed.pointer == pointer => {
                 Record::read(pointer, &bytes.slice_ref(placed.bytes)).map(Some)
             }
-            // The directory has it: something else in its place is damage, and not a record that is not there.
+            // The directory lists it: anything else in its place is damage, not an absent record.
             _ => Err(self.misplaced(begin, 0)),
         }
     }
 
-    /// Calls `each` for every record from `first` on, until it says that it has seen enough. False if it did.
+    /// Calls `each` for every record from `first` on, until it returns false. Returns false if it did.
     pub(crate) fn each(
         &self,
         first: Pointer,
@@ -346,7 +346,7 @@ impl Segment {
             for placed in format::records(&bytes) {
                 match placed {
                     Ok(placed) => {
-                        // Who looks for a record by its pointer must not miss one whose pointer is damaged.
+                        // A lookup by pointer must not miss a record whose pointer is damaged.
                         if self.directory.read().pointer(number) != Some(placed.pointer) {
                             return Err(self.misplaced(at, placed.at));
                         }
@@ -361,7 +361,7 @@ impl Segment {
                     Err(place) => return Err(self.misplaced(at, place)),
                 }
             }
-            // A record that is longer than a chunk is read in one piece.
+            // A record longer than a chunk is read in one piece.
             want = if next == at { want.saturating_mul(2) } else { CHUNK };
             if next == at && until == end {
                 return Err(self.misplaced(at, 0));
@@ -371,7 +371,7 @@ impl Segment {
         Ok(true)
     }
 
-    /// Fails if there is anything but whole frames in it.
+    /// Fails if there is anything but intact frames.
     pub(crate) fn check_frames(&self) -> Result<()> {
         let mut at = SEGMENT_HEADER;
         let end = self.end();

@@ -1,8 +1,8 @@
-//! Random schedules on a simulated disk: transactions, compaction, cleaning, backups and restarts, with the power cut in the middle, calls
-//! that fail, and disks that fill up. Whatever happens, the store opens again without repair, with everything that was acknowledged,
-//! each with its value and revision, and nothing of a transaction that is not whole.
+//! Random schedules on a simulated disk: transactions, compaction, cleaning, backups and restarts, with power
+//! cuts, failing calls and full disks. The store must always open again without repair, with every
+//! acknowledged write at its revision, and without partial transactions.
 //!
-//! `K1S_SIM_SEEDS=5000` tries that many seeds in each test instead of a few; `K1S_SIM_SEED=7` runs one again.
+//! `K1S_SIM_SEEDS=5000` runs that many seeds per test instead of a few; `K1S_SIM_SEED=7` reruns one.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
-/// Runs as many seeds as were asked for; returns what they came to together, without their schedules.
+/// Runs the requested number of seeds; returns their combined statistics, without schedules.
 fn seeds(test: &'static str, few: u64, kind: Kind) -> Outcomes {
     let seeds = match (number("K1S_SIM_SEED"), number("K1S_SIM_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,

@@ -1,4 +1,4 @@
-//! What a store has to hold: every state that was acknowledged or seen, and the writes of which that is not known.
+//! The model: every state that was acknowledged or observed, and the transactions with an unknown outcome.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use k1s_store::{Change, Precondition, Revision, Txn};
 /// The keys and values at a revision, each with the revision that wrote it.
 pub(crate) type State = BTreeMap<Bytes, (Bytes, u64)>;
 
-/// The steps of a transaction: a value, or `None` to delete the key. Each key is in it once.
+/// The operations of a transaction: a value, or `None` to delete the key. Keys are unique.
 pub(crate) type Steps = Vec<(Bytes, Option<Bytes>)>;
 
 pub(crate) fn txn(steps: &Steps) -> Txn {
@@ -24,7 +24,7 @@ pub(crate) struct Model {
     states: BTreeMap<u64, State>,
     /// What each revision changed.
     changes: BTreeMap<u64, Steps>,
-    /// Transactions that failed with an unknown outcome since the last one that was acknowledged, in order.
+    /// Transactions with an unknown outcome since the last acknowledged one, in order.
     pub(crate) unknown: Vec<Steps>,
 }
 
@@ -47,12 +47,12 @@ impl Model {
         &self.states[&revision]
     }
 
-    /// A transaction was acknowledged with this revision.
+    /// Applies a transaction that was acknowledged with this revision.
     pub(crate) fn acknowledged(&mut self, steps: &Steps, revision: u64) {
         let changes = effect(self.state(), steps);
         let expected = self.newest + u64::from(!changes.is_empty());
         assert_eq!(revision, expected, "the revision of an acknowledged transaction");
-        // Those before it did not happen: their revisions have been given to others.
+        // Earlier unknown ones did not happen: their revisions were reused.
         if !changes.is_empty() {
             self.unknown.clear();
         }
@@ -69,7 +69,7 @@ impl Model {
         self.changes.insert(self.newest, changes);
     }
 
-    /// A store was opened and has these entries at this revision. Takes over what it says of unknown transactions.
+    /// Checks the entries of a reopened store, and resolves unknown transactions from them.
     pub(crate) fn found(&mut self, revision: u64, entries: &State) -> Result<(), String> {
         let unknown = std::mem::take(&mut self.unknown);
         if revision < self.newest {
@@ -93,7 +93,7 @@ impl Model {
         Ok(())
     }
 
-    /// Whether a watch may bring this change.
+    /// Whether a watch may deliver this change.
     pub(crate) fn explains(&self, change: &Change) -> bool {
         let revision = change.revision().get();
         let events = change.events().iter().map(|event| (event.key.clone(), event.value.clone()));
@@ -101,7 +101,7 @@ impl Model {
     }
 }
 
-/// The steps that change something.
+/// The operations that change something.
 fn effect(state: &State, steps: &Steps) -> Steps {
     steps.iter().filter(|(key, value)| value.is_some() || state.contains_key(key)).cloned().collect()
 }
@@ -117,7 +117,7 @@ fn next(state: &State, changes: &Steps, revision: u64) -> State {
     state
 }
 
-/// Some of the `unknown` transactions, in order, that lead from `state` to `found`.
+/// A subset of the `unknown` transactions, in order, that leads from `state` to `found`.
 fn explain(
     state: &State,
     revision: u64,

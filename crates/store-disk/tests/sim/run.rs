@@ -1,4 +1,4 @@
-//! One seed: a store on a simulated disk that is written to, cut off, and opened again, many times.
+//! One seed: a store on a simulated disk that is written to, killed and reopened, many times.
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
@@ -15,47 +15,47 @@ use crate::model::{Model, State, Steps, show, show_steps, txn};
 
 const FOLDER: &str = "/srv/data";
 
-/// What happens to the disk of a run.
+/// The faults of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Kind {
-    /// The process is killed, or the power cut, in the middle of something.
+    /// The process is killed, or the power cut, at random times.
     pub(crate) cuts: bool,
-    /// Calls fail.
+    /// Disk calls fail.
     pub(crate) fails: bool,
     /// The disk fills up.
     pub(crate) fills: bool,
-    /// Segments are cleaned by a thread. Then a seed does not decide the order of everything.
+    /// Segments are cleaned by a thread, so the seed does not determine the order of all calls.
     pub(crate) threads: bool,
 }
 
-/// What a run came to.
+/// Statistics of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcomes {
     pub(crate) acknowledged: u64,
     pub(crate) failed: u64,
     pub(crate) unknown: u64,
-    /// Times that the process was killed or the power cut.
+    /// Number of kills and power cuts.
     pub(crate) cuts: u64,
-    /// Those of them that were in the middle of a call.
+    /// Those in the middle of a call.
     pub(crate) mid_call: u64,
     pub(crate) backups: u64,
     pub(crate) cleaned: u64,
-    /// Calls to the disk that changed something.
+    /// Number of disk calls that changed something.
     pub(crate) calls: u64,
     pub(crate) schedule: Vec<String>,
     /// The last of those calls.
     pub(crate) trace: Vec<String>,
 }
 
-/// What has happened so far, told if a check fails.
-struct Story {
+/// The schedule so far, printed if a check fails.
+struct Schedule {
     seed: u64,
     test: &'static str,
     disk: SimDisk,
     lines: Rc<RefCell<Vec<String>>>,
 }
 
-impl Drop for Story {
+impl Drop for Schedule {
     fn drop(&mut self) {
         if std::thread::panicking() {
             println!(
@@ -72,16 +72,16 @@ impl Drop for Story {
 
 struct Run {
     kind: Kind,
-    /// For the schedule. The disk has another.
+    /// For the schedule. The disk has its own.
     random: Env,
     env: Env,
     clock: VirtualClock,
     disk: SimDisk,
     options: DiskOptions,
     model: Model,
-    /// Copies that were acknowledged and not looked at yet, and their revisions.
+    /// Acknowledged backups that have not been verified yet, with their revisions.
     backups: Vec<(String, u64)>,
-    /// Copies that were acknowledged, and those that failed since.
+    /// Number of acknowledged backups, and of failures since.
     copies: (u64, u64),
     outcomes: Outcomes,
     lines: Rc<RefCell<Vec<String>>>,
@@ -95,7 +95,7 @@ pub(crate) fn run(test: &'static str, seed: u64, kind: Kind) -> Outcomes {
         let disk = SimDisk::new(seed);
         disk.create_dir("/srv").unwrap();
         let lines = Rc::new(RefCell::new(Vec::new()));
-        let story = Story { seed, test, disk: disk.clone(), lines: lines.clone() };
+        let schedule = Schedule { seed, test, disk: disk.clone(), lines: lines.clone() };
         let pick = |from: &[u64]| from[random.random_below(from.len() as u64) as usize];
         let options = DiskOptions {
             segment_bytes: pick(&[400, 1500, 4000, 20_000]),
@@ -122,7 +122,7 @@ pub(crate) fn run(test: &'static str, seed: u64, kind: Kind) -> Outcomes {
         run.outcomes.calls = run.disk.calls();
         run.outcomes.schedule = run.lines.borrow().clone();
         run.outcomes.trace = run.disk.trace();
-        drop(story);
+        drop(schedule);
         run.outcomes
     })
 }
@@ -132,7 +132,7 @@ impl Run {
         self.random.random_below(bound)
     }
 
-    fn tell(&self, line: impl Into<String>) {
+    fn log(&self, line: impl Into<String>) {
         self.lines.borrow_mut().push(line.into());
     }
 
@@ -145,26 +145,26 @@ impl Run {
         }
     }
 
-    /// Opens the store, whatever it takes but manual repair.
+    /// Opens the store, by any means except a manual repair.
     async fn open(&mut self) -> DiskStore {
         loop {
             match self.try_open(FOLDER) {
                 Ok(store) => {
-                    self.tell("opened");
+                    self.log("opened");
                     let _ = store.step(false).await;
                     return store;
                 }
                 Err(error @ (OpenError::Damaged { .. } | OpenError::Locked { .. })) => panic!("{error}"),
-                Err(error) => self.tell(format!("not opened: {error}")),
+                Err(error) => self.log(format!("not opened: {error}")),
             }
             if self.disk.is_off() {
                 self.outcomes.mid_call += 1;
                 self.restart();
             } else if self.kind.fails || self.kind.fills {
-                self.tell("the disk works again");
+                self.log("the disk has recovered");
                 self.disk.set_rates(Rates::default());
                 self.disk.set_capacity(None);
-                // Without faults, it opens.
+                // Without faults, the store must open.
                 let store = self.try_open(FOLDER);
                 if !self.disk.is_off() {
                     let store = store.unwrap();
@@ -172,7 +172,7 @@ impl Run {
                     return store;
                 }
             } else {
-                panic!("it does not open on a disk that works");
+                panic!("the store does not open on a disk without faults");
             }
         }
     }
@@ -180,7 +180,7 @@ impl Run {
     fn restart(&mut self) {
         let loss = if self.below(4) == 0 { Loss::Process } else { Loss::Power };
         self.outcomes.cuts += 1;
-        self.tell(format!("restart: {loss:?}"));
+        self.log(format!("restart: {loss:?}"));
         self.disk.restart(loss);
     }
 
@@ -209,27 +209,28 @@ impl Run {
     async fn whole(&mut self) {
         let rounds = if self.kind.cuts { 3 + self.below(6) } else { 2 };
         for round in 0..rounds {
-            self.tell(format!("round {round}"));
+            self.log(format!("round {round}"));
             if self.kind.fails && self.below(2) == 0 {
                 let rates = Rates { writes: self.below(60), syncs: self.below(60), names: self.below(60) };
-                self.tell(format!("{rates:?}"));
+                self.log(format!("{rates:?}"));
                 self.disk.set_rates(rates);
             }
             if self.kind.fills && self.below(3) > 0 {
                 let room = self.disk.used() + self.below(60_000);
-                self.tell(format!("room for {room} bytes"));
+                self.log(format!("room for {room} bytes"));
                 self.disk.set_capacity(Some(room));
             }
             if self.kind.cuts && self.below(5) > 0 {
                 let calls = if self.below(3) == 0 { self.below(20) } else { self.below(250) };
-                self.tell(format!("power cut after {calls} calls"));
+                self.log(format!("power cut after {calls} calls"));
                 self.disk.cut_after(calls);
             }
             let mut store = self.open().await;
             if self.found(&store).await.is_some() {
                 for _ in 0..20 + self.below(40) {
                     store = self.act(store).await;
-                    // What it does after it has answered must not be overtaken: the seed decides the order.
+                    // Background work after the answer must be finished first, so that the seed determines
+                    // the order.
                     let _ = store.step(false).await;
                     if self.disk.is_off() {
                         break;
@@ -242,7 +243,7 @@ impl Run {
                 drop(store);
                 self.restart();
             } else {
-                self.tell("dropped");
+                self.log("dropped");
                 drop(store);
             }
             self.disk.set_rates(Rates::default());
@@ -254,16 +255,16 @@ impl Run {
         self.verify().await;
     }
 
-    /// Nothing is wrong with the disk: all there should be is there, and the store goes on.
+    /// Removes all faults: everything acknowledged must be there, and the store must accept writes.
     async fn verify(&mut self) {
-        self.tell("verified without faults");
+        self.log("verified without faults");
         let store = self.open().await;
         self.found(&store).await.unwrap();
         let report = store.check().await.unwrap();
         assert!(report.is_sound(), "{report:#?}");
         for _ in 0..3 {
             let steps = self.steps();
-            let revision = self.put(&store, &steps).await.expect("a disk that works takes writes");
+            let revision = self.put(&store, &steps).await.expect("a disk without faults accepts writes");
             self.model.acknowledged(&steps, revision.get());
             let _ = store.step(false).await;
         }
@@ -282,7 +283,8 @@ impl Run {
         }
     }
 
-    /// The store was opened: what it has is what was acknowledged, and perhaps what is not known. `None` if the power went.
+    /// Compares a reopened store with everything acknowledged, and possibly writes with an unknown outcome.
+    /// `None` if the power was cut.
     async fn found(&mut self, store: &DiskStore) -> Option<()> {
         let (revision, entries) = self.read(store, None).await?;
         if let Err(problem) = self.model.found(revision, &entries) {
@@ -292,7 +294,7 @@ impl Run {
         Some(())
     }
 
-    /// The newest entries, or those at a revision. `None` if the power went.
+    /// The newest entries, or those at a revision. `None` if the power was cut.
     async fn read(&self, store: &DiskStore, at: Option<u64>) -> Option<(u64, State)> {
         let range = Range::default();
         let range = at.map_or(range.clone(), |at| range.at(Revision::new(at)));
@@ -303,11 +305,11 @@ impl Run {
                 Some((found.revision.get(), entries.collect()))
             }
             Err(_) if self.disk.is_off() => None,
-            Err(error) => panic!("a store can be read, whatever is wrong with writing: {error}"),
+            Err(error) => panic!("reads must succeed even if writes fail: {error}"),
         }
     }
 
-    /// The entries are those of the model. `None` if the power went.
+    /// Compares the entries with the model. `None` if the power was cut.
     async fn compare(&self, store: &DiskStore, at: Option<u64>) -> Option<()> {
         let (revision, entries) = self.read(store, at).await?;
         let expected = at.unwrap_or(self.model.newest);
@@ -317,7 +319,7 @@ impl Run {
         Some(())
     }
 
-    /// A watch from the oldest revision brings every change since.
+    /// A watch from the oldest revision must deliver every change since.
     async fn follow(&self, store: &DiskStore) {
         let Ok(stats) = store.stats().await else { return };
         let request = WatchRequest::default().after(stats.oldest);
@@ -359,7 +361,7 @@ impl Run {
                 self.outcomes.failed += 1;
                 assert!(
                     self.kind.fails || self.kind.fills || self.disk.is_off(),
-                    "a disk that works takes writes"
+                    "a disk without faults accepts writes"
                 );
                 "refused".to_owned()
             }
@@ -370,7 +372,7 @@ impl Run {
             }
             Err(error) => panic!("{error}"),
         };
-        self.tell(format!("{}: {said}", show_steps(steps)));
+        self.log(format!("{}: {said}", show_steps(steps)));
     }
 
     async fn act(&mut self, mut store: DiskStore) -> DiskStore {
@@ -386,13 +388,13 @@ impl Run {
                 let newest = self.model.newest;
                 let revision = if self.below(2) == 0 { newest } else { 1 + self.below(newest) };
                 let done = store.compact(Revision::new(revision)).await;
-                self.tell(format!("compact to {revision}: {done:?}"));
+                self.log(format!("compact to {revision}: {done:?}"));
                 assert!(done.is_ok() || self.kind.fails || self.kind.fills || self.disk.is_off(), "{done:?}");
             }
             21..=25 => {
                 let before = self.segments();
                 let _ = store.step(true).await;
-                self.tell("clean");
+                self.log("clean");
                 self.outcomes.cleaned += u64::from(self.segments() < before);
             }
             26..=28 => drop(self.compare(&store, None).await),
@@ -400,48 +402,48 @@ impl Run {
                 let oldest = store.stats().await.map_or(u64::MAX, |stats| stats.oldest.get());
                 if oldest < self.model.newest {
                     let at = oldest + self.below(self.model.newest - oldest);
-                    self.tell(format!("read at {at}"));
+                    self.log(format!("read at {at}"));
                     let _ = self.compare(&store, Some(at)).await;
                 }
             }
             31..=33 => {
                 let time = Duration::from_millis(self.below(20_000));
-                self.tell(format!("{time:?} later"));
+                self.log(format!("{time:?} later"));
                 self.clock.advance(time);
             }
             34 => self.backup(&store).await,
             35 => {
                 let closed = store.close().await;
-                self.tell(format!("close: {closed:?}"));
+                self.log(format!("close: {closed:?}"));
                 drop(store);
                 store = self.open().await;
                 let _ = self.found(&store).await;
             }
             36 => {
-                self.tell("dropped");
+                self.log("dropped");
                 drop(store);
                 store = self.open().await;
                 let _ = self.found(&store).await;
             }
             37 if self.kind.fails || self.kind.fills => {
-                self.tell("the disk works again");
+                self.log("the disk has recovered");
                 self.disk.set_rates(Rates::default());
                 self.disk.set_capacity(None);
             }
             _ => {
                 let health = store.health().await;
-                self.tell(format!("health: {health:?}"));
+                self.log(format!("health: {health:?}"));
             }
         }
         store
     }
 
-    /// Transactions that go into one batch.
+    /// Transactions that form one batch.
     async fn put_together(&mut self, store: &DiskStore) {
         let Ok(held) = store.hold().await else { return };
         let all: Vec<Steps> = (0..2 + self.below(4)).map(|_| self.steps()).collect();
         let mut writes = join_all(all.iter().map(|steps| store.txn(txn(steps))));
-        // Each is in the queue when it has been polled once.
+        // A transaction is queued once it has been polled.
         assert!((&mut writes).now_or_never().is_none());
         drop(held);
         for (steps, answer) in all.iter().zip(writes.await) {
@@ -453,13 +455,13 @@ impl Run {
     }
 
     async fn backup(&mut self, store: &DiskStore) {
-        // One that failed is made again.
+        // A failed backup is made again.
         let folder = format!("/srv/copy-{}", self.copies.0);
         if self.copies.0 == 3 || store.step(false).await.is_err() {
             return;
         }
         let copied = store.backup(&folder).await;
-        self.tell(format!("backup to {folder}: {copied:?}"));
+        self.log(format!("backup to {folder}: {copied:?}"));
         match copied {
             Ok(revision) => {
                 self.outcomes.backups += 1;
@@ -467,7 +469,7 @@ impl Run {
                 self.backups.push((folder, revision.get()));
             }
             Err(OpenError::Damaged { path, reason }) => panic!("{}: {reason}", path.display()),
-            // All of it was done, but for its last sync.
+            // Everything but its last sync was done.
             Err(OpenError::Unsuitable { .. }) if self.copies.1 > 0 => self.copies = (self.copies.0 + 1, 0),
             Err(error) => {
                 self.copies.1 += 1;

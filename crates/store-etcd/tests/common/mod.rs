@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers shared by the tests of this crate.
 
 #![allow(dead_code, unused_imports, reason = "each test file uses a part of this")]
 
@@ -17,8 +17,8 @@ use tokio::{
 
 pub(crate) use proxy::Proxy;
 
-/// How long something that is due may take. Only a failing test waits so long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Timeout for an expected result. Only a failing test waits this long.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A server, or `None` where there is no etcd.
 pub(crate) async fn server(env: &Env) -> Option<EtcdServer> {
@@ -29,7 +29,7 @@ pub(crate) async fn connect(env: &Env, options: EtcdOptions) -> EtcdStore {
     EtcdStore::connect(env.clone(), options).await.unwrap()
 }
 
-/// Options with which failures come soon.
+/// Options with short timeouts.
 pub(crate) fn hasty(options: EtcdOptions) -> EtcdOptions {
     EtcdOptions {
         connect_timeout: Duration::from_millis(300),
@@ -46,8 +46,8 @@ pub(crate) async fn remove(store: &EtcdStore, key: &str) -> Revision {
     store.txn(Txn::new().delete(key.to_owned(), Precondition::Any)).await.unwrap()
 }
 
-/// Puts until it works, and returns the revision of the put that did.
-pub(crate) async fn put_at_last(env: &Env, store: &EtcdStore, key: &str, value: &str) -> Revision {
+/// Retries a put until it succeeds, and returns its revision.
+pub(crate) async fn put_with_retries(env: &Env, store: &EtcdStore, key: &str, value: &str) -> Revision {
     within(env, async {
         loop {
             match put(store, key, value).await {
@@ -61,23 +61,23 @@ pub(crate) async fn put_at_last(env: &Env, store: &EtcdStore, key: &str, value: 
 }
 
 pub(crate) async fn within<T>(env: &Env, due: impl Future<Output = T>) -> T {
-    env.timeout(PATIENCE, due).await.expect("this is due")
+    env.timeout(TIMEOUT, due).await.expect("timed out")
 }
 
-/// The next item of a watch, which must come.
+/// The next item of a watch, which must arrive in time.
 pub(crate) async fn item(env: &Env, watch: &mut Watch) -> Result<WatchItem> {
-    within(env, watch.next()).await.expect("the watch goes on")
+    within(env, watch.next()).await.expect("the watch ended")
 }
 
-/// The next change of a watch, which must come.
+/// The next change of a watch, which must arrive in time.
 pub(crate) async fn change(env: &Env, watch: &mut Watch) -> Arc<Change> {
     match item(env, watch).await.unwrap() {
         WatchItem::Change(change) => change,
-        WatchItem::Progress(mark) => panic!("a mark at {mark} that nobody asked for"),
+        WatchItem::Progress(mark) => panic!("an unrequested progress mark at {mark}"),
     }
 }
 
-/// Asks for a mark, and returns the revisions of the changes before it, and the mark.
+/// Requests a progress mark; returns the revisions of the changes before it, and the mark.
 pub(crate) async fn mark(env: &Env, watch: &mut Watch) -> (Vec<Revision>, Revision) {
     watch.request_progress();
     let mut before = Vec::new();
@@ -89,7 +89,7 @@ pub(crate) async fn mark(env: &Env, watch: &mut Watch) -> (Vec<Revision>, Revisi
     }
 }
 
-/// The error a watch ends with, after whatever it yields.
+/// The error a watch ends with, after the items before it.
 pub(crate) async fn end(env: &Env, watch: &mut Watch) -> Option<Error> {
     loop {
         match within(env, watch.next()).await? {
@@ -102,13 +102,13 @@ pub(crate) async fn end(env: &Env, watch: &mut Watch) -> Option<Error> {
     }
 }
 
-/// Shows the tasks that did not end, if there are any.
+/// Fails with the tasks that have not ended, if any.
 pub(crate) async fn assert_no_tasks(env: &Env) {
-    let ended = env.timeout(PATIENCE, env.tasks_ended()).await;
+    let ended = env.timeout(TIMEOUT, env.tasks_ended()).await;
     assert!(ended.is_ok(), "left over: {:?}", env.tasks());
 }
 
-/// One of etcd's metrics.
+/// The value of an etcd metric.
 pub(crate) async fn metric(server: &EtcdServer, name: &str) -> u64 {
     let address = server.endpoint().replace("http://", "");
     let mut connection = TcpStream::connect(&address).await.unwrap();

@@ -1,4 +1,4 @@
-//! A network that can fail: a port that leads to a server, until it does not.
+//! A network that can fail: a TCP proxy to a server.
 
 use std::sync::{
     Arc,
@@ -12,7 +12,7 @@ use tokio::{
     sync::{Mutex, watch},
 };
 
-/// Passes connections on to a server.
+/// Forwards connections to a server.
 pub(crate) struct Proxy {
     env: Env,
     pub(crate) endpoint: String,
@@ -20,9 +20,9 @@ pub(crate) struct Proxy {
     port: u16,
     listening: Option<Task<()>>,
     connections: Arc<Mutex<Vec<Task<()>>>>,
-    /// How often everything was frozen. A connection made before the last time is.
+    /// Number of freezes. Connections made before the last one are frozen.
     frozen: watch::Sender<u64>,
-    /// After so many bytes from the server, a connection breaks.
+    /// Number of bytes from the server after which a connection breaks.
     lasts: Arc<AtomicUsize>,
 }
 
@@ -67,7 +67,7 @@ impl Proxy {
         }));
     }
 
-    /// Breaks all connections; new ones are taken.
+    /// Breaks all connections; new ones are accepted.
     pub(crate) async fn cut(&self) {
         for connection in self.connections.lock().await.drain(..) {
             connection.abort();
@@ -75,12 +75,12 @@ impl Proxy {
         }
     }
 
-    /// Lets nothing through on the connections there are, without breaking them; new ones work.
+    /// Stops forwarding on existing connections, without closing them; new ones work.
     pub(crate) fn freeze(&self) {
         self.frozen.send_modify(|times| *times += 1);
     }
 
-    /// Lets each new connection break after so many bytes from the server.
+    /// Breaks each new connection after this many bytes from the server.
     pub(crate) fn break_after(&self, bytes: usize) {
         self.lasts.store(bytes, Ordering::Relaxed);
     }
@@ -94,7 +94,7 @@ impl Proxy {
         self.cut().await;
     }
 
-    /// Takes connections again.
+    /// Accepts connections again.
     pub(crate) async fn up(&mut self) {
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await.unwrap();
         self.listen(listener);

@@ -1,4 +1,4 @@
-//! What a list can rely on, and what it leaves behind: nothing.
+//! Isolation of lists, and the memory that snapshots keep and release.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl MemoryStore {
         self.shared.snapshot(&self.shared.newest.read())
     }
 
-    /// How many older values the newest cells keep.
+    /// Number of older values that the newest cells keep.
     fn kept(&self) -> usize {
         let cells = self.shared.newest.read().entries.ordered();
         cells.within(&Range::default()).map(|cell| cell.kept()).sum()
@@ -71,7 +71,7 @@ fn a_snapshot_that_is_held_for_long_sees_the_old_values() {
 }
 
 #[test]
-fn a_key_that_is_deleted_and_created_again_is_another_one_to_old_snapshots() {
+fn a_recreated_key_is_a_different_entry_to_old_snapshots() {
     let store = store();
     store.write("/a", "first");
     let before = store.snapshot();
@@ -88,7 +88,7 @@ fn a_key_that_is_deleted_and_created_again_is_another_one_to_old_snapshots() {
 }
 
 #[test]
-fn only_what_a_snapshot_sees_is_kept_however_much_is_written() {
+fn only_values_visible_to_a_snapshot_are_kept_during_many_writes() {
     let store = store();
     store.write("/a", "0");
     let first = store.snapshot();
@@ -101,7 +101,7 @@ fn only_what_a_snapshot_sees_is_kept_however_much_is_written() {
         store.write("/a", "2");
     }
     assert_eq!(store.kept(), 2);
-    // Readers come and go, and there is always one.
+    // Readers come and go, but there is always one.
     let mut reader = store.snapshot();
     for _ in 0..50 {
         store.write("/a", "3");
@@ -116,7 +116,7 @@ fn only_what_a_snapshot_sees_is_kept_however_much_is_written() {
     store.assert_nothing_is_kept();
 }
 
-/// A value that tells whether it is still in memory.
+/// A value whose references are counted.
 struct Tracked(#[expect(dead_code, reason = "it is counted")] Arc<()>);
 
 impl AsRef<[u8]> for Tracked {
@@ -126,7 +126,7 @@ impl AsRef<[u8]> for Tracked {
 }
 
 #[test]
-fn memory_is_given_back_when_the_last_snapshot_that_sees_it_ends() {
+fn memory_is_released_with_the_last_snapshot_that_sees_it() {
     let (env, _clock) = Env::simulated(1);
     let feed = FeedOptions { changes: 1, ..FeedOptions::default() };
     let store = MemoryStore::new(env, MemoryOptions { history_revisions: 0, feed, ..Default::default() });
@@ -139,7 +139,7 @@ fn memory_is_given_back_when_the_last_snapshot_that_sees_it_ends() {
     store.remove("/deleted");
     store.write("/other", "2");
     for snapshot in snapshots {
-        assert_eq!(Arc::strong_count(&alive), 3, "both are there for as long as somebody may read them");
+        assert_eq!(Arc::strong_count(&alive), 3, "both are kept while a snapshot can read them");
         assert_eq!(snapshot.all().len(), 3);
     }
     assert_eq!(Arc::strong_count(&alive), 1);
@@ -159,7 +159,7 @@ fn without_readers_nothing_is_kept() {
 }
 
 #[test]
-fn snapshots_agree_with_copies_whatever_is_written_and_whichever_end_first() {
+fn snapshots_agree_with_copies_in_any_order_of_writes_and_drops() {
     for seed in 0..60 {
         let (env, _clock) = Env::simulated(seed);
         let store = store();
@@ -202,12 +202,12 @@ fn snapshots_agree_with_copies_whatever_is_written_and_whichever_end_first() {
 }
 
 #[test]
-fn lists_beside_writers_on_other_threads_see_one_revision() {
+fn lists_concurrent_with_writers_see_one_revision() {
     let store = store();
     let keys: Vec<String> = (0..300).map(|key| format!("/{key:03}")).collect();
     let write = |value: u64| {
         let begin = value as usize % 3 * 100;
-        // Every transaction moves a value on by a third of the keys, and deletes and creates one beside.
+        // Every transaction moves a value on by a third of the keys, and deletes and creates another one.
         let txn = Txn::new().put("/last", value.to_string(), Precondition::Any);
         let txn = if value.is_multiple_of(2) {
             txn.delete("/odd", Precondition::Any)
@@ -235,7 +235,7 @@ fn lists_beside_writers_on_other_threads_see_one_revision() {
 }
 
 #[test]
-fn the_table_shrinks_when_keys_are_deleted_and_finds_those_that_are_left() {
+fn the_table_shrinks_when_keys_are_deleted_and_finds_the_rest() {
     let store = store();
     let keys: Vec<String> = (0..40_000).map(|key| format!("/{key:05}")).collect();
     for some in keys.chunks(100) {
@@ -252,7 +252,7 @@ fn the_table_shrinks_when_keys_are_deleted_and_finds_those_that_are_left() {
 }
 
 #[test]
-fn a_write_that_waited_for_the_close_is_refused() {
+fn a_write_that_waits_for_the_close_is_refused() {
     let store = store();
     let close = Store::close(&store);
     assert!(matches!(futures_util::FutureExt::now_or_never(close), Some(Ok(()))));
@@ -261,7 +261,7 @@ fn a_write_that_waited_for_the_close_is_refused() {
     assert_eq!(store.shared.newest.read().entries.len(), 0);
 }
 
-/// A large value that tells whether it is still in memory.
+/// A large value whose references are counted.
 struct Large(#[expect(dead_code, reason = "it is counted")] Arc<()>);
 
 impl AsRef<[u8]> for Large {
@@ -272,7 +272,7 @@ impl AsRef<[u8]> for Large {
 }
 
 #[tokio::test]
-async fn a_watch_of_the_past_that_is_no_longer_read_holds_on_to_little() {
+async fn an_unread_watch_of_the_past_keeps_little_memory() {
     let (env, _clock) = Env::simulated(1);
     let feed = FeedOptions { changes: 1, ..FeedOptions::default() };
     let store = MemoryStore::new(env, MemoryOptions { feed, ..MemoryOptions::default() });
@@ -289,7 +289,7 @@ async fn a_watch_of_the_past_that_is_no_longer_read_holds_on_to_little() {
     store.compact(store.revision().await.unwrap()).await.unwrap();
     let held = Arc::strong_count(&alive) - 1;
     assert!(held <= 10, "{held} MiB");
-    // It is not forgotten that it was behind.
+    // It still remembers that it lagged.
     let end = loop {
         match watch.next().await {
             Some(Ok(_)) => {}
@@ -300,7 +300,7 @@ async fn a_watch_of_the_past_that_is_no_longer_read_holds_on_to_little() {
 }
 
 #[test]
-fn many_threads_that_move_things_about_are_never_seen_in_the_middle_of_it() {
+fn concurrent_moves_are_never_observed_halfway() {
     use futures_util::FutureExt as _;
     const KEYS: u64 = 40;
     const THINGS: u64 = 100;
@@ -310,7 +310,7 @@ fn many_threads_that_move_things_about_are_never_seen_in_the_middle_of_it() {
     let count = |entries: &[KeyValue]| -> u64 {
         entries.iter().map(|entry| std::str::from_utf8(&entry.value).unwrap().parse::<u64>().unwrap()).sum()
     };
-    // A key without things is deleted: cells come and go while snapshots see them.
+    // A key without items is deleted: cells come and go while snapshots see them.
     let move_one = |env: &Env| {
         let there = now(Range::prefix("/")).entries;
         let from = &there[env.random_below(there.len() as u64) as usize];
@@ -332,7 +332,7 @@ fn many_threads_that_move_things_about_are_never_seen_in_the_middle_of_it() {
         };
         let _conflict = store.shared.write(txn);
     };
-    // Each writer holds one, also one that fails.
+    // Each writer holds a clone, including one that fails.
     let writing = Arc::new(());
     std::thread::scope(|scope| {
         for seed in 0..3 {
@@ -353,7 +353,7 @@ fn many_threads_that_move_things_about_are_never_seen_in_the_middle_of_it() {
                     assert!(list.revision >= last.revision);
                     assert_eq!(count(&list.entries), THINGS);
                     assert!(list.entries.iter().all(|entry| entry.revision <= list.revision));
-                    // The past, whole, in pages, and key by key.
+                    // The past, at once, in pages, and key by key.
                     let again = now(Range::prefix("/").at(last.revision));
                     assert_eq!(again, last);
                     let place = env.random_below(KEYS);

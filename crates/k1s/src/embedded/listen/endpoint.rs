@@ -20,7 +20,7 @@ use super::{
 pub(in super::super) struct ListenOptions {
     pub(super) address: Option<SocketAddr>,
     pub(super) transport: Transport,
-    /// More names for a generated certificate.
+    /// Additional names for a generated certificate.
     pub(super) names: Vec<String>,
     pub(super) token: Option<String>,
     /// Where certificates and token are kept, instead of with the store.
@@ -29,14 +29,14 @@ pub(in super::super) struct ListenOptions {
 
 #[derive(Debug, Clone, Default)]
 pub(super) enum Transport {
-    /// HTTPS with a certificate made for it.
+    /// HTTPS with a generated certificate.
     #[default]
     Generated,
     Https(TlsFiles),
     Http,
 }
 
-/// A listener that is bound, and how clients come to it.
+/// A bound listener, and how clients connect to it.
 pub(in super::super) struct Endpoint {
     pub(super) address: SocketAddr,
     pub(super) url: String,
@@ -45,7 +45,7 @@ pub(in super::super) struct Endpoint {
     pub(super) kubeconfig: String,
 }
 
-/// An address that is taken, before it is known what is served there: that may have to wait for the store.
+/// A bound address, before the certificate is known: that may have to wait for the store.
 pub(in super::super) struct Bound {
     listener: Listener,
     address: SocketAddr,
@@ -56,7 +56,7 @@ pub(in super::super) struct Bound {
     keep: Keep,
 }
 
-/// A listener that is ready, and what keeps its certificate from expiring.
+/// A listener that is ready, and the renewal of its certificate.
 pub(in super::super) struct Ready {
     endpoint: Endpoint,
     listener: Listener,
@@ -64,7 +64,7 @@ pub(in super::super) struct Ready {
 }
 
 impl ListenOptions {
-    /// Takes the address. Nothing is answered yet.
+    /// Binds the address. Nothing is served yet.
     pub(in super::super) async fn bind(self, store: &StoreChoice) -> Result<Option<Bound>, StartError> {
         let ListenOptions { address, transport, names, token, cert_dir } = self;
         let keep = cert_dir.map_or_else(|| store.keep(), Keep::Folder);
@@ -80,7 +80,7 @@ impl ListenOptions {
 }
 
 impl Bound {
-    /// Finds certificate and token, or makes them, and tells the server of them.
+    /// Loads certificate and token, or creates them, and adds them to the server's options.
     pub(in super::super) async fn identify(
         self,
         env: &Env,
@@ -113,11 +113,11 @@ impl Bound {
     }
 }
 
-/// The listener's task and that which renews its certificate.
+/// The listener's task, and the task that renews its certificate.
 type Serving = (Option<Endpoint>, Option<Task<io::Result<()>>>, Option<Task<()>>);
 
 impl Ready {
-    /// Answers requests.
+    /// Starts to serve.
     pub(in super::super) fn serve(self, env: &Env, server: &ApiServer) -> Serving {
         let Ready { endpoint, listener, renewal } = self;
         let serving = env.spawn("listener", serve(server.clone(), listener));
@@ -128,7 +128,7 @@ impl Ready {
     }
 }
 
-/// What a generated certificate is for.
+/// The names in a generated certificate.
 fn all_names(ip: IpAddr, more: Vec<String>) -> Vec<String> {
     let mut names: Vec<String> =
         ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "127.0.0.1", "::1"]
@@ -141,7 +141,7 @@ fn all_names(ip: IpAddr, more: Vec<String>) -> Vec<String> {
     names
 }
 
-/// An address that a client on this machine can use.
+/// An address that clients on this machine can connect to.
 fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), address.port()),
@@ -150,11 +150,11 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// An address that others can use, as far as it can be found out: for one of all interfaces, that of the interface which
-/// leads to other networks.
+/// An address that other machines can connect to, if it can be determined: for the unspecified address, that
+/// of the interface with the default route.
 fn advertised(address: SocketAddr) -> SocketAddr {
     let outside = |any: SocketAddr, there: SocketAddr| {
-        // Nothing is sent: a datagram's socket that is connected knows where it would send from.
+        // Nothing is sent: connecting a UDP socket determines its source address.
         let socket = std::net::UdpSocket::bind(any)?;
         socket.connect(there)?;
         socket.local_addr()
@@ -188,7 +188,7 @@ fn in_base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// Writes a kubeconfig to a file that only its owner can read: who has its token may do everything.
+/// Writes a kubeconfig to a file that only its owner can read: its token grants full access.
 ///
 /// # Errors
 /// Those of the file system.
@@ -204,7 +204,7 @@ pub fn write_kubeconfig(path: &Path, kubeconfig: &str) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        // One that was there may be open to everybody. A pipe or a terminal is as it is.
+        // An existing file may be readable by others. A pipe or a terminal is not changed.
         if file.metadata()?.is_file() {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_all_interfaces_is_reached_at_loopback() {
+    fn the_unspecified_address_is_reached_at_loopback() {
         let at = |text: &str| reachable(text.parse().unwrap()).to_string();
         assert_eq!(at("0.0.0.0:6443"), "127.0.0.1:6443");
         assert_eq!(at("[::]:6443"), "[::1]:6443");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_all_interfaces_is_advertised_as_one_that_can_be_reached() {
+    fn the_unspecified_address_is_advertised_as_a_reachable_one() {
         let at = |text: &str| advertised(text.parse().unwrap());
         assert_eq!(at("10.1.2.3:6443").to_string(), "10.1.2.3:6443");
         for all in ["0.0.0.0:6443", "[::]:6443"] {
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_kubeconfig_is_for_its_owner_alone_also_in_the_place_of_one_that_was_not() {
+    fn a_kubeconfig_is_readable_by_its_owner_only_even_if_the_file_existed() {
         use std::os::unix::fs::PermissionsExt as _;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("kubeconfig");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kubeconfig_says_where_whom_to_trust_and_who_one_is() {
+    fn a_kubeconfig_has_the_server_the_authority_and_the_token() {
         let text = kubeconfig("https://127.0.0.1:1", Some("PEM"), "secret");
         let config = kube::config::Kubeconfig::from_yaml(&text).unwrap();
         assert_eq!(config.current_context.as_deref(), Some("k1s"));

@@ -1,4 +1,5 @@
-//! What others know a control plane by: its certificate authority and the administrator's token, and where they are kept.
+//! The identity of a control plane to its clients: certificate authority and administrator's token, and where
+//! they are stored.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -12,31 +13,31 @@ use super::{
     pki::{PkiFolder, RENEW_BEFORE},
 };
 
-/// Where they lie in a store. No tenant's name begins like this.
+/// The key in the store. Tenant names cannot start like this.
 const PLACE: &str = "/_k1s/identity";
 
-/// How often it is looked whether the certificate has to be renewed. The wall clock may jump, so not once a year.
-const LOOK: Duration = Duration::from_secs(12 * 3600);
+/// Interval between checks for renewal of the certificate. Short, because the wall clock may jump.
+const CHECK_INTERVAL: Duration = Duration::from_secs(12 * 3600);
 
-/// Where authority and token are kept.
+/// Where the certificate authority and token are stored.
 #[derive(Debug, Clone)]
 pub(in super::super) enum Keep {
-    /// They end with the runtime, as everything does.
+    /// Not stored: they are lost with the runtime, like its data.
     Nowhere,
     /// In files.
     Folder(PathBuf),
-    /// With everything else: servers that share a store are one to their clients.
+    /// In the store: servers that share it have the same identity.
     Store,
 }
 
-/// What a runtime serves with.
+/// The token and certificate that a runtime serves with.
 pub(super) struct Identity {
     pub(super) token: String,
-    /// `None`: not asked for.
+    /// `None` if no certificate is needed.
     pub(super) tls: Option<(TlsFiles, Option<Renewal>)>,
 }
 
-/// How to come by the next certificate.
+/// How to renew the certificate.
 pub(super) struct Renewal {
     names: Vec<String>,
     by: Issuer,
@@ -49,8 +50,8 @@ enum Issuer {
 }
 
 impl Keep {
-    /// Finds what was kept, or makes it. `names`: what a certificate has to be for; `None`: no certificate is needed. `token`: the
-    /// token, if the caller has one.
+    /// Loads the stored identity, or creates it. `names`: the names of the certificate, `None` if none is
+    /// needed. `token`: the token, if the caller has one.
     pub(super) async fn identity(
         self,
         env: &Env,
@@ -117,10 +118,10 @@ async fn in_store(
     Ok(Identity { token, tls: Some((files, Some(Renewal { names, by }))) })
 }
 
-/// What is in the store; of several that start at once, one makes it.
+/// The identity in the store; of several concurrent starts, one creates it.
 async fn load_or_make(env: &Env, store: &dyn Store) -> Result<Value, StartError> {
     let failed = |error: &k1s_store::Error| {
-        StartError::Certificate(format!("the store cannot be asked for the authority: {error}"))
+        StartError::Certificate(format!("could not read the authority from the store: {error}"))
     };
     let parse = |bytes: &[u8]| {
         serde_json::from_slice(bytes).map_err(|error| {
@@ -137,20 +138,20 @@ async fn load_or_make(env: &Env, store: &dyn Store) -> Result<Value, StartError>
     });
     let created = store.create(PLACE.into(), made.to_string().into()).await;
     match store.get(PLACE.as_bytes(), None).await.map_err(|error| failed(&error))?.entry {
-        // Whoever made it.
+        // Created by this or another start.
         Some(entry) => parse(&entry.value),
         None => Err(created.err().map_or_else(
-            || StartError::Certificate("the authority that was stored is not there".into()),
+            || StartError::Certificate("the authority that was just stored is missing".into()),
             |error| failed(&error),
         )),
     }
 }
 
 impl Renewal {
-    /// Renews the certificate before it expires, for ever. What fails is logged and tried again.
+    /// Renews the certificate before it expires, forever. Failures are logged and retried.
     pub(super) async fn run(self, env: Env, mut served: TlsFiles, slot: ServedCertificate) {
         loop {
-            env.sleep(LOOK).await;
+            env.sleep(CHECK_INTERVAL).await;
             let now = env.wall();
             let good =
                 served.check(&self.names, now).and_then(|()| served.check(&self.names, now + RENEW_BEFORE));
@@ -168,7 +169,7 @@ impl Renewal {
                     }
                     served = files;
                 }
-                Err(error) => tracing::error!(%error, "the serving certificate could not be renewed"),
+                Err(error) => tracing::error!(%error, "could not renew the serving certificate"),
             }
         }
     }
@@ -199,7 +200,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_certificate_is_renewed_before_its_end_while_it_is_served() {
+    async fn a_served_certificate_is_renewed_before_it_expires() {
         let (env, clock) = Env::simulated(1);
         let folder = tempfile::tempdir().unwrap();
         let names = vec!["localhost".to_owned()];
@@ -210,12 +211,12 @@ mod tests {
         let slot = listener.served_certificate().unwrap();
         let renewing = env.spawn("renewing", renewal.unwrap().run(env.clone(), first.clone(), slot));
         let path = folder.path().join("apiserver.crt");
-        // A look twice a day.
+        // Checks twice a day.
         let mut looks = 0;
         while std::fs::read_to_string(&path).unwrap() == first.certificate {
             while clock.sleepers() == 0 {
                 env.yield_now().await;
-                // It is being renewed.
+                // A renewal is in progress.
                 if std::fs::read_to_string(&path).unwrap() != first.certificate {
                     break;
                 }
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_damaged_in_the_store_is_refused() {
+    async fn a_damaged_identity_in_the_store_is_refused() {
         let env = Env::system();
         for damaged in ["not JSON", "{}", r#"{"admin.token": "t", "ca.key": "", "ca.crt": ""}"#] {
             let store = MemoryStore::default();

@@ -1,4 +1,4 @@
-//! Listening: the address, the certificates and token that clients know a control plane by, and the kubeconfig.
+//! Listening: the address, the certificates and token that identify a control plane to clients, and the kubeconfig.
 
 mod endpoint;
 mod identity;
@@ -18,35 +18,36 @@ use super::{Runtime, RuntimeBuilder};
 
 /// Listening, with the feature `server-tls`.
 impl RuntimeBuilder {
-    /// Serves HTTPS at this address, too; port 0 is any that is free. The certificate is made for it, unless
-    /// [`tls`](Self::tls) says otherwise.
+    /// Also serves HTTPS at this address; port 0 chooses a free one. The certificate is generated, unless
+    /// [`tls`](Self::tls) is used.
     ///
-    /// The authority that signs it, and the administrator's token, are kept with everything else: a kubeconfig works after a
-    /// restart, and with every runtime over the same etcd. In memory they are made anew at each start. The certificate itself
-    /// is renewed before it expires.
+    /// The certificate authority and the administrator's token are kept with the data: a kubeconfig stays
+    /// valid after a restart, and for every runtime on the same etcd. In memory they are created at each
+    /// start. The certificate itself is renewed before it expires.
     ///
-    /// Whoever reaches the address and has the token may do everything: choose loopback, if there is no reason not to.
+    /// Anyone who reaches the address and has the token has full access: prefer loopback.
     pub fn listen(mut self, address: impl Into<SocketAddr>) -> RuntimeBuilder {
         self.listen.address = Some(address.into());
         self
     }
 
-    /// The certificate that is served, its key, and its authority.
+    /// The serving certificate, its key, and its certificate authority.
     pub fn tls(mut self, files: TlsFiles) -> RuntimeBuilder {
         self.listen.transport = Transport::Https(files);
         self
     }
 
-    /// More names and addresses that the generated certificate is for.
+    /// Additional names and addresses for the generated certificate.
     pub fn tls_names(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> RuntimeBuilder {
         self.listen.names.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Keeps the generated certificates and the administrator's token in this folder, whatever the store: `ca.crt`, `ca.key`,
-    /// `apiserver.crt`, `apiserver.key` and `admin.token`. What is there is used; what is not is made. Runtimes that share an
-    /// authority may have copies of `ca.crt` and `ca.key`. `apiserver.crt` and `apiserver.key` by another authority are used, and
-    /// never replaced.
+    /// Keeps the generated certificates and the administrator's token in this folder, for any store:
+    /// `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key` and `admin.token`. Existing files are used;
+    /// missing ones are created. Runtimes that share a certificate authority may have copies of `ca.crt` and
+    /// `ca.key`. An `apiserver.crt` and `apiserver.key` issued by another authority are used, and never
+    /// replaced.
     pub fn cert_dir(mut self, folder: impl Into<PathBuf>) -> RuntimeBuilder {
         self.listen.cert_dir = Some(folder.into());
         self
@@ -58,22 +59,22 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The administrator's bearer token. If it is not said, the one that was kept, or a random one.
+    /// The administrator's bearer token. By default the stored one, or else a random one.
     pub fn token(mut self, token: impl Into<String>) -> RuntimeBuilder {
         self.listen.token = Some(token.into());
         self
     }
 }
 
-/// Of a runtime that listens.
+/// Accessors of a runtime that listens.
 impl Runtime {
-    /// A kubeconfig of an administrator, as YAML; `None` if it does not listen.
+    /// A kubeconfig of the administrator, as YAML; `None` if it does not listen.
     #[must_use]
     pub fn kubeconfig(&self) -> Option<&str> {
         self.endpoint.as_ref().map(|endpoint| &*endpoint.kubeconfig)
     }
 
-    /// Where it listens, if it does.
+    /// The address it listens at, if it does.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.endpoint.as_ref().map(|endpoint| endpoint.address)

@@ -1,8 +1,8 @@
 //! The folder of certificates and keys: `ca.crt`, `ca.key`, `apiserver.crt`, `apiserver.key`, `admin.token`.
 //!
-//! The authority and the token are what others remember of a server, in their kubeconfigs and in the ConfigMaps of namespaces: they
-//! are made once, and if they are damaged that is said, not mended. The serving certificate is made anew whenever it has to be, unless
-//! somebody else has made it.
+//! Clients remember the certificate authority and the token, in their kubeconfigs and in the `ConfigMaps` of
+//! namespaces: they are created once, and damage is reported, not repaired. The serving certificate is
+//! recreated whenever needed, unless it was issued by another authority.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -21,22 +21,22 @@ const CERTIFICATE: &str = "apiserver.crt";
 const KEY: &str = "apiserver.key";
 const TOKEN: &str = "admin.token";
 
-/// A serving certificate that ends sooner than this is replaced.
+/// Remaining validity below which a serving certificate is replaced.
 pub(super) const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 3600);
 
-/// How an authority that is lost can be replaced, and what that costs.
-const ANOTHER: &str = "restore it from a copy, or remove ca.key and ca.crt from the folder: then a new authority is made, \
-                       which clients with an older kubeconfig do not trust";
+/// Advice for a lost certificate authority.
+const RESTORE_AUTHORITY: &str = "restore it from a copy, or remove ca.key and ca.crt from the folder: \
+                                 then a new authority is created, which clients with an older kubeconfig do not trust";
 
-/// A folder of certificates and keys, which this process has to itself until the value is dropped.
+/// A folder of certificates and keys, locked by this process until the value is dropped.
 pub(super) struct PkiFolder {
     path: PathBuf,
-    /// `None`: the folder cannot be written to, so there is nothing to keep others from.
+    /// `None` if the folder is read-only, so that no lock is needed.
     _lock: Option<File>,
 }
 
 impl PkiFolder {
-    /// Waits for its turn, if another process has the folder. It is made if it is not there.
+    /// Waits while another process has the folder locked. Creates the folder if needed.
     pub(super) fn open(path: &Path) -> Result<PkiFolder, StartError> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
@@ -61,7 +61,7 @@ impl PkiFolder {
         Ok(folder)
     }
 
-    /// The administrator's token; the first who asks makes it.
+    /// The administrator's token; created on first use.
     pub(super) fn token(&self, make: impl FnOnce() -> String) -> Result<String, StartError> {
         let Some(text) = self.read(TOKEN)? else {
             let token = make();
@@ -71,23 +71,23 @@ impl PkiFolder {
         let token = text.trim();
         if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             let reason = "it is damaged: one line with a token was expected; restore it from a copy, or remove it: then a \
-                          new one is made, and older kubeconfigs do not work any more";
+                          new one is created, and older kubeconfigs stop working";
             return Err(self.wrong(TOKEN, &reason));
         }
         Ok(token.to_owned())
     }
 
-    /// A serving certificate for these names, by the authority of this folder: the one that is there if it will do, a new one
-    /// otherwise. The authority is made if there is none.
+    /// A serving certificate for these names, issued by the authority of this folder: the existing one if it
+    /// is suitable, or a new one. The authority is created if there is none.
     ///
-    /// A certificate that is not by this authority was put here by somebody, who also sees to it that it is renewed: it is used as
-    /// it is.
+    /// A certificate of another authority was provided by the user, who is also responsible for its renewal:
+    /// it is used as it is.
     pub(super) fn serving(&self, names: &[String], now: SystemTime) -> Result<TlsFiles, StartError> {
         let found = (self.read(CERTIFICATE)?, self.read(KEY)?);
         let has_authority = [CA_CERTIFICATE, CA_KEY].iter().any(|name| self.path.join(name).exists());
         match &found {
             (Some(certificate), Some(key)) if !has_authority => {
-                return self.brought(certificate, key, names, now);
+                return self.provided(certificate, key, names, now);
             }
             (Some(_), None) if !has_authority => return Err(self.alone(CERTIFICATE, KEY)),
             (None, Some(_)) if !has_authority => return Err(self.alone(KEY, CERTIFICATE)),
@@ -102,14 +102,14 @@ impl PkiFolder {
                 let Err(why) = good else { return Ok(files) };
                 is_ours = files.is_by_its_authority(now);
                 if !is_ours && issuer.is_some() && files.check(&[], now).is_ok() {
-                    return self.brought(&files.certificate, &files.key, names, now);
+                    return self.provided(&files.certificate, &files.key, names, now);
                 }
                 why
             }
-            _ => "it is not there".to_owned(),
+            _ => "it is missing".to_owned(),
         };
         let Some(issuer) = issuer else {
-            let reason = format!("{why}; it cannot be made anew without {CA_KEY}");
+            let reason = format!("{why}; it cannot be renewed without {CA_KEY}");
             return Err(self.wrong(CERTIFICATE, &reason));
         };
         let files = issuer.issue(names, now).map_err(|error| match error {
@@ -123,15 +123,16 @@ impl PkiFolder {
         if !is_ours {
             self.set_aside(&[KEY, CERTIFICATE])?;
         }
-        // Until the certificate follows, the two do not fit together, and the next start makes both again.
+        // Until the certificate is written, the two do not match, and the next start creates both again.
         self.write(KEY, &files.key)?;
         self.write(CERTIFICATE, &files.certificate)?;
-        tracing::info!(folder = %self.path.display(), reason = why, "made a serving certificate");
+        tracing::info!(folder = %self.path.display(), reason = why, "created a serving certificate");
         Ok(files)
     }
 
-    /// What somebody has put here. Clients are to trust the certificate itself, or the authority that comes with it.
-    fn brought(
+    /// A certificate provided by the user. Clients should trust the certificate itself, or the authority in
+    /// its chain.
+    fn provided(
         &self,
         certificate: &str,
         key: &str,
@@ -140,12 +141,12 @@ impl PkiFolder {
     ) -> Result<TlsFiles, StartError> {
         let authority = certificate.to_owned();
         let files = TlsFiles { certificate: certificate.to_owned(), key: key.to_owned(), authority };
-        let why = "it is not replaced, since no authority of this folder has made it";
+        let why = "it is not replaced, since it was not issued by the authority of this folder";
         files.check(&[], now).map_err(|reason| self.wrong(CERTIFICATE, &format!("{reason}; {why}")))?;
         let (certificate, key) = (self.path.join(CERTIFICATE), self.path.join(KEY));
         let doubt = files.check(names, now).err().filter(|doubt| doubt.contains("xpired"));
         tracing::warn!(
-            "serving with {} and {}, which are not by an authority of this folder, so they are not renewed{}",
+            "serving with {} and {}, which were not issued by the authority of this folder, so they are not renewed{}",
             certificate.display(),
             key.display(),
             doubt.map_or_else(String::new, |doubt| format!(": {doubt}"))
@@ -155,12 +156,12 @@ impl PkiFolder {
 
     fn alone(&self, name: &str, other: &str) -> StartError {
         let reason = format!(
-            "there is no {other} that belongs to it; add that, or remove {name}: then both are made, by an authority of their own"
+            "there is no {other} for it; add that, or remove {name}: then both are created, with their own authority"
         );
         self.wrong(name, &reason)
     }
 
-    /// Gives files that nobody can make again other names.
+    /// Renames files that cannot be recreated.
     fn set_aside(&self, names: &[&str]) -> Result<(), StartError> {
         for name in names {
             let path = self.path.join(name);
@@ -168,34 +169,34 @@ impl PkiFolder {
                 .map(|number| self.path.join(format!("{name}.replaced-{number}")))
                 .find(|to| !to.exists());
             if let (true, Some(aside)) = (path.exists(), aside) {
-                tracing::warn!("{} cannot be used, and is kept as {}", path.display(), aside.display());
+                tracing::warn!("{} cannot be used, and was renamed to {}", path.display(), aside.display());
                 fs::rename(&path, &aside).map_err(|error| wrong(&path, &error))?;
             }
         }
         Ok(())
     }
 
-    /// The authority's certificate; and what it issues by, if its key is here.
+    /// The authority's certificate; and the issuer, if its key is here.
     fn authority(&self, now: SystemTime) -> Result<(String, Option<Authority>), StartError> {
         let authority = match (self.read(CA_CERTIFICATE)?, self.read(CA_KEY)?) {
             (Some(certificate), None) => return Ok((certificate, None)),
             (Some(certificate), Some(key)) => Authority::from_pem(&certificate, &key),
             (None, Some(key)) => {
-                // A start that was cut short, or somebody removed it.
-                tracing::warn!(folder = %self.path.display(), "{CA_CERTIFICATE} is missing and is made again from {CA_KEY}");
+                // A start was interrupted, or the file was removed.
+                tracing::warn!(folder = %self.path.display(), "{CA_CERTIFICATE} is missing and is recreated from {CA_KEY}");
                 Authority::from_key(&key, now)
             }
             (None, None) => Authority::generate(now),
         };
         let authority = authority.map_err(|error| match error {
-            PkiError::Key(_) => self.wrong(CA_KEY, &format!("{error}; {ANOTHER}")),
-            PkiError::Certificate(_) => self.wrong(CA_CERTIFICATE, &format!("{error}; {ANOTHER}")),
+            PkiError::Key(_) => self.wrong(CA_KEY, &format!("{error}; {RESTORE_AUTHORITY}")),
+            PkiError::Certificate(_) => self.wrong(CA_CERTIFICATE, &format!("{error}; {RESTORE_AUTHORITY}")),
             PkiError::NotThisKeys => {
-                self.wrong(CA_CERTIFICATE, &format!("it does not belong to {CA_KEY}; {ANOTHER}"))
+                self.wrong(CA_CERTIFICATE, &format!("it does not belong to {CA_KEY}; {RESTORE_AUTHORITY}"))
             }
             other => StartError::Certificate(other.to_string()),
         })?;
-        // The key first: from it the certificate can be made, but not the other way round.
+        // The key first: the certificate can be created from it, but not the reverse.
         if !self.path.join(CA_KEY).exists() {
             self.write(CA_KEY, authority.key())?;
         }
@@ -211,18 +212,18 @@ impl PkiFolder {
 
     fn read(&self, name: &str) -> Result<Option<String>, StartError> {
         match fs::read(self.path.join(name)) {
-            // What is not text is not a key either; who parses it says so.
+            // Non-UTF-8 content is not a key either; the parser reports it.
             Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.wrong(name, &error)),
         }
     }
 
-    /// Writes a file so that it is there whole or not at all, whatever happens, and for its owner's eyes alone.
+    /// Writes a file atomically and durably, readable only by its owner.
     fn write(&self, name: &str, content: &str) -> Result<(), StartError> {
         let new = self.path.join(format!(".{name}.new"));
         let write = || {
-            // One that a start left behind might be readable by others.
+            // A file left behind by an interrupted start might be readable by others.
             match fs::remove_file(&new) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -256,7 +257,7 @@ fn wrong(path: &Path, reason: &dyn std::fmt::Display) -> StartError {
     StartError::Pki { path: path.to_owned(), reason: reason.to_string() }
 }
 
-/// What is written to a folder is only as lasting as the folder's own place.
+/// Also syncs the parent: files are only as durable as the name of their folder.
 fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
@@ -266,7 +267,7 @@ fn cannot_write(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-/// Opens for writing what only its owner can read.
+/// Options for a file that only its owner can read.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -310,13 +311,13 @@ mod tests {
     }
 
     #[test]
-    fn everything_stays_as_long_as_it_is_good() {
+    fn valid_files_are_reused() {
         let place = Place::new();
         let first = place.serving(&[], now()).unwrap();
         let again = place.serving(&[], now() + DAY).unwrap();
         assert_eq!((&first.authority, &first.certificate), (&again.authority, &again.certificate));
 
-        // Another name, and an end that comes near: another certificate by the same authority.
+        // Another name, or an approaching expiry: another certificate by the same authority.
         let named = place.serving(&["k1s.example.com"], now()).unwrap();
         assert_ne!(named.certificate, first.certificate);
         named.check(&names(&["k1s.example.com"]), now()).unwrap();
@@ -329,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_made_once() {
+    fn a_token_is_created_once() {
         let place = Place::new();
         let token = |made: &str| PkiFolder::open(&place.path("")).unwrap().token(|| made.to_owned());
         assert_eq!(token("one").unwrap(), "one");
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_made_again_is() {
+    fn files_that_can_be_recreated_are() {
         let place = Place::new();
         let first = place.serving(&[], now()).unwrap();
         for name in [KEY, CERTIFICATE] {
@@ -386,16 +387,16 @@ mod tests {
             assert_eq!(again.authority, first.authority);
             again.check(&names(&[]), now()).unwrap();
         }
-        // Who trusts the authority whose certificate was lost trusts what is served then.
+        // Clients that trust the authority still trust the server after its certificate was lost.
         fs::remove_file(place.path(CA_CERTIFICATE)).unwrap();
         let again = place.serving(&["other"], now()).unwrap();
         TlsFiles { authority: first.authority, ..again }.check(&names(&["other"]), now()).unwrap();
     }
 
     #[test]
-    fn a_certificate_that_somebody_brought_is_used_and_left_alone() {
+    fn a_provided_certificate_is_used_and_never_replaced() {
         let (place, theirs) = (Place::new(), Place::new());
-        let brought = theirs.serving(&[], now()).unwrap();
+        let provided = theirs.serving(&[], now()).unwrap();
         let bring = || {
             for name in [CERTIFICATE, KEY] {
                 fs::copy(theirs.path(name), place.path(name)).unwrap();
@@ -403,12 +404,12 @@ mod tests {
         };
         fs::create_dir_all(place.path("")).unwrap();
         bring();
-        // Also for other names, when it has expired, and beside an authority.
+        // Even for other names, after it has expired, and next to an authority.
         let has_authority = || place.path(CA_KEY).exists();
         for (more, at) in [(&[][..], now()), (&["other"], now()), (&[], now() + DAY * 800)] {
             let served = place.serving(more, at).unwrap();
-            assert_eq!((&served.certificate, &served.key), (&brought.certificate, &brought.key));
-            assert_eq!(served.authority, brought.certificate);
+            assert_eq!((&served.certificate, &served.key), (&provided.certificate, &provided.key));
+            assert_eq!(served.authority, provided.certificate);
             assert!(!has_authority(), "no authority is needed");
         }
         fs::remove_file(place.path(KEY)).unwrap();
@@ -422,25 +423,25 @@ mod tests {
         assert!(has_authority());
         bring();
         for at in [now(), now() + DAY * 800] {
-            assert_eq!(place.serving(&[], at).unwrap().certificate, brought.certificate);
+            assert_eq!(place.serving(&[], at).unwrap().certificate, provided.certificate);
         }
-        // What cannot be used at all is not thrown away.
+        // Unusable files are renamed, not deleted.
         fs::write(place.path(CERTIFICATE), "in a format of its own").unwrap();
         let again = place.serving(&[], now()).unwrap();
         assert_eq!(again.authority, own.authority);
         let aside = fs::read_to_string(place.path("apiserver.crt.replaced-1")).unwrap();
         assert_eq!(aside, "in a format of its own");
-        assert_eq!(fs::read_to_string(place.path("apiserver.key.replaced-1")).unwrap(), brought.key);
+        assert_eq!(fs::read_to_string(place.path("apiserver.key.replaced-1")).unwrap(), provided.key);
     }
 
     #[test]
-    fn an_authority_that_keeps_its_key_elsewhere_will_do_while_its_certificate_does() {
+    fn an_authority_without_its_key_is_accepted_while_its_certificate_is_valid() {
         let place = Place::new();
         let first = place.serving(&[], now()).unwrap();
         fs::remove_file(place.path(CA_KEY)).unwrap();
         assert_eq!(place.serving(&[], now()).unwrap().certificate, first.certificate);
         let refused = place.serving(&["other"], now()).unwrap_err().to_string();
         assert!(refused.contains("not good for other"), "{refused}");
-        assert!(refused.contains("it cannot be made anew without ca.key"), "{refused}");
+        assert!(refused.contains("it cannot be renewed without ca.key"), "{refused}");
     }
 }

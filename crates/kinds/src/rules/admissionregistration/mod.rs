@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_webhook_lacks_much() {
+    fn a_webhook_without_required_fields_is_refused() {
         assert_eq!(
             on_create(&VALIDATING_WEBHOOKS, json!({"webhooks": [{"name": "short"}]})),
             [
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_stand_alone() {
+    fn a_wildcard_excludes_other_values() {
         let rules = json!([{"operations": ["CREATE", "*"], "apiGroups": ["*", "a"], "apiVersions": [],
             "resources": ["pods/*", "*/*", "x"], "scope": "Galaxy"}]);
         assert_eq!(

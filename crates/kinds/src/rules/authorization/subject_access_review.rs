@@ -118,7 +118,7 @@ mod tests {
     use crate::rules::helpers::testing::*;
 
     #[test]
-    fn an_access_review_asks_one_thing_of_somebody() {
+    fn an_access_review_has_one_question_and_a_user() {
         assert_eq!(
             on_create(&ACCESS, json!({"spec": {}})),
             [

@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_judged_by_its_words() {
+    fn a_request_is_validated() {
         assert!(on_create(&RULES, request()).is_empty());
         assert_eq!(
             on_create(&RULES, json!({"spec": {}})),
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn approval_has_its_own_door() {
+    fn approval_needs_the_approval_subresource() {
         let approved = decided(&json!([{"type": "Approved", "status": "True"}]));
         assert_eq!(
             on_status(&RULES, approved.clone(), &request()),

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_request() {
+    fn malformed_der_is_not_a_certificate_request() {
         for bytes in
             [&[][..], &[0x30], &[0x30, 0x84, 0xff, 0xff, 0xff, 0xff], &[0x30, 0x80], &[0x02, 0x01, 0x00]]
         {

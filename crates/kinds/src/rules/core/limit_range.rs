@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_kubernetes_words() {
+    fn errors_have_the_words_of_kubernetes() {
         for (limits, errors) in [
             (
                 json!([{"type": "Container", "min": {"cpu": "2"}, "max": {"cpu": "1"}, "default": {"cpu": "3"}}]),

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_once_stays() {
+    fn fields_set_once_are_immutable() {
         assert_eq!(
             testing::on_update(
                 &RULES,

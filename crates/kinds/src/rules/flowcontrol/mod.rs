@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cluster_begins_with_is_right_and_partly_fixed() {
+    fn bootstrap_objects_are_valid_and_partly_immutable() {
         for object in bootstrap::flow_schemas() {
             assert_eq!(on_create(&flow_schema::RULES, object), Vec::<String>::new());
         }

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn something_must_serve() {
+    fn an_ingress_needs_a_backend_or_rules() {
         assert_eq!(
             testing::on_create(&RULES, json!({"spec": {}})),
             ["spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"]

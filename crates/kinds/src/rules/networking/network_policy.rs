@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_kubernetes_words() {
+    fn errors_have_the_words_of_kubernetes() {
         let policy = json!({"spec": {
             "podSelector": {"matchExpressions": [{"key": "a", "operator": "X"}]},
             "policyTypes": ["Sideways"],

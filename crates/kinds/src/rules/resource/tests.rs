@@ -41,7 +41,7 @@ fn a_request_says_what_it_wants() {
 }
 
 #[test]
-fn a_claim_does_not_change_its_mind() {
+fn the_spec_of_a_claim_is_immutable() {
     let one = claim(&json!({"requests": [{"name": "a", "exactly": {"deviceClassName": "gpu"}}]}));
     let two = claim(&json!({"requests": [{"name": "b", "exactly": {"deviceClassName": "gpu"}}]}));
     assert_eq!(

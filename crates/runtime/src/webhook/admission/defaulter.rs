@@ -1,4 +1,4 @@
-//! Defaulters: they fill in what an object leaves open.
+//! Defaulters, which fill in unset fields.
 
 use std::{future::Future, marker::PhantomData, sync::Arc};
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::Object;
 
-/// Fills in what objects of kind `K` leave open.
+/// Fills in unset fields of objects of kind `K`.
 ///
 /// ```
 /// use k1s_runtime::webhook::admission::{AdmissionRequest, Defaulter, Rejection};
@@ -26,10 +26,10 @@ use crate::Object;
 /// }
 /// ```
 pub trait Defaulter<K>: Send + Sync + 'static {
-    /// Changes the object in place. It is called for creations and updates.
+    /// Changes the object in place. Called for create and update.
     ///
     /// # Errors
-    /// The request is refused.
+    /// The request is rejected.
     fn default(
         &self,
         object: &mut K,
@@ -57,10 +57,10 @@ struct Defaulting<K, D> {
 }
 
 impl AdmissionHook {
-    /// A hook that answers with what the defaulter changes, as a JSON patch.
+    /// A hook that responds with the changes of the defaulter as a JSON patch.
     ///
-    /// The patch has what the defaulter changed and nothing else: a field that `K` does not know, or would write in
-    /// another way, stays as it was sent. With `remove_unknown_fields` the object becomes exactly what `K` makes of it.
+    /// The patch has only these changes: fields that `K` does not have, or would serialize differently, stay as they were
+    /// sent. With `remove_unknown_fields` the object becomes exactly the serialization of `K`.
     pub fn defaulting<K: Object>(defaulter: impl Defaulter<K>, remove_unknown_fields: bool) -> AdmissionHook {
         AdmissionHook::new(Defaulting { defaulter, remove_unknown_fields, kind: PhantomData })
     }

@@ -1,4 +1,4 @@
-//! From an HTTP body to a handler and back: `AdmissionReview` in, `AdmissionReview` out.
+//! Handles `AdmissionReview`s: decodes the HTTP body, calls the handler, encodes the response.
 
 use std::{fmt, future::Future, panic::AssertUnwindSafe, sync::Arc};
 
@@ -15,9 +15,9 @@ use super::{
 };
 use crate::webhook::wire::{TooLarge, json, panic_message};
 
-/// Answers admission requests of any kind. Async functions and closures over `Arc<AdmissionRequest>` are handlers too.
+/// Handles admission requests of any kind. Implemented by async functions and closures over `Arc<AdmissionRequest>`.
 pub trait Handler: Send + Sync + 'static {
-    /// Answers one request.
+    /// Handles one request.
     fn handle(&self, request: Arc<AdmissionRequest>) -> impl Future<Output = AdmissionResponse> + Send;
 }
 
@@ -31,7 +31,7 @@ where
     }
 }
 
-/// [`Handler`] behind a pointer.
+/// A dyn-compatible [`Handler`].
 trait Dyn: Send + Sync {
     fn handle(&self, request: Arc<AdmissionRequest>) -> BoxFuture<'_, AdmissionResponse>;
 }
@@ -42,7 +42,7 @@ impl<H: Handler> Dyn for H {
     }
 }
 
-/// A handler with what belongs to it, ready to be registered at a path. Go's `admission.Webhook`.
+/// A handler with its options, ready to be registered at a path. Go's `admission.Webhook`.
 #[derive(Clone)]
 pub struct AdmissionHook {
     handler: Arc<dyn Dyn>,
@@ -50,19 +50,19 @@ pub struct AdmissionHook {
 }
 
 impl AdmissionHook {
-    /// A handler of one's own.
+    /// A hook with a custom handler.
     pub fn new(handler: impl Handler) -> AdmissionHook {
         AdmissionHook { handler: Arc::new(handler), recover_panic: true }
     }
 
-    /// Whether a panic of the handler becomes an answer (it does, unless told otherwise) or goes on.
+    /// Whether a panic of the handler is recovered into an error response, as by default, or propagated.
     #[must_use]
     pub fn recover_panic(mut self, recover: bool) -> AdmissionHook {
         self.recover_panic = recover;
         self
     }
 
-    /// Answers one request, without HTTP around it.
+    /// Handles one request, without HTTP.
     pub async fn handle(&self, request: Arc<AdmissionRequest>) -> AdmissionResponse {
         self.handle_counted(request, None).await
     }
@@ -72,7 +72,7 @@ impl AdmissionHook {
         request: Arc<AdmissionRequest>,
         panics: Option<&Counter>,
     ) -> AdmissionResponse {
-        // Making the future may panic as well as running it.
+        // Creating the future may panic as well as running it.
         let handled = AssertUnwindSafe(async { self.handler.handle(request).await }).catch_unwind().await;
         match handled {
             Ok(response) => response,
@@ -91,7 +91,7 @@ impl AdmissionHook {
         }
     }
 
-    /// Answers an HTTP request.
+    /// Handles an HTTP request.
     pub(crate) async fn call(
         &self,
         path: &str,
@@ -138,8 +138,8 @@ impl AdmissionHook {
     }
 }
 
-/// The answer to what is not a review. There is no request to answer, and so no uid: the API server will take it as a
-/// failed call whatever it says, and the status lets it say why.
+/// The response to an invalid review. There is no request, and so no uid: the API server treats it as a failed call in any
+/// case, and reports the message of the status.
 fn unreadable(path: &str, code: StatusCode, error: &dyn fmt::Display) -> Response<Bytes> {
     tracing::error!(path, %error, "bad request");
     review(code, API_VERSIONS[0], "", AdmissionResponse::errored(code.as_u16(), error))

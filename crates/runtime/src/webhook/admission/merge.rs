@@ -1,17 +1,17 @@
-//! What a defaulter changed, put into the object as it was sent.
+//! Applies the changes of a defaulter to the object as it was sent.
 //!
-//! A type knows some fields of an object and writes them in its own way. Comparing what was sent with what the type writes
-//! after defaulting would show as changes what nobody changed: unknown fields dropped, empty ones added, values spelled
-//! differently. So three values are compared: what was sent, what the type made of it *before*, and what it makes of it
-//! *after*. Only differences between the last two are changes, and they are made to the first.
+//! A type has only some fields of an object and serializes them in its own way. A comparison of the sent object with the
+//! defaulted one would show changes that were not made: unknown fields dropped, empty ones added, values spelled
+//! differently. So three values are compared: the object as sent, its serialization by the type *before* defaulting, and
+//! the one *after*. Only differences between the last two are changes, and they are applied to the first.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-/// `sent` with the changes that lead from `before` to `after`.
+/// Applies the changes from `before` to `after` to `sent`.
 ///
-/// A `null` in `after` is the same as no field at all: it is how many types write an `Option` that is empty.
+/// A `null` in `after` equals a missing field: many types serialize an empty `Option` like that.
 pub(super) fn merge(sent: &Value, before: &Value, after: Value) -> Value {
     if *before == after {
         return sent.clone();
@@ -51,15 +51,15 @@ fn merge_objects(
     merged
 }
 
-/// Items are followed as they move: equal ones at either end, then those that have a name, then, if the number of items is
-/// the same, those at the same place. `sent` and `before` have the same items in the same order.
+/// Matches items that have moved: equal ones at either end, then by name, then, if the number of items is the same, by
+/// index. `sent` and `before` have the same items in the same order.
 fn merge_lists(sent: &[Value], before: &[Value], after: Vec<Value>) -> Vec<Value> {
     let shorter = before.len().min(after.len());
     let head = before.iter().zip(&after).take_while(|(was, is)| was == is).count();
     let tail = before.iter().rev().zip(after.iter().rev()).take_while(|(was, is)| was == is).count();
     let tail = tail.min(shorter - head);
     let names: HashMap<(&str, &str), usize> = (head..before.len() - tail)
-        .rev() // of several with one name, the first counts
+        .rev() // the first of several with the same name wins
         .filter_map(|index| Some((name(&before[index])?, index)))
         .collect();
     let (same_length, after_tail) = (before.len() == after.len(), after.len() - tail);
@@ -82,7 +82,7 @@ fn merge_lists(sent: &[Value], before: &[Value], after: Vec<Value>) -> Vec<Value
     after.into_iter().enumerate().map(merge_item).collect()
 }
 
-/// What items of Kubernetes' lists are told apart by.
+/// The key that identifies an item in Kubernetes' lists.
 fn name(item: &Value) -> Option<(&'static str, &str)> {
     let keys = ["name", "key", "type", "id", "uid", "mountPath"];
     keys.into_iter().find_map(|key| Some((key, item.get(key)?.as_str()?)))
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_type_does_not_know_stays() {
+    fn unknown_fields_are_kept() {
         let sent = json!({"a": 1, "unknown": {"x": null}, "b": {"c": 1, "d": 2}});
         let before = json!({"a": 1, "b": {"c": 1}});
         let after = json!({"a": 2, "b": {"c": 1, "e": 3}});
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_type_writes_by_itself_is_not_added() {
+    fn fields_that_only_the_type_adds_are_left_out() {
         let sent = json!({"a": 1, "time": "2024-01-01T00:00:00+00:00"});
         let before = json!({"a": 1, "status": {}, "none": null, "time": "2024-01-01T00:00:00Z"});
         let after = json!({"a": 2, "status": {}, "none": null, "time": "2024-01-01T00:00:00Z"});
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_removed_is_removed_whether_it_is_absent_or_null() {
+    fn removed_fields_are_removed_whether_absent_or_null() {
         let sent = json!({"a": 1, "b": 2, "c": null});
         let before = json!({"a": 1, "b": 2});
         assert_eq!(merge(&sent, &before, json!({"a": null})), json!({"c": null}));
     }
 
     #[test]
-    fn items_are_followed_as_they_move() {
+    fn items_that_moved_are_matched_by_name() {
         let sent = json!([{"name": "a", "x": 1}, {"name": "b", "x": 2}, {"name": "c", "x": 3}]);
         let before = json!([{"name": "a"}, {"name": "b"}, {"name": "c"}]);
         let after = json!([{"name": "new", "v": null}, {"name": "a"}, {"name": "c", "set": true}]);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn items_without_a_name_are_those_at_the_same_place() {
+    fn items_without_a_name_are_matched_by_index() {
         let sent = json!([{"v": 1, "x": 1}, {"v": 2, "x": 2}]);
         let before = json!([{"v": 1}, {"v": 2}]);
         assert_eq!(
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_patch_leads_to_what_is_wanted() {
+    fn the_patch_produces_the_merged_object() {
         let sent = json!({"l": [{"name": "a", "x": 1}, {"name": "b"}], "m/n": 1, "keep": [1, 2]});
         let before = json!({"l": [{"name": "a"}, {"name": "b"}], "m/n": 1});
         let after = json!({"l": [{"name": "b"}, {"name": "a"}], "m/n": 2});
@@ -190,7 +190,7 @@ mod tests {
             })
         }
 
-        /// What a type makes of a value that knows no field `c` and `d`.
+        /// The serialization by a type without the fields `c` and `d`.
         fn known(value: &Value) -> Value {
             match value {
                 Value::Object(map) => map
@@ -215,7 +215,7 @@ mod tests {
             }
 
             #[test]
-            fn unknown_fields_of_what_stays_stay(sent in value(), new in value()) {
+            fn unknown_fields_of_unchanged_parts_are_kept(sent in value(), new in value()) {
                 prop_assume!(sent.is_object());
                 let before = known(&sent);
                 let mut after = before.clone();

@@ -1,10 +1,10 @@
-//! Admission: webhooks that are asked before an object is created, updated or deleted, and may change or refuse it.
+//! Admission: webhooks that are called before an object is created, updated or deleted, and may change or reject it.
 //!
 //! - [`Defaulter`] and [`Validator`] are for one kind, with its Rust type. [`Webhook`](super::Webhook) registers them.
-//! - [`Handler`] is for everything else: it sees the [`AdmissionRequest`] and makes the [`AdmissionResponse`].
-//! - [`Rejection`] is how the former two say no.
+//! - [`Handler`] is the general form: it receives an [`AdmissionRequest`] and returns an [`AdmissionResponse`].
+//! - [`Rejection`] is the error type of the former two.
 //!
-//! Reviews of `admission.k8s.io/v1` and `v1beta1` are answered in the version they were asked in.
+//! Reviews of `admission.k8s.io/v1` and `v1beta1` are answered in the version of the request.
 
 mod defaulter;
 mod handler;

@@ -1,4 +1,4 @@
-//! Why a defaulter or a validator says no.
+//! Why a defaulter or a validator rejects a request.
 
 use std::fmt;
 
@@ -8,11 +8,11 @@ use kube::core::Status;
 use super::{AdmissionRequest, AdmissionResponse, Warnings};
 use crate::BoxError;
 
-/// Why a defaulter or a validator says no.
+/// Why a defaulter or a validator rejects a request.
 ///
-/// Every error and every text becomes one with `?` or `.into()`. A text is a denial: 403, `Forbidden`. An error that is a
-/// `Status`, or that comes from one (a failed call of the API), keeps its code, reason and details. Field errors become
-/// 422, `Invalid`, and name the object:
+/// Any error or string converts with `?` or `.into()`. A string is a denial: 403, `Forbidden`. An error that is a `Status`,
+/// or is caused by one (a failed API call), keeps its code, reason and details. Field errors become 422, `Invalid`, and
+/// name the object:
 ///
 /// ```
 /// use k1s_object::FieldError;
@@ -30,7 +30,7 @@ use crate::BoxError;
 /// }
 /// # assert!(check(-1).is_err() && check(13).is_err() && check(1).is_ok());
 /// ```
-// Not an `Error` itself: that is what lets every error become one.
+// Not an `Error` itself, since that would rule out the conversion from every error.
 #[derive(Debug, Clone)]
 pub struct Rejection {
     why: Why,
@@ -54,25 +54,25 @@ impl Rejection {
         Rejection::new(Why::Denied(message.into()))
     }
 
-    /// 422, `Invalid`: what is wrong with which fields.
+    /// 422, `Invalid`, with these field errors.
     pub fn invalid(errors: impl IntoIterator<Item = FieldError>) -> Rejection {
         Rejection::new(Why::Invalid(errors.into_iter().collect()))
     }
 
-    /// A status of one's own.
+    /// A custom status.
     #[must_use]
     pub fn status(status: Status) -> Rejection {
         Rejection::new(Why::Status(Box::new(status)))
     }
 
-    /// The same with warnings besides.
+    /// Adds warnings.
     #[must_use]
     pub fn with_warnings(mut self, warnings: impl IntoIterator<Item = impl Into<String>>) -> Rejection {
         self.warnings.extend(warnings.into_iter().map(Into::into));
         self
     }
 
-    /// As it is answered to this request.
+    /// The response to this request.
     pub(super) fn into_response(self, request: &AdmissionRequest) -> AdmissionResponse {
         let response = match self.why {
             Why::Denied(message) => AdmissionResponse::denied(message),
@@ -97,7 +97,7 @@ impl<E: Into<BoxError>> From<E> for Rejection {
     }
 }
 
-/// The status that an error is or comes from.
+/// The status that an error is, or is caused by.
 fn status_of(error: &(dyn std::error::Error + 'static)) -> Option<Status> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -116,7 +116,7 @@ fn status_of(error: &(dyn std::error::Error + 'static)) -> Option<Status> {
 }
 
 fn from_object_status(status: &k1s_object::Status) -> Status {
-    // Its JSON is a Status, so this does not fail; if it did, the message would still be there.
+    // Its JSON is a Status, so this does not fail; if it did, the message would be kept.
     serde_json::from_value(status.to_json())
         .unwrap_or_else(|_| Status::failure(&status.message, status.reason).with_code(status.code))
 }

@@ -1,4 +1,4 @@
-//! What a webhook is asked: the request of an `AdmissionReview`.
+//! The request of an `AdmissionReview`.
 
 use std::fmt;
 
@@ -13,16 +13,16 @@ use serde_json::value::RawValue;
 
 use crate::ObjectKey;
 
-/// What a webhook is asked: who wants to do what with which object.
+/// An admission request: who wants to do what with which object.
 ///
-/// Objects are kept as they were sent and decoded when asked for, so that nothing is lost that a type does not know.
+/// Objects are kept as they were sent and decoded on demand, so that fields unknown to a type are not lost.
 #[derive(Debug, Clone)]
 pub struct AdmissionRequest {
-    /// Identifies this one call; the answer repeats it.
+    /// Identifies the call; the response repeats it.
     pub uid: String,
-    /// The kind of the object, as the webhook's rules asked for it.
+    /// The kind of the object, in the version that the webhook's rules match.
     pub kind: GroupVersionKind,
-    /// The resource of the request, as the webhook's rules asked for it.
+    /// The resource of the request, in the version that the webhook's rules match.
     pub resource: GroupVersionResource,
     /// `status` or `scale`, for example; empty for the object itself.
     pub sub_resource: String,
@@ -32,15 +32,15 @@ pub struct AdmissionRequest {
     pub request_resource: Option<GroupVersionResource>,
     /// The subresource of the original request.
     pub request_sub_resource: String,
-    /// The object's name; empty if it is still to be generated.
+    /// The object's name; empty if it is yet to be generated.
     pub name: String,
-    /// The object's namespace; empty for an object of the cluster.
+    /// The object's namespace; empty for cluster-scoped objects.
     pub namespace: String,
-    /// What is done; `None` if it is none of Kubernetes' four.
+    /// The operation; `None` if it is not one of Kubernetes' four.
     pub operation: Option<Operation>,
-    /// Who does it.
+    /// The user who sent the request.
     pub user_info: UserInfo,
-    /// Nothing will be stored: a webhook may have no effects elsewhere.
+    /// Nothing will be stored: the webhook must not have side effects.
     pub dry_run: bool,
     raw_operation: String,
     object: Option<Box<RawValue>>,
@@ -48,13 +48,13 @@ pub struct AdmissionRequest {
     options: Option<Box<RawValue>>,
 }
 
-/// A part of a request cannot be had.
+/// A part of a request cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// The request does not have it.
+    /// The request does not contain it.
     #[error("there is no content to decode")]
     Missing,
-    /// It is not of the type asked for.
+    /// It is not of the requested type.
     #[error("{what} cannot be decoded: {source}")]
     Invalid {
         /// Which part of the request.
@@ -65,18 +65,18 @@ pub enum DecodeError {
 }
 
 impl AdmissionRequest {
-    /// The object: the new one, when something is created or updated.
+    /// The object to be stored, for create and update.
     ///
     /// # Errors
-    /// There is none, which is so for deletions; or it is not a `K`.
+    /// If there is none, as for deletions; or it is not a `K`.
     pub fn object<K: DeserializeOwned>(&self) -> Result<K, DecodeError> {
         decode("the object", self.object.as_deref())
     }
 
-    /// The object as it is stored, when something is updated or deleted.
+    /// The stored object, for update and delete.
     ///
     /// # Errors
-    /// There is none, which is so for creations; or it is not a `K`.
+    /// If there is none, as for creations; or it is not a `K`.
     pub fn old_object<K: DeserializeOwned>(&self) -> Result<K, DecodeError> {
         decode("the old object", self.old_object.as_deref())
     }
@@ -84,7 +84,7 @@ impl AdmissionRequest {
     /// The options of the operation: `CreateOptions`, `UpdateOptions`, `DeleteOptions`.
     ///
     /// # Errors
-    /// There are none, or they are not an `O`.
+    /// If there are none, or they are not an `O`.
     pub fn options<O: DeserializeOwned>(&self) -> Result<O, DecodeError> {
         decode("the options", self.options.as_deref())
     }
@@ -119,10 +119,10 @@ impl AdmissionRequest {
         &self.raw_operation
     }
 
-    /// The same request in `kube`'s form, for handlers that were written for that.
+    /// Converts to `kube`'s request, for handlers that were written for it.
     ///
     /// # Errors
-    /// An object is not a `K`, or the operation is not known.
+    /// If an object is not a `K`, or the operation is unknown.
     pub fn to_kube<K>(&self) -> Result<kube::core::admission::AdmissionRequest<K>, DecodeError>
     where
         K: Resource + DeserializeOwned,
@@ -159,7 +159,7 @@ fn decode<K: DeserializeOwned>(what: &'static str, raw: Option<&RawValue>) -> Re
     serde_json::from_str(raw.get()).map_err(|source| DecodeError::Invalid { what, source })
 }
 
-/// As logs name it: `CREATE widgets.example.com default/a by alice`.
+/// `CREATE widgets.example.com default/a by alice`, for logs.
 impl fmt::Display for AdmissionRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.raw_operation, self.resource.resource)?;
@@ -170,10 +170,10 @@ impl fmt::Display for AdmissionRequest {
     }
 }
 
-/// The versions of `AdmissionReview` that are answered. They differ in name alone.
+/// The accepted versions of `AdmissionReview`. They differ only in name.
 pub(super) const API_VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
-/// A review as it is sent. As in Go, whatever is not there is empty.
+/// A review as it is sent. As in Go, missing fields are empty.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ReviewBody {
@@ -266,7 +266,7 @@ impl From<RequestBody> for AdmissionRequest {
     }
 }
 
-/// A review that cannot be read.
+/// An invalid review.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReviewError {
     #[error("the body cannot be decoded: {0}")]
@@ -277,7 +277,7 @@ pub(super) enum ReviewError {
     NoRequest,
 }
 
-/// Reads a review: its version, and what is asked.
+/// Decodes a review: its version and its request.
 pub(super) fn read_review(body: &[u8]) -> Result<(&'static str, AdmissionRequest), ReviewError> {
     let review: ReviewBody = serde_json::from_slice(body)?;
     let version = API_VERSIONS.into_iter().find(|version| *version == review.api_version);

@@ -1,4 +1,4 @@
-//! What a webhook answers: allowed, denied, an error, a patch; with warnings.
+//! The response of a webhook: allowed, denied, an error, a patch; with warnings.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -7,21 +7,21 @@ use k8s_openapi::ByteString;
 use kube::core::Status;
 use serde::Serialize;
 
-/// Messages that the user sees without the request being refused.
+/// Messages to the user that do not reject the request.
 pub type Warnings = Vec<String>;
 
-/// The answer to an [`AdmissionRequest`](super::AdmissionRequest).
+/// The response to an [`AdmissionRequest`](super::AdmissionRequest).
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdmissionResponse {
-    /// Whether the request may go on.
+    /// Whether the request is allowed.
     pub allowed: bool,
-    /// Why, or why not. Without a code it is sent with 200.
+    /// The reason. Without a code, 200 is sent.
     pub result: Status,
-    /// How the object is to be changed.
+    /// Changes to the object.
     pub patch: Option<Patch>,
-    /// What the user is told besides.
+    /// Warnings to the user.
     pub warnings: Warnings,
-    /// What is noted in the audit log.
+    /// Annotations of the audit event.
     pub audit_annotations: BTreeMap<String, String>,
 }
 
@@ -36,35 +36,35 @@ impl AdmissionResponse {
         }
     }
 
-    /// The request may go on.
+    /// Allows the request.
     #[must_use]
     pub fn allowed() -> AdmissionResponse {
         AdmissionResponse::new(true, 200, "", String::new())
     }
 
-    /// The request is refused: 403, `Forbidden`.
+    /// Rejects the request with 403, `Forbidden`.
     pub fn denied(message: impl Into<String>) -> AdmissionResponse {
         AdmissionResponse::new(false, 403, "Forbidden", message.into())
     }
 
-    /// The request is refused, because it could not be looked at.
+    /// Rejects the request, because it could not be processed.
     pub fn errored(code: u16, error: impl fmt::Display) -> AdmissionResponse {
         AdmissionResponse::new(false, code, "", error.to_string())
     }
 
-    /// The request is refused, with a status of one's own.
+    /// Rejects the request with a custom status.
     #[must_use]
     pub fn from_status(result: Status) -> AdmissionResponse {
         AdmissionResponse { allowed: false, result, ..AdmissionResponse::allowed() }
     }
 
-    /// The request may go on with the object changed. An empty patch changes nothing.
+    /// Allows the request, with changes to the object. An empty patch changes nothing.
     #[must_use]
     pub fn patched(patch: Patch) -> AdmissionResponse {
         AdmissionResponse { patch: (!patch.0.is_empty()).then_some(patch), ..AdmissionResponse::allowed() }
     }
 
-    /// The same with more warnings.
+    /// Adds warnings.
     #[must_use]
     pub fn with_warnings(
         mut self,
@@ -74,14 +74,14 @@ impl AdmissionResponse {
         self
     }
 
-    /// The same with a message, which goes into the status.
+    /// Sets the message of the status.
     #[must_use]
     pub fn with_message(mut self, message: impl Into<String>) -> AdmissionResponse {
         self.result.message = message.into();
         self
     }
 
-    /// The same with a note for the audit log.
+    /// Adds an annotation to the audit event.
     #[must_use]
     pub fn with_audit_annotation(
         mut self,
@@ -93,13 +93,13 @@ impl AdmissionResponse {
     }
 }
 
-/// `kube`'s response, for handlers that were written for that.
+/// Converts `kube`'s response, for handlers that were written for it.
 impl From<kube::core::admission::AdmissionResponse> for AdmissionResponse {
     fn from(response: kube::core::admission::AdmissionResponse) -> AdmissionResponse {
         let patch = match response.patch.as_deref().map(serde_json::from_slice).transpose() {
             Ok(patch) => patch,
             Err(error) => {
-                return AdmissionResponse::errored(500, format!("the patch cannot be read: {error}"));
+                return AdmissionResponse::errored(500, format!("cannot decode the patch: {error}"));
             }
         };
         let mut result = response.result;
@@ -130,7 +130,7 @@ struct ResponseBody<'a> {
     uid: &'a str,
     allowed: bool,
     status: Status,
-    // Kubernetes' `[]byte`: base64. `kube`'s own response has an array of numbers here.
+    // Kubernetes' `[]byte` is base64. `kube`'s own response has an array of numbers here.
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<ByteString>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ struct ResponseBody<'a> {
     warnings: Warnings,
 }
 
-/// The answer as it is sent, in the version that was asked in.
+/// The serialized response, in the version of the request.
 pub(super) fn write_review(
     api_version: &str,
     uid: &str,

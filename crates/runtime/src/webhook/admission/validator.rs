@@ -1,4 +1,4 @@
-//! Validators: they look at an object and say whether it may be so.
+//! Validators, which decide whether a change of an object is allowed.
 
 use std::{
     future::{Future, ready},
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::Object;
 
-/// Says whether objects of kind `K` may be created, updated, deleted. What is not implemented is allowed.
+/// Decides whether objects of kind `K` may be created, updated or deleted. Methods allow everything by default.
 ///
 /// ```
 /// use k1s_runtime::webhook::admission::{AdmissionRequest, Rejection, Validator, Warnings};
@@ -29,10 +29,10 @@ use crate::Object;
 /// }
 /// ```
 pub trait Validator<K: Sync>: Send + Sync + 'static {
-    /// Looks at an object that is to be created.
+    /// Validates an object that is to be created.
     ///
     /// # Errors
-    /// The request is refused.
+    /// The request is rejected.
     fn validate_create(
         &self,
         _object: &K,
@@ -41,10 +41,10 @@ pub trait Validator<K: Sync>: Send + Sync + 'static {
         ready(Ok(Warnings::new()))
     }
 
-    /// Looks at an object that is to be updated, and at what it was.
+    /// Validates an update of an object.
     ///
     /// # Errors
-    /// The request is refused.
+    /// The request is rejected.
     fn validate_update(
         &self,
         _old: &K,
@@ -54,10 +54,10 @@ pub trait Validator<K: Sync>: Send + Sync + 'static {
         ready(Ok(Warnings::new()))
     }
 
-    /// Looks at an object that is to be deleted.
+    /// Validates the deletion of an object.
     ///
     /// # Errors
-    /// The request is refused.
+    /// The request is rejected.
     fn validate_delete(
         &self,
         _object: &K,
@@ -67,24 +67,24 @@ pub trait Validator<K: Sync>: Send + Sync + 'static {
     }
 }
 
-/// What a closure that validates is given.
+/// The argument of a validating closure.
 #[derive(Debug)]
 pub enum Validation<'a, K> {
-    /// This object is to be created.
+    /// The object is to be created.
     Create(&'a K),
-    /// An object is to be updated.
+    /// The object is to be updated.
     Update {
-        /// What it is.
+        /// The stored object.
         old: &'a K,
-        /// What it is to be.
+        /// The object as it is to be stored.
         new: &'a K,
     },
-    /// This object is to be deleted.
+    /// The object is to be deleted.
     Delete(&'a K),
 }
 
 impl<'a, K> Validation<'a, K> {
-    /// The object as it will be: nothing for a deletion.
+    /// The object as it will be stored; `None` for a deletion.
     #[must_use]
     pub fn object(&self) -> Option<&'a K> {
         match self {
@@ -126,7 +126,7 @@ struct Validating<K, V> {
 }
 
 impl AdmissionHook {
-    /// A hook that answers what the validator says. Connections (`exec`, `proxy`) are allowed without asking it.
+    /// A hook that calls the validator. Connections (`exec`, `proxy`) are allowed without a call.
     pub fn validating<K: Object>(validator: impl Validator<K>) -> AdmissionHook {
         AdmissionHook::new(Validating { validator, kind: PhantomData })
     }

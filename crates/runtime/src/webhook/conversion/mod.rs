@@ -1,6 +1,6 @@
-//! Conversion: a webhook that turns objects of a custom resource from one version into another.
+//! Conversion: a webhook that converts objects of a custom resource from one version to another.
 //!
-//! One version is the *hub*; every other, a *spoke*, is converted to it and from it. Conversions are the standard library's:
+//! One version is the *hub*; every other, a *spoke*, is converted to and from it, by the traits of the standard library:
 //!
 //! ```
 //! use k1s_runtime::webhook::conversion::Converter;
@@ -43,8 +43,8 @@
 //! # Ok::<(), k1s_runtime::webhook::RegisterError>(())
 //! ```
 //!
-//! Metadata need not be thought of: all of it but labels and annotations is the original's, as Kubernetes wants it. A
-//! conversion may change those two; one that makes new metadata without a name leaves them as they were.
+//! Conversions need not care about metadata: all of it but labels and annotations is taken from the original, as Kubernetes
+//! requires. A conversion may change these two; if it returns metadata without a name, they stay as they were.
 
 mod review;
 
@@ -64,17 +64,17 @@ struct Version<H> {
     from_hub: FromHub<H>,
 }
 
-/// The versions of one kind, and how they become each other. Registered with
+/// The versions of one kind, and the conversions between them. Registered with
 /// [`WebhookServer::register_converter`](super::WebhookServer::register_converter).
 pub struct Converter<H> {
     group: String,
     kind: String,
     /// By `apiVersion`.
     versions: BTreeMap<String, Version<H>>,
-    wrong: Option<ConverterError>,
+    error: Option<ConverterError>,
 }
 
-/// A converter that cannot be.
+/// An invalid converter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConverterError {
     /// A spoke is of another kind than the hub.
@@ -85,7 +85,7 @@ pub enum ConverterError {
         /// The spoke's kind.
         spoke: String,
     },
-    /// A version is there twice.
+    /// A version was added twice.
     #[error("version {0} was given twice")]
     Duplicate(String),
 }
@@ -99,12 +99,12 @@ impl<H: Object<DynamicType: Default>> Converter<H> {
             group: H::group(&dynamic).into_owned(),
             kind: H::kind(&dynamic).into_owned(),
             versions: BTreeMap::new(),
-            wrong: None,
+            error: None,
         };
         converter.version::<H>(Ok, Ok)
     }
 
-    /// A version that converts to and from the hub by `From` or `TryFrom`.
+    /// Adds a version that converts to and from the hub by `From` or `TryFrom`.
     #[must_use]
     pub fn spoke<S>(self) -> Converter<H>
     where
@@ -114,7 +114,7 @@ impl<H: Object<DynamicType: Default>> Converter<H> {
         self.version::<S>(|s| H::try_from(s).map_err(Into::into), |h| S::try_from(h).map_err(Into::into))
     }
 
-    /// A version with its conversions to and from the hub, where `From` cannot be implemented.
+    /// Adds a version with functions that convert to and from the hub, where `From` cannot be implemented.
     #[must_use]
     pub fn spoke_with<S: Object<DynamicType: Default>>(
         self,
@@ -134,7 +134,7 @@ impl<H: Object<DynamicType: Default>> Converter<H> {
         if group != self.group || kind != self.kind {
             let hub = k1s_object::status::qualified(&self.group, &self.kind);
             let spoke = k1s_object::status::qualified(&group, &kind);
-            self.wrong.get_or_insert(ConverterError::OtherKind { hub, spoke });
+            self.error.get_or_insert(ConverterError::OtherKind { hub, spoke });
             return self;
         }
         let api_version = S::api_version(&dynamic).into_owned();
@@ -143,15 +143,15 @@ impl<H: Object<DynamicType: Default>> Converter<H> {
             from_hub: Box::new(move |hub| Ok(serde_json::to_value(from_hub(hub)?)?)),
         };
         if self.versions.insert(api_version.clone(), version).is_some() {
-            self.wrong.get_or_insert(ConverterError::Duplicate(api_version));
+            self.error.get_or_insert(ConverterError::Duplicate(api_version));
         }
         self
     }
 
-    /// The same without its type, if all is well with it.
+    /// Erases the type, if the converter is valid.
     pub(crate) fn erase(self) -> Result<(String, String, Arc<dyn ConvertKind>), ConverterError> {
-        match self.wrong {
-            Some(wrong) => Err(wrong),
+        match self.error {
+            Some(error) => Err(error),
             None => Ok((self.group.clone(), self.kind.clone(), Arc::new(self))),
         }
     }
@@ -172,12 +172,12 @@ impl<H> fmt::Debug for Converter<H> {
     }
 }
 
-/// [`Converter`] without its type.
+/// A type-erased [`Converter`].
 pub(crate) trait ConvertKind: Send + Sync {
     /// Converts an object; both versions are `apiVersion`s.
     fn convert(&self, object: &RawValue, from: &str, to: &str) -> Result<Map<String, Value>, BoxError>;
 
-    /// The `apiVersion`s there are.
+    /// The known `apiVersion`s.
     fn versions(&self) -> Vec<&str>;
 }
 

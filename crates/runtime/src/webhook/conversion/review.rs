@@ -1,4 +1,4 @@
-//! From an HTTP body to the converters and back: `ConversionReview` in, `ConversionReview` out.
+//! Handles `ConversionReview`s: decodes the HTTP body, calls the converters, encodes the response.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ use crate::{
     webhook::wire::{TooLarge, json, panic_message, text},
 };
 
-/// The converters of a server, by group and kind: what is behind `/convert`.
+/// The converters behind `/convert`, by group and kind.
 #[derive(Default)]
 pub(crate) struct Converters {
     kinds: RwLock<HashMap<(String, String), Arc<dyn ConvertKind>>>,
@@ -75,7 +75,7 @@ struct ResponseBody<'a> {
     result: Status,
 }
 
-/// What has to be known of an object to convert it.
+/// The fields of an object that are needed to convert it.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Head {
@@ -85,11 +85,11 @@ struct Head {
 }
 
 const KIND: &str = "ConversionReview";
-/// The versions of `ConversionReview` that are answered. They differ in name alone.
+/// The accepted versions of `ConversionReview`. They differ only in name.
 const API_VERSIONS: [&str; 2] = ["apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"];
 
 impl Converters {
-    /// Adds a kind; false if it is there already.
+    /// Adds a kind; `false` if it already has a converter.
     pub(crate) fn add(&self, group: String, kind: String, converter: Arc<dyn ConvertKind>) -> bool {
         let mut kinds = self.kinds.write();
         match kinds.entry((group, kind)) {
@@ -101,7 +101,7 @@ impl Converters {
         }
     }
 
-    /// Answers an HTTP request.
+    /// Handles an HTTP request.
     pub(crate) fn call(&self, body: Result<Bytes, TooLarge>, panics: &Counter) -> Response<Bytes> {
         let unreadable = |code, error: &dyn fmt::Display| {
             tracing::error!(%error, "failed to read conversion request");
@@ -126,7 +126,7 @@ impl Converters {
             return unreadable(StatusCode::BAD_REQUEST, &"conversion request is nil");
         };
         let objects = request.objects.unwrap_or_default();
-        // All or nothing: the first that cannot be converted ends it.
+        // All or nothing: the first failure ends the conversion.
         let converted: Result<Vec<_>, String> = objects
             .into_iter()
             .enumerate()
@@ -211,7 +211,7 @@ fn restore(
             return Err(format!("metadata.{field} must not change: {was:?} became {is:?}").into());
         }
     }
-    // Metadata that nobody filled in says nothing about labels.
+    // Metadata without a name was not filled in, so its missing labels mean nothing.
     if !text(converted.get("name")).is_empty() {
         for field in ["labels", "annotations"] {
             match converted.remove(field) {

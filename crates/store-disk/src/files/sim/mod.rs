@@ -1,13 +1,15 @@
-//! A simulated disk, for tests: it knows what was written and what was synced, and can lose, tear and reorder the rest.
+//! A simulated disk, for tests: it tracks what was written and what was synced, and can lose, tear and
+//! reorder unsynced changes.
 //!
-//! - **A power cut** ([`SimDisk::cut_after`], [`SimDisk::restart`]): of what was not synced, any sectors may be on disk, absent, zeros or
-//!   garbage; a write may be torn at any byte; names that were created, renamed or removed may be there or not, in any order. Only a
-//!   rename within one directory is atomic.
-//! - **Failing calls** ([`Fault`], [`Rates`]): a write that fails may have been made in part. After a failed sync, the data may be on disk or
-//!   not, and a later sync that succeeds does not bring it there.
+//! - **A power cut** ([`SimDisk::cut_after`], [`SimDisk::restart`]): any unsynced sector may be on disk,
+//!   absent, zeros or garbage; a write may be torn at any byte; created, renamed or removed names may be
+//!   there or not, in any order. Only a rename within one directory is atomic.
+//! - **Failing calls** ([`Fault`], [`Rates`]): a failed write may have been made in part. After a failed
+//!   sync, the data may be on disk or not, and a later successful sync does not write it.
 //! - **A full disk** ([`SimDisk::set_capacity`], [`Fault::Full`]).
 //!
-//! Everything comes from a seed. What it does with calls of several threads depends on their order.
+//! All randomness comes from a seed. With several threads, the outcome also depends on the order of their
+//! calls.
 
 mod node;
 
@@ -28,43 +30,43 @@ use crate::{
     DiskOptions, DiskStore, FolderReport, OpenError, Progress, Repaired, repair, writer::Background,
 };
 
-/// Calls that are remembered for a failing test to print.
+/// Number of calls kept in the trace that a failing test prints.
 const TRACE: usize = 2000;
 
-/// What is wrong with every call, until it is changed.
+/// A fault of all calls, until it is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     None,
-    /// Writes fail for lack of room, and nothing of them is stored.
+    /// Writes fail with "no space left", and nothing of them is stored.
     Full,
-    /// Writes fail for lack of room, and half of them is stored.
+    /// Writes fail with "no space left", and half of them is stored.
     FullMidway,
     /// Syncs fail.
     SyncFails,
-    /// Syncs wait until this is over.
+    /// Syncs block until the fault is changed.
     SyncHangs,
     /// Nothing can be opened for writing.
     ReadOnly,
 }
 
-/// How many of a thousand calls fail.
+/// Failing calls per thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
     /// Writes and changes of length.
     pub writes: u64,
     /// Syncs.
     pub syncs: u64,
-    /// Creating, renaming and removing.
+    /// Creating, renaming and removing names.
     pub names: u64,
 }
 
-/// What is lost when the simulated machine starts again.
+/// What a restart of the simulated machine loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// The process was killed: everything that it wrote is there, synced or not.
+    /// The process was killed: all its writes are kept, synced or not.
     Process,
-    /// The power was cut.
+    /// The power was cut: unsynced changes may be lost.
     Power,
 }
 
@@ -81,30 +83,30 @@ struct Shared {
 
 struct State {
     nodes: Vec<Node>,
-    /// Counts restarts. Handles from before one are dead.
+    /// Number of restarts. Handles from before a restart are dead.
     boot: u64,
     handles: u64,
     off: bool,
-    /// Calls so far that change something.
+    /// Number of calls so far that change something.
     calls: u64,
-    /// The power goes with this call.
+    /// The call during which the power is cut.
     cut_at: Option<u64>,
     fault: Fault,
     rates: Rates,
     capacity: Option<u64>,
-    /// Calls that wait for [`Fault::SyncHangs`] to be over.
+    /// Number of calls blocked by [`Fault::SyncHangs`].
     hanging: usize,
     random: Env,
     trace: VecDeque<String>,
 }
 
-/// What a call is to do.
+/// The outcome of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Succeed,
-    /// Fail, perhaps with a part of it done.
+    /// Fail, perhaps with part of it done.
     Fail,
-    /// The power goes in the middle of it.
+    /// The power is cut in the middle of it.
     Cut,
 }
 
@@ -154,7 +156,7 @@ impl SimDisk {
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() }) }
     }
 
-    /// Another disk with the same contents, and no faults.
+    /// Another disk with the same contents and no faults.
     #[must_use]
     pub fn copied(&self, seed: u64) -> Self {
         let mut nodes = self.state().nodes.clone();
@@ -183,8 +185,8 @@ impl SimDisk {
         DiskStore::open_on(self.files(), env, folder.as_ref(), options, Background::Threads)
     }
 
-    /// The same, but segments are cleaned when [`DiskStore::step`] is called, and not by a thread of its own: then the order of
-    /// all calls depends on the order of commands alone.
+    /// Like [`open`](Self::open), but segments are cleaned when [`DiskStore::step`] is called, and not by a
+    /// separate thread: then the order of all disk calls depends only on the order of commands.
     ///
     /// # Errors
     /// As [`DiskStore::open`].
@@ -213,23 +215,23 @@ impl SimDisk {
         repair::repair_on(&self.files(), path.as_ref(), None, &mut |_: Progress| {})
     }
 
-    /// Changes what is wrong with every call.
+    /// Sets the fault of all calls.
     pub fn set_fault(&self, fault: Fault) {
         self.state().fault = fault;
         self.shared.changed.notify_all();
     }
 
-    /// Changes how many calls fail.
+    /// Sets the rates of failing calls.
     pub fn set_rates(&self, rates: Rates) {
         self.state().rates = rates;
     }
 
-    /// Gives the disk room for this many bytes in files.
+    /// Limits the bytes in all files.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.state().capacity = bytes;
     }
 
-    /// Blocks until some call hangs: see [`Fault::SyncHangs`].
+    /// Blocks until a call hangs: see [`Fault::SyncHangs`].
     pub fn wait_until_hanging(&self) {
         let mut state = self.state();
         while state.hanging == 0 && !state.off {
@@ -237,13 +239,14 @@ impl SimDisk {
         }
     }
 
-    /// Cuts the power in the middle of a later call that changes something: the next one if `calls` is 0. All calls fail from then on.
+    /// Cuts the power in the middle of a later call that changes something: the next one if `calls` is 0. All
+    /// later calls fail.
     pub fn cut_after(&self, calls: u64) {
         let mut state = self.state();
         state.cut_at = Some(state.calls + 1 + calls);
     }
 
-    /// Cuts the power now, unless that has happened.
+    /// Cuts the power now, unless it is off already.
     pub fn cut(&self) {
         self.state().off = true;
         self.shared.changed.notify_all();
@@ -255,7 +258,7 @@ impl SimDisk {
         self.state().off
     }
 
-    /// Calls so far that changed something.
+    /// Number of calls so far that changed something.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.state().calls
@@ -267,7 +270,7 @@ impl SimDisk {
         self.state().trace.iter().cloned().collect()
     }
 
-    /// Starts the machine again: what was open is not, and some of what was not synced is lost.
+    /// Restarts the machine: handles are closed, and unsynced changes may be lost.
     pub fn restart(&self, loss: Loss) {
         let mut state = self.state();
         let State { nodes, random, .. } = &mut *state;
@@ -288,17 +291,17 @@ impl SimDisk {
         self.shared.changed.notify_all();
     }
 
-    /// What is in a file, for a test.
+    /// The contents of a file.
     ///
     /// # Errors
-    /// If there is none.
+    /// If it does not exist.
     pub fn read(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         let state = self.state();
         let node = state.find(path.as_ref())?;
         state.contents(node).map(|contents| contents.cached.clone())
     }
 
-    /// Puts a file there, durably, for a test.
+    /// Writes a file, durably.
     ///
     /// # Errors
     /// If its directory does not exist.
@@ -306,10 +309,10 @@ impl SimDisk {
         self.place(path.as_ref(), Kind::File(Contents::durable(bytes.into())))
     }
 
-    /// Puts a directory there, durably, for a test.
+    /// Creates a directory, durably.
     ///
     /// # Errors
-    /// If the one above it does not exist.
+    /// If its parent does not exist.
     pub fn create_dir(&self, path: impl AsRef<Path>) -> io::Result<()> {
         self.place(path.as_ref(), Node::dir().kind)
     }
@@ -328,10 +331,10 @@ impl SimDisk {
         Ok(())
     }
 
-    /// Removes a file or directory, durably, for a test.
+    /// Removes a file or directory, durably.
     ///
     /// # Errors
-    /// If there is none.
+    /// If it does not exist.
     pub fn remove(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let mut state = self.state();
         state.find(path.as_ref())?;
@@ -352,7 +355,7 @@ impl SimDisk {
         found
     }
 
-    /// Bytes in all files.
+    /// Total bytes in all files.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.state().used()
@@ -431,7 +434,7 @@ impl State {
         bytes
     }
 
-    /// Counts a call that changes something, and says what becomes of it.
+    /// Counts a call that changes something, and decides its outcome.
     fn call(&mut self, call: Call, what: impl FnOnce() -> String) -> io::Result<Verdict> {
         if self.off {
             return Err(power_is_off());
@@ -460,7 +463,7 @@ impl State {
         Ok(verdict)
     }
 
-    /// A change of names, which is made or not.
+    /// A change of names, which is applied completely or not at all.
     fn name(
         &mut self,
         what: impl FnOnce() -> String,
@@ -667,7 +670,7 @@ impl Handle {
                 contents.fail_sync(random);
                 Err(broken())
             }
-            // Names are in a file system's journal: if that cannot be written, it is tried again.
+            // Names are in the file system's journal: a failed write of it is retried by the next sync.
             (Kind::Dir(_), _) if fails => Err(broken()),
             (Kind::File(contents), _) => {
                 contents.sync();

@@ -1,10 +1,11 @@
-//! Files and directories of the simulated disk: what programs see, what is durable, and what a power cut leaves.
+//! Files and directories of the simulated disk: what programs see, what is durable, and what survives a power
+//! cut.
 
 use std::{collections::BTreeMap, ffi::OsString};
 
 use k1s_env::Env;
 
-/// The unit in which a disk writes. Smaller parts of a write may be lost, too: see [`Contents::lose_unsynced`].
+/// The unit in which a disk writes. Parts of a sector may be lost, too: see [`Contents::lose_unsynced`].
 const SECTOR: usize = 512;
 
 /// A file or directory.
@@ -38,7 +39,7 @@ pub(super) struct Contents {
     pub(super) cached: Vec<u8>,
     /// What is on disk.
     durable: Vec<u8>,
-    /// Changes that have not been synced, in order.
+    /// Unsynced changes, in order.
     pending: Vec<Change>,
 }
 
@@ -90,8 +91,8 @@ impl Contents {
         }
     }
 
-    /// A sync that fails: some of the changes are on disk, and the others are not retried by a later sync. They may even be gone for
-    /// readers, when the system drops them from memory and reads the file again.
+    /// A failed sync: some of the changes are on disk, and a later sync does not retry the others. Readers
+    /// may not even see them any more, if the system drops dirty pages and reads the file again.
     pub(super) fn fail_sync(&mut self, random: &Env) {
         self.lose_unsynced(random);
         if random.random_below(2) == 0 {
@@ -101,16 +102,16 @@ impl Contents {
         }
     }
 
-    /// Decides what becomes of changes that were not synced: each may be on disk, absent, or there in part.
+    /// Decides which unsynced changes reach the disk: each may be there, absent, or there in part.
     fn lose_unsynced(&mut self, random: &Env) {
         let changes = std::mem::take(&mut self.pending);
         if changes.is_empty() {
             return;
         }
         match random.random_below(5) {
-            // Nothing of it.
+            // None of them.
             0 => {}
-            // All of it.
+            // All of them.
             1 => changes.iter().for_each(|change| change.apply(&mut self.durable)),
             // In order, up to some byte.
             2 => {
@@ -124,7 +125,7 @@ impl Contents {
             // Any sectors of any changes.
             _ => {
                 let kept = 1 + random.random_below(3);
-                // What a sector has that the file got, but not its contents.
+                // What a sector holds that was allocated, but not written.
                 let unwritten = random.random_below(3);
                 for change in &changes {
                     match change {
@@ -135,7 +136,7 @@ impl Contents {
                                 if random.random_below(4) < kept {
                                     write(&mut self.durable, at, sector);
                                 } else if self.durable.get(at..at + sector.len()) == Some(sector) {
-                                    // It has what it is to have, whatever became of the write.
+                                    // The sector has its final contents already.
                                 } else if unwritten == 0 {
                                     let mut garbage = vec![0; sector.len()];
                                     random.fill_random(&mut garbage);
@@ -151,14 +152,14 @@ impl Contents {
         }
     }
 
-    /// After a power cut, what is on disk is all there is.
+    /// After a power cut, only what is on disk remains.
     pub(super) fn cut(&mut self, random: &Env) {
         self.lose_unsynced(random);
         self.cached.clone_from(&self.durable);
     }
 }
 
-/// The parts of a write that are in one sector each.
+/// Splits a write at sector boundaries.
 fn sectors(at: usize, bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let first = (SECTOR - at % SECTOR).min(bytes.len());
     let (head, rest) = bytes.split_at(first);
@@ -174,7 +175,7 @@ pub(super) struct Names {
     pub(super) cached: BTreeMap<OsString, usize>,
     /// What is on disk.
     durable: BTreeMap<OsString, usize>,
-    /// Changes that have not been synced, in order.
+    /// Unsynced changes, in order.
     pending: Vec<Naming>,
 }
 
@@ -214,7 +215,7 @@ impl Names {
         self.change(Naming::Bind(name, node));
     }
 
-    /// The same, durable at once: for what a test puts there.
+    /// The same, but durable at once: for files that a test puts there.
     pub(super) fn bind_durably(&mut self, name: OsString, node: usize) {
         self.cached.insert(name.clone(), node);
         self.durable.insert(name, node);
@@ -233,7 +234,7 @@ impl Names {
         self.durable.clone_from(&self.cached);
     }
 
-    /// After a power cut: any of the changes that were not synced, or all up to one.
+    /// After a power cut: any subset of the unsynced changes, or a prefix of them.
     pub(super) fn cut(&mut self, random: &Env) {
         let changes = std::mem::take(&mut self.pending);
         let in_order = random.random_below(2) == 0;
@@ -253,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_synced_survives_every_cut_and_the_rest_is_there_in_part() {
+    fn synced_data_survives_every_cut_and_unsynced_data_is_there_in_part() {
         let (random, _clock) = Env::simulated(1);
         let (mut whole, mut absent, mut torn) = (0, 0, 0);
         for _ in 0..500 {
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_failed_sync_has_lost_is_not_synced_later() {
+    fn data_lost_by_a_failed_sync_is_not_synced_later() {
         let (random, _clock) = Env::simulated(2);
         let mut lost = 0;
         for _ in 0..100 {
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_were_not_synced_may_come_in_any_order() {
+    fn unsynced_names_may_become_durable_in_any_order() {
         let (random, _clock) = Env::simulated(3);
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..200 {

@@ -250,7 +250,7 @@ fn budgets_decide_on_evictions() {
 }
 
 #[test]
-fn warnings_name_what_surprises() {
+fn surprising_fields_are_warned_about() {
     let pod = json!({
         "metadata": {"name": "dup"},
         "spec": {

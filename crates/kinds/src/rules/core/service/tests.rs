@@ -57,7 +57,7 @@ fn headless_ones_have_families_but_no_ip() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_kubernetes_words() {
+fn errors_have_the_words_of_kubernetes() {
     for (spec, errors) in [
         (json!({}), &["spec.ports: Required value"][..]),
         (
