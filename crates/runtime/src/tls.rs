@@ -253,7 +253,6 @@ impl fmt::Debug for CertWatcher {
 }
 
 #[cfg(test)]
-#[cfg(feature = "webhook")]
 mod tests {
     use super::*;
     use crate::webhook::certs::{DevCertificate, DevCertificateOptions};

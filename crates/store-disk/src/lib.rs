@@ -51,14 +51,10 @@ mod reserve;
 mod salvage;
 mod shared;
 mod store;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod view;
 mod writer;
-
-/// A simulated disk, for tests.
-#[cfg(any(test, feature = "testing"))]
-pub mod testing {
-    pub use crate::files::sim::{Fault, Loss, Rates, SimDisk};
-}
 
 pub use check::Report;
 pub use error::OpenError;

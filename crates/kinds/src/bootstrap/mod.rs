@@ -13,7 +13,9 @@ pub use flow_control::{flow_schemas, mandatory_flow_schema, mandatory_priority_l
 pub use roles::{cluster_role_bindings, cluster_roles, role_bindings, roles};
 use serde_json::{Value, json};
 
-use crate::rules::scheduling::priority_class::SYSTEM;
+/// The system priority classes: name and value.
+pub(crate) const SYSTEM_PRIORITY_CLASSES: [(&str, i64); 2] =
+    [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
 /// The system priority classes.
 pub fn priority_classes() -> Vec<Value> {
@@ -31,7 +33,7 @@ pub fn priority_classes() -> Vec<Value> {
             "preemptionPolicy": "PreemptLowerPriority",
         })
     };
-    SYSTEM.into_iter().zip(descriptions).map(class).collect()
+    SYSTEM_PRIORITY_CLASSES.into_iter().zip(descriptions).map(class).collect()
 }
 
 /// All bootstrap objects; referenced objects come first.

@@ -3,17 +3,16 @@
 use k1s_object::field::At;
 use serde_json::Value;
 
-use crate::rules::{
-    Rules,
-    helpers::{equality::unchanged, json::default, metadata::set_generation},
+use crate::{
+    bootstrap::SYSTEM_PRIORITY_CLASSES,
+    rules::{
+        Rules,
+        helpers::{equality::unchanged, json::default, metadata::set_generation},
+    },
 };
 
 /// Maximum priority of a user-defined class.
 const HIGHEST_USER_PRIORITY: i64 = 1_000_000_000;
-
-/// The system classes: name and value.
-pub(crate) const SYSTEM: [(&str, i64); 2] =
-    [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
 pub(super) static RULES: Rules = Rules {
     defaults: default_class,
@@ -57,7 +56,7 @@ fn create(class: At<'_, '_>) {
 }
 
 fn not_of_the_system(name: &str, value: i64, global_default: bool) -> Option<String> {
-    match SYSTEM.iter().find(|(known, _)| *known == name) {
+    match SYSTEM_PRIORITY_CLASSES.iter().find(|(known, _)| *known == name) {
         None => Some(format!("{name} is not a known system priority class")),
         Some((_, known)) if *known != value => Some(format!("value of {name} PriorityClass must be {known}")),
         Some(_) if global_default => Some(format!("globalDefault of {name} PriorityClass must be false")),
