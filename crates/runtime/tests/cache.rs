@@ -522,7 +522,7 @@ async fn reads_start_no_informer_with_fail_on_missing_informer() {
     let (cache, client) =
         cached(&world, CacheOptions { fail_on_missing_informer: true, ..Default::default() });
     let error = client.get_opt::<ConfigMap>(&key("a")).await.unwrap_err();
-    assert!(error.to_string().contains("ConfigMap is not in the cache"), "{error}");
+    assert!(error.to_string().contains("ConfigMap has no informer"), "{error}");
     let _informer = cache.informer(&kind::<ConfigMap>()).unwrap();
     assert_eq!(client.get_opt::<ConfigMap>(&key("a")).await.unwrap(), None);
     cache.stop().await;

@@ -99,6 +99,14 @@ async fn a_simulation_runs_large_requests_on_its_own_thread() {
     assert_eq!(post.await.unwrap(), 201);
 }
 
+/// A table without its last column: the age of an object differs between requests.
+fn without_ages(mut table: Value) -> Value {
+    for row in table["rows"].as_array_mut().into_iter().flatten() {
+        row["cells"].as_array_mut().unwrap().pop();
+    }
+    table
+}
+
 #[tokio::test]
 async fn lists_encoded_in_chunks_are_complete() {
     let mut options = ServerOptions::default();
@@ -145,7 +153,7 @@ async fn lists_encoded_in_chunks_are_complete() {
         assert_eq!(table["metadata"], list["metadata"]);
         assert!(!table["columnDefinitions"].as_array().unwrap().is_empty());
         let yaml = read(&as_form("Table").replace("json", "yaml")).await;
-        assert_eq!(k1s_object::yaml::decode(&yaml.body).unwrap().value, table);
+        assert_eq!(without_ages(k1s_object::yaml::decode(&yaml.body).unwrap().value), without_ages(table));
 
         let partial = read(&as_form("PartialObjectMetadataList")).await.json();
         assert_eq!(names(&partial, "items"), names(&list, "items"));
