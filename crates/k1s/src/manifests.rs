@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, fmt, time::Duration};
 
 use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
 use k1s_object::yaml;
 use k1s_runtime::{
     Client, ObjectKey,
@@ -180,7 +181,17 @@ fn split(text: &str) -> Vec<(usize, String)> {
 
 type GroupKind = (String, String);
 
-async fn apply_one(
+/// Boxed: the body of an async function is compiled again in every crate that awaits it.
+#[inline(never)]
+fn apply_one<'a>(
+    client: &'a Client,
+    object: DynamicObject,
+    defined: &'a mut BTreeSet<GroupKind>,
+) -> BoxFuture<'a, Result<Applied, ApplyError>> {
+    Box::pin(apply_object(client, object, defined))
+}
+
+async fn apply_object(
     client: &Client,
     mut object: DynamicObject,
     defined: &mut BTreeSet<GroupKind>,

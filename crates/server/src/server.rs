@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use k1s_env::Env;
 use k1s_object::Status;
 use k1s_store::Store;
@@ -18,7 +19,7 @@ use crate::{
     metrics::Metrics,
     options::ServerOptions,
     probe::Probe,
-    registry::{Absent, Phase, Registry, check_name},
+    registry::{Absent, Found, Phase, Registry, check_name},
     tenant::{Shared, Tenant},
 };
 
@@ -43,10 +44,17 @@ struct Inner {
 impl ApiServer {
     /// A server over this store. Creates the default tenant if it does not exist.
     pub async fn new(env: Env, store: Arc<dyn Store>, options: ServerOptions) -> Result<ApiServer, Status> {
+        let shared = Self::shared_parts(env, store, options);
+        let tenants = Arc::new(Registry::new(shared.clone()));
+        let server = ApiServer { inner: Arc::new(Inner { shared, tenants }), tenant: None, user: None };
+        server.make_tenant(&server.inner.shared.options.default_tenant).await?;
+        Ok(server)
+    }
+
+    fn shared_parts(env: Env, store: Arc<dyn Store>, options: ServerOptions) -> Arc<Shared> {
         let stop = CancellationToken::new();
-        let default = options.default_tenant.clone();
         let capacity = Capacity::new(&options);
-        let shared = Arc::new(Shared {
+        Arc::new(Shared {
             capacity,
             env,
             store,
@@ -59,10 +67,7 @@ impl ApiServer {
             documents: Documents::default(),
             probe: Probe::default(),
             stop,
-        });
-        let tenants = Arc::new(Registry::new(shared.clone()));
-        tenants.make(&default, Absent::Create).await.map_err(Error::into_status)?;
-        Ok(ApiServer { inner: Arc::new(Inner { shared, tenants }), tenant: None, user: None })
+        })
     }
 
     /// A handle to the same server whose requests without credentials are by this user: for clients in this process.
@@ -73,8 +78,7 @@ impl ApiServer {
 
     /// A handle bound to one tenant: paths are relative to it. Creates the tenant if it does not exist.
     pub async fn tenant(&self, name: &str) -> Result<ApiServer, Status> {
-        let made = self.inner.tenants.make(name, Absent::Create).await;
-        let (tenant, _) = made.map_err(Error::into_status)?;
+        let tenant = self.make_tenant(name).await?;
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
@@ -83,24 +87,19 @@ impl ApiServer {
     /// # Errors
     /// 404 if it does not exist.
     pub async fn find_tenant(&self, name: &str) -> Result<ApiServer, Status> {
-        let tenant = match self.inner.tenants.verified(name).await {
-            Some(tenant) => tenant,
-            None => self.inner.tenants.find(name, true).await.map_err(Error::into_status)?,
-        };
+        let tenant = self.look_up_tenant(name).await?;
         Ok(ApiServer { tenant: Some(tenant), ..self.clone() })
     }
 
     /// Creates a tenant; it is no error if it exists.
     pub async fn create_tenant(&self, name: &str) -> Result<(), Status> {
-        let made = self.inner.tenants.make(name, Absent::Create).await;
-        made.map(|_| ()).map_err(Error::into_status)
+        self.make_tenant(name).await.map(drop)
     }
 
     /// Deletes a tenant and everything in it; it is no error if it does not exist. Its watches end, and no write in flight
     /// leaves anything behind, in this process or another one over the same store.
     pub async fn delete_tenant(&self, name: &str) -> Result<(), Status> {
-        check_name(name)?;
-        self.inner.tenants.delete(name).await.map(|_| ()).map_err(Error::into_status)
+        self.remove_tenant(name).await
     }
 
     /// The active tenants in the store, including those created by other servers.
@@ -108,12 +107,48 @@ impl ApiServer {
     /// # Errors
     /// Those of the store.
     pub async fn stored_tenants(&self) -> Result<Vec<String>, Status> {
-        let listed = self.inner.tenants.list(None, usize::MAX).await;
-        let (found, _, _) = listed.map_err(Error::into_status)?;
+        let found = self.list_tenants().await?;
         let active = found.into_iter().filter(|tenant| tenant.mark.phase == Phase::Active);
         let mut names: Vec<String> = active.map(|tenant| tenant.name).collect();
         names.sort();
         Ok(names)
+    }
+
+    // Boxed behind functions that are not inlined: the body of an async function is compiled again in every crate that awaits
+    // it, and with these bodies comes the whole server.
+
+    #[inline(never)]
+    fn make_tenant<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Arc<Tenant>, Status>> {
+        Box::pin(async move {
+            let made = self.inner.tenants.make(name, Absent::Create).await;
+            made.map(|(tenant, _)| tenant).map_err(Error::into_status)
+        })
+    }
+
+    #[inline(never)]
+    fn look_up_tenant<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Arc<Tenant>, Status>> {
+        Box::pin(async move {
+            match self.inner.tenants.verified(name).await {
+                Some(tenant) => Ok(tenant),
+                None => self.inner.tenants.find(name, true).await.map_err(Error::into_status),
+            }
+        })
+    }
+
+    #[inline(never)]
+    fn remove_tenant<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<(), Status>> {
+        Box::pin(async move {
+            check_name(name)?;
+            self.inner.tenants.delete(name).await.map(drop).map_err(Error::into_status)
+        })
+    }
+
+    #[inline(never)]
+    fn list_tenants(&self) -> BoxFuture<'_, Result<Vec<Found>, Status>> {
+        Box::pin(async move {
+            let listed = self.inner.tenants.list(None, usize::MAX).await;
+            listed.map(|(found, _, _)| found).map_err(Error::into_status)
+        })
     }
 
     /// The tenants that are open in this process; [`ApiServer::stored_tenants`] returns all.

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::{sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use k1s_controllers::ControllersOptions;
 use k1s_env::{Env, WorkTracker};
 use k1s_server::{ServerOptions, User};
@@ -152,6 +153,16 @@ impl RuntimeBuilder {
     /// # Errors
     /// If the folder or the port is in use, etcd cannot be reached, and so on. Nothing is left running.
     pub async fn start(self) -> Result<Runtime, StartError> {
+        self.run().await
+    }
+
+    /// Boxed: the body of an async function is compiled again in every crate that awaits it, and this one is large.
+    #[inline(never)]
+    fn run(self) -> BoxFuture<'static, Result<Runtime, StartError>> {
+        Box::pin(self.open())
+    }
+
+    async fn open(self) -> Result<Runtime, StartError> {
         let RuntimeBuilder {
             store,
             tenant,

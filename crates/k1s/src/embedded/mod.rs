@@ -10,6 +10,7 @@ mod store;
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use futures_util::future::BoxFuture;
 use k1s_controllers::TenantControllers;
 use k1s_env::{Component, Env, Task, WorkTracker};
 use k1s_runtime::{Client, Connect, client::ClientOptions, manager::Companion};
@@ -167,6 +168,16 @@ impl Runtime {
     /// If requests were not answered in time, or tasks have not ended; everything else is stopped anyway. If
     /// the store could not be closed.
     pub async fn stop(&self) -> Result<(), StopError> {
+        self.end().await
+    }
+
+    /// Boxed, as [`RuntimeBuilder::start`].
+    #[inline(never)]
+    fn end(&self) -> BoxFuture<'_, Result<(), StopError>> {
+        Box::pin(self.stop_parts())
+    }
+
+    async fn stop_parts(&self) -> Result<(), StopError> {
         let mut parts = self.parts.lock().await;
         let Some(Parts { plane, serving, renewing, store, tasks }) = parts.take() else { return Ok(()) };
         if let Some(renewing) = renewing {

@@ -24,8 +24,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use k1s_env::{Env, Task};
-use kube::api::ApiResource;
+use futures_util::future::BoxFuture;
+use http::{Request, Response};
+use k1s_env::{Elapsed, Env, Task};
+use kube::{api::ApiResource, client::Body};
 use parking_lot::{Mutex, RwLock};
 use prometheus_client::metrics::{counter::Counter, family::Family};
 use tokio::sync::watch;
@@ -185,6 +187,15 @@ struct Core {
     /// Finds out which kinds are namespaced.
     mapper: RestMapper,
     panics: Panics,
+}
+
+impl Core {
+    /// Sends a request, within the request timeout. Boxed: reflectors are generic, and would compile all of `kube::Client`
+    /// again for each kind.
+    #[inline(never)]
+    fn send(&self, request: Request<Body>) -> BoxFuture<'_, Result<kube::Result<Response<Body>>, Elapsed>> {
+        Box::pin(self.env.timeout(self.settings.request_timeout, self.client.send(request)))
+    }
 }
 
 type Informers = Vec<Arc<dyn AnyInformer>>;

@@ -408,9 +408,7 @@ async fn send<K: Object>(
         .header(header::ACCEPT, accept)
         .body(Body::empty())
         .map_err(|error| failed(error.to_string()))?;
-    let sent =
-        informer.core.env.timeout(informer.core.settings.request_timeout, informer.core.client.send(request));
-    let sent = sent.await;
+    let sent = informer.core.send(request).await;
     let answer = sent.as_ref().ok().and_then(|sent| sent.as_ref().ok());
     informer.core.telemetry.answered(&http::Method::GET, answer);
     let response = match sent {

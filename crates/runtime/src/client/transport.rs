@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use k1s_env::{Component, Env, WorkGuard};
@@ -57,7 +58,19 @@ pub(super) struct Transport {
 
 impl Transport {
     /// Sends a request and reads the whole response.
-    pub(super) async fn exchange(&self, call: &Call<'_>, outgoing: &Outgoing) -> Result<Bytes, Error> {
+    ///
+    /// This and [`open`](Self::open) are boxed: callers are generic, and the body of an async function is compiled again in
+    /// every crate that awaits it, here with all of `kube::Client`.
+    #[inline(never)]
+    pub(super) fn exchange<'a>(
+        &'a self,
+        call: &'a Call<'_>,
+        outgoing: &'a Outgoing,
+    ) -> BoxFuture<'a, Result<Bytes, Error>> {
+        Box::pin(self.send_and_collect(call, outgoing))
+    }
+
+    async fn send_and_collect(&self, call: &Call<'_>, outgoing: &Outgoing) -> Result<Bytes, Error> {
         let guard = self.begin(call)?;
         let response = self.send(call, outgoing, false).await?;
         let body = response.into_body().collect().await;
@@ -69,7 +82,16 @@ impl Transport {
     }
 
     /// Sends a request and returns the body as a stream. Tracked until the body starts: an idle watch is not work.
-    pub(super) async fn open(&self, call: &Call<'_>, outgoing: &Outgoing) -> Result<Body, Error> {
+    #[inline(never)]
+    pub(super) fn open<'a>(
+        &'a self,
+        call: &'a Call<'_>,
+        outgoing: &'a Outgoing,
+    ) -> BoxFuture<'a, Result<Body, Error>> {
+        Box::pin(self.send_and_stream(call, outgoing))
+    }
+
+    async fn send_and_stream(&self, call: &Call<'_>, outgoing: &Outgoing) -> Result<Body, Error> {
         let guard = self.begin(call)?;
         let response = self.send(call, outgoing, true).await?;
         if let Some(guard) = guard {

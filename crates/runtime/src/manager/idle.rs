@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap, fmt, future::pending, ops::ControlFlow, sync::atomic::Ordering, time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use futures_util::future::{join, join_all};
 use k1s_env::{Instant, Stall};
 
@@ -170,6 +171,22 @@ impl Manager {
     /// # Errors
     /// Like [`start`](Self::start); and [`NotIdle`], if there was work left at the deadline.
     pub async fn run_until_idle(&self, options: IdleOptions) -> Result<IdleReport, ManagerError> {
+        self.run_and_wait(options).await
+    }
+
+    // Boxed, as in `run.rs`: not compiled again in every crate that awaits them.
+
+    #[inline(never)]
+    fn run_and_wait(&self, options: IdleOptions) -> BoxFuture<'_, Result<IdleReport, ManagerError>> {
+        Box::pin(self.launch_until_idle(options))
+    }
+
+    #[inline(never)]
+    fn wait(&self, options: IdleOptions) -> BoxFuture<'_, Result<IdleReport, NotIdle>> {
+        Box::pin(self.wait_for_idle(options))
+    }
+
+    async fn launch_until_idle(&self, options: IdleOptions) -> Result<IdleReport, ManagerError> {
         let mut running = self.launch().await?;
         let ended = tokio::select! {
             idle = self.wait_until_idle(options) => idle.map_err(ManagerError::from),
@@ -191,6 +208,10 @@ impl Manager {
     /// # Errors
     /// If there was work left at the deadline.
     pub async fn wait_until_idle(&self, options: IdleOptions) -> Result<IdleReport, NotIdle> {
+        self.wait(options).await
+    }
+
+    async fn wait_for_idle(&self, options: IdleOptions) -> Result<IdleReport, NotIdle> {
         let IdleOptions { deadline, real_deadline, stalled_after } = options;
         let env = &self.inner.env;
         let stalled = |stall| match stall {

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use k1s_env::{Instant, Task};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +53,16 @@ impl Manager {
     /// # Errors
     /// The failure that ended it, if it was not `stop`; or what did not end in time.
     pub async fn start(&self, stop: CancellationToken) -> Result<(), ManagerError> {
+        self.run(stop).await
+    }
+
+    /// Boxed: the body of an async function is compiled again in every crate that awaits it, and this one is large.
+    #[inline(never)]
+    fn run(&self, stop: CancellationToken) -> BoxFuture<'_, Result<(), ManagerError>> {
+        Box::pin(self.run_until(stop))
+    }
+
+    async fn run_until(&self, stop: CancellationToken) -> Result<(), ManagerError> {
         let mut running = self.launch().await?;
         let ended = tokio::select! {
             () = stop.cancelled() => Ok(()),

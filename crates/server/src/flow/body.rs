@@ -1,9 +1,8 @@
 //! Reads the body of a request, charging its bytes as they arrive.
 
-use std::pin::Pin;
-
 use bytes::{Buf as _, Bytes, BytesMut};
-use http_body_util::BodyExt as _;
+use http_body::Body as _;
+use http_body_util::{BodyExt as _, combinators::UnsyncBoxBody};
 use k1s_object::Status;
 
 use crate::{
@@ -12,17 +11,33 @@ use crate::{
     tenant::Shared,
 };
 
-/// Reads a body, which is accounted for until the charge is dropped.
-pub(crate) async fn read<B>(shared: &Shared, body: B, share: Share) -> Result<(Bytes, Charge), Status>
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The body of a request, whatever its sender's type; `None` is an empty one.
+pub(crate) type RequestBody = Option<UnsyncBoxBody<Bytes, BoxError>>;
+
+/// Erases the type of a body.
+pub(crate) fn request_body<B>(body: B) -> RequestBody
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B::Error: Into<BoxError>,
 {
-    let charge = Charge::new(&shared.capacity.bodies, share);
+    let bytes = |mut data: B::Data| data.copy_to_bytes(data.remaining());
     if body.is_end_stream() {
-        return Ok((Bytes::new(), charge));
+        return None;
     }
+    Some(body.map_frame(move |frame| frame.map_data(bytes)).map_err(Into::into).boxed_unsync())
+}
+
+/// Reads a body, which is accounted for until the charge is dropped.
+pub(crate) async fn read(
+    shared: &Shared,
+    body: RequestBody,
+    share: Share,
+) -> Result<(Bytes, Charge), Status> {
+    let charge = Charge::new(&shared.capacity.bodies, share);
+    let Some(body) = body else { return Ok((Bytes::new(), charge)) };
     // A declared length is enough to reject the request before the body is sent.
     let limit = shared.options.max_body_bytes;
     if body.size_hint().lower() > limit as u64 {
@@ -38,18 +53,21 @@ where
     }
 }
 
-async fn collect<B>(shared: &Shared, body: B, mut charge: Charge) -> Result<(Bytes, Charge), Status>
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+async fn collect(
+    shared: &Shared,
+    mut body: UnsyncBoxBody<Bytes, BoxError>,
+    mut charge: Charge,
+) -> Result<(Bytes, Charge), Status> {
     let (limit, patience) = (shared.options.max_body_bytes, shared.options.limits.patience);
-    let mut body = std::pin::pin!(body);
     let mut first = Bytes::new();
     // Only bodies of several frames are copied.
     let mut whole = BytesMut::new();
-    while let Some(data) = next(body.as_mut()).await? {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Status::bad_request(format!("the body of the request could not be read: {error}"))
+        })?;
+        // Trailers are ignored.
+        let Ok(data) = frame.into_data() else { continue };
         if first.len().max(whole.len()) + data.len() > limit {
             return Err(too_large(limit));
         }
@@ -65,22 +83,6 @@ where
         whole.extend_from_slice(&data);
     }
     Ok((if whole.is_empty() { first } else { whole.freeze() }, charge))
-}
-
-/// The next data frame.
-async fn next<B>(mut body: Pin<&mut B>) -> Result<Option<Bytes>, Status>
-where
-    B: http_body::Body,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    let frame = body.frame().await.transpose().map_err(|error| {
-        Status::bad_request(format!("the body of the request could not be read: {}", error.into()))
-    })?;
-    Ok(frame.map(|frame| match frame.into_data() {
-        Ok(mut data) => data.copy_to_bytes(data.remaining()),
-        // Trailers are ignored.
-        Err(_) => Bytes::new(),
-    }))
 }
 
 fn too_large(limit: usize) -> Status {

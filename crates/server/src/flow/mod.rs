@@ -20,7 +20,7 @@ use crate::{
 };
 
 pub(crate) use apart::run;
-pub(crate) use body::read;
+pub(crate) use body::{RequestBody, read, request_body};
 
 /// The slot of a request in flight.
 pub(crate) struct Slot {

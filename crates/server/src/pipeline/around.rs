@@ -12,6 +12,7 @@ use k1s_object::Status;
 use crate::{
     body::Body,
     catalog::Catalog,
+    flow::RequestBody,
     metrics::Labels,
     negotiate::{self, Media},
     pretty,
@@ -22,12 +23,7 @@ use crate::{
 };
 
 /// Answers a request, even if it panics, and counts the response.
-pub(super) async fn handle<B>(server: &ApiServer, request: Request<B>) -> Response<Body>
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+pub(super) async fn handle(server: &ApiServer, request: Request<RequestBody>) -> Response<Body> {
     let shared = server.shared();
     let started = shared.env.now();
     let mut labels = Labels::default();
@@ -42,12 +38,7 @@ where
     response
 }
 
-async fn answer<B>(server: &ApiServer, request: Request<B>, labels: &mut Labels) -> Response<Body>
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+async fn answer(server: &ApiServer, request: Request<RequestBody>, labels: &mut Labels) -> Response<Body> {
     let accept = request.headers().get(header::ACCEPT).cloned();
     let head = request.method() == Method::HEAD;
     let indented = pretty::is_wanted(&request);

@@ -1,5 +1,8 @@
 //! The path of a request through the server: [`route`] lists the steps in order.
 //!
+//! The body of a request is erased at the entrance ([`flow::RequestBody`]): the rest is not generic, and so is compiled in this
+//! crate alone, once, instead of in every program and test that calls the server.
+//!
 //! The order is part of the contract. A sender that cannot be authorized is rejected before the store is read (`enter`);
 //! 403 comes before 404 and 405; a body is read before its request takes a slot, so a slow sender holds no slot.
 
@@ -26,7 +29,7 @@ use crate::{
     capacity::Share,
     context::Cx,
     errors::Error,
-    flow,
+    flow::{self, RequestBody},
     metrics::Labels,
     negotiate::{self, Offer},
     request::{Path, RequestInfo},
@@ -42,29 +45,30 @@ where
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+    type Future = Answering;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let server = self.clone();
-        Box::pin(async move { Ok(around::handle(&server, request).await) })
+        call(self.clone(), request.map(flow::request_body))
     }
 }
 
+type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+#[inline(never)]
+fn call(server: ApiServer, request: Request<RequestBody>) -> Answering {
+    Box::pin(async move { Ok(around::handle(&server, request).await) })
+}
+
 /// Answers a request. An error becomes a response in [`around`].
-async fn route<B>(
+async fn route(
     server: &ApiServer,
-    request: Request<B>,
+    request: Request<RequestBody>,
     labels: &mut Labels,
-) -> Result<Response<Body>, Error>
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+) -> Result<Response<Body>, Error> {
     let shared = server.shared();
     let (parts, body) = request.into_parts();
     // Resolve: tenant, path, verb.

@@ -16,6 +16,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::conn::auto,
@@ -69,6 +70,15 @@ const CLOSE_GRACE: Duration = Duration::from_secs(1);
 
 /// Serves until [`ApiServer::shutdown`] is called: then watches end, requests in flight are answered, and this returns.
 pub async fn serve(server: ApiServer, listener: Listener) -> io::Result<()> {
+    run(server, listener).await
+}
+
+#[inline(never)]
+fn run(server: ApiServer, listener: Listener) -> BoxFuture<'static, io::Result<()>> {
+    Box::pin(accept_loop(server, listener))
+}
+
+async fn accept_loop(server: ApiServer, listener: Listener) -> io::Result<()> {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
     let env = server.env().clone();
     let options = server.connection_options().clone();
