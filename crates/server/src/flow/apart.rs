@@ -57,6 +57,9 @@ where
     }
 }
 
+/// What an object costs that is only looked at, in bytes that cost as much.
+const SCAN_BYTES: usize = 2;
+
 impl Cx {
     /// Whether the request is to be worked on apart because of what was sent.
     pub(crate) fn is_large(&self) -> bool {
@@ -86,9 +89,15 @@ impl Cx {
 
     /// The same for a number of objects that are only looked at, or sent as they are.
     pub(crate) fn weigh_scan(&self, objects: usize) -> Result<(), Error> {
-        // What each costs, in bytes that cost as much.
-        const EACH: usize = 2;
-        self.weigh(objects.saturating_mul(EACH))
+        self.weigh(objects.saturating_mul(SCAN_BYTES))
+    }
+
+    /// Maximum number of objects that [`weigh_scan`](Self::weigh_scan) lets through.
+    pub(crate) fn max_scan(&self) -> usize {
+        match self.apart.load(Ordering::Relaxed) {
+            true => usize::MAX,
+            false => self.tenant.options().limits.large_bytes / SCAN_BYTES,
+        }
     }
 
     /// The same for each object of a list.
