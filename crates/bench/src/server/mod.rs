@@ -19,7 +19,7 @@ use k1s_store_etcd::testing::EtcdServer;
 
 use crate::{
     Failure,
-    report::{self, Measurement, Unit, quantile},
+    report::{self, Beside, Measurement, Unit, quantile},
 };
 use child::{Child, Kept};
 use client::{Client, Content, Target};
@@ -91,7 +91,8 @@ struct Notes<'a> {
 
 impl Notes<'_> {
     fn add(&mut self, what: &str, value: f64, unit: Unit, expected: Option<f64>) {
-        self.all.push(Measurement { name: format!("{}.{what}", self.subject), value, unit, expected });
+        let name = format!("{}.{what}", self.subject);
+        self.all.push(Measurement { expected, ..Measurement::new(name, value, unit) });
     }
 
     fn rate(&mut self, what: &str, done: Done, expected: Option<f64>) {
@@ -133,7 +134,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
         let target = Target::parse(url, token).await?;
         run.peer(&target, &mut Notes { subject: "peer", all: &mut all }).await?;
     }
-    report::show(&all, "peer", options.json);
+    report::show(&all, Beside::peer("peer"), options.json);
     Ok(())
 }
 
