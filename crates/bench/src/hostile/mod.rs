@@ -81,10 +81,10 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
         let nobody = Target { token: NOBODY.to_owned(), ..child.target.clone() };
         let battle = Battle { env: env.clone(), admin: child.target.clone(), nobody, small: options.quick };
         let outcome = measure(&battle, attacks, limit).await;
-        if !child.runs()? {
+        if child.process.ended()?.is_some() {
             return Err(Failure(format!("k1s did not survive: {attacks:?}")));
         }
-        note(&mut all, "k1s", when, outcome?, Some(child.peak_bytes()?));
+        note(&mut all, "k1s", when, outcome?, Some(child.process.peak_bytes()?));
     }
     if let (Some(url), Some(token)) = (&options.peer, &options.token) {
         let target = Target::parse(url, token).await?;
