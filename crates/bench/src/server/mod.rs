@@ -13,6 +13,7 @@ mod notes;
 pub(crate) mod objects;
 mod parts;
 pub(crate) mod process;
+mod scale;
 pub(crate) mod work;
 
 use std::{path::PathBuf, time::Duration};
@@ -71,6 +72,7 @@ enum Part {
     Tenants,
     Https,
     Inside,
+    Scale,
 }
 
 /// How much is done.
@@ -81,10 +83,13 @@ struct Sizes {
     limit: Duration,
     tenants: u64,
     writes: u64,
+    /// The numbers of objects that costs must not depend on.
+    scale: &'static [u64],
 }
 
 const OBJECTS: u64 = 10_000;
 const PAGE: usize = 500;
+const SCALE: [u64; 4] = [1000, 10_000, 100_000, 1_000_000];
 const WATCHERS: u64 = 1000;
 const CRDS: u64 = 100;
 const GROUP: &str = "bench.k1s.dev";
@@ -107,9 +112,9 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     };
     std::fs::create_dir_all(&options.folder)?;
     let sizes = if options.quick {
-        Sizes { times: 5, limit: Duration::from_secs(1), tenants: 200, writes: 50 }
+        Sizes { times: 5, limit: Duration::from_secs(1), tenants: 200, writes: 50, scale: &SCALE[..3] }
     } else {
-        Sizes { times: 21, limit: Duration::from_secs(4), tenants: 1000, writes: 200 }
+        Sizes { times: 21, limit: Duration::from_secs(4), tenants: 1000, writes: 200, scale: &SCALE }
     };
     let folder = options.folder.canonicalize()?;
     let run = Run { env: &env, program, folder, sizes, parts: options.parts.clone() };
@@ -205,6 +210,10 @@ impl Run<'_> {
         if kept == Kept::Memory && self.wants(Part::Inside) {
             tell("in this process");
             self.inside(notes).await?;
+        }
+        if kept == Kept::Memory && self.wants(Part::Scale) {
+            tell("costs by the number of objects");
+            scale::run(self.env, self.sizes.scale, notes).await?;
         }
         Ok(())
     }

@@ -21,6 +21,7 @@ use crate::{
     report::{self, Beside, Measurement, Unit, quantile},
 };
 use backend::Backend;
+pub(crate) use backend::short;
 use part::Part;
 pub(crate) use part::{PartOptions, run_part};
 
