@@ -2,7 +2,8 @@
 //!
 //! Every suite prints a table, or with `--json` a line per measurement:
 //! `{"name":"disk.put.w64","value":…,"unit":"ops/s","peer":"etcd","peer_value":…,"ratio":…}`.
-//! A ratio says how many times better than the peer: above 1 is better, whatever the unit.
+//! A ratio says how many times better than the peer: above 1 is better, whatever the unit. `server` also says what share of
+//! the floor a measurement reaches, the least that any server could do for the same bytes: 1 is as good as it gets.
 
 mod failover;
 mod hostile;
@@ -38,6 +39,9 @@ enum Suite {
     Soak(soak::Options),
     /// Two servers on one etcd, killed in turns while namespaces and owners are deleted: everything is collected, each once
     Failover(failover::Options),
+    /// A server that answers with recorded answers, in a process of its own (used by `server`)
+    #[command(hide = true)]
+    Floor(server::FloorOptions),
     /// One backend at one size, in a process of its own (used by `store`)
     #[command(hide = true)]
     StorePart(store::PartOptions),
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
             Suite::Runtime(options) => runtime::run(options).await,
             Suite::Soak(options) => soak::run(options).await,
             Suite::Failover(options) => failover::run(options).await,
+            Suite::Floor(options) => server::run_floor(options).await,
             Suite::StorePart(options) => store::run_part(options).await,
             Suite::Operator(options) => runtime::run_operator(options).await,
             Suite::CachePart(options) => runtime::run_cache(options).await,

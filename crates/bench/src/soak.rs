@@ -41,7 +41,7 @@ use crate::{
     Failure,
     report::{self, quantile},
     runtime::widget::{self, NAMESPACE, Widget},
-    server::child::resident_bytes,
+    server::process::resident_bytes,
 };
 
 #[derive(Args)]

@@ -295,13 +295,17 @@ pub(crate) async fn collect(cx: &Cx, selection: &Selection) -> Result<List, Erro
             Err(error) => return Err(error),
         },
     };
-    // Without selectors, the cost of a page is its size; with them, all objects have to be checked.
-    let scope = selection.scope(cx, &prefix);
+    let mut scope = selection.scope(cx, &prefix);
     let from = options.start.as_deref().unwrap_or_default();
     let left = snapshot.entries.count_under(&scope.prefix, from).min(scope.max);
-    let is_page = options.limit > 0 && selection.is_everything();
-    cx.weigh_scan(if is_page { left.min(options.limit) } else { left })?;
+    // A page costs what is looked at for it: at least the objects in it. How many selectors skip is only known when it is
+    // full, so it is tried with as many as a small request may look at.
+    cx.weigh_scan(if options.limit > 0 { left.min(options.limit) } else { left })?;
+    scope.max = scope.max.min(cx.max_scan());
     let list = page(&snapshot, &prefix, &options, (selection, &scope), now(cx));
+    if list.continue_token.is_empty() && left > scope.max {
+        cx.weigh_scan(left)?;
+    }
     if !list.continue_token.is_empty() {
         cache.pin(snapshot);
     }

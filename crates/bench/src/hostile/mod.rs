@@ -15,7 +15,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::{
     Failure,
-    report::{self, Measurement, Unit, quantile},
+    report::{self, Beside, Measurement, Unit, quantile},
     server::{
         child::{self, Child, Kept, NOBODY},
         client::{Client, Content, Target},
@@ -81,10 +81,10 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
         let nobody = Target { token: NOBODY.to_owned(), ..child.target.clone() };
         let battle = Battle { env: env.clone(), admin: child.target.clone(), nobody, small: options.quick };
         let outcome = measure(&battle, attacks, limit).await;
-        if !child.runs()? {
+        if child.process.ended()?.is_some() {
             return Err(Failure(format!("k1s did not survive: {attacks:?}")));
         }
-        note(&mut all, "k1s", when, outcome?, Some(child.peak_bytes()?));
+        note(&mut all, "k1s", when, outcome?, Some(child.process.peak_bytes()?));
     }
     if let (Some(url), Some(token)) = (&options.peer, &options.token) {
         let target = Target::parse(url, token).await?;
@@ -95,13 +95,13 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
             note(&mut all, "peer", when, measure(&battle, attacks, limit).await?, None);
         }
     }
-    report::show(&all, "peer", options.json);
+    report::show(&all, Beside::peer("peer"), options.json);
     Ok(())
 }
 
 fn note(all: &mut Vec<Measurement>, subject: &str, when: &str, seen: Seen, peak: Option<u64>) {
     let mut add = |what: &str, value: f64, unit: Unit| {
-        all.push(Measurement { name: format!("{subject}.{when}.{what}"), value, unit, expected: None });
+        all.push(Measurement::new(format!("{subject}.{when}.{what}"), value, unit));
     };
     let mut times = seen.times;
     add("requests", times.len() as f64 / seen.seconds, Unit::PerSecond);

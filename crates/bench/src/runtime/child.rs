@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::operator::Said;
-use crate::{Failure, server::child::cpu_seconds};
+use crate::{Failure, server::process::cpu_seconds};
 
 /// Maximum time for a command.
 const PATIENCE: Duration = Duration::from_secs(600);

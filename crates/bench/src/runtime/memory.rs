@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::operator;
 use crate::{
     Failure,
-    server::{child::resident_bytes, objects},
+    server::{objects, process::resident_bytes},
 };
 
 #[derive(Args)]

@@ -33,7 +33,7 @@ pub(crate) use self::{
 };
 use crate::{
     Failure,
-    report::{self, Measurement, Unit, quantile},
+    report::{self, Beside, Measurement, Unit, quantile},
     server::{
         child::{self as servers, Kept},
         client::Content,
@@ -141,7 +141,7 @@ struct Notes<'a> {
 
 impl Notes<'_> {
     fn add(&mut self, subject: &str, what: &str, value: f64, unit: Unit) {
-        self.all.push(Measurement { name: format!("{subject}.{what}"), value, unit, expected: None });
+        self.all.push(Measurement::new(format!("{subject}.{what}"), value, unit));
     }
 }
 
@@ -202,7 +202,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
         if lines.is_empty() {
             continue;
         }
-        report::show(lines, peer, options.json);
+        report::show(lines, Beside::peer(peer), options.json);
         if !options.json {
             report::print(&format!("{about}\n"));
         }

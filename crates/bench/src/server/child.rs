@@ -13,8 +13,11 @@ use k1s_env::Env;
 use k1s_store_etcd::testing::{EtcdServer, ServerOptions};
 use tempfile::TempDir;
 
-use super::client::{Client, Content, Target};
-use crate::{Failure, report};
+use super::{
+    client::{Client, Content, Target},
+    process::Process,
+};
+use crate::Failure;
 
 /// Where a server keeps its objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -65,7 +68,7 @@ pub(crate) fn program() -> Result<PathBuf, Failure> {
 
 /// A running `k1s serve`.
 pub(crate) struct Child {
-    process: std::process::Child,
+    pub(crate) process: Process,
     pub(crate) target: Target,
     /// From the start of the process until it said that it is ready.
     pub(crate) ready: Duration,
@@ -111,6 +114,7 @@ impl Child {
             Target { address: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), tls, token: TOKEN.to_owned() };
         let began = env.now();
         let process = command.spawn().map_err(|error| Failure(format!("{}: {error}", program.display())))?;
+        let process = Process::new(process);
         let mut child = Child { process, target, ready: Duration::ZERO, folder, _etcd: etcd };
         loop {
             if let Ok(mut client) = Client::connect(env, &child.target).await
@@ -118,7 +122,7 @@ impl Child {
             {
                 break;
             }
-            if let Some(status) = child.process.try_wait()? {
+            if let Some(status) = child.process.ended()? {
                 return Err(Failure(format!("k1s ended by itself: {status}")));
             }
             if env.now() - began > READY {
@@ -133,62 +137,5 @@ impl Child {
     /// The file that tells clients how to reach it as an administrator.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
-    }
-
-    /// The most memory that it had so far: `VmHWM`.
-    pub(crate) fn peak_bytes(&self) -> Result<u64, Failure> {
-        memory(self.process.id(), "VmHWM:")
-    }
-
-    /// Whether it runs.
-    pub(crate) fn runs(&mut self) -> Result<bool, Failure> {
-        Ok(self.process.try_wait()?.is_none())
-    }
-
-    /// Its memory: `VmRSS`.
-    pub(crate) fn resident_bytes(&self) -> Result<u64, Failure> {
-        resident_bytes(self.process.id())
-    }
-
-    /// The CPU time it has used, in seconds: a number that other programs on the machine do not disturb.
-    pub(crate) fn cpu_seconds(&self) -> Result<f64, Failure> {
-        cpu_seconds(self.process.id())
-    }
-}
-
-fn proc(process: u32, file: &str) -> Result<String, Failure> {
-    Ok(std::fs::read_to_string(format!("/proc/{process}/{file}"))?)
-}
-
-/// The memory of a process: `VmRSS`.
-pub(crate) fn resident_bytes(process: u32) -> Result<u64, Failure> {
-    memory(process, "VmRSS:")
-}
-
-fn memory(process: u32, which: &str) -> Result<u64, Failure> {
-    let status = proc(process, "status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix(which));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    kilobytes
-        .map(|kilobytes| kilobytes << 10)
-        .ok_or_else(|| Failure(format!("no {which} for process {process}")))
-}
-
-/// The CPU time that a process has used, in seconds.
-pub(crate) fn cpu_seconds(process: u32) -> Result<f64, Failure> {
-    // The name of the program is in parentheses; user and system time are the 12th and 13th field after it,
-    // in hundredths of a second.
-    let stat = proc(process, "stat")?;
-    let after = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: f64 =
-        after.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
-    Ok(ticks / 100.0)
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        if let Err(error) = self.process.kill().and_then(|()| self.process.wait()) {
-            report::progress(&format!("k1s cannot be stopped: {error}"));
-        }
     }
 }

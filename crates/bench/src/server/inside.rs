@@ -3,10 +3,10 @@
 use std::{convert::Infallible, sync::Arc};
 
 use bytes::Bytes;
-use http::{Method, Request, header};
+use http::{Method, Request, Response, header};
 use http_body_util::{BodyExt as _, Full};
 use k1s_env::Env;
-use k1s_server::{ApiServer, ServerOptions, User};
+use k1s_server::{ApiServer, Body, ServerOptions, User};
 use k1s_store::{MemoryOptions, MemoryStore};
 use tower::Service as _;
 
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{Failure, report::quantile};
 
+#[derive(Clone)]
 pub(crate) struct Inside {
     env: Env,
     server: ApiServer,
@@ -29,17 +30,44 @@ impl Inside {
         Ok(Inside { env: env.clone(), server: server.as_user(User::admin()) })
     }
 
-    async fn call(&mut self, method: Method, path: String, body: Bytes) -> Result<usize, Failure> {
+    /// Sends a request; the response may be an error.
+    pub(crate) async fn send(
+        &mut self,
+        method: Method,
+        path: String,
+        body: Bytes,
+    ) -> Result<Response<Body>, Failure> {
         let request =
             Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/json");
-        let answer =
-            self.server.call(request.body(Full::new(body))?).await.map_err(|never: Infallible| never)?;
+        Ok(self.server.call(request.body(Full::new(body))?).await.map_err(|never: Infallible| never)?)
+    }
+
+    /// Sends a request; anything but success is a failure. Returns the size of the body, whose pieces are dropped as a
+    /// connection drops them: put together, they would cost more than the server did.
+    pub(crate) async fn call(&mut self, method: Method, path: String, body: Bytes) -> Result<usize, Failure> {
+        let answer = self.send(method, path, body).await?;
         let status = answer.status();
-        let body = answer.into_body().collect().await.map_err(|never: Infallible| never)?.to_bytes();
-        match status.is_success() {
-            true => Ok(body.len()),
-            false => Err(Failure(String::from_utf8_lossy(&body).into_owned())),
+        let mut body = answer.into_body();
+        let (mut size, mut message) = (0, Vec::new());
+        while let Some(frame) = body.frame().await {
+            if let Some(data) = frame.map_err(|never: Infallible| never)?.data_ref() {
+                size += data.len();
+                if !status.is_success() {
+                    message.extend_from_slice(data);
+                }
+            }
         }
+        match status.is_success() {
+            true => Ok(size),
+            false => Err(Failure(String::from_utf8_lossy(&message).into_owned())),
+        }
+    }
+
+    /// The first piece of an answer to a GET: the head of a list, without all of its items.
+    pub(crate) async fn first_bytes(&mut self, path: String) -> Result<Bytes, Failure> {
+        let mut body = self.send(Method::GET, path, Bytes::new()).await?.into_body();
+        let frame = body.frame().await.transpose().map_err(|never: Infallible| never)?;
+        Ok(frame.and_then(|frame| frame.into_data().ok()).unwrap_or_default())
     }
 
     /// Creates `ConfigMaps` of 2 KB, one after the other.

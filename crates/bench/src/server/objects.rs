@@ -14,6 +14,10 @@ pub(crate) fn name(prefix: &str, number: u64) -> String {
     format!("{prefix}-{number:06}")
 }
 
+pub(crate) fn namespace(name: &str) -> String {
+    format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#)
+}
+
 /// `ConfigMaps` of about 2 KB. Most of them is made beforehand: the client should have little to do.
 pub(crate) struct ConfigMaps(Vec<String>);
 

@@ -75,6 +75,9 @@ pub(crate) fn config_maps(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/configmaps")
 }
 
+/// Selects one in a hundred of the `ConfigMaps` of [`create`].
+pub(crate) const SELECTOR: &str = "labelSelector=shard%3D7";
+
 /// Creates `ConfigMaps` of 2 KB, which are named by their number.
 pub(crate) async fn create(
     env: &Env,
@@ -112,7 +115,7 @@ pub(crate) async fn by_name(
 
 /// A namespace for the objects of a run.
 pub(crate) async fn make_namespace(client: &mut Client, namespace: &str) -> Result<(), Failure> {
-    let body = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#);
+    let body = objects::namespace(namespace);
     client.call(Method::POST, "/api/v1/namespaces", Content::json(body)).await.map(drop)
 }
 
@@ -165,6 +168,15 @@ pub(crate) async fn list(
     Ok((quantile(&mut seconds, 0.5), size))
 }
 
+/// The continue token of a list, if there is another page.
+pub(crate) fn next_token(list: &[u8]) -> Option<String> {
+    // It is in the head of the list, before the items.
+    let head = String::from_utf8_lossy(list.get(..1000).unwrap_or(list));
+    let (_, rest) = head.split_once(r#""continue":""#)?;
+    let (token, _) = rest.split_once('"')?;
+    (!token.is_empty()).then(|| token.to_owned())
+}
+
 /// Lists all of a collection in pages; the median of the seconds for all of them.
 pub(crate) async fn pages(
     env: &Env,
@@ -183,12 +195,9 @@ pub(crate) async fn pages(
             let page = format!("{path}?limit={limit}&continue={token}");
             let answer = client.call(Method::GET, &page, Content::none()).await?;
             pages += 1;
-            // The token is in the head of the list, before the items.
-            let head = String::from_utf8_lossy(answer.get(..1000).unwrap_or(&answer));
-            let found = head.split_once(r#""continue":""#).and_then(|(_, rest)| rest.split_once('"'));
-            match found {
-                Some((next, _)) if !next.is_empty() => next.clone_into(&mut token),
-                _ => break,
+            match next_token(&answer) {
+                Some(next) => token = next,
+                None => break,
             }
         }
         seconds.push((env.now() - began).as_secs_f64());
@@ -299,6 +308,11 @@ pub(crate) struct FanOut {
     pub(crate) p99: f64,
 }
 
+/// A change of a `ConfigMap`.
+pub(crate) fn patch(number: u64) -> Content {
+    Content::merge_patch(format!(r#"{{"data":{{"setting-00":"{number}"}}}}"#))
+}
+
 /// Writes to the object that all watch: one write after the other, then many.
 pub(crate) async fn fan_out(
     env: &Env,
@@ -308,7 +322,6 @@ pub(crate) async fn fan_out(
     writes: u64,
 ) -> Result<FanOut, Failure> {
     let mut client = Client::connect(env, target).await?;
-    let patch = |number: u64| Content::merge_patch(format!(r#"{{"data":{{"setting-00":"{number}"}}}}"#));
     let mut delays = Vec::new();
     for number in 0..writes {
         watchers.announce(number + 2);

@@ -18,9 +18,10 @@ use k1s_store_etcd::testing::EtcdServer;
 
 use crate::{
     Failure,
-    report::{self, Measurement, Unit, quantile},
+    report::{self, Beside, Measurement, Unit, quantile},
 };
 use backend::Backend;
+pub(crate) use backend::short;
 use part::Part;
 pub(crate) use part::{PartOptions, run_part};
 
@@ -97,7 +98,7 @@ pub(crate) async fn run(options: Options) -> Result<(), Failure> {
     }
     let place = |name: &str| options.backends.iter().position(|backend| name.starts_with(backend.name()));
     measurements.sort_by_key(|measurement| place(&measurement.name));
-    report::show(&measurements, Backend::Etcd.name(), options.json);
+    report::show(&measurements, Beside::peer(Backend::Etcd.name()), options.json);
     Ok(())
 }
 
@@ -134,12 +135,8 @@ impl Turns {
         let cost = |who: &&str| {
             let (few, many) = (values(&name(fewest, who))?, values(&name(most, who))?);
             let mut costs: Vec<_> = few.iter().zip(many).map(|(few, many)| few / many).collect();
-            Some(Measurement {
-                name: format!("{}-cost", name(most, who)),
-                value: quantile(&mut costs, 0.5),
-                unit: Unit::TimesTheSmallest,
-                expected: None,
-            })
+            let name = format!("{}-cost", name(most, who));
+            Some(Measurement::new(name, quantile(&mut costs, 0.5), Unit::TimesTheSmallest))
         };
         ["", "-map"].iter().filter_map(cost).collect()
     }
@@ -151,12 +148,7 @@ mod tests {
 
     #[test]
     fn the_cost_of_a_write_is_compared_turn_by_turn_between_the_smallest_and_the_largest_store() {
-        let rate = |name: &str, value| Measurement {
-            name: name.to_owned(),
-            value,
-            unit: Unit::PerSecond,
-            expected: None,
-        };
+        let rate = |name: &str, value| Measurement::new(name, value, Unit::PerSecond);
         let mut turns = Turns::default();
         // As on a machine that slows down.
         for (few, many) in [(300.0, 200.0), (30.0, 20.0), (3.0, 2.5)] {

@@ -116,10 +116,8 @@ pub(crate) async fn run_part(options: PartOptions) -> Result<(), Failure> {
     let PartOptions { backend, size, seconds, base } = options;
     let env = Env::system();
     let named = |what: &str, value: f64, unit: Unit| Measurement {
-        name: format!("{backend}.{what}"),
-        value,
-        unit,
         expected: expected(backend, what),
+        ..Measurement::new(format!("{backend}.{what}"), value, unit)
     };
     let say = |what: &str, value: f64, unit: Unit| {
         report::print(&serde_json::to_string(&named(what, value, unit))?);

@@ -57,6 +57,9 @@ where
     }
 }
 
+/// Cost of scanning one object, in equivalent bytes.
+const SCAN_BYTES: usize = 2;
+
 impl Cx {
     /// Whether the body is large enough to run the request apart.
     pub(crate) fn is_large(&self) -> bool {
@@ -86,9 +89,15 @@ impl Cx {
 
     /// The same for a number of objects that are only filtered, or sent without decoding.
     pub(crate) fn weigh_scan(&self, objects: usize) -> Result<(), Error> {
-        // Cost of one object, in equivalent bytes.
-        const EACH: usize = 2;
-        self.weigh(objects.saturating_mul(EACH))
+        self.weigh(objects.saturating_mul(SCAN_BYTES))
+    }
+
+    /// Maximum number of objects that a small request may scan.
+    pub(crate) fn max_scan(&self) -> usize {
+        match self.apart.load(Ordering::Relaxed) {
+            true => usize::MAX,
+            false => self.tenant.options().limits.large_bytes / SCAN_BYTES,
+        }
     }
 
     /// The same for the objects of a list.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use k1s_env::Env;
@@ -82,6 +83,45 @@ async fn a_request_that_is_large_because_of_stored_objects_runs_apart_once() {
     // Including the one with the certificate authority.
     assert_eq!((status, deleted["items"].as_array().unwrap().len()), (200, 4));
     assert_eq!(client.get(MAPS).await["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_page_with_a_selector_is_as_large_as_what_is_scanned_for_it() {
+    let env = Env::system();
+    let mut options = ServerOptions::default();
+    // A small request looks at 500 objects at most.
+    options.limits.large_bytes = 1000;
+    let client = Client {
+        server: common::bare(&env, Arc::new(MemoryStore::default()), options).await,
+        env: env.clone(),
+    };
+    for number in 0..600 {
+        let name = format!("m{number:03}");
+        let labels = match number {
+            0 | 599 => json!({"app": "web", "end": "yes"}),
+            _ => json!({"app": "web"}),
+        };
+        client.post(MAPS, json!({"metadata": {"name": name, "labels": labels}})).await;
+    }
+    client.get(MAPS).await;
+    // A large request is answered by another thread, and not at once.
+    let request =
+        Request::get(format!("{MAPS}?limit=10&labelSelector=app%3Dweb")).body(Full::<Bytes>::default());
+    let answer = client.server.clone().call(request.unwrap()).now_or_never();
+    let body = answer.expect("a small request").unwrap().into_body().collect().await.unwrap().to_bytes();
+    let page: Value = serde_json::from_slice(&body).unwrap();
+    let expected: Vec<String> = (0..10).map(|number| format!("m{number:03}")).collect();
+    assert_eq!(common::names(&page), expected);
+    // These are not found among the first 500: the page, and whether there is another one.
+    let mut found = Vec::new();
+    let mut token = String::new();
+    for _ in 0..2 {
+        let path = format!("{MAPS}?limit=1&labelSelector=end%3Dyes&continue={token}");
+        let page = client.get(&path).await;
+        found.extend(common::names(&page));
+        token = page["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+    }
+    assert_eq!((found, token), (vec!["m000".to_owned(), "m599".to_owned()], String::new()));
 }
 
 #[tokio::test]

@@ -1,0 +1,86 @@
+//! The floor: what hyper alone does for the same bytes on this machine.
+//!
+//! A process of its own answers the requests of the measurements with what k1s answered to them: no object is parsed, found or
+//! encoded. What k1s needs more than this is what it costs to be an API server. The floor of a store that survives power
+//! cuts also appends each write to a file, and answers when it is synced; writes that wait together share a sync.
+
+mod answers;
+mod log;
+mod serve;
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+use super::{client::Target, notes::Notes, process::Process};
+use crate::{Failure, report::Measurement};
+
+pub(super) use answers::Answers;
+pub(crate) use serve::{Options, run};
+
+/// The floor of servers that keep objects in memory.
+const WITHOUT_FSYNC: &str = "floor";
+/// The floor of servers that sync what they answer.
+const WITH_FSYNC: &str = "floor-fsync";
+/// The floor of each subject. A peer is measured over HTTPS throughout, so it has none.
+pub(super) const FLOORS: [(&str, &str); 3] =
+    [("memory", WITHOUT_FSYNC), ("disk", WITH_FSYNC), ("etcd", WITH_FSYNC)];
+
+/// What a floor has to answer, in a folder.
+pub(super) struct Recording {
+    subject: &'static str,
+    folder: TempDir,
+}
+
+impl Recording {
+    pub(super) fn new(subject: &'static str, answers: &Answers, folder: &Path) -> Result<Recording, Failure> {
+        let recording = Recording { subject, folder: TempDir::with_prefix_in("k1s-floor-", folder)? };
+        std::fs::create_dir(recording.answers())?;
+        answers.write(&recording.answers())?;
+        Ok(recording)
+    }
+
+    fn answers(&self) -> PathBuf {
+        self.folder.path().join("answers")
+    }
+
+    pub(super) fn start(&self, tls: bool) -> Result<Floor, Failure> {
+        let log = self.folder.path().join("log");
+        Floor::start(&self.answers(), tls, (self.subject == WITH_FSYNC).then_some(&*log))
+    }
+
+    pub(super) fn notes<'a>(&self, all: &'a mut Vec<Measurement>) -> Notes<'a> {
+        Notes { subject: self.subject, all }
+    }
+}
+
+/// A running floor.
+pub(super) struct Floor {
+    pub(super) target: Target,
+    pub(super) process: Process,
+}
+
+impl Floor {
+    /// Starts one that answers with what is in a folder of [`Answers`], and appends writes to `log`, if there is one.
+    fn start(answers: &Path, tls: bool, log: Option<&Path>) -> Result<Floor, Failure> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("floor").arg(answers).args(tls.then_some("--tls"));
+        if let Some(log) = log {
+            command.arg("--log").arg(log);
+        }
+        // It ends when its input does, so it does not outlive this process.
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let said = child.stdout.take();
+        let process = Process::new(child);
+        let mut line = String::new();
+        if let Some(said) = said {
+            BufReader::new(said).read_line(&mut line)?;
+        }
+        let address = line.trim().parse().map_err(|_| Failure(format!("the floor says {line:?}")))?;
+        Ok(Floor { target: Target { address, tls, token: "none".to_owned() }, process })
+    }
+}
