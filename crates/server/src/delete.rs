@@ -153,15 +153,20 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Error> {
     }
 }
 
-/// Maximum attempts of a DELETE that conflicts with other writes; then 409.
-const DELETE_ATTEMPTS: usize = 100;
+/// Maximum attempts of a DELETE that conflicts with other writes; then 409. As many as a create has: every create in a namespace
+/// changes its quotas, and a quota has to be deletable meanwhile.
+const DELETE_ATTEMPTS: usize = 1000;
 
 /// Deletes the object of the request.
 pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted, Error> {
     let key = cx.key();
+    // The entry that the last attempt conflicted with, which saves reading it.
+    let mut current = None;
     for _ in 0..DELETE_ATTEMPTS {
-        let found = cx.tenant.store().get(&key, None).await?;
-        let entry = found.entry.ok_or_else(|| cx.not_found())?;
+        let entry = match current.take() {
+            Some(entry) => entry,
+            None => cx.tenant.store().get(&key, None).await?.entry.ok_or_else(|| cx.not_found())?,
+        };
         if cx.subresource.is_empty() {
             cx.weigh(entry.value.len())?;
         }
@@ -218,7 +223,9 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
                 let shown = !cx.resource.cannot_convert(&stored);
                 return Ok(if shown { Deleted::Marked(object) } else { Deleted::Gone(object) });
             }
-            (Err(StoreError::Conflict(_)), _) => {}
+            (Err(StoreError::Conflict(conflict)), _) => {
+                current = conflict.current.filter(|_| conflict.key == key);
+            }
             (Err(error), _) => return Err(cx.tenant.refusal(error)),
         }
     }

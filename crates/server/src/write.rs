@@ -332,7 +332,7 @@ pub(crate) async fn change(
 }
 
 /// Maximum attempts of an update without a precondition that conflicts with other writes; then 409.
-const UPDATE_ATTEMPTS: usize = 100;
+const UPDATE_ATTEMPTS: usize = 1000;
 
 /// Updates the object of the request.
 pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Error> {

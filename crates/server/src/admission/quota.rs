@@ -12,7 +12,7 @@ use super::{kind, others, refused};
 use crate::{context::Cx, errors, objectmeta::meta_text, resource::Resource, stored::Stored, tenant::Tenant};
 
 /// Maximum attempts to write a recounted quota while other writes are charged to it; then 409.
-const COUNT_ATTEMPTS: usize = 100;
+const COUNT_ATTEMPTS: usize = 1000;
 
 /// Whether quotas apply to objects of this kind.
 fn is_counted(cx: &Cx) -> bool {

@@ -167,7 +167,8 @@ async fn a_quota_created_during_many_creates_counts_all_of_them() {
             Env::system().sleep(Duration::from_millis(2)).await;
             other.post(&of("a", "resourcequotas"), quota(1000)).await;
             if round < 4 {
-                other.call("DELETE", &of("a", "resourcequotas/q"), Value::Null).await;
+                let (code, answer) = other.call("DELETE", &of("a", "resourcequotas/q"), Value::Null).await;
+                assert_eq!(code, 200, "{answer}");
             }
         }
     };
