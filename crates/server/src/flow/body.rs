@@ -1,7 +1,6 @@
 //! Reads the body of a request, charging its bytes as they arrive.
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use http_body::Body as _;
 use http_body_util::{BodyExt as _, combinators::UnsyncBoxBody};
 use k1s_object::Status;
 
@@ -13,21 +12,28 @@ use crate::{
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The body of a request, whatever its sender's type; `None` is an empty one.
-pub(crate) type RequestBody = Option<UnsyncBoxBody<Bytes, BoxError>>;
+/// The body of a request, whatever its sender's type.
+pub(crate) struct RequestBody {
+    /// The least that will come: the declared length, if there is one.
+    min_bytes: u64,
+    /// `None`: it is empty.
+    frames: Option<UnsyncBoxBody<Bytes, BoxError>>,
+}
 
-/// Erases the type of a body.
-pub(crate) fn request_body<B>(body: B) -> RequestBody
-where
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<BoxError>,
-{
-    let bytes = |mut data: B::Data| data.copy_to_bytes(data.remaining());
-    if body.is_end_stream() {
-        return None;
+impl RequestBody {
+    /// Erases the type of a body.
+    pub(crate) fn new<B>(body: B) -> RequestBody
+    where
+        B: http_body::Body + Send + 'static,
+        B::Data: Send,
+        B::Error: Into<BoxError>,
+    {
+        let min_bytes = body.size_hint().lower();
+        let bytes = |mut data: B::Data| data.copy_to_bytes(data.remaining());
+        let frames = (!body.is_end_stream())
+            .then(|| body.map_frame(move |frame| frame.map_data(bytes)).map_err(Into::into).boxed_unsync());
+        RequestBody { min_bytes, frames }
     }
-    Some(body.map_frame(move |frame| frame.map_data(bytes)).map_err(Into::into).boxed_unsync())
 }
 
 /// Reads a body, which is accounted for until the charge is dropped.
@@ -37,13 +43,14 @@ pub(crate) async fn read(
     share: Share,
 ) -> Result<(Bytes, Charge), Status> {
     let charge = Charge::new(&shared.capacity.bodies, share);
-    let Some(body) = body else { return Ok((Bytes::new(), charge)) };
+    let RequestBody { min_bytes, frames } = body;
+    let Some(frames) = frames else { return Ok((Bytes::new(), charge)) };
     // A declared length is enough to reject the request before the body is sent.
     let limit = shared.options.max_body_bytes;
-    if body.size_hint().lower() > limit as u64 {
+    if min_bytes > limit as u64 {
         return Err(too_large(limit));
     }
-    let read = collect(shared, body, charge);
+    let read = collect(shared, frames, charge);
     match shared.env.timeout(shared.options.limits.body_timeout, read).await {
         Ok(read) => read,
         Err(_) => {
@@ -55,14 +62,14 @@ pub(crate) async fn read(
 
 async fn collect(
     shared: &Shared,
-    mut body: UnsyncBoxBody<Bytes, BoxError>,
+    mut frames: UnsyncBoxBody<Bytes, BoxError>,
     mut charge: Charge,
 ) -> Result<(Bytes, Charge), Status> {
     let (limit, patience) = (shared.options.max_body_bytes, shared.options.limits.patience);
     let mut first = Bytes::new();
     // Only bodies of several frames are copied.
     let mut whole = BytesMut::new();
-    while let Some(frame) = body.frame().await {
+    while let Some(frame) = frames.frame().await {
         let frame = frame.map_err(|error| {
             Status::bad_request(format!("the body of the request could not be read: {error}"))
         })?;

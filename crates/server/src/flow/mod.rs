@@ -20,7 +20,7 @@ use crate::{
 };
 
 pub(crate) use apart::run;
-pub(crate) use body::{RequestBody, read, request_body};
+pub(crate) use body::{RequestBody, read};
 
 /// The slot of a request in flight.
 pub(crate) struct Slot {

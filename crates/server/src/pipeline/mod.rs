@@ -1,6 +1,6 @@
 //! The path of a request through the server: [`route`] lists the steps in order.
 //!
-//! The body of a request is erased at the entrance ([`flow::RequestBody`]): the rest is not generic, and so is compiled in this
+//! The body of a request is erased at the entrance ([`RequestBody`]): the rest is not generic, and so is compiled in this
 //! crate alone, once, instead of in every program and test that calls the server.
 //!
 //! The order is part of the contract. A sender that cannot be authorized is rejected before the store is read (`enter`);
@@ -52,7 +52,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        call(self.clone(), request.map(flow::request_body))
+        call(self.clone(), request.map(RequestBody::new))
     }
 }
 
