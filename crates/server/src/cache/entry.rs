@@ -47,10 +47,17 @@ impl Text {
     fn read<'a>(&'a self, json: &'a [u8]) -> &'a str {
         match self {
             Text::Own(text) => text,
+            Text::At(..) => std::str::from_utf8(self.bytes(json)).unwrap_or_default(),
+        }
+    }
+
+    /// The same without the check that it is UTF-8, for comparisons.
+    fn bytes<'a>(&'a self, json: &'a [u8]) -> &'a [u8] {
+        match self {
+            Text::Own(text) => text.as_bytes(),
             Text::At(start, len) => {
                 let (start, len) = (*start as usize, *len as usize);
-                let text = json.get(start..start + len).unwrap_or_default();
-                std::str::from_utf8(text).unwrap_or_default()
+                json.get(start..start + len).unwrap_or_default()
             }
         }
     }
@@ -121,7 +128,10 @@ impl Entry {
     /// The value of a label.
     pub(crate) fn label(&self, key: &str) -> Option<&str> {
         let json = self.stored.json();
-        self.labels.iter().find(|(name, _)| name.read(json) == key).map(|(_, value)| value.read(json))
+        self.labels
+            .iter()
+            .find(|(name, _)| name.bytes(json) == key.as_bytes())
+            .map(|(_, value)| value.read(json))
     }
 
     /// The value of the selectable field at this place in the resource's list of them.
