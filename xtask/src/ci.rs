@@ -19,6 +19,13 @@ const LINTS: Step = Step {
     variables: &[],
 };
 
+/// `k1s` as an embedder with the memory store builds it.
+const WITHOUT_FEATURES: Step = Step {
+    name: "lints without features",
+    cargo: &["clippy", "--package=k1s", "--no-default-features", "--features=latest", "--", "-D", "warnings"],
+    variables: &[],
+};
+
 /// The README's command for running the tests.
 const TESTS: Step = Step { name: "tests", cargo: &["test"], variables: &[] };
 
@@ -33,6 +40,7 @@ pub(crate) fn run(tests: bool) -> Result<(), String> {
     print("== tidy");
     tidy::run()?;
     run_step(&LINTS)?;
+    run_step(&WITHOUT_FEATURES)?;
     if tests {
         run_step(&TESTS)?;
     }

@@ -72,6 +72,7 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn run() -> Result<(), String> {
     let mut problems = Vec::new();
     check_graph(&metadata()?, &mut problems)?;
+    check_features(&mut problems)?;
     check_manifests(&mut problems)?;
     check_sources(&mut problems)?;
     modules::check(&root().join("crates"), &mut problems)?;
@@ -120,6 +121,32 @@ fn check_graph(metadata: &Value, problems: &mut Vec<String>) -> Result<(), Strin
     }
     for known in may_use.keys().filter(|known| !members.contains(**known)) {
         problems.push(format!("{known} is in the table of xtask/src/tidy.rs, but not in the workspace"));
+    }
+    Ok(())
+}
+
+/// Libraries that a program with the memory store alone must not build.
+const OPTIONAL: &[&str] = &["rustls", "tonic"];
+
+/// Checks that `k1s` without its default features builds neither TLS nor gRPC.
+fn check_features(problems: &mut Vec<String>) -> Result<(), String> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["tree", "--package=k1s", "--no-default-features", "--features=latest"])
+        .args(["--edges=normal", "--prefix=none", "--format={p}"])
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("cannot run cargo tree: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("cargo tree: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    let tree = String::from_utf8_lossy(&output.stdout);
+    let names: BTreeSet<&str> = tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    for name in OPTIONAL.iter().filter(|name| names.contains(**name)) {
+        problems.push(format!("k1s without its default features depends on {name}"));
+    }
+    if !names.contains("k1s-store") {
+        problems.push("cargo tree does not list the dependencies of k1s".to_owned());
     }
     Ok(())
 }
