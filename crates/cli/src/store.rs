@@ -1,4 +1,4 @@
-//! `k1s store`: checks and repairs a data folder that no server has open.
+//! `k1s store`: checks, repairs and copies a data folder that no server has open.
 
 use std::{
     fmt::Write as _,
@@ -11,7 +11,10 @@ use std::{
 use clap::Subcommand;
 use k1s::{
     env::Env,
-    store::disk::{FolderReport, OpenError, Progress, Repaired, check_folder, repair_folder},
+    store::{
+        Store as _,
+        disk::{DiskOptions, DiskStore, FolderReport, Progress, Repaired, check_folder, repair_folder},
+    },
 };
 
 /// Exit code: no damage.
@@ -55,12 +58,44 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR")]
         output: Option<PathBuf>,
     },
+    /// Copies a store into another folder, and reads the copy back.
+    ///
+    /// The copy is a data folder of its own, with the history: `k1s serve --data-dir` takes it as it is. The store must not be
+    /// open in a server. Certificates and tokens (`pki`) are not copied.
+    ///
+    /// Exit codes: 0 the copy is complete and sound, 1 the store is damaged, 2 the backup failed.
+    Backup {
+        /// The folder given to `k1s serve --data-dir`.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// The folder of the copy, which must not hold a store.
+        #[arg(value_name = "BACKUP")]
+        backup: PathBuf,
+    },
+    /// Copies a backup into a data folder that holds no store, and reads it back.
+    ///
+    /// The store is as it was, at the revision of the backup: clients that have seen newer ones list again. The backup is not
+    /// changed.
+    ///
+    /// Exit codes: 0 the store is complete and sound, 1 the backup is damaged, 2 the restore failed.
+    Restore {
+        /// The folder of the backup.
+        #[arg(value_name = "BACKUP")]
+        backup: PathBuf,
+        /// The folder for `k1s serve --data-dir`, which must not hold a store.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
+
+type Failure = Box<dyn std::error::Error>;
 
 pub(crate) fn run(command: &Command) -> ExitCode {
     let done = match command {
         Command::Check { folder } => check(folder),
         Command::Repair { folder, output } => repair(folder, output.as_deref()),
+        Command::Backup { folder, backup } => copy(folder, backup, "backed up to"),
+        Command::Restore { backup, folder } => copy(backup, folder, "restored to"),
     };
     let (code, text) = match done {
         Ok((code, text)) => (code, text),
@@ -85,7 +120,7 @@ fn progress() -> impl FnMut(Progress) {
     }
 }
 
-fn check(folder: &Path) -> Result<(u8, String), OpenError> {
+fn check(folder: &Path) -> Result<(u8, String), Failure> {
     let report = check_folder(folder, &mut progress())?;
     if report.is_sound() {
         return Ok((CLEAN, sound(folder, &report)));
@@ -99,7 +134,7 @@ fn check(folder: &Path) -> Result<(u8, String), OpenError> {
     Ok((DAMAGE, text))
 }
 
-fn repair(folder: &Path, output: Option<&Path>) -> Result<(u8, String), OpenError> {
+fn repair(folder: &Path, output: Option<&Path>) -> Result<(u8, String), Failure> {
     match repair_folder(folder, output, &mut progress())? {
         Repaired::Saved { report, store, damaged: kept, .. } => {
             let mut text = damaged(folder, &report, "was lost");
@@ -120,6 +155,40 @@ fn repair(folder: &Path, output: Option<&Path>) -> Result<(u8, String), OpenErro
         }
         _ => Ok((CLEAN, String::new())),
     }
+}
+
+/// Copies a store that is sound, and checks the copy.
+fn copy(from: &Path, to: &Path, done: &str) -> Result<(u8, String), Failure> {
+    let before = check_folder(from, &mut progress())?;
+    if !before.is_sound() {
+        let name = from.display();
+        let mut text = damaged(from, &before, "would be lost by a repair");
+        let _ = writeln!(
+            text,
+            "\nNothing was copied. `k1s store repair {name}` creates a good store of what can be read."
+        );
+        return Ok((DAMAGE, text));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let store = DiskStore::open(Env::system(), from, DiskOptions::default())?;
+        let copied = store.backup(to).await;
+        store.close().await?;
+        Ok::<_, Failure>(copied?)
+    })?;
+    let copy = check_folder(to, &mut progress())?;
+    if !copy.is_sound() {
+        return Err(format!("the copy in {} is damaged: {}", to.display(), copy.problems.join("; ")).into());
+    }
+    let FolderReport { keys, records, revision, .. } = copy;
+    let (source, target) = (from.display(), to.display());
+    let mut text = format!(
+        "The store in {source} was {done} {target}: {keys} keys, {records} records, revision {revision}.\n"
+    );
+    if from.join("pki").exists() {
+        let _ = writeln!(text, "Certificates and tokens ({source}/pki) were not copied.");
+    }
+    Ok((CLEAN, text))
 }
 
 fn sound(folder: &Path, report: &FolderReport) -> String {

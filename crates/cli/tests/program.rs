@@ -192,6 +192,53 @@ fn an_address_other_machines_can_reach_needs_allow_remote() {
 }
 
 #[test]
+fn a_backup_can_be_served_and_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = k1s(folder.path(), arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        (output.status.code().unwrap(), text.concat())
+    };
+    let serve = |data: &str| {
+        let serve = ["serve", "--port", "0", "--data-dir", data, "--kubeconfig", "config"];
+        let mut running = Running::start(folder.path(), &serve);
+        running.read_until("Ctrl-C stops it.");
+        running
+    };
+    let running = serve("data");
+    let (code, text) = run(&["store", "backup", "data", "copy"]);
+    assert!(code == 2 && text.contains("is in use by"), "{code}: {text}");
+    running.end(Signal::TERM);
+    let (code, text) = run(&["store", "backup", "data", "copy"]);
+    assert!(code == 0 && text.contains("The store in data was backed up to copy: "), "{code}: {text}");
+    assert!(text.contains("Certificates and tokens (data/pki) were not copied."), "{text}");
+    let counts =
+        |text: &str| text.split_once(": ").map(|(_, counts)| counts.lines().next().unwrap().to_owned());
+    let backed_up = counts(&text);
+    assert!(backed_up.as_ref().is_some_and(|counts| counts.contains(" keys, ")), "{text}");
+
+    let (code, text) = run(&["store", "restore", "copy", "data"]);
+    assert!(code == 2 && text.contains("there is a store already"), "{code}: {text}");
+    fs::remove_dir_all(folder.path().join("data")).unwrap();
+    let (code, text) = run(&["store", "restore", "copy", "data"]);
+    assert!(code == 0 && text.contains("The store in copy was restored to data: "), "{code}: {text}");
+    assert_eq!(counts(&text), backed_up);
+    for data in ["data", "copy"] {
+        serve(data).end(Signal::TERM);
+    }
+
+    let segment = folder.path().join("copy/store/log/000000000001.log");
+    let mut bytes = fs::read(&segment).unwrap();
+    bytes[400] ^= 1;
+    fs::write(&segment, &bytes).unwrap();
+    let (code, text) = run(&["store", "restore", "copy", "elsewhere"]);
+    assert!(code == 1 && text.contains("Nothing was copied."), "{code}: {text}");
+    let (code, text) = run(&["store", "backup", "nowhere", "elsewhere"]);
+    assert!(code == 2 && text.contains("nowhere: there is no such folder"), "{code}: {text}");
+    assert!(!folder.path().join("elsewhere").exists());
+}
+
+#[test]
 fn a_damaged_store_is_refused_checked_and_repaired() {
     let folder = tempfile::tempdir().unwrap();
     let serve = ["serve", "--port", "0", "--data-dir", "data", "--kubeconfig", "config"];
