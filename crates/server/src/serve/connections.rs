@@ -2,12 +2,11 @@
 
 use std::{
     collections::BTreeMap,
-    future::poll_fn,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering},
     },
-    task::{Context, Poll},
+    task::Context,
     time::Duration,
 };
 
@@ -83,7 +82,8 @@ impl Connection {
     /// Completes when there is a signal.
     #[cfg(feature = "tls")]
     pub(super) async fn signalled(&self) {
-        poll_fn(|cx| match self.signal(cx) {
+        use std::task::Poll;
+        std::future::poll_fn(|cx| match self.signal(cx) {
             CloseSignal::None => Poll::Pending,
             _ => Poll::Ready(()),
         })
