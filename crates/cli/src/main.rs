@@ -30,7 +30,7 @@ struct Cli {
 enum Command {
     /// Serves the Kubernetes API until Ctrl-C.
     Serve(Box<serve::Options>),
-    /// Checks and repairs a data folder that no server has open.
+    /// Checks, repairs and copies a data folder that no server has open.
     #[command(subcommand)]
     Store(store::Command),
     /// Starts a control plane with an operator and an Application to play with.
