@@ -9,7 +9,7 @@
 //! - [`check_register`] ignores the order of revisions: it searches for an order with the algorithm of Wing and Gong,
 //!   and Lowe, for each key separately. It does not trust the store's claims about order, and needs no history.
 //!
-//! A write with [`Outcome::Unknown`](crate::Outcome::Unknown) may have happened at any time after its call,
+//! A write with [`Outcome::Unknown`](k1s_store::Outcome::Unknown) may have happened at any time after its call,
 //! or never; both checkers consider both.
 
 mod call;
