@@ -92,7 +92,7 @@ impl Registry {
             None => *state.by_name.entry(name.clone()).or_default().of(kind) += 1,
         }
         drop(state);
-        Counted { registry: Arc::clone(self), name, kind, _parent: parent }
+        Counted { registry: Arc::clone(self), name, kind, parent }
     }
 
     pub(crate) fn running(&self) -> usize {
@@ -129,12 +129,14 @@ pub(crate) struct Counted {
     registry: Arc<Registry>,
     name: Name,
     kind: Kind,
-    /// Dropped after this registry's own count went down.
-    _parent: Option<Box<Counted>>,
+    /// The count in the parent.
+    parent: Option<Box<Counted>>,
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
+        // The parent first: a task that has ended for a scope has ended for everyone.
+        drop(self.parent.take());
         let mut state = self.registry.state.lock();
         state.running -= 1;
         if let Some(counts) = state.by_name.get_mut(&self.name) {
