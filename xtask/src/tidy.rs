@@ -15,14 +15,15 @@ use crate::{modules, print};
 /// docs/architecture.md.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("k1s-env", &[]),
+    ("k1s-apply", &[]),
     ("k1s-object", &[]),
-    ("k1s-kinds", &["k1s-object"]),
-    ("k1s-schema", &["k1s-object"]),
+    ("k1s-kinds", &["k1s-apply", "k1s-object"]),
+    ("k1s-schema", &["k1s-apply", "k1s-object"]),
     ("k1s-store", &["k1s-env"]),
     ("k1s-store-conformance", &["k1s-env", "k1s-store"]),
     ("k1s-store-disk", &["k1s-env", "k1s-store"]),
     ("k1s-store-etcd", &["k1s-env", "k1s-store"]),
-    ("k1s-server", &["k1s-env", "k1s-kinds", "k1s-object", "k1s-schema", "k1s-store"]),
+    ("k1s-server", &["k1s-apply", "k1s-env", "k1s-kinds", "k1s-object", "k1s-schema", "k1s-store"]),
     ("k1s-runtime", &["k1s-env", "k1s-object"]),
     ("k1s-controllers", &["k1s-env", "k1s-object", "k1s-runtime"]),
     (

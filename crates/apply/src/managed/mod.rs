@@ -1,0 +1,502 @@
+//! `metadata.managedFields` of Kubernetes objects.
+//!
+//! [`FieldManager`] does what kube-apiserver does before it stores an object: it finds out what a request changes, and who owns
+//! the object's fields afterwards.
+
+mod entry;
+mod last_applied;
+mod scale;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+pub use entry::{EntryError, decode, encode};
+pub use scale::ScaleManagers;
+
+use crate::{
+    merge::{Conflicts, Filter, ManagerId, Managers, MergeError, Operation, Owned, Updater, Versions},
+    path::PathElement,
+    schema::{Schema, TypeRef},
+    set::FieldSet,
+    typed::{Duplicates, Typed},
+};
+
+/// The manager that owns what an object had before it was first applied.
+const BEFORE_FIRST_APPLY: &str = "before-first-apply";
+/// The manager that owns what the oldest updaters owned.
+const ANCIENT_CHANGES: &str = "ancient-changes";
+/// Maximum updaters of an object; the oldest beyond that are merged.
+const MAX_UPDATERS: usize = 10;
+
+/// Metadata that nobody owns: the server sets it.
+const UNOWNED_METADATA: [&str; 9] = [
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+];
+
+/// Why a configuration cannot be applied.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// Other managers own fields that would change: 409.
+    #[error("{0}")]
+    Conflicts(Conflicts),
+    /// The configuration is not one of this kind: 400.
+    #[error("{0}")]
+    BadRequest(String),
+    /// A value that does not match its schema, or cannot be converted: 500 in kube-apiserver.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<MergeError> for ApplyError {
+    fn from(error: MergeError) -> ApplyError {
+        match error {
+            MergeError::Conflicts(conflicts) => ApplyError::Conflicts(conflicts),
+            MergeError::Failed(why) => ApplyError::Failed(why),
+        }
+    }
+}
+
+/// A kind that has one version.
+#[derive(Debug, Clone, Copy)]
+pub struct Single<'a> {
+    version: &'a str,
+    schema: &'a Schema,
+    ty: TypeRef,
+}
+
+impl<'a> Single<'a> {
+    /// A version, with its schema and the type of its objects.
+    #[must_use]
+    pub fn new(version: &'a str, schema: &'a Schema, ty: TypeRef) -> Single<'a> {
+        Single { version, schema, ty }
+    }
+}
+
+impl Versions for Single<'_> {
+    fn schema(&self, version: &str) -> Option<(&Schema, TypeRef)> {
+        (version == self.version).then_some((self.schema, self.ty))
+    }
+
+    fn convert(&self, object: &Value, _: &str) -> Result<Value, String> {
+        Ok(object.clone())
+    }
+}
+
+/// The result of an apply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    /// The object, with its managers.
+    pub object: Value,
+    /// Whether more than the managers has changed.
+    pub changed: bool,
+}
+
+/// Keeps `metadata.managedFields` of the objects of a kind.
+pub struct FieldManager<'a> {
+    versions: &'a dyn Versions,
+    version: &'a str,
+    kind: &'a str,
+    subresource: &'a str,
+    now: &'a str,
+    filter: Option<&'a Filter>,
+    empty: Option<&'a Value>,
+    schemas_are_unchanged: bool,
+}
+
+impl fmt::Debug for FieldManager<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FieldManager")
+            .field("version", &self.version)
+            .field("kind", &self.kind)
+            .field("subresource", &self.subresource)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The entries of an object.
+fn entries(object: &Value) -> Option<&Value> {
+    object.get("metadata")?.get("managedFields")
+}
+
+fn metadata_text<'v>(object: &'v Value, name: &str) -> &'v str {
+    object.get("metadata").and_then(|metadata| metadata.get(name)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Replaces the entries of an object.
+fn set_entries(object: &mut Value, managers: &Managers) {
+    let Some(map) = object.as_object_mut() else { return };
+    match encode(managers) {
+        Some(entries) => {
+            let metadata = map.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+            if let Some(metadata) = metadata.as_object_mut() {
+                metadata.insert("managedFields".into(), entries);
+            }
+        }
+        None => remove_entries(object),
+    }
+}
+
+fn remove_entries(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.shift_remove("managedFields");
+    }
+}
+
+/// The set without what nobody owns.
+fn strip(fields: &FieldSet) -> FieldSet {
+    let mut out = fields.clone();
+    let is = |element: &PathElement, names: &[&str]| match element {
+        PathElement::Field(name) => names.contains(&&**name),
+        _ => false,
+    };
+    out.members.retain(|member| !is(member, &["apiVersion", "kind", "metadata"]));
+    for (element, child) in &mut out.children {
+        if is(element, &["metadata"]) {
+            child.members.retain(|member| !is(member, &UNOWNED_METADATA));
+        }
+    }
+    out.children.retain(|(_, child)| !child.is_empty());
+    out
+}
+
+impl<'a> FieldManager<'a> {
+    /// Manages objects of a kind that are written in a version. `now` is the time of the change in RFC 3339, without
+    /// fractions of a second.
+    pub fn new(
+        versions: &'a dyn Versions,
+        version: &'a str,
+        kind: &'a str,
+        now: &'a str,
+    ) -> FieldManager<'a> {
+        FieldManager {
+            versions,
+            version,
+            kind,
+            subresource: "",
+            now,
+            filter: None,
+            empty: None,
+            schemas_are_unchanged: false,
+        }
+    }
+
+    /// The subresource that is written.
+    #[must_use]
+    pub fn subresource(self, subresource: &'a str) -> FieldManager<'a> {
+        FieldManager { subresource, ..self }
+    }
+
+    /// What can be owned by writing: a write resets everything else.
+    #[must_use]
+    pub fn filter(self, filter: Option<&'a Filter>) -> FieldManager<'a> {
+        FieldManager { filter, ..self }
+    }
+
+    /// An object of the kind as a server encodes it when nothing is set. Without it, one with only kind and version.
+    #[must_use]
+    pub fn empty(self, empty: &'a Value) -> FieldManager<'a> {
+        FieldManager { empty: Some(empty), ..self }
+    }
+
+    /// Says that the managers of the object were written with the schemas of today.
+    #[must_use]
+    pub fn schemas_are_unchanged(self, unchanged: bool) -> FieldManager<'a> {
+        FieldManager { schemas_are_unchanged: unchanged, ..self }
+    }
+
+    fn updater(&self) -> Updater<'a> {
+        let updater = Updater::new(self.versions).filter(self.filter);
+        if self.schemas_are_unchanged { updater.schemas_are_unchanged() } else { updater }
+    }
+
+    fn id(&self, name: &str, operation: Operation) -> ManagerId {
+        ManagerId {
+            name: if name.is_empty() { "unknown".to_owned() } else { name.to_owned() },
+            operation,
+            api_version: if operation == Operation::Update { self.version.to_owned() } else { String::new() },
+            subresource: self.subresource.to_owned(),
+        }
+    }
+
+    fn typed(&self, object: &'a Value) -> Result<Typed<'a>, String> {
+        let Some((schema, ty)) = self.versions.schema(self.version) else {
+            return Err(format!("no corresponding type for {}, Kind={}", self.version, self.kind));
+        };
+        Ok(Typed::new(object, schema, ty, self.version))
+    }
+
+    /// Sets the managers of `new`, with which `live` is replaced by anything but an apply. Without a live object, `live` is
+    /// the empty one.
+    ///
+    /// What a client sent as `managedFields` counts if it can be read; an empty list makes an object forget its managers.
+    /// An object that has none gets none, unless it is new. If owners cannot be computed, they stay.
+    pub fn update(&self, live: &Value, new: &mut Value, name: &str) {
+        let sent = entries(new);
+        let managers = if !self.subresource.is_empty() {
+            decode(entries(live)).unwrap_or_default()
+        } else if entry::is_reset(sent) {
+            Managers::new()
+        } else {
+            match decode(sent) {
+                Ok(managers) if !managers.is_empty() => managers,
+                _ => decode(entries(live)).unwrap_or_default(),
+            }
+        };
+        remove_entries(new);
+        match self.updated(live, new, managers, name) {
+            Ok(managers) => set_entries(new, &managers),
+            Err(_) => {
+                if let (Some(kept), Some(metadata)) =
+                    (entries(live), new.get_mut("metadata").and_then(Value::as_object_mut))
+                {
+                    metadata.insert("managedFields".into(), kept.clone());
+                }
+            }
+        }
+    }
+
+    fn updated(
+        &self,
+        live: &Value,
+        new: &Value,
+        managers: Managers,
+        name: &str,
+    ) -> Result<Managers, MergeError> {
+        if managers.is_empty() && !metadata_text(live, "uid").is_empty() {
+            return Ok(managers);
+        }
+        self.track_update(live, new, managers, name)
+    }
+
+    fn track_update(
+        &self,
+        live: &Value,
+        new: &Value,
+        mut managers: Managers,
+        name: &str,
+    ) -> Result<Managers, MergeError> {
+        let failed = MergeError::Failed;
+        let this = self.shorter();
+        let (live, new) = (this.typed(live).map_err(failed)?, this.typed(new).map_err(failed)?);
+        let id = self.id(name, Operation::Update);
+        let written = strip(&this.updater().update(&live, &new, &mut managers)?);
+        if !written.is_empty() {
+            let time = Some(self.now.to_owned());
+            let fields = match managers.get(&id) {
+                Some(owned) => owned.fields.union(&written),
+                None => written,
+            };
+            managers.insert(id, Owned { fields, version: self.version.to_owned(), time });
+        }
+        cap(&mut managers);
+        Ok(managers)
+    }
+
+    /// The same with a shorter lifetime, for values that live less long.
+    fn shorter(&self) -> FieldManager<'_> {
+        FieldManager { ..*self }
+    }
+
+    /// Applies a configuration. To create an object, `live` is the empty one.
+    ///
+    /// # Errors
+    /// Conflicts, unless `force` is set; a configuration of another kind or version, or that does not match the schema.
+    pub fn apply(
+        &self,
+        live: &Value,
+        config: &Value,
+        name: &str,
+        force: bool,
+    ) -> Result<Applied, ApplyError> {
+        self.check_type(config)?;
+        let managers = decode(entries(live))
+            .map_err(|why| ApplyError::Failed(format!("failed to decode managed fields: {why}")))?;
+        let mut result = self.apply_once(live, config, managers.clone(), name, force);
+        if name == last_applied::KUBECTL
+            && let Err(ApplyError::Conflicts(conflicts)) = &result
+            && let Some(allowed) = self.last_applied_fields(live)
+        {
+            // Fields of a client-side apply that nobody has changed since belong to kubectl.
+            let rest: Vec<_> =
+                conflicts.0.iter().filter(|conflict| !allowed.has(&conflict.path.0)).cloned().collect();
+            result = if rest.is_empty() {
+                self.apply_once(live, config, managers, name, true)
+            } else {
+                Err(ApplyError::Conflicts(Conflicts(rest)))
+            };
+        }
+        let (mut object, managers, changed) = result?;
+        let mut changed = changed;
+        if name == last_applied::KUBECTL {
+            changed |= last_applied::refresh(&mut object, config);
+        }
+        set_entries(&mut object, &managers);
+        Ok(Applied { object, changed })
+    }
+
+    fn check_type(&self, config: &Value) -> Result<(), ApplyError> {
+        let text = |name: &str| config.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (version, kind) = (text("apiVersion"), text("kind"));
+        if version != self.version || kind != self.kind {
+            let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+            let why = format!("invalid object type: {group}/{version}, Kind={kind}");
+            return Err(ApplyError::BadRequest(why));
+        }
+        match entries(config) {
+            None | Some(Value::Null) => Ok(()),
+            Some(_) => Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned())),
+        }
+    }
+
+    fn apply_once(
+        &self,
+        live: &Value,
+        config: &Value,
+        mut managers: Managers,
+        name: &str,
+        force: bool,
+    ) -> Result<(Value, Managers, bool), ApplyError> {
+        let this = self.shorter();
+        if managers.is_empty() {
+            let nothing;
+            let empty = match self.empty {
+                Some(empty) => empty,
+                None => {
+                    nothing = serde_json::json!({"apiVersion": self.version, "kind": self.kind});
+                    &nothing
+                }
+            };
+            let unmanaged;
+            let before = if entries(live).is_some() {
+                unmanaged = without_entries(live);
+                &unmanaged
+            } else {
+                live
+            };
+            managers = this.track_update(empty, before, managers, BEFORE_FIRST_APPLY).map_err(|why| {
+                ApplyError::Failed(format!("failed to create manager for existing fields: {why}"))
+            })?;
+        }
+        let typed_config = this.typed(config).map_err(ApplyError::Failed)?;
+        typed_config.validate(Duplicates::Refuse).map_err(|why| {
+            let what = self.describe(config);
+            ApplyError::Failed(format!("failed to create typed patch object ({what}): {why}"))
+        })?;
+        let typed_live = this.typed(live).map_err(ApplyError::Failed)?;
+        typed_live.validate(Duplicates::Allow).map_err(|why| {
+            let what = self.describe(live);
+            ApplyError::Failed(format!("failed to create typed live object ({what}): {why}"))
+        })?;
+        let id = self.id(name, Operation::Apply);
+        let new = this.updater().apply(&typed_live, &typed_config, &mut managers, &id, force)?;
+        if let Some(owned) = managers.get_mut(&id) {
+            owned.fields = strip(&owned.fields);
+            if owned.fields.is_empty() {
+                managers.remove(&id);
+            }
+        }
+        match new {
+            Some(new) => {
+                if let Some(owned) = managers.get_mut(&id) {
+                    owned.time = Some(self.now.to_owned());
+                }
+                Ok((new.value.into_owned(), managers, true))
+            }
+            None => Ok((live.clone(), managers, false)),
+        }
+    }
+
+    /// The object in the words of error messages.
+    fn describe(&self, object: &Value) -> String {
+        let (group, version) = self.version.rsplit_once('/').unwrap_or(("", self.version));
+        let (namespace, name) = (metadata_text(object, "namespace"), metadata_text(object, "name"));
+        format!("{namespace}/{name}; {group}/{version}, Kind={}", self.kind)
+    }
+
+    /// The fields that `manager` has applied, as a configuration that can be changed and applied again.
+    ///
+    /// # Errors
+    /// Entries that cannot be read.
+    pub fn extract(&self, object: &Value, manager: &str) -> Result<Option<Value>, ApplyError> {
+        let managers = decode(entries(object)).map_err(|why| ApplyError::Failed(why.to_string()))?;
+        let Some(owned) = managers.get(&self.id(manager, Operation::Apply)) else { return Ok(None) };
+        let typed = self.shorter().typed(object).map_err(ApplyError::Failed)?.extract(&owned.fields);
+        let mut out = Map::new();
+        out.insert("apiVersion".into(), self.version.into());
+        out.insert("kind".into(), self.kind.into());
+        let mut metadata = Map::new();
+        for name in ["name", "namespace"] {
+            let text = metadata_text(object, name);
+            if !text.is_empty() {
+                metadata.insert(name.into(), text.into());
+            }
+        }
+        out.insert("metadata".into(), Value::Object(metadata));
+        if let Value::Object(extracted) = typed.value.into_owned() {
+            for (name, value) in extracted {
+                match (out.get_mut(&name), value) {
+                    (Some(Value::Object(into)), Value::Object(from)) => into.extend(from),
+                    (_, value) => {
+                        out.insert(name, value);
+                    }
+                }
+            }
+        }
+        Ok(Some(Value::Object(out)))
+    }
+}
+
+fn without_entries(object: &Value) -> Value {
+    let mut object = object.clone();
+    remove_entries(&mut object);
+    object
+}
+
+/// Merges the oldest updaters of a version until there are no more than allowed.
+fn cap(managers: &mut Managers) {
+    let mut updaters: Vec<ManagerId> =
+        managers.keys().filter(|id| id.operation == Operation::Update).cloned().collect();
+    if updaters.len() <= MAX_UPDATERS {
+        return;
+    }
+    let time = |id: &ManagerId| managers.get(id).and_then(|owned| owned.time.clone()).unwrap_or_default();
+    updaters.sort_by(|a, b| time(a).cmp(&time(b)).then_with(|| a.cmp(b)));
+    let mut count = updaters.len();
+    let mut first_of_version: Vec<(String, ManagerId)> = Vec::new();
+    for id in updaters {
+        if count <= MAX_UPDATERS {
+            break;
+        }
+        let Some(owned) = managers.get(&id).cloned() else { continue };
+        let bucket = ManagerId {
+            name: ANCIENT_CHANGES.to_owned(),
+            operation: Operation::Update,
+            api_version: owned.version.clone(),
+            subresource: String::new(),
+        };
+        let Some((_, first)) = first_of_version.iter().find(|(version, _)| *version == owned.version) else {
+            first_of_version.push((owned.version.clone(), id));
+            continue;
+        };
+        if !managers.contains_key(&bucket)
+            && let Some(moved) = managers.remove(first)
+        {
+            managers.insert(bucket.clone(), moved);
+        }
+        managers.remove(&id);
+        if let Some(ancient) = managers.get_mut(&bucket) {
+            ancient.fields = ancient.fields.union(&owned.fields);
+            ancient.time = owned.time;
+        }
+        count -= 1;
+    }
+}

@@ -1,0 +1,266 @@
+//! What changed between two values.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::{TypeErrors, Typed, is_leaf, item_element, items, validate::check_scalar};
+use crate::{
+    path::PathElement,
+    schema::{List, Schema, Shape, TypeRef},
+    set::FieldSet,
+    value::equal,
+};
+
+/// The differences between two values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// Fields that only the left value has.
+    pub removed: FieldSet,
+    /// Leaves that both have, with different values.
+    pub modified: FieldSet,
+    /// Fields that only the right value has.
+    pub added: FieldSet,
+}
+
+impl Comparison {
+    /// Whether there is no difference.
+    pub fn is_same(&self) -> bool {
+        self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
+    }
+
+    fn normalize(&mut self) {
+        self.removed.normalize();
+        self.modified.normalize();
+        self.added.normalize();
+    }
+
+    /// Adds the differences below an element.
+    fn extend(&mut self, element: PathElement, child: Comparison, own: Own) {
+        if !child.removed.is_empty() {
+            self.removed.children.push((element.clone(), child.removed));
+        }
+        if !child.modified.is_empty() {
+            self.modified.children.push((element.clone(), child.modified));
+        }
+        if !child.added.is_empty() {
+            self.added.children.push((element.clone(), child.added));
+        }
+        if own.removed {
+            self.removed.members.push(element.clone());
+        }
+        if own.modified {
+            self.modified.members.push(element.clone());
+        }
+        if own.added {
+            self.added.members.push(element);
+        }
+    }
+}
+
+/// What happened to the value itself.
+#[derive(Debug, Clone, Copy, Default)]
+struct Own {
+    removed: bool,
+    modified: bool,
+    added: bool,
+}
+
+impl Typed<'_> {
+    /// The differences between this value and a newer one of the same type.
+    ///
+    /// # Errors
+    /// A list item without a key; a value that is no scalar on both sides.
+    pub fn compare(&self, newer: &Typed<'_>) -> Result<Comparison, TypeErrors> {
+        let mut out = Comparison::default();
+        compare(self.schema, self.ty, Some(&self.value), Some(&newer.value), &mut out)?;
+        Ok(out)
+    }
+}
+
+fn compare(
+    schema: &Schema,
+    ty: TypeRef,
+    left: Option<&Value>,
+    right: Option<&Value>,
+    out: &mut Comparison,
+) -> Result<Own, TypeErrors> {
+    let mut own = Own::default();
+    let mut errors = TypeErrors::default();
+    let mut leaf = false;
+    let mut visit = |shape: Option<Shape<'_>>, leaf: &mut bool| {
+        let Some(shape) = shape else {
+            errors.add(TypeErrors::of("schema error: no type found"));
+            return;
+        };
+        match compare_as(schema, shape, left, right, out) {
+            Ok(is_leaf) => *leaf = is_leaf,
+            Err(found) => errors.add(found),
+        }
+        if *leaf {
+            match (left, right) {
+                (None, _) => own.added = true,
+                (_, None) => own.removed = true,
+                (Some(left), Some(right)) => own.modified |= !equal(left, right),
+            }
+        }
+    };
+    match (left, right) {
+        (Some(a), Some(b)) if !schema.same_shape(ty, a, b) => {
+            visit(schema.shape(ty, left), &mut false);
+            visit(schema.shape(ty, right), &mut leaf);
+        }
+        (left, None) => visit(schema.shape(ty, left), &mut leaf),
+        (_, right) => visit(schema.shape(ty, right), &mut leaf),
+    }
+    if !leaf {
+        own.added |= left.is_none();
+        own.removed |= right.is_none() && left.is_some();
+    }
+    errors.into_result()?;
+    Ok(own)
+}
+
+/// Compares two values as one shape. Returns whether they are compared as a whole.
+fn compare_as(
+    schema: &Schema,
+    shape: Shape<'_>,
+    left: Option<&Value>,
+    right: Option<&Value>,
+    out: &mut Comparison,
+) -> Result<bool, TypeErrors> {
+    match shape {
+        Shape::Scalar(scalar) => {
+            let check = |value: Option<&Value>, side| value.map_or(Ok(()), |v| check_scalar(scalar, v, side));
+            if let (Err(mut left), Err(right)) = (check(left, "lhs: "), check(right, "rhs: ")) {
+                left.add(right);
+                return Err(left);
+            }
+            Ok(true)
+        }
+        Shape::List(list, relationship) => {
+            let (left, right) = (items(left), items(right));
+            let empty = |items: Option<&[Value]>| items.is_none_or(<[Value]>::is_empty);
+            if is_leaf(relationship, empty(left), empty(right)) {
+                return Ok(true);
+            }
+            compare_lists(schema, list, left.unwrap_or_default(), right.unwrap_or_default(), out)?;
+            Ok(false)
+        }
+        Shape::Map(map, relationship) => {
+            let none = Map::new();
+            let left = left.and_then(Value::as_object).unwrap_or(&none);
+            let right = right.and_then(Value::as_object).unwrap_or(&none);
+            if is_leaf(relationship, left.is_empty(), right.is_empty()) {
+                return Ok(true);
+            }
+            let mut errors = TypeErrors::default();
+            let mut one = |name: &str, left: Option<&Value>, right: Option<&Value>| {
+                let Some(ty) = map.type_of(name) else { return };
+                if let (Some(left), Some(right)) = (left, right)
+                    && left == right
+                {
+                    return;
+                }
+                let mut child = Comparison::default();
+                match compare(schema, ty, left, right, &mut child) {
+                    Ok(own) => out.extend(PathElement::field(name), child, own),
+                    Err(found) => errors.add(found.below(&PathElement::field(name))),
+                }
+            };
+            for (name, value) in left {
+                one(name, Some(value), right.get(name));
+            }
+            for (name, value) in right {
+                if !left.contains_key(name) {
+                    one(name, None, Some(value));
+                }
+            }
+            out.normalize();
+            errors.into_result()?;
+            Ok(false)
+        }
+    }
+}
+
+/// The items of both lists by key, in the order in which keys are found first.
+fn by_key<'v>(
+    schema: &Schema,
+    list: &List,
+    left: &'v [Value],
+    right: &'v [Value],
+) -> Result<Vec<(PathElement, Vec<&'v Value>, Vec<&'v Value>)>, TypeErrors> {
+    let mut places: HashMap<PathElement, usize> = HashMap::with_capacity(left.len().max(right.len()));
+    let mut found: Vec<(PathElement, Vec<&Value>, Vec<&Value>)> = Vec::with_capacity(left.len());
+    let mut errors = TypeErrors::default();
+    for (is_left, items) in [(true, left), (false, right)] {
+        for (i, item) in items.iter().enumerate() {
+            let element = match item_element(schema, list, item) {
+                Ok(element) => element,
+                Err(why) => {
+                    errors.add(TypeErrors::of(format!("element {i}: {why}")));
+                    continue;
+                }
+            };
+            let place = *places.entry(element).or_insert_with_key(|element| {
+                found.push((element.clone(), Vec::new(), Vec::new()));
+                found.len() - 1
+            });
+            if let Some((_, left, right)) = found.get_mut(place) {
+                if is_left { left.push(item) } else { right.push(item) }
+            }
+        }
+    }
+    errors.into_result()?;
+    Ok(found)
+}
+
+fn compare_lists(
+    schema: &Schema,
+    list: &List,
+    left: &[Value],
+    right: &[Value],
+    out: &mut Comparison,
+) -> Result<(), TypeErrors> {
+    if left == right {
+        return Ok(());
+    }
+    let mut errors = TypeErrors::default();
+    for (element, left, right) in by_key(schema, list, left, right)? {
+        let mut child = Comparison::default();
+        let mut own = Own::default();
+        let mut one = |left: Option<&Value>, right: Option<&Value>, own: &mut Own| match compare(
+            schema,
+            list.element,
+            left,
+            right,
+            &mut child,
+        ) {
+            Ok(found) => *own = found,
+            Err(found) => errors.add(found.below(&element)),
+        };
+        match (&*left, &*right) {
+            ([] | [_], [] | [_]) => one(left.first().copied(), right.first().copied(), &mut own),
+            // Items that share a key are compared as a whole.
+            ([_, _, ..], [_, _, ..]) => {
+                own.modified = left.len() != right.len()
+                    || left.iter().zip(&right).any(|(left, right)| !equal(left, right));
+            }
+            ([_, _, ..], right) => {
+                if let Some(item) = right.first() {
+                    one(None, Some(item), &mut own);
+                }
+                own.removed = true;
+            }
+            (left, _) => {
+                if let Some(item) = left.first() {
+                    one(Some(item), None, &mut own);
+                }
+                own.added = true;
+            }
+        }
+        out.extend(element, child, own);
+    }
+    out.normalize();
+    errors.into_result()
+}
