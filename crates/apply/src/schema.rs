@@ -156,21 +156,32 @@ impl Default for Schema {
 }
 
 impl Schema {
-    /// A schema that has only the deduced type.
+    /// A schema that has only the deduced and the atomic type.
     #[must_use]
     pub fn new() -> Schema {
         let mut schema = Schema { types: Vec::new() };
-        let deduced = Schema::deduced();
+        let (deduced, atomic) = (Schema::deduced(), schema.atomic());
         schema.types.push(Atom {
             scalar: Some(Scalar::Untyped),
-            list: Some(List { element: deduced, relationship: Relationship::Atomic, keys: Vec::new() }),
+            list: Some(List { element: atomic, relationship: Relationship::Atomic, keys: Vec::new() }),
             map: Some(Map {
                 fields: Vec::new(),
                 element: Some(deduced),
                 relationship: Relationship::Granular,
             }),
         });
+        schema.types.push(Atom {
+            scalar: Some(Scalar::Untyped),
+            list: Some(List { element: atomic, relationship: Relationship::Atomic, keys: Vec::new() }),
+            map: Some(Map { fields: Vec::new(), element: Some(atomic), relationship: Relationship::Atomic }),
+        });
         schema
+    }
+
+    /// The type of values that are replaced as a whole, whatever they are.
+    #[must_use]
+    pub fn atomic(&self) -> TypeRef {
+        TypeId(1).into()
     }
 
     /// The type of values without a schema: maps are granular, lists atomic.

@@ -3,6 +3,7 @@
 
 pub mod admission;
 pub mod allocation;
+pub mod apply;
 pub mod bootstrap;
 mod catalog;
 pub mod codec;

@@ -8,7 +8,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::structural::{Compiler, Structural};
+use crate::{
+    apply::ApplySchema,
+    structural::{Compiler, Structural},
+};
 
 /// Reads a definition again that was read before.
 type Source = Box<dyn Fn() -> Option<Value> + Send + Sync>;
@@ -26,9 +29,23 @@ struct All {
 }
 
 struct Compiled {
-    versions: Box<[(Box<str>, Arc<Structural>)]>,
+    versions: Box<[Version]>,
     /// For a definition that can no longer be read.
-    unknown: Structural,
+    unknown: Version,
+}
+
+struct Version {
+    name: Box<str>,
+    schema: Arc<Structural>,
+    preserve_unknown: bool,
+    /// Built with the first write.
+    apply: OnceLock<ApplySchema>,
+}
+
+impl Version {
+    fn new(name: &str, schema: Arc<Structural>, preserve_unknown: bool) -> Version {
+        Version { name: name.into(), schema, preserve_unknown, apply: OnceLock::new() }
+    }
 }
 
 /// Builds the schemas of the versions of a definition.
@@ -53,7 +70,12 @@ impl Schemas {
 
 impl Compiled {
     fn new(crd: Option<&Value>) -> Compiled {
-        let versions = crd.and_then(|crd| crd.get("spec")?.get("versions")?.as_array());
+        let spec = crd.and_then(|crd| crd.get("spec"));
+        let preserve_unknown = spec
+            .and_then(|spec| spec.get("preserveUnknownFields"))
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
+        let versions = spec.and_then(|spec| spec.get("versions")?.as_array());
         let mut compiler = Compiler::default();
         let mut known: Vec<(&Value, Arc<Structural>)> = Vec::new();
         let mut all = Vec::new();
@@ -71,9 +93,10 @@ impl Compiled {
                     }
                 },
             };
-            all.push((name.into(), shared));
+            all.push(Version::new(name, shared, preserve_unknown));
         }
-        Compiled { versions: all.into(), unknown: Structural::permissive() }
+        let unknown = Version::new("", Arc::new(Structural::permissive()), true);
+        Compiled { versions: all.into(), unknown }
     }
 }
 
@@ -81,9 +104,21 @@ impl Deref for Schema {
     type Target = Structural;
 
     fn deref(&self) -> &Structural {
+        &self.version().schema
+    }
+}
+
+impl Schema {
+    fn version(&self) -> &Version {
         let compiled = self.all.compiled.get_or_init(|| Compiled::new((self.all.source)().as_ref()));
-        let found = compiled.versions.iter().find(|(name, _)| **name == *self.version);
-        found.map_or(&compiled.unknown, |(_, schema)| schema)
+        let found = compiled.versions.iter().find(|version| *version.name == *self.version);
+        found.unwrap_or(&compiled.unknown)
+    }
+
+    /// The schema for server-side apply.
+    pub fn apply(&self) -> &ApplySchema {
+        let version = self.version();
+        version.apply.get_or_init(|| ApplySchema::new(&version.schema, version.preserve_unknown))
     }
 }
 

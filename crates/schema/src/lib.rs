@@ -9,6 +9,7 @@
 //! - [`openapi`]: the published schema.
 //! - [`meta`]: the metadata of embedded objects.
 
+mod apply;
 pub mod crd;
 mod go;
 mod go_regex;
@@ -19,6 +20,8 @@ pub mod names;
 pub mod openapi;
 pub mod structural;
 pub mod versions;
+
+pub use apply::ApplySchema;
 
 pub use go::settle_numbers;
 pub use kind::{CustomKind, CustomVersion};

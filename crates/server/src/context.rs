@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::AtomicBool};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, header};
 use k1s_object::{FieldError, Status};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -43,6 +43,9 @@ const MAX_WARNINGS: usize = 100;
 const MAX_WARNING_BYTES: usize = 4 << 10;
 /// Length to which warnings are shortened when they exceed the total.
 const SHORT_WARNING_BYTES: usize = 256;
+
+/// Maximum length of the name of a field manager.
+const MAX_FIELD_MANAGER: usize = 128;
 
 /// How the decoder treats unknown and duplicate fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +155,25 @@ impl Cx {
         Ok(WriteOptions { dry_run: !dry_run.is_empty(), field_validation })
     }
 
+    /// The name of the field manager: that of the request, or the beginning of its User-Agent.
+    pub(crate) fn field_manager(&self) -> String {
+        let named = self.query.get("fieldManager");
+        if !named.is_empty() {
+            return named.to_owned();
+        }
+        let agent =
+            self.headers.get(header::USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()));
+        let mut name = String::new();
+        let agent = agent.as_deref().unwrap_or_default();
+        for c in agent.split('/').next().unwrap_or_default().chars().filter(|c| !c.is_control()) {
+            if name.len() + c.len_utf8() > MAX_FIELD_MANAGER {
+                break;
+            }
+            name.push(c);
+        }
+        name
+    }
+
     /// Warns if the requested version is deprecated.
     pub(crate) fn warn_deprecated(&self) {
         let warning = match &self.resource.source {
@@ -177,8 +199,8 @@ pub(crate) fn check_dry_run(values: &[&str], errors: &mut Vec<FieldError>) {
 }
 
 fn check_field_manager(manager: &str, errors: &mut Vec<FieldError>) {
-    if manager.chars().count() > 128 {
-        errors.push(FieldError::too_long("fieldManager", 128));
+    if manager.chars().count() > MAX_FIELD_MANAGER {
+        errors.push(FieldError::too_long("fieldManager", MAX_FIELD_MANAGER));
     }
     for (at, c) in manager.char_indices() {
         if c.is_control() {

@@ -28,6 +28,7 @@
 
 mod admission;
 mod advertise;
+mod apply;
 mod auth;
 mod authz;
 mod body;
@@ -48,6 +49,7 @@ mod input;
 mod keys;
 mod lifecycle;
 mod limits;
+mod managed;
 mod metadata;
 mod metrics;
 mod negotiate;

@@ -12,11 +12,11 @@ use k1s_object::{
 use serde_json::Value;
 
 use crate::{
+    apply,
     body::Body,
     context::{Cx, FieldValidation, WriteOptions, invalid_options},
     errors::{self, Error},
-    input, lifecycle,
-    objectmeta::meta_text,
+    input, lifecycle, managed,
     parts::Part,
     resource::{CustomResource, Malformed, Source, no_kind},
     write::{self, Update},
@@ -27,6 +27,7 @@ pub(crate) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
     let mut object = input::object(cx, options.field_validation)?;
     write::check_namespace(cx, &mut object)?;
+    managed::on_create(cx, &mut object);
     let written = write::create(cx, object, options.dry_run).await?;
     lifecycle::after_create(cx, &written, options.dry_run).await?;
     written.respond(cx, 201)
@@ -36,35 +37,20 @@ pub(crate) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
 pub(crate) async fn update(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
     let options = cx.write_options("UpdateOptions")?;
     let mut object = input::object(cx, options.field_validation)?;
-    check_identity(cx, &mut object)?;
+    write::check_identity(cx, &mut object)?;
     let change = |_: &Value| Ok(object.clone());
     let create = part == Part::Main && cx.resource.rules().is_some_and(|rules| rules.create_on_update);
-    let update =
-        Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: true, create };
+    let update = Update {
+        part,
+        dry_run: options.dry_run,
+        change: &change,
+        uid_is_precondition: true,
+        create,
+        track_owners: true,
+    };
     let updated = write::update(cx, &update).await?;
     lifecycle::after_update(cx, &updated, options.dry_run).await?;
     updated.written.respond(cx, if updated.created { 201 } else { 200 })
-}
-
-/// Checks that the name and namespace of a body match the path.
-fn check_identity(cx: &Cx, object: &mut Value) -> Result<(), Error> {
-    write::check_namespace(cx, object)?;
-    match meta_text(object, "name") {
-        "" => Err(no_name(cx).into()),
-        name if name != cx.name => Err(Status::bad_request(format!(
-            "the name of the object ({name}) does not match the name on the URL ({})",
-            cx.name
-        ))
-        .into()),
-        _ => Ok(()),
-    }
-}
-
-fn no_name(cx: &Cx) -> Status {
-    Status::bad_request(format!(
-        "the name of the object ({} based on URL) was undeterminable: name must be provided",
-        cx.name
-    ))
 }
 
 /// A parsed patch.
@@ -77,23 +63,14 @@ pub(crate) enum Patch {
 const PATCH_TYPES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
 
-/// Server-side apply, which is not supported.
-const APPLY: &str = "application/apply-patch+yaml";
-
 /// The type of patch, by the content type of the request.
 fn patch_type(cx: &Cx) -> Result<&'static str, Error> {
     let sent = input::content_type(cx);
     let custom = cx.resource.is_custom();
     let known = PATCH_TYPES.iter().find(|known| **known == sent).copied();
     match known {
-        None if sent == APPLY => {
-            let types = if custom { &PATCH_TYPES[..2] } else { &PATCH_TYPES[..] };
-            let mut status = errors::unsupported_media_type(&types.join(", "));
-            status.message.insert_str(0, "server-side apply is not supported: ");
-            Err(status.into())
-        }
         Some("application/strategic-merge-patch+json") | None if custom => {
-            let types = [PATCH_TYPES[0], PATCH_TYPES[1], APPLY];
+            let types = [PATCH_TYPES[0], PATCH_TYPES[1], apply::MEDIA_TYPE];
             Err(errors::unsupported_media_type(&types.join(", ")).into())
         }
         Some(known) => Ok(known),
@@ -231,12 +208,21 @@ pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch,
 
 /// PATCH of an object, or of a part of it.
 pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
+    if apply::is_apply(cx) {
+        return apply::apply(cx, part).await;
+    }
     patch_type(cx)?;
     let options = patch_options(cx)?;
     let (patch, complaints) = read_patch(cx, options).await?;
     let change = |old: &Value| patched(cx, &patch, old, &complaints, options.field_validation);
-    let update =
-        Update { part, dry_run: options.dry_run, change: &change, uid_is_precondition: false, create: false };
+    let update = Update {
+        part,
+        dry_run: options.dry_run,
+        change: &change,
+        uid_is_precondition: false,
+        create: false,
+        track_owners: true,
+    };
     let updated = write::update(cx, &update).await?;
     lifecycle::after_update(cx, &updated, options.dry_run).await?;
     updated.written.respond(cx, 200)
@@ -268,7 +254,7 @@ fn patched(
         }
         Source::Custom(custom) => patch.apply_to(cx, &Target::Custom(custom), old, complaints, validation)?,
     };
-    check_identity(cx, &mut object)?;
+    write::check_identity(cx, &mut object)?;
     Ok(object)
 }
 
@@ -325,7 +311,7 @@ fn check_kind(cx: &Cx, object: &Value, expected: GroupVersionKind<&str>) -> Resu
         return Ok(());
     }
     if api_version.is_empty() && kind == expected.kind {
-        return Err(Refused::Status(no_name(cx)));
+        return Err(Refused::Status(write::no_name(cx)));
     }
     let GroupVersion { group, version } =
         GroupVersion::parse(api_version).map_err(|why| Refused::Patch(why.to_string()))?;

@@ -9,13 +9,15 @@ use k1s_store::{Action, Error as StoreError, Op, Precondition, Txn};
 use serde_json::{Map, Value};
 
 use crate::{
-    admission,
+    admission, authz,
     body::Body,
     context::Cx,
     controllers::{self, Change},
     errors::{self, AlreadyExists, Error},
+    managed,
     objectmeta::{finalizers, is_gone, meta_text, metadata_mut},
     parts::{self, Part},
+    request::Verb,
     resource::Resource,
     respond,
     stored::Stored,
@@ -74,6 +76,27 @@ pub(crate) fn check_namespace(cx: &Cx, object: &mut Value) -> Result<(), Error> 
     Ok(())
 }
 
+/// Checks that the name and namespace of a body match the path.
+pub(crate) fn check_identity(cx: &Cx, object: &mut Value) -> Result<(), Error> {
+    check_namespace(cx, object)?;
+    match meta_text(object, "name") {
+        "" => Err(no_name(cx).into()),
+        name if name != cx.name => Err(Status::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            cx.name
+        ))
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn no_name(cx: &Cx) -> Status {
+    Status::bad_request(format!(
+        "the name of the object ({} based on URL) was undeterminable: name must be provided",
+        cx.name
+    ))
+}
+
 /// Maximum names drawn for a generateName before the create fails with 409.
 const NAME_ATTEMPTS: usize = 8;
 /// Maximum retries of a create whose namespace, quotas, addresses or ports other writes changed; then 409.
@@ -116,9 +139,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     let uid = cx.tenant.env().uuid().to_string();
     let now = crate::time::stamp(cx.tenant.env());
     let metadata = metadata_mut(&mut object);
-    for field in
-        ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"]
-    {
+    for field in ["resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         metadata.shift_remove(field);
     }
     metadata.insert("uid".into(), uid.into());
@@ -162,7 +183,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     resource.finish(&mut object);
     resource.settle(&mut object);
     resource.set_type(&mut object);
-    check_depth(cx, &object, &name)?;
+    check_depth(cx, &mut object, &name)?;
     let key = cx.tenant.key(resource, &cx.namespace, &name);
     let names_version = version.parse::<u64>().is_ok_and(|version| version != 0);
     if dry_run || names_version {
@@ -194,9 +215,12 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
 }
 
 /// Rejects an object that is nested too deeply to be read again: defaults, patches and admission may have made it deeper
-/// than the one sent.
-fn check_depth(cx: &Cx, object: &Value, name: &str) -> Result<(), Error> {
-    let errors = depth::check(object);
+/// than the one sent. Managers are dropped if only they are too deep.
+fn check_depth(cx: &Cx, object: &mut Value, name: &str) -> Result<(), Error> {
+    let mut errors = depth::check(object);
+    if !errors.is_empty() && metadata_mut(object).shift_remove("managedFields").is_some() {
+        errors = depth::check(object);
+    }
     if errors.is_empty() { Ok(()) } else { Err(invalid(cx, object, name, errors).into()) }
 }
 
@@ -299,6 +323,8 @@ pub(crate) struct Update<'a> {
     pub(crate) uid_is_precondition: bool,
     /// Whether the object is created if it does not exist.
     pub(crate) create: bool,
+    /// Whether the owners of changed fields are still to be found. Otherwise `change` has set `metadata.managedFields`.
+    pub(crate) track_owners: bool,
 }
 
 /// The outcome of an update.
@@ -322,8 +348,14 @@ pub(crate) async fn change(
     cx: &Cx,
     change: &(dyn Fn(&Value) -> Result<Value, Error> + Sync),
 ) -> Result<Option<Written>, Error> {
-    let update =
-        Update { part: Part::Internal, dry_run: false, change, uid_is_precondition: false, create: false };
+    let update = Update {
+        part: Part::Internal,
+        dry_run: false,
+        change,
+        uid_is_precondition: false,
+        create: false,
+        track_owners: false,
+    };
     match self::update(cx, &update).await {
         Ok(updated) => Ok(Some(updated.written)),
         Err(Error::NotFound { .. }) => Ok(None),
@@ -344,13 +376,21 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Erro
                 return Err(cx.not_found());
             }
             let mut object = (update.change)(&Value::Null)?;
+            authorize_create(cx).await?;
             // A missing object cannot match a UID precondition.
             let uid = meta_text(&object, "uid");
-            if update.uid_is_precondition && !uid.is_empty() {
-                return Err(uid_conflict(cx, uid, "").into());
+            if !uid.is_empty() {
+                return Err(match update.uid_is_precondition {
+                    true => uid_conflict(cx, uid, ""),
+                    false => nothing_has_uid(cx, uid),
+                }
+                .into());
             }
             revision_number(meta_text(&object, "resourceVersion"))?;
             metadata_mut(&mut object).shift_remove("resourceVersion");
+            if update.track_owners {
+                managed::on_create(cx, &mut object);
+            }
             let written = create(cx, object, update.dry_run).await?;
             return Ok(Updated { written, created: true, removed: false });
         };
@@ -358,13 +398,29 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Erro
             cx.weigh(stored.len())?;
         }
         let old = cx.read(&stored)?;
-        let new = (update.change)(&old)?;
+        let mut new = (update.change)(&old)?;
+        if update.track_owners {
+            managed::on_update(cx, &stored, &old, &mut new);
+        }
         match update_once(cx, update, &key, &stored, &old, new).await? {
             Attempt::Done(updated) => return Ok(updated),
             Attempt::Again(newer) => current = newer,
         }
     }
     Err(modified(cx).into())
+}
+
+/// Checks that a user who may update may also create: an update that creates the object needs both.
+async fn authorize_create(cx: &Cx) -> Result<(), Error> {
+    let target = authz::Target::Resource {
+        group: &cx.resource.group,
+        resource: &cx.resource.plural,
+        subresource: "",
+        namespace: &cx.namespace,
+        name: &cx.name,
+    };
+    let wanted = authz::Attributes { verb: Verb::Create, target };
+    Ok(authz::check(&*cx.tenant.shared.authorizer, Some(&cx.tenant), &cx.user, &wanted).await?)
 }
 
 enum Attempt {
@@ -423,7 +479,7 @@ async fn update_once(
     validate_update(cx, update.part, &new, old)?;
     warn(cx, &new, Some(old));
     resource.settle(&mut new);
-    check_depth(cx, &new, &cx.name)?;
+    check_depth(cx, &mut new, &cx.name)?;
     if same(&new, old) {
         return Ok(Attempt::Done(Updated::of(Written::Stored(stored.clone()))));
     }
@@ -500,6 +556,13 @@ fn check_uid(cx: &Cx, update: &Update<'_>, new: &Value, old: &Value) -> Result<(
     Ok(())
 }
 
+/// 409: an applied configuration has a UID, and there is no object.
+fn nothing_has_uid(cx: &Cx, uid: &str) -> Status {
+    let why =
+        format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found");
+    Status::conflict(&cx.resource.group, &cx.resource.plural, &cx.name, why)
+}
+
 /// 409: the UID precondition does not match.
 pub(crate) fn uid_conflict(cx: &Cx, sent: &str, kept: &str) -> Status {
     let resource = &cx.resource;
@@ -525,9 +588,7 @@ pub(crate) fn uid_conflict(cx: &Cx, sent: &str, kept: &str) -> Status {
 /// Restores metadata that a client cannot remove by omitting it.
 fn keep_metadata(new: &mut Value, old: &Value) {
     let metadata = metadata_mut(new);
-    for field in ["selfLink", "managedFields"] {
-        metadata.shift_remove(field);
-    }
+    metadata.shift_remove("selfLink");
     if let Some(revision) = old["metadata"].get("resourceVersion") {
         metadata.insert("resourceVersion".into(), revision.clone());
     }
@@ -589,18 +650,38 @@ fn validate_update(cx: &Cx, part: Part, new: &Value, old: &Value) -> Result<(), 
     if errors.is_empty() { Ok(()) } else { Err(invalid(cx, new, &cx.name, errors).into()) }
 }
 
-/// Whether two states of an object are equal except for resourceVersion and managedFields.
+/// Whether two states of an object are equal except for the resourceVersion and the times of managers.
 fn same(new: &Value, old: &Value) -> bool {
     let (Some(new), Some(old)) = (new.as_object(), old.as_object()) else { return false };
-    let meta = |object: &Map<String, Value>| {
-        let mut metadata = object.get("metadata").cloned().unwrap_or_default();
-        if let Some(map) = metadata.as_object_mut() {
-            map.shift_remove("resourceVersion");
-            map.shift_remove("managedFields");
-        }
-        metadata
-    };
     new.len() == old.len()
         && new.iter().all(|(key, value)| key == "metadata" || old.get(key) == Some(value))
-        && meta(new) == meta(old)
+        && match (new.get("metadata"), old.get("metadata")) {
+            (Some(Value::Object(new)), Some(Value::Object(old))) => same_metadata(new, old),
+            (new, old) => new == old,
+        }
+}
+
+fn same_metadata(new: &Map<String, Value>, old: &Map<String, Value>) -> bool {
+    let counted = |key: &str| !matches!(key, "resourceVersion" | "managedFields");
+    let count = |map: &Map<String, Value>| map.keys().filter(|key| counted(key)).count();
+    count(new) == count(old)
+        && new.iter().all(|(key, value)| !counted(key) || old.get(key) == Some(value))
+        && same_managers(new.get("managedFields"), old.get("managedFields"))
+}
+
+/// Whether managers own the same fields, whenever they wrote them.
+fn same_managers(new: Option<&Value>, old: Option<&Value>) -> bool {
+    let none = Vec::new();
+    let new = new.and_then(Value::as_array).unwrap_or(&none);
+    let old = old.and_then(Value::as_array).unwrap_or(&none);
+    let same_entry = |new: &Value, old: &Value| match (new.as_object(), old.as_object()) {
+        (Some(new), Some(old)) => {
+            let counted = |key: &str| key != "time";
+            let count = |map: &Map<String, Value>| map.keys().filter(|key| counted(key)).count();
+            count(new) == count(old)
+                && new.iter().all(|(key, value)| !counted(key) || old.get(key) == Some(value))
+        }
+        _ => new == old,
+    };
+    new.len() == old.len() && new.iter().zip(old).all(|(new, old)| same_entry(new, old))
 }

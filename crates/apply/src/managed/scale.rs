@@ -78,7 +78,8 @@ impl ScaleManagers<'_> {
             {
                 let mut fields = FieldSet::new();
                 fields.insert(path);
-                out.insert(id, Owned { fields, version: self.version.to_owned(), time: owned.time });
+                // As in kube-apiserver, an entry of `/scale` has no time.
+                out.insert(id, Owned { fields, version: self.version.to_owned(), time: None });
             }
         }
         Ok(encode(&out))

@@ -15,7 +15,7 @@ use recording::Recording;
 const ONLY: &str = "K1S_ORACLE";
 
 /// Names of fields that are never compared.
-const IGNORED_FIELDS: &[&str] = &["managedFields"];
+const IGNORED_FIELDS: &[&str] = &[];
 
 /// Maximum number of lines shown per answer of a failing step.
 const SHOWN: usize = 30;

@@ -191,6 +191,12 @@ impl Structural {
         self.int_or_string
     }
 
+    /// Whether strings have a format other than that of bytes. Server-side apply accepts any scalar there.
+    pub(crate) fn has_text_format(&self) -> bool {
+        let format = self.limits.as_ref().and_then(|limits| limits.format.as_ref());
+        matches!(format, Some(Format::Text(_, name)) if *name != "byte")
+    }
+
     /// The list type, if specified.
     pub fn list_type(&self) -> Option<ListType> {
         self.list_type

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use k1s_object::{
@@ -82,6 +82,7 @@ pub(crate) fn compile(crd: &Value, stored: &Stored, replaced: &watch::Sender<u64
                     replaced: replaced.subscribe(),
                     columns: Columns::new(printer_columns(crd, &version.name)),
                 }),
+                empty: OnceLock::new(),
             })
         })
         .collect()
@@ -211,6 +212,11 @@ impl CustomResource {
     /// The paths that `/scale` reads and writes.
     pub(crate) fn scale(&self) -> Option<&k1s_schema::kind::ScalePaths> {
         self.version().and_then(|version| version.scale.as_ref())
+    }
+
+    /// The schema of a version for server-side apply.
+    pub(crate) fn apply_schema(&self, version: &str) -> Option<&k1s_schema::ApplySchema> {
+        self.kind.version(version).map(|version| version.schema.apply())
     }
 
     /// Returns an error if only a webhook could convert the object: webhooks are not called, and returning the object

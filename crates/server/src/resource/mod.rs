@@ -2,7 +2,7 @@
 
 mod custom;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use k1s_env::Env;
 use k1s_kinds::{
@@ -48,6 +48,8 @@ pub(crate) struct Resource {
     /// The `storageVersionHash` of discovery.
     pub(crate) storage_hash: String,
     pub(crate) source: Source,
+    /// An object in which nothing is set, as Go encodes it.
+    pub(crate) empty: OnceLock<Value>,
 }
 
 /// A subresource as discovery lists it.
@@ -139,7 +141,17 @@ impl Resource {
                 },
                 view: view(kind),
             }),
+            empty: OnceLock::new(),
         }
+    }
+
+    /// An object in which nothing is set, as Go encodes it: structs by value are there.
+    pub(crate) fn empty(&self) -> &Value {
+        self.empty.get_or_init(|| {
+            let mut object = serde_json::json!({"kind": self.kind, "apiVersion": self.api_version});
+            self.finish(&mut object);
+            object
+        })
     }
 
     /// The group, version and resource it is served at.
@@ -513,7 +525,7 @@ fn mask_trailing_dash(name: &str) -> std::borrow::Cow<'_, str> {
 }
 
 /// The conversion of versions that are stored as another one.
-fn view(kind: &Kind) -> Option<View> {
+pub(crate) fn view(kind: &Kind) -> Option<View> {
     use k1s_kinds::rules::{autoscaling::horizontal_pod_autoscaler as hpa, core::event};
     match (kind.group, kind.version, kind.kind) {
         ("events.k8s.io", "v1", "Event") => Some(View {

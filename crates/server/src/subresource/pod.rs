@@ -66,7 +66,14 @@ async fn update(
     change: &(dyn Fn(&Value) -> Result<Value, Error> + Sync),
     dry_run: bool,
 ) -> Result<write::Written, Error> {
-    let update = Update { part: Part::Internal, dry_run, change, uid_is_precondition: false, create: false };
+    let update = Update {
+        part: Part::Internal,
+        dry_run,
+        change,
+        uid_is_precondition: false,
+        create: false,
+        track_owners: false,
+    };
     write::update(cx, &update).await.map(|updated| updated.written)
 }
 

@@ -6,10 +6,11 @@ use k1s_object::{FieldError, Status, field::quote, gvk::GroupVersionKind};
 use serde_json::{Value, json};
 
 use crate::{
+    apply,
     body::Body,
     context::{Cx, FieldValidation},
     errors::Error,
-    input,
+    input, managed,
     objectmeta::{meta_text, metadata_mut},
     parts::Part,
     resource::Source,
@@ -37,23 +38,67 @@ pub(super) async fn handle(cx: &Cx) -> Result<Response<Body>, Error> {
         Method::PUT => {
             let options = cx.write_options("UpdateOptions")?;
             let sent = read(cx, options.field_validation)?;
-            let change = |old: &Value| with_scale(cx, old, &sent);
+            let change = |old: &Value| with_managed(cx, old, |_| Ok(sent.clone()));
             store(cx, &change, options.dry_run).await
+        }
+        _ if apply::is_apply(cx) => {
+            let options = apply::options(cx)?;
+            let config = apply::Config::read(cx)?;
+            let change = |old: &Value| {
+                let mut live = scale_of(cx, old, NO_REPLICAS)?;
+                managed::show_scale_managers(cx, old, &mut live);
+                let mut scale = managed::apply_scale(cx, &live, &config.value, options.force)?.object;
+                config.report(cx, options.write.field_validation)?;
+                check_name(cx, &scale)?;
+                if cx.resource.is_custom() {
+                    // kube-apiserver cannot convert the Scale of a custom resource.
+                    let why = format!(
+                        "failed to convert new object (/{}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1",
+                        cx.name
+                    );
+                    return Err(Status::new(500, "", why).into());
+                }
+                k1s_kinds::codec::from_unstructured(input::body_type(SCALE)?, &mut scale, None)
+                    .map_err(|error| Status::new(500, "", error.to_string()))?;
+                let mut new = with_scale(cx, old, &scale)?;
+                managed::keep_scale_managers(cx, &mut new, &scale);
+                Ok(new)
+            };
+            store(cx, &change, options.write.dry_run).await
         }
         _ => {
             let options = verbs::patch_options(cx)?;
             let (patch, complaints) = verbs::read_patch(cx, options).await?;
             let ty = input::body_type(SCALE)?;
             let change = |old: &Value| {
-                let scale = scale_of(cx, old, NO_REPLICAS)?;
-                let scale =
-                    patch.apply_typed(cx, ty, SCALE, &scale, &complaints, options.field_validation)?;
-                check_name(cx, &scale)?;
-                with_scale(cx, old, &scale)
+                with_managed(cx, old, |scale| {
+                    let scale =
+                        patch.apply_typed(cx, ty, SCALE, scale, &complaints, options.field_validation)?;
+                    check_name(cx, &scale)?;
+                    Ok(scale)
+                })
             };
             store(cx, &change, options.dry_run).await
         }
     }
+}
+
+/// The object with a changed Scale, and with the managers of both.
+fn with_managed(
+    cx: &Cx,
+    old: &Value,
+    change: impl FnOnce(&Value) -> Result<Value, Error>,
+) -> Result<Value, Error> {
+    let mut before = scale_of(cx, old, NO_REPLICAS)?;
+    let mut scale = change(&before)?;
+    if cx.resource.is_custom() {
+        return with_scale(cx, old, &scale);
+    }
+    managed::show_scale_managers(cx, old, &mut before);
+    managed::on_scale_update(cx, &before, &mut scale);
+    let mut new = with_scale(cx, old, &scale)?;
+    managed::keep_scale_managers(cx, &mut new, &scale);
+    Ok(new)
 }
 
 async fn store(
@@ -62,7 +107,14 @@ async fn store(
     dry_run: bool,
 ) -> Result<Response<Body>, Error> {
     // A Scale may omit the resourceVersion, even if its parent's kind requires one.
-    let update = Update { part: Part::Main, dry_run, change, uid_is_precondition: false, create: false };
+    let update = Update {
+        part: Part::Main,
+        dry_run,
+        change,
+        uid_is_precondition: false,
+        create: false,
+        track_owners: false,
+    };
     let updated = write::update(cx, &update).await?;
     Ok(respond::other(cx, 200, &scale_of(cx, &updated.written.value(cx)?, 0)?)?)
 }

@@ -1,0 +1,218 @@
+//! Field management: who owns which fields of an object, and server-side apply.
+
+use k1s_apply::{
+    FieldSet, Path,
+    managed::{Applied, ApplyError, FieldManager, ScaleManagers, Single},
+    merge::{Conflicts, Filter, Versions},
+    schema::{Schema, TypeRef},
+};
+use k1s_object::{
+    Status,
+    gvk::GroupVersion,
+    status::{Cause, Details},
+};
+use serde_json::{Value, json};
+
+use crate::{
+    context::Cx,
+    errors::Error,
+    objectmeta::metadata_mut,
+    resource::{Resource, Source, view},
+    stored::Stored,
+};
+
+const SCALE_VERSION: &str = "autoscaling/v1";
+
+/// The versions of the kind of a resource.
+struct KindVersions<'a>(&'a Resource);
+
+impl Versions for KindVersions<'_> {
+    fn schema(&self, version: &str) -> Option<(&Schema, TypeRef)> {
+        let GroupVersion { group, version: name } = GroupVersion::split(version);
+        match &self.0.source {
+            Source::BuiltIn(built_in) => {
+                let kind = match version == built_in.kind.api_version {
+                    true => built_in.kind,
+                    false => k1s_kinds::find_kind(group, name, built_in.kind.kind)?,
+                };
+                Some((k1s_kinds::apply::schema(), k1s_kinds::apply::type_ref(kind.ty)))
+            }
+            Source::Custom(custom) => {
+                let schema = custom.apply_schema(name).filter(|_| group == self.0.group)?;
+                Some((schema.schema(), schema.root()))
+            }
+        }
+    }
+
+    fn convert(&self, object: &Value, version: &str) -> Result<Value, String> {
+        let from = object.get("apiVersion").and_then(Value::as_str).unwrap_or(&self.0.api_version);
+        let mut converted = match &self.0.source {
+            Source::BuiltIn(built_in) => {
+                let find = |version: &str| {
+                    let GroupVersion { group, version } = GroupVersion::split(version);
+                    k1s_kinds::find_kind(group, version, built_in.kind.kind)
+                };
+                let stored = match find(from).and_then(view) {
+                    Some(view) => (view.to_stored)(object),
+                    None => object.clone(),
+                };
+                let target = find(version);
+                let mut shown = match target.and_then(view) {
+                    Some(view) => (view.from_stored)(&stored),
+                    None => stored,
+                };
+                if let Some(kind) = target {
+                    k1s_kinds::codec::finish(kind.ty, &mut shown);
+                }
+                shown
+            }
+            Source::Custom(custom) => {
+                let name = |version| GroupVersion::split(version).version;
+                custom.check_conversion(name(from), name(version))?;
+                object.clone()
+            }
+        };
+        if let Some(map) = converted.as_object_mut() {
+            map.insert("apiVersion".into(), version.into());
+        }
+        Ok(converted)
+    }
+}
+
+/// The fields that a write of a resource, or of a subresource, resets.
+fn reset_fields(resource: &Resource, subresource: &str) -> Option<Filter> {
+    let has_status = resource.has_subresource("status");
+    if !resource.is_custom() {
+        return k1s_kinds::apply::reset_fields(&resource.group, &resource.kind, has_status, subresource);
+    }
+    let paths: &[&str] = match subresource {
+        "status" => &["metadata", "spec"],
+        _ if has_status => &["status"],
+        _ => return None,
+    };
+    let set: FieldSet = paths.iter().map(|name| Path::fields([*name])).collect();
+    Some(Filter::Exclude(set))
+}
+
+/// Calls `act` with the field manager of a request.
+fn with_manager<T>(cx: &Cx, unchanged: bool, act: impl FnOnce(&FieldManager<'_>) -> T) -> T {
+    let resource = &*cx.resource;
+    let versions = KindVersions(resource);
+    let now = crate::time::stamp(cx.tenant.env());
+    let filter = reset_fields(resource, &cx.subresource);
+    let manager = FieldManager::new(&versions, &resource.api_version, &resource.kind, &now)
+        .subresource(&cx.subresource)
+        .filter(filter.as_ref())
+        .empty(resource.empty())
+        .schemas_are_unchanged(unchanged);
+    act(&manager)
+}
+
+/// Sets the managers of an object that is about to be created.
+pub(crate) fn on_create(cx: &Cx, object: &mut Value) {
+    cx.resource.finish(object);
+    let name = cx.field_manager();
+    with_manager(cx, true, |manager| manager.update(cx.resource.empty(), object, &name));
+}
+
+/// Sets the managers of an object that is about to replace `old`.
+pub(crate) fn on_update(cx: &Cx, stored: &Stored, old: &Value, new: &mut Value) {
+    // An empty list makes the object forget its managers, but is not encoded.
+    let forget =
+        matches!(new["metadata"].get("managedFields"), Some(Value::Array(entries)) if entries.is_empty());
+    cx.resource.finish(new);
+    if forget {
+        metadata_mut(new).insert("managedFields".into(), Value::Array(Vec::new()));
+    }
+    let name = cx.field_manager();
+    // Schemas of built-in kinds do not change while objects are stored; at most an upgrade changes them, and the next
+    // apply adapts to it.
+    let unchanged = !cx.resource.is_custom() || cx.resource.shows_as_stored(stored);
+    with_manager(cx, unchanged, |manager| manager.update(old, new, &name));
+}
+
+/// Applies a configuration to an object; without one, to an empty object.
+pub(crate) fn apply(cx: &Cx, live: Option<&Value>, config: &Value, force: bool) -> Result<Applied, Error> {
+    let name = cx.field_manager();
+    let live = live.unwrap_or_else(|| cx.resource.empty());
+    with_manager(cx, false, |manager| manager.apply(live, config, &name, force))
+        .map_err(|error| refused(&error).into())
+}
+
+/// Calls `act` with the field manager of a Scale.
+fn with_scale_manager<T>(cx: &Cx, act: impl FnOnce(&FieldManager<'_>) -> T) -> T {
+    let ty = k1s_kinds::body("autoscaling", "v1", "Scale");
+    let root = ty.map_or_else(Schema::deduced, k1s_kinds::apply::type_ref);
+    let versions = Single::new(SCALE_VERSION, k1s_kinds::apply::schema(), root);
+    let mut empty = json!({"kind": "Scale", "apiVersion": SCALE_VERSION});
+    if let Some(ty) = ty {
+        k1s_kinds::codec::finish(ty, &mut empty);
+    }
+    let now = crate::time::stamp(cx.tenant.env());
+    act(&FieldManager::new(&versions, SCALE_VERSION, "Scale", &now).subresource("scale").empty(&empty))
+}
+
+/// The path of the replicas in the version of the request.
+fn replicas_path(resource: &Resource) -> Option<Path> {
+    match &resource.source {
+        Source::BuiltIn(_) => Some(Path::fields(["spec", "replicas"])),
+        Source::Custom(custom) => {
+            custom.scale().map(|scale| Path::fields(scale.spec_replicas.trim_start_matches('.').split('.')))
+        }
+    }
+}
+
+/// Gives the Scale of an object the managers of its replicas.
+pub(crate) fn show_scale_managers(cx: &Cx, object: &Value, scale: &mut Value) {
+    let paths = [(&*cx.resource.api_version, replicas_path(&cx.resource))];
+    let managers = ScaleManagers { version: &cx.resource.api_version, paths: &paths };
+    if let Ok(Some(entries)) = managers.of_scale(object["metadata"].get("managedFields")) {
+        scale["metadata"]["managedFields"] = entries;
+    }
+}
+
+/// Sets the managers of a Scale that replaces `old`, other than by an apply.
+pub(crate) fn on_scale_update(cx: &Cx, old: &Value, new: &mut Value) {
+    let name = cx.field_manager();
+    with_scale_manager(cx, |manager| manager.update(old, new, &name));
+}
+
+/// Applies a configuration to a Scale.
+pub(crate) fn apply_scale(cx: &Cx, live: &Value, config: &Value, force: bool) -> Result<Applied, Error> {
+    let name = cx.field_manager();
+    with_scale_manager(cx, |manager| manager.apply(live, config, &name, force))
+        .map_err(|error| refused(&error).into())
+}
+
+/// Gives an object, whose managers are those of before, the managers of its new Scale.
+pub(crate) fn keep_scale_managers(cx: &Cx, object: &mut Value, scale: &Value) {
+    let paths = [(&*cx.resource.api_version, replicas_path(&cx.resource))];
+    let managers = ScaleManagers { version: &cx.resource.api_version, paths: &paths };
+    let entries = |object: &Value| object["metadata"].get("managedFields").cloned();
+    let (before, of_scale) = (entries(object), entries(scale));
+    let Ok(after) = managers.of_parent(before.as_ref(), of_scale.as_ref()) else { return };
+    match after {
+        Some(after) => metadata_mut(object).insert("managedFields".into(), after),
+        None => metadata_mut(object).shift_remove("managedFields"),
+    };
+}
+
+/// The Status of an apply that failed.
+pub(crate) fn refused(error: &ApplyError) -> Status {
+    match error {
+        ApplyError::Conflicts(conflicts) => conflict(conflicts),
+        ApplyError::BadRequest(why) => Status::bad_request(why.clone()),
+        ApplyError::Failed(why) => Status::new(500, "", why.clone()),
+    }
+}
+
+/// 409 with a cause for each field.
+fn conflict(conflicts: &Conflicts) -> Status {
+    let causes = conflicts.0.iter().map(|conflict| Cause {
+        reason: "FieldManagerConflict".into(),
+        message: format!("conflict with {}", conflict.manager),
+        field: conflict.path.to_string(),
+    });
+    Status::new(409, "Conflict", conflicts.to_string())
+        .with(Details { causes: causes.collect(), ..Details::default() })
+}
