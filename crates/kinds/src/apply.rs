@@ -129,19 +129,6 @@ pub fn reset_fields(group: &str, kind: &str, has_status: bool, subresource: &str
         ("certificates.k8s.io", "CertificateSigningRequest", "approval") => {
             &[&["spec"], &["status", "certificate"]]
         }
-        ("", "Pod", "ephemeralcontainers") => {
-            return Some(Filter::Include(vec![vec!["spec", "ephemeralContainers"]]));
-        }
-        ("", "Pod", "resize") => {
-            let containers = ["containers", "initContainers"];
-            let fields = ["resources", "resizePolicy"];
-            return Some(Filter::Include(
-                containers
-                    .iter()
-                    .flat_map(|list| fields.iter().map(|field| vec!["spec", *list, "*", *field]))
-                    .collect(),
-            ));
-        }
         ("", "Pod", "status") => {
             &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]]
         }

@@ -10,7 +10,7 @@ use crate::{
     errors::Error,
     input, lifecycle, managed,
     parts::Part,
-    resource::{Malformed, Resource, Source, no_kind},
+    resource::{Resource, Source},
     write::{self, Update},
 };
 
@@ -136,12 +136,7 @@ fn decode_applied(cx: &Cx, object: &mut Value) -> Result<(), Error> {
             resource.set_type(object);
         }
         Source::Custom(custom) => {
-            custom.prune_and_default(resource, object, &mut Vec::new()).map_err(|why| {
-                Status::bad_request(match why {
-                    Malformed::NoKind => no_kind(&object.to_string()),
-                    Malformed::Other(why) => why,
-                })
-            })?;
+            custom.prune_and_default_applied(object).map_err(Status::bad_request)?;
         }
     }
     Ok(())

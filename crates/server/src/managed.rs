@@ -6,11 +6,13 @@ use k1s_apply::{
     merge::{Conflicts, Filter, Versions},
     schema::{Schema, TypeRef},
 };
+use k1s_kinds::table::Type;
 use k1s_object::{
     Status,
     gvk::GroupVersion,
     status::{Cause, Details},
 };
+use k1s_schema::kind::ScalePaths;
 use serde_json::{Value, json};
 
 use crate::{
@@ -22,6 +24,9 @@ use crate::{
 };
 
 const SCALE_VERSION: &str = "autoscaling/v1";
+
+/// The manager of what the server itself writes.
+const SERVER: &str = "kube-apiserver";
 
 /// The versions of the kind of a resource.
 struct KindVersions<'a>(&'a Resource);
@@ -108,27 +113,78 @@ fn with_manager<T>(cx: &Cx, unchanged: bool, act: impl FnOnce(&FieldManager<'_>)
     act(&manager)
 }
 
+/// Metadata that a client cannot set, and so cannot own.
+const SYSTEM_METADATA: [&str; 5] =
+    ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
+
+/// Copies the managers of one object to another.
+fn copy_managers(from: &mut Value, to: &mut Value) {
+    match metadata_mut(from).shift_remove("managedFields") {
+        Some(entries) => metadata_mut(to).insert("managedFields".into(), entries),
+        None => metadata_mut(to).shift_remove("managedFields"),
+    };
+}
+
 /// Sets the managers of an object that is about to be created.
 pub(crate) fn on_create(cx: &Cx, object: &mut Value) {
-    cx.resource.finish(object);
+    let metadata = metadata_mut(object);
+    for field in SYSTEM_METADATA {
+        metadata.shift_remove(field);
+    }
     let name = cx.field_manager();
-    with_manager(cx, true, |manager| manager.update(cx.resource.empty(), object, &name));
+    if cx.resource.is_custom() {
+        return with_manager(cx, true, |manager| manager.update(cx.resource.empty(), object, &name));
+    }
+    let mut completed = cx.resource.completed(object);
+    with_manager(cx, true, |manager| manager.update(cx.resource.empty(), &mut completed, &name));
+    copy_managers(&mut completed, object);
+}
+
+/// Sets the managers of the body of a subresource that is answered, but not stored.
+pub(crate) fn on_answer(cx: &Cx, ty: &'static Type, version: &str, kind: &str, object: &mut Value) {
+    let mut empty = json!({"kind": kind, "apiVersion": version});
+    k1s_kinds::codec::complete(ty, &mut empty);
+    let versions = Single::new(version, k1s_kinds::apply::schema(), k1s_kinds::apply::type_ref(ty));
+    let now = crate::time::stamp(cx.tenant.env());
+    let mut completed = object.clone();
+    k1s_kinds::codec::complete(ty, &mut completed);
+    FieldManager::new(&versions, version, kind, &now).subresource(&cx.subresource).update(
+        &empty,
+        &mut completed,
+        &cx.field_manager(),
+    );
+    copy_managers(&mut completed, object);
 }
 
 /// Sets the managers of an object that is about to replace `old`.
 pub(crate) fn on_update(cx: &Cx, stored: &Stored, old: &Value, new: &mut Value) {
-    // An empty list makes the object forget its managers, but is not encoded.
-    let forget =
-        matches!(new["metadata"].get("managedFields"), Some(Value::Array(entries)) if entries.is_empty());
-    cx.resource.finish(new);
-    if forget {
-        metadata_mut(new).insert("managedFields".into(), Value::Array(Vec::new()));
-    }
     let name = cx.field_manager();
-    // Schemas of built-in kinds do not change while objects are stored; at most an upgrade changes them, and the next
-    // apply adapts to it.
-    let unchanged = !cx.resource.is_custom() || cx.resource.shows_as_stored(stored);
-    with_manager(cx, unchanged, |manager| manager.update(old, new, &name));
+    if cx.resource.is_custom() {
+        let unchanged = cx.resource.shows_as_stored(stored);
+        return with_manager(cx, unchanged, |manager| manager.update(old, new, &name));
+    }
+    let mut completed = cx.resource.completed(new);
+    if let Some(entries @ Value::Array(_)) = new["metadata"].get("managedFields") {
+        // An empty list makes the object forget its managers, but is not encoded.
+        metadata_mut(&mut completed).insert("managedFields".into(), entries.clone());
+    }
+    // Schemas of built-in kinds do not change while the server runs; if an upgrade changes them, the next apply adapts.
+    with_manager(cx, true, |manager| manager.update(old, &mut completed, &name));
+    copy_managers(&mut completed, new);
+}
+
+/// Sets the managers of an object whose status the server itself changes.
+pub(crate) fn on_own_status(cx: &Cx, old: &Value, new: &mut Value) {
+    let versions = KindVersions(&cx.resource);
+    let now = crate::time::stamp(cx.tenant.env());
+    let filter = reset_fields(&cx.resource, "status");
+    let mut completed = cx.resource.completed(new);
+    FieldManager::new(&versions, &cx.resource.api_version, &cx.resource.kind, &now)
+        .subresource("status")
+        .filter(filter.as_ref())
+        .schemas_are_unchanged(true)
+        .update(old, &mut completed, SERVER);
+    copy_managers(&mut completed, new);
 }
 
 /// Applies a configuration to an object; without one, to an empty object.
@@ -152,19 +208,26 @@ fn with_scale_manager<T>(cx: &Cx, act: impl FnOnce(&FieldManager<'_>) -> T) -> T
     act(&FieldManager::new(&versions, SCALE_VERSION, "Scale", &now).subresource("scale").empty(&empty))
 }
 
-/// The path of the replicas in the version of the request.
-fn replicas_path(resource: &Resource) -> Option<Path> {
+/// The path of the replicas in all versions of a kind.
+fn replicas_paths(resource: &Resource) -> Vec<(String, Option<Path>)> {
     match &resource.source {
-        Source::BuiltIn(_) => Some(Path::fields(["spec", "replicas"])),
-        Source::Custom(custom) => {
-            custom.scale().map(|scale| Path::fields(scale.spec_replicas.trim_start_matches('.').split('.')))
+        Source::BuiltIn(_) => {
+            vec![(resource.api_version.clone(), Some(Path::fields(["spec", "replicas"])))]
         }
+        Source::Custom(custom) => custom
+            .scales()
+            .map(|(version, scale)| {
+                let path =
+                    |scale: &ScalePaths| Path::fields(scale.spec_replicas.trim_start_matches('.').split('.'));
+                (GroupVersion::new(&*resource.group, version).to_string(), scale.map(path))
+            })
+            .collect(),
     }
 }
 
 /// Gives the Scale of an object the managers of its replicas.
 pub(crate) fn show_scale_managers(cx: &Cx, object: &Value, scale: &mut Value) {
-    let paths = [(&*cx.resource.api_version, replicas_path(&cx.resource))];
+    let paths = replicas_paths(&cx.resource);
     let managers = ScaleManagers { version: &cx.resource.api_version, paths: &paths };
     if let Ok(Some(entries)) = managers.of_scale(object["metadata"].get("managedFields")) {
         scale["metadata"]["managedFields"] = entries;
@@ -186,7 +249,7 @@ pub(crate) fn apply_scale(cx: &Cx, live: &Value, config: &Value, force: bool) ->
 
 /// Gives an object, whose managers are those of before, the managers of its new Scale.
 pub(crate) fn keep_scale_managers(cx: &Cx, object: &mut Value, scale: &Value) {
-    let paths = [(&*cx.resource.api_version, replicas_path(&cx.resource))];
+    let paths = replicas_paths(&cx.resource);
     let managers = ScaleManagers { version: &cx.resource.api_version, paths: &paths };
     let entries = |object: &Value| object["metadata"].get("managedFields").cloned();
     let (before, of_scale) = (entries(object), entries(scale));

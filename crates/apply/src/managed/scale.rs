@@ -18,12 +18,12 @@ pub struct ScaleManagers<'a> {
     /// The version that the object is written in.
     pub version: &'a str,
     /// The path of the replicas in each version of the object; `None` in versions without a scale.
-    pub paths: &'a [(&'a str, Option<Path>)],
+    pub paths: &'a [(String, Option<Path>)],
 }
 
 impl ScaleManagers<'_> {
     fn path(&self, version: &str) -> Option<Option<&[PathElement]>> {
-        let (_, path) = self.paths.iter().find(|(known, _)| *known == version)?;
+        let (_, path) = self.paths.iter().find(|(known, _)| known == version)?;
         Some(path.as_ref().map(|path| &*path.0))
     }
 

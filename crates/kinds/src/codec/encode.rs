@@ -11,12 +11,26 @@ use crate::table::{Field, Omit, SchemaOther, Shape, Type};
 /// The caller sets `kind` and `apiVersion`.
 pub fn finish(ty: &'static Type, doc: &mut Value) {
     if let Value::Object(map) = doc {
-        object(ty, map);
+        object(ty, map, Empty::Lost);
     }
 }
 
-fn object(ty: &'static Type, map: &mut Map<String, Value>) {
-    map.retain(|name, value| ty.field(name).is_none_or(|field| present(field, value)));
+/// Completes a decoded document to what Go encodes before it is stored: like [`finish`], but empty lists and maps stay.
+pub fn complete(ty: &'static Type, doc: &mut Value) {
+    if let Value::Object(map) = doc {
+        object(ty, map, Empty::Kept);
+    }
+}
+
+/// What becomes of empty lists and maps without `omitempty`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Empty {
+    Kept,
+    Lost,
+}
+
+fn object(ty: &'static Type, map: &mut Map<String, Value>, empty: Empty) {
+    map.retain(|name, value| ty.field(name).is_none_or(|field| present(field, value, empty)));
     for field in ty.fields {
         if always(field) && !map.contains_key(field.name) {
             map.insert(field.name.to_owned(), zero(field));
@@ -71,7 +85,7 @@ fn zero(field: &Field) -> Value {
         Shape::Quantity => Value::from("0"),
         Shape::Struct(ty) => {
             let mut map = Map::new();
-            object(ty, &mut map);
+            object(ty, &mut map, Empty::Lost);
             Value::Object(map)
         }
         Shape::Bytes
@@ -87,7 +101,7 @@ fn zero(field: &Field) -> Value {
 }
 
 /// Completes the value of a field; false if it is omitted.
-fn present(field: &Field, value: &mut Value) -> bool {
+fn present(field: &Field, value: &mut Value, empty: Empty) -> bool {
     if value.is_null() {
         let printed = always(field);
         if printed {
@@ -95,13 +109,13 @@ fn present(field: &Field, value: &mut Value) -> bool {
         }
         return printed;
     }
-    inside(&field.shape, value);
+    inside(&field.shape, value, empty);
     if field.pointer {
         return true;
     }
     match field.omit {
         Omit::Never => {
-            if is_empty_collection(value, &field.shape) && field.name != "items" {
+            if empty == Empty::Lost && is_empty_collection(value, &field.shape) && field.name != "items" {
                 *value = Value::Null;
             }
             true
@@ -120,17 +134,17 @@ fn is_empty_collection(value: &Value, shape: &Shape) -> bool {
 }
 
 /// Completes the structs in a value.
-fn inside(shape: &Shape, value: &mut Value) {
+fn inside(shape: &Shape, value: &mut Value, empty: Empty) {
     match (shape, value) {
-        (Shape::Struct(ty) | Shape::SchemaOr(ty, _), Value::Object(map)) => object(ty, map),
+        (Shape::Struct(ty) | Shape::SchemaOr(ty, _), Value::Object(map)) => object(ty, map, empty),
         (Shape::SchemaOr(ty, SchemaOther::Array), Value::Array(items)) => {
-            items.iter_mut().filter_map(Value::as_object_mut).for_each(|map| object(ty, map));
+            items.iter_mut().filter_map(Value::as_object_mut).for_each(|map| object(ty, map, empty));
         }
         (Shape::List(shape), Value::Array(items)) if has_structs(shape) => {
-            items.iter_mut().for_each(|item| inside(shape, item));
+            items.iter_mut().for_each(|item| inside(shape, item, empty));
         }
         (Shape::Map(shape), Value::Object(map)) if has_structs(shape) => {
-            map.iter_mut().for_each(|(_, item)| inside(shape, item));
+            map.iter_mut().for_each(|(_, item)| inside(shape, item, empty));
         }
         _ => {}
     }

@@ -36,6 +36,14 @@ impl Structural {
     /// The object is incomplete then.
     pub fn default(&self, value: &mut Value) -> Result<(), DefaultsTooLarge> {
         self.prune_nulls(value);
+        self.set_defaults(value)
+    }
+
+    /// Sets the defaults.
+    ///
+    /// # Errors
+    /// As [`Structural::default`].
+    pub fn set_defaults(&self, value: &mut Value) -> Result<(), DefaultsTooLarge> {
         let mut room = MAX_DEFAULT_BYTES;
         self.fill(value, &mut room);
         if room == 0 { Err(DefaultsTooLarge) } else { Ok(()) }

@@ -106,6 +106,16 @@ impl Structural {
         Ok(())
     }
 
+    /// Like [`Structural::prune`], for an object that a configuration was applied to: nulls stay, as in kube-apiserver, where
+    /// validation refuses them.
+    ///
+    /// # Errors
+    /// Embedded `apiVersion`, `kind` or `metadata` that cannot be decoded.
+    pub fn prune_applied(&self, object: &mut Value) -> Result<(), Box<FieldError>> {
+        prune_value(object, Some(self), true, &mut Trail { path: String::new(), unknown: None });
+        coerce(object, self, false, &mut String::new(), Malformed::Refuse, &mut Vec::new())
+    }
+
     /// Drops unknown fields from a value that is not a resource.
     pub(crate) fn prune_value(&self, value: &mut Value) {
         prune_value(value, Some(self), self.embedded, &mut Trail { path: String::new(), unknown: None });

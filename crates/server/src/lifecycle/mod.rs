@@ -14,6 +14,7 @@ use crate::{
     bootstrap::fill_namespace,
     context::Cx,
     errors::Error,
+    managed,
     objectmeta::meta_text,
     write::{self, Updated, Written},
 };
@@ -103,6 +104,7 @@ async fn settle_definition(cx: &Cx, name: &str) -> Result<(), Error> {
         let change = |old: &Value| {
             let mut new = old.clone();
             new["status"] = status.clone();
+            managed::on_own_status(&one, old, &mut new);
             Ok(new)
         };
         write::change(&one, &change).await?;

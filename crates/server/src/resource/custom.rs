@@ -214,6 +214,11 @@ impl CustomResource {
         self.version().and_then(|version| version.scale.as_ref())
     }
 
+    /// All versions, with the paths of their `/scale`.
+    pub(crate) fn scales(&self) -> impl Iterator<Item = (&str, Option<&k1s_schema::kind::ScalePaths>)> {
+        self.kind.versions.iter().map(|version| (&*version.name, version.scale.as_ref()))
+    }
+
     /// The schema of a version for server-side apply.
     pub(crate) fn apply_schema(&self, version: &str) -> Option<&k1s_schema::ApplySchema> {
         self.kind.version(version).map(|version| version.schema.apply())
@@ -294,6 +299,18 @@ impl CustomResource {
         }
         schema.default(object).map_err(|error| Malformed::Other(error.to_string()))?;
         Ok(())
+    }
+
+    /// Prunes and defaults an object that a configuration was applied to.
+    pub(crate) fn prune_and_default_applied(&self, object: &mut Value) -> Result<(), String> {
+        if let Some(metadata) = object.get_mut("metadata") {
+            k1s_schema::meta::coerce(metadata, k1s_schema::meta::Malformed::Refuse, &mut Vec::new())?;
+        }
+        let Some(schema) = self.schema() else { return Ok(()) };
+        if !self.kind.preserve_unknown {
+            schema.prune_applied(object).map_err(|error| error.to_string())?;
+        }
+        schema.set_defaults(object).map_err(|error| error.to_string())
     }
 
     pub(crate) fn prepare_create(&self, object: &mut Value) {

@@ -504,6 +504,15 @@ impl Resource {
         }
     }
 
+    /// The object as Go encodes it before it is stored: what field management compares.
+    pub(crate) fn completed(&self, object: &Value) -> Value {
+        let mut object = object.clone();
+        if let Source::BuiltIn(built_in) = &self.source {
+            k1s_kinds::codec::complete(built_in.kind.ty, &mut object);
+        }
+        object
+    }
+
     /// Applies Go's rules about empty fields before an object is stored.
     pub(crate) fn finish(&self, object: &mut Value) {
         if let Source::BuiltIn(built_in) = &self.source {

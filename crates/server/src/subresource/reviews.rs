@@ -16,7 +16,7 @@ use crate::{
     context::Cx,
     errors::Error,
     identity::User,
-    input,
+    input, managed,
     objectmeta::metadata_mut,
     request::Verb,
     respond, write,
@@ -26,14 +26,11 @@ use crate::{
 pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let options = cx.write_options("CreateOptions")?;
     let mut review = input::object(cx, options.field_validation)?;
-    let metadata = metadata_mut(&mut review);
-    for field in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "uid", "selfLink"] {
-        metadata.shift_remove(field);
-    }
     if !cx.resource.namespaced {
-        metadata.shift_remove("namespace");
+        metadata_mut(&mut review).shift_remove("namespace");
     }
     write::check_namespace(cx, &mut review)?;
+    managed::on_create(cx, &mut review);
     let status = match &*cx.resource.kind {
         "TokenReview" => {
             authentication::validate_token_review(&review)?;

@@ -91,9 +91,6 @@ fn with_managed(
 ) -> Result<Value, Error> {
     let mut before = scale_of(cx, old, NO_REPLICAS)?;
     let mut scale = change(&before)?;
-    if cx.resource.is_custom() {
-        return with_scale(cx, old, &scale);
-    }
     managed::show_scale_managers(cx, old, &mut before);
     managed::on_scale_update(cx, &before, &mut scale);
     let mut new = with_scale(cx, old, &scale)?;

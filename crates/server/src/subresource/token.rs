@@ -15,7 +15,7 @@ use crate::{
     context::Cx,
     errors::Error,
     identity::ObjectRef,
-    input,
+    input, managed,
     objectmeta::{meta_text, metadata_mut},
     respond, write,
 };
@@ -34,6 +34,13 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     let mut request = input::other(cx, expected, options.field_validation)?;
     (k1s_kinds::rules::rules(GROUP, "v1", "TokenRequest").defaults)(&mut request);
     write::check_namespace(cx, &mut request)?;
+    managed::on_answer(
+        cx,
+        input::body_type(expected)?,
+        "authentication.k8s.io/v1",
+        expected.kind,
+        &mut request,
+    );
     authentication::validate_token_request_names(&request, &cx.namespace, &cx.name)?;
     let account = auth::find(&cx.tenant, "serviceaccounts", &cx.namespace, &cx.name).await?;
     let account = account.ok_or_else(|| cx.not_found())?;
