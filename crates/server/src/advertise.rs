@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     errors::{self, Error},
+    managed,
     tenant::Tenant,
 };
 
@@ -94,7 +95,9 @@ async fn put(
                 tenant.update(key.clone(), resource.encode(&object)?, stored.revision).await
             }
             (None, Some(new)) => {
-                let value = resource.encode_new(tenant.env(), new.clone())?;
+                let mut new = new.clone();
+                managed::on_own_create(&resource, tenant.env(), managed::SERVER, &mut new);
+                let value = resource.encode_new(tenant.env(), new)?;
                 tenant.txn(Txn::new().put(key.clone(), value, Precondition::Absent)).await
             }
             (None, None) => return Ok(()),

@@ -14,6 +14,7 @@ use crate::{
     context::Cx,
     controllers,
     errors::Error,
+    managed::{self, CONTROLLERS, SERVER},
     objectmeta::meta_text,
     tenant::{MAX_OPS, Tenant},
     write,
@@ -41,13 +42,12 @@ async fn ensure(
     tenant: &Arc<Tenant>,
     gvr: GroupVersionResource<&str>,
     namespace: &str,
+    manager: &str,
     object: Value,
 ) -> Result<(), Error> {
     let resource = tenant.shared.catalog.require(gvr)?;
     let mut object = object;
-    if let Some(rules) = resource.rules() {
-        (rules.defaults)(&mut object);
-    }
+    managed::on_own_create(&resource, tenant.env(), manager, &mut object);
     if !namespace.is_empty() {
         object["metadata"]["namespace"] = namespace.into();
     }
@@ -74,7 +74,7 @@ async fn advertise(tenant: &Arc<Tenant>) {
 /// Creates the initial objects of a tenant; existing ones are not changed.
 pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Error> {
     for name in NAMESPACES {
-        ensure(tenant, core("namespaces"), "", json!({"metadata": {"name": name}})).await?;
+        ensure(tenant, core("namespaces"), "", SERVER, json!({"metadata": {"name": name}})).await?;
         fill_namespace(tenant, name).await?;
     }
     let first = u32::from(tenant.options().service_network).saturating_add(1);
@@ -84,7 +84,7 @@ pub(crate) async fn bootstrap(tenant: &Arc<Tenant>) -> Result<(), Error> {
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": advertise::target_port(tenant)}],
             "type": "ClusterIP"},
     });
-    ensure(tenant, core("services"), "default", service).await?;
+    ensure(tenant, core("services"), "default", SERVER, service).await?;
     ensure_all(tenant, bootstrap_objects(tenant)).await?;
     advertise(tenant).await;
     Ok(())
@@ -136,6 +136,8 @@ async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Err
         };
         let key = tenant.key(&resource, "", meta_text(&object, "name"));
         if tenant.get(&key).await?.is_none() {
+            let mut object = object;
+            managed::on_own_create(&resource, tenant.env(), SERVER, &mut object);
             txn = txn.put(key, resource.encode_new(tenant.env(), object)?, Precondition::Any);
         }
         if txn.ops().len() == MAX_OPS {
@@ -151,7 +153,7 @@ async fn ensure_all(tenant: &Arc<Tenant>, objects: Vec<Value>) -> Result<(), Err
 /// Creates the default objects of a namespace: a service account, and the authority of the server's certificate.
 pub(crate) async fn fill_namespace(tenant: &Arc<Tenant>, namespace: &str) -> Result<(), Error> {
     let account = json!({"metadata": {"name": "default"}});
-    ensure(tenant, core("serviceaccounts"), namespace, account).await?;
+    ensure(tenant, core("serviceaccounts"), namespace, CONTROLLERS, account).await?;
     let note = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such \
                 as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across \
                 distributions of Kubernetes clusters.";
@@ -159,5 +161,5 @@ pub(crate) async fn fill_namespace(tenant: &Arc<Tenant>, namespace: &str) -> Res
         "metadata": {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": note}},
         "data": {"ca.crt": tenant.options().root_ca},
     });
-    ensure(tenant, core("configmaps"), namespace, authority).await
+    ensure(tenant, core("configmaps"), namespace, CONTROLLERS, authority).await
 }

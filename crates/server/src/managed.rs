@@ -6,6 +6,7 @@ use k1s_apply::{
     merge::{Conflicts, Filter, Versions},
     schema::{Schema, TypeRef},
 };
+use k1s_env::Env;
 use k1s_kinds::table::Type;
 use k1s_object::{
     Status,
@@ -26,7 +27,9 @@ use crate::{
 const SCALE_VERSION: &str = "autoscaling/v1";
 
 /// The manager of what the server itself writes.
-const SERVER: &str = "kube-apiserver";
+pub(crate) const SERVER: &str = "kube-apiserver";
+/// The manager of what controllers write in Kubernetes, and the server writes at once.
+pub(crate) const CONTROLLERS: &str = "kube-controller-manager";
 
 /// The versions of the kind of a resource.
 struct KindVersions<'a>(&'a Resource);
@@ -99,18 +102,61 @@ fn reset_fields(resource: &Resource, subresource: &str) -> Option<Filter> {
     Some(Filter::Exclude(set))
 }
 
-/// Calls `act` with the field manager of a request.
-fn with_manager<T>(cx: &Cx, unchanged: bool, act: impl FnOnce(&FieldManager<'_>) -> T) -> T {
-    let resource = &*cx.resource;
-    let versions = KindVersions(resource);
-    let now = crate::time::stamp(cx.tenant.env());
-    let filter = reset_fields(resource, &cx.subresource);
-    let manager = FieldManager::new(&versions, &resource.api_version, &resource.kind, &now)
-        .subresource(&cx.subresource)
-        .filter(filter.as_ref())
-        .empty(resource.empty())
-        .schemas_are_unchanged(unchanged);
-    act(&manager)
+/// Who writes what: a field manager and the resource, or a subresource of it.
+struct Writer<'a> {
+    resource: &'a Resource,
+    env: &'a Env,
+    subresource: &'a str,
+    name: String,
+}
+
+impl<'a> Writer<'a> {
+    /// The sender of a request.
+    fn of(cx: &'a Cx) -> Writer<'a> {
+        Writer {
+            resource: &cx.resource,
+            env: cx.tenant.env(),
+            subresource: &cx.subresource,
+            name: cx.field_manager(),
+        }
+    }
+
+    /// Calls `act` with the field manager. `unchanged`: schemas have not changed since the object was stored.
+    fn with<T>(&self, unchanged: bool, act: impl FnOnce(&FieldManager<'_>) -> T) -> T {
+        let resource = self.resource;
+        let versions = KindVersions(resource);
+        let now = crate::time::stamp(self.env);
+        let filter = reset_fields(resource, self.subresource);
+        let manager = FieldManager::new(&versions, &resource.api_version, &resource.kind, &now)
+            .subresource(self.subresource)
+            .filter(filter.as_ref())
+            .empty(resource.empty())
+            .schemas_are_unchanged(unchanged);
+        act(&manager)
+    }
+
+    fn create(&self, object: &mut Value) {
+        let empty = self.resource.empty();
+        if self.resource.is_custom() {
+            return self.with(true, |manager| manager.update(empty, object, &self.name));
+        }
+        let mut completed = self.resource.completed(object);
+        self.with(true, |manager| manager.update(empty, &mut completed, &self.name));
+        copy_managers(&mut completed, object);
+    }
+
+    fn update(&self, unchanged: bool, old: &Value, new: &mut Value) {
+        if self.resource.is_custom() {
+            return self.with(unchanged, |manager| manager.update(old, new, &self.name));
+        }
+        let mut completed = self.resource.completed(new);
+        if let Some(entries @ Value::Array(_)) = new["metadata"].get("managedFields") {
+            // An empty list makes the object forget its managers, but is not encoded.
+            metadata_mut(&mut completed).insert("managedFields".into(), entries.clone());
+        }
+        self.with(unchanged, |manager| manager.update(old, &mut completed, &self.name));
+        copy_managers(&mut completed, new);
+    }
 }
 
 /// Metadata that a client cannot set, and so cannot own.
@@ -131,13 +177,15 @@ pub(crate) fn on_create(cx: &Cx, object: &mut Value) {
     for field in SYSTEM_METADATA {
         metadata.shift_remove(field);
     }
-    let name = cx.field_manager();
-    if cx.resource.is_custom() {
-        return with_manager(cx, true, |manager| manager.update(cx.resource.empty(), object, &name));
+    Writer::of(cx).create(object);
+}
+
+/// Sets the manager of an object that the server itself is about to create.
+pub(crate) fn on_own_create(resource: &Resource, env: &Env, manager: &str, object: &mut Value) {
+    if let Some(rules) = resource.rules() {
+        (rules.defaults)(object);
     }
-    let mut completed = cx.resource.completed(object);
-    with_manager(cx, true, |manager| manager.update(cx.resource.empty(), &mut completed, &name));
-    copy_managers(&mut completed, object);
+    Writer { resource, env, subresource: "", name: manager.to_owned() }.create(object);
 }
 
 /// Sets the managers of the body of a subresource that is answered, but not stored.
@@ -158,40 +206,22 @@ pub(crate) fn on_answer(cx: &Cx, ty: &'static Type, version: &str, kind: &str, o
 
 /// Sets the managers of an object that is about to replace `old`.
 pub(crate) fn on_update(cx: &Cx, stored: &Stored, old: &Value, new: &mut Value) {
-    let name = cx.field_manager();
-    if cx.resource.is_custom() {
-        let unchanged = cx.resource.shows_as_stored(stored);
-        return with_manager(cx, unchanged, |manager| manager.update(old, new, &name));
-    }
-    let mut completed = cx.resource.completed(new);
-    if let Some(entries @ Value::Array(_)) = new["metadata"].get("managedFields") {
-        // An empty list makes the object forget its managers, but is not encoded.
-        metadata_mut(&mut completed).insert("managedFields".into(), entries.clone());
-    }
     // Schemas of built-in kinds do not change while the server runs; if an upgrade changes them, the next apply adapts.
-    with_manager(cx, true, |manager| manager.update(old, &mut completed, &name));
-    copy_managers(&mut completed, new);
+    let unchanged = !cx.resource.is_custom() || cx.resource.shows_as_stored(stored);
+    Writer::of(cx).update(unchanged, old, new);
 }
 
 /// Sets the managers of an object whose status the server itself changes.
 pub(crate) fn on_own_status(cx: &Cx, old: &Value, new: &mut Value) {
-    let versions = KindVersions(&cx.resource);
-    let now = crate::time::stamp(cx.tenant.env());
-    let filter = reset_fields(&cx.resource, "status");
-    let mut completed = cx.resource.completed(new);
-    FieldManager::new(&versions, &cx.resource.api_version, &cx.resource.kind, &now)
-        .subresource("status")
-        .filter(filter.as_ref())
-        .schemas_are_unchanged(true)
-        .update(old, &mut completed, SERVER);
-    copy_managers(&mut completed, new);
+    Writer { subresource: "status", name: SERVER.to_owned(), ..Writer::of(cx) }.update(true, old, new);
 }
 
 /// Applies a configuration to an object; without one, to an empty object.
 pub(crate) fn apply(cx: &Cx, live: Option<&Value>, config: &Value, force: bool) -> Result<Applied, Error> {
-    let name = cx.field_manager();
+    let writer = Writer::of(cx);
     let live = live.unwrap_or_else(|| cx.resource.empty());
-    with_manager(cx, false, |manager| manager.apply(live, config, &name, force))
+    writer
+        .with(false, |manager| manager.apply(live, config, &writer.name, force))
         .map_err(|error| refused(&error).into())
 }
 

@@ -391,8 +391,15 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Erro
             if update.track_owners {
                 managed::on_create(cx, &mut object);
             }
-            let written = create(cx, object, update.dry_run).await?;
-            return Ok(Updated { written, created: true, removed: false });
+            match create(cx, object, update.dry_run).await {
+                Ok(written) => return Ok(Updated { written, created: true, removed: false }),
+                // Another write has created it: this one updates it.
+                Err(Error::AlreadyExists(_)) => {
+                    current = cx.tenant.get(&key).await?;
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
         };
         if update.part != Part::Internal {
             cx.weigh(stored.len())?;

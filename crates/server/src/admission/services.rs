@@ -7,7 +7,7 @@ use k1s_object::Status;
 use k1s_store::{Action, Op, Precondition};
 use serde_json::Value;
 
-use crate::{context::Cx, errors, objectmeta::meta_text, tenant::Tenant};
+use crate::{context::Cx, errors, managed, objectmeta::meta_text, tenant::Tenant};
 
 /// The range of node ports.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30000..=32767;
@@ -28,7 +28,8 @@ fn take(key: Bytes, value: Bytes) -> Op {
 
 fn take_ip(cx: &Cx, ip: &str, name: &str) -> Result<Op, Status> {
     let addresses = super::kind(&cx.tenant, "networking.k8s.io", "v1", "ipaddresses")?;
-    let address = ip_address::of_service(ip, &cx.namespace, name);
+    let mut address = ip_address::of_service(ip, &cx.namespace, name);
+    managed::on_own_create(&addresses, cx.tenant.env(), managed::SERVER, &mut address);
     let value = addresses.encode_new(cx.tenant.env(), address)?;
     Ok(take(ip_key(&cx.tenant, ip), value))
 }
