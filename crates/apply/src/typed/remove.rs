@@ -79,12 +79,8 @@ fn walk(schema: &Schema, ty: TypeRef, value: &Value, fields: &FieldSet, extract:
                 };
                 if fields.has_member(&element) {
                     if extract {
-                        // Of a map that is owned without its keys, the empty map.
-                        let owned = match (part(below.unwrap_or(&FieldSet::new())), value) {
-                            (Value::Null, Value::Object(_)) => Value::Object(Map::new()),
-                            (Value::Null, Value::Array(_)) => Value::Array(Vec::new()),
-                            (owned, _) => owned,
-                        };
+                        // Of a map that is owned without its keys, nothing is left but null.
+                        let owned = part(below.unwrap_or(&FieldSet::new()));
                         out.insert(name.clone(), owned);
                     }
                 } else if let Some(below) = below {
