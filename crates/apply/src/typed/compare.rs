@@ -183,15 +183,22 @@ fn compare_as(
     }
 }
 
+/// The items of both lists that have the same key.
+struct Items<'v> {
+    element: PathElement,
+    left: Vec<&'v Value>,
+    right: Vec<&'v Value>,
+}
+
 /// The items of both lists by key, in the order in which keys are found first.
 fn by_key<'v>(
     schema: &Schema,
     list: &List,
     left: &'v [Value],
     right: &'v [Value],
-) -> Result<Vec<(PathElement, Vec<&'v Value>, Vec<&'v Value>)>, TypeErrors> {
+) -> Result<Vec<Items<'v>>, TypeErrors> {
     let mut places: HashMap<PathElement, usize> = HashMap::with_capacity(left.len().max(right.len()));
-    let mut found: Vec<(PathElement, Vec<&Value>, Vec<&Value>)> = Vec::with_capacity(left.len());
+    let mut found: Vec<Items<'v>> = Vec::with_capacity(left.len());
     let mut errors = TypeErrors::default();
     for (is_left, items) in [(true, left), (false, right)] {
         for (i, item) in items.iter().enumerate() {
@@ -203,11 +210,11 @@ fn by_key<'v>(
                 }
             };
             let place = *places.entry(element).or_insert_with_key(|element| {
-                found.push((element.clone(), Vec::new(), Vec::new()));
+                found.push(Items { element: element.clone(), left: Vec::new(), right: Vec::new() });
                 found.len() - 1
             });
-            if let Some((_, left, right)) = found.get_mut(place) {
-                if is_left { left.push(item) } else { right.push(item) }
+            if let Some(items) = found.get_mut(place) {
+                if is_left { items.left.push(item) } else { items.right.push(item) }
             }
         }
     }
@@ -226,7 +233,7 @@ fn compare_lists(
         return Ok(());
     }
     let mut errors = TypeErrors::default();
-    for (element, left, right) in by_key(schema, list, left, right)? {
+    for Items { element, left, right } in by_key(schema, list, left, right)? {
         let mut child = Comparison::default();
         let mut own = Own::default();
         let mut one = |left: Option<&Value>, right: Option<&Value>, own: &mut Own| match compare(

@@ -67,13 +67,14 @@ fn validate(schema: &Schema, ty: TypeRef, value: &Value, duplicates: Duplicates)
                 } else {
                     PathElement::Index(i64::try_from(i).unwrap_or(i64::MAX))
                 };
+                let is_keyed = relationship == Relationship::Granular && duplicates == Duplicates::Refuse;
+                if is_keyed && seen.contains(&element) {
+                    errors.add(TypeErrors::of(format!("duplicate entries for key {element}")));
+                }
                 if let Err(found) = validate(schema, list.element, item, duplicates) {
                     errors.add(found.below(&element));
                 }
-                if relationship == Relationship::Granular {
-                    if duplicates == Duplicates::Refuse && seen.contains(&element) {
-                        errors.add(TypeErrors::of(format!("duplicate entries for key {element}")));
-                    }
+                if is_keyed {
                     seen.insert(element);
                 }
             }
