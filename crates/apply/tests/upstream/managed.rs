@@ -1,0 +1,1 @@
+//! Managed fields of Kubernetes objects.
