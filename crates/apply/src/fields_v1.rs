@@ -3,9 +3,11 @@
 //! An element is a key: `f:name`, `k:{"name":"nginx"}`, `v:"value"` or `i:3`. A member that has longer paths under it has the
 //! key `.` beside them.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value};
 
-use crate::{path::PathElement, set::FieldSet};
+use crate::{path::PathElement, set::FieldSet, value};
 
 /// Why a `FieldsV1` cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,23 +29,76 @@ fn bad(key: &str, why: impl Into<String>) -> FieldsError {
     FieldsError::Key { key: key.into(), why: why.into() }
 }
 
-/// Appends JSON with the escapes of Go's encoder, which escapes HTML.
+/// Appends JSON as Go's encoder writes it: keys are sorted, and HTML is escaped.
 fn write_json(out: &mut String, value: &Value) {
-    let text = value.to_string();
-    if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        out.push_str(&text);
-        return;
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
+        Value::Number(number) => value::json_number(out, number),
+        Value::String(text) => write_string(out, text, true),
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write_json(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            out.push('{');
+            for (i, (name, value)) in value::sorted_entries(map).into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write_string(out, name, true);
+                out.push(':');
+                write_json(out, value);
+            }
+            out.push('}');
+        }
     }
-    // Outside of strings, JSON has none of these characters.
+}
+
+/// Appends a JSON string with the escapes of Go's encoder.
+fn write_string(out: &mut String, text: &str, escape_html: bool) {
+    out.push('"');
     for c in text.chars() {
         match c {
-            '<' => out.push_str("\\u003c"),
-            '>' => out.push_str("\\u003e"),
-            '&' => out.push_str("\\u0026"),
-            '\u{2028}' => out.push_str("\\u2028"),
-            '\u{2029}' => out.push_str("\\u2029"),
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' if escape_html => escape(out, c),
+            '\0'..=' ' if c != ' ' => escape(out, c),
             c => out.push(c),
         }
+    }
+    out.push('"');
+}
+
+fn escape(out: &mut String, c: char) {
+    let _ = write!(out, "\\u{:04x}", u32::from(c));
+}
+
+/// The largest integer up to which a float has all integers.
+const MAX_EXACT: u64 = 1 << 53;
+
+/// Makes floats of integers, as Go does when it reads a key: only so are they printed in the same way. Larger integers stay, so
+/// that they stay exact.
+fn with_floats(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match (number.as_f64(), number.as_i64()) {
+            (Some(float), Some(integer)) if integer.unsigned_abs() <= MAX_EXACT => float.into(),
+            _ => number.into(),
+        },
+        Value::Array(items) => items.into_iter().map(with_floats).collect(),
+        Value::Object(map) => {
+            Value::Object(map.into_iter().map(|(name, value)| (name, with_floats(value))).collect())
+        }
+        other => other,
     }
 }
 
@@ -63,7 +118,7 @@ impl PathElement {
                     if i > 0 {
                         out.push(',');
                     }
-                    write_json(&mut out, &Value::String(name.to_string()));
+                    write_string(&mut out, name, false);
                     out.push(':');
                     write_json(&mut out, value);
                 }
@@ -88,17 +143,27 @@ impl PathElement {
             (Some(kind), Some(rest)) => (kind, rest),
             _ => return Err(bad(key, "it has less than two characters")),
         };
-        let json = || serde_json::from_str::<Value>(rest).map_err(|error| bad(key, error.to_string()));
+        let json =
+            || serde_json::from_str(rest).map(with_floats).map_err(|error| bad(key, error.to_string()));
         match kind {
             "f:" => Ok(PathElement::Field(rest.into())),
             "v:" => Ok(PathElement::Value(json()?)),
             "k:" => match json()? {
                 Value::Object(fields) => Ok(PathElement::key(fields)),
+                Value::Null => Ok(PathElement::Key(Box::default())),
                 _ => Err(bad(key, "the fields of a key are an object")),
             },
             "i:" => rest.parse().map(PathElement::Index).map_err(|_| bad(key, "an index is a number")),
             _ => Err(bad(key, "expected f:, k:, v: or i:")),
         }
+    }
+}
+
+/// Whether a key has the form of an element, of a kind that is not known.
+fn is_unknown(key: &str) -> bool {
+    match key.as_bytes() {
+        [kind, b':', ..] => !matches!(kind, b'f' | b'k' | b'v' | b'i'),
+        _ => false,
     }
 }
 
@@ -159,10 +224,14 @@ impl FieldSet {
             other => return Err(FieldsError::NoObject(other.to_string())),
         };
         let mut set = FieldSet::new();
-        let mut is_member = map.is_empty();
+        let mut is_member = false;
         for (key, value) in map {
             if key == "." {
                 is_member = true;
+                continue;
+            }
+            // A later version may have other kinds of elements; they are dropped.
+            if is_unknown(key) {
                 continue;
             }
             let element = PathElement::from_key(key)?;
@@ -182,6 +251,7 @@ impl FieldSet {
             }
         }
         set.normalize();
+        let is_member = is_member || set.is_empty();
         Ok((set, is_member))
     }
 }

@@ -1,6 +1,6 @@
 //! Sets of field paths.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, mem};
 
 use crate::{
     path::{Path, PathElement},
@@ -117,14 +117,22 @@ impl FieldSet {
         self.children.get(at).map(|(_, child)| child)
     }
 
-    /// Restores the order after elements were appended, and drops empty children.
+    /// Restores the order after elements were appended, and drops empty children. Of children with the same element, the
+    /// last stays: `1` and `1.0` are the same value.
     pub(crate) fn normalize(&mut self) {
         if !self.members.is_sorted() {
             self.members.sort_unstable();
         }
         self.members.dedup();
-        if !self.children.is_sorted_by(|a, b| a.0 <= b.0) {
+        if !self.children.is_sorted_by(|a, b| a.0 < b.0) {
             self.children.sort_by(|a, b| a.0.cmp(&b.0));
+            self.children.dedup_by(|later, earlier| {
+                let is_same = later.0 == earlier.0;
+                if is_same {
+                    mem::swap(later, earlier);
+                }
+                is_same
+            });
         }
         self.children.retain(|(_, child)| !child.is_empty());
     }

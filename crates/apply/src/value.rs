@@ -20,16 +20,29 @@ fn rank(value: &Value) -> u8 {
     }
 }
 
-/// Compares integers exactly and everything else as floats.
+/// A number as an integer, if it is written as one.
+fn integer(number: &Number) -> Option<i128> {
+    number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
+}
+
+/// Compares an integer with a float, exactly: rounding the integer would not give an order.
+fn compare_with_float(integer: i128, float: f64) -> Ordering {
+    // The cast saturates, and 64 bits are far from the limits.
+    #[expect(clippy::cast_possible_truncation)]
+    let whole = float.trunc() as i128;
+    integer.cmp(&whole).then_with(|| 0.0.partial_cmp(&float.fract()).unwrap_or(Ordering::Equal))
+}
+
+/// Compares numbers by value, whether they are integers or floats.
 fn compare_numbers(a: &Number, b: &Number) -> Ordering {
-    if let (Some(a), Some(b)) = (a.as_i64(), b.as_i64()) {
-        return a.cmp(&b);
-    }
-    if let (Some(a), Some(b)) = (a.as_u64(), b.as_u64()) {
-        return a.cmp(&b);
-    }
     let float = |number: &Number| number.as_f64().unwrap_or_default();
-    float(a).total_cmp(&float(b))
+    match (integer(a), integer(b)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        (Some(a), None) => compare_with_float(a, float(b)),
+        (None, Some(b)) => compare_with_float(b, float(a)).reverse(),
+        // JSON has no NaN.
+        (None, None) => float(a).partial_cmp(&float(b)).unwrap_or(Ordering::Equal),
+    }
 }
 
 /// A total order of JSON values. Numbers are compared by value: `1` equals `1.0`.
@@ -49,17 +62,9 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Ordering {
 
 /// Maps are compared as lists of entries that are sorted by key.
 fn compare_maps(a: &Map<String, Value>, b: &Map<String, Value>) -> Ordering {
-    let sorted = |map: &Map<String, Value>| {
-        let mut keys: Vec<String> = map.keys().cloned().collect();
-        keys.sort_unstable();
-        keys
-    };
-    let (left, right) = (sorted(a), sorted(b));
-    for (x, y) in left.iter().zip(&right) {
-        let order = x.cmp(y).then_with(|| match (a.get(x), b.get(y)) {
-            (Some(x), Some(y)) => compare(x, y),
-            _ => Ordering::Equal,
-        });
+    let (left, right) = (sorted_entries(a), sorted_entries(b));
+    for ((name, value), (other_name, other)) in left.iter().zip(&right) {
+        let order = name.cmp(other_name).then_with(|| compare(value, other));
         if order.is_ne() {
             return order;
         }
@@ -97,6 +102,18 @@ pub(crate) fn hash<H: Hasher>(value: &Value, state: &mut H) {
     }
 }
 
+/// Whether Go prints a character as it is. Unassigned characters are taken as printable.
+fn is_printable(c: char) -> bool {
+    !(c.is_control()
+        || (c.is_whitespace() && c != ' ')
+        || matches!(
+            c,
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{e000}'..='\u{f8ff}' | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+        ))
+}
+
 /// Appends a string with Go's quotes.
 pub(crate) fn quote(out: &mut String, text: &str) {
     out.push('"');
@@ -104,16 +121,62 @@ pub(crate) fn quote(out: &mut String, text: &str) {
         match c {
             '"' => out.push_str("\\\""),
             '\\' => out.push_str("\\\\"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            c if is_printable(c) => out.push(c),
+            c => {
+                let code = u32::from(c);
+                let _ = match code {
+                    ..0x80 => write!(out, "\\x{code:02x}"),
+                    0x80..0x1_0000 => write!(out, "\\u{code:04x}"),
+                    _ => write!(out, "\\U{code:08x}"),
+                };
             }
-            c => out.push(c),
         }
     }
     out.push('"');
+}
+
+/// Appends a float in scientific notation, with at least two digits of the exponent.
+fn scientific(out: &mut String, float: f64) {
+    let text = format!("{float:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    let _ = write!(out, "{digits}e{sign}{exponent:0>2}");
+}
+
+/// Appends a number as Go's JSON encoder writes it.
+pub(crate) fn json_number(out: &mut String, number: &Number) {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(float) if float != 0.0 && !(1e-6..1e21).contains(&float.abs()) => scientific(out, float),
+        Some(float) => {
+            let _ = write!(out, "{float}");
+        }
+        None => {
+            let _ = write!(out, "{number}");
+        }
+    }
+}
+
+/// Appends a number as Go's `%v` prints it.
+fn plain_number(out: &mut String, number: &Number) {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(float) if float != 0.0 && !(1e-4..1e6).contains(&float.abs()) => scientific(out, float),
+        Some(float) => {
+            let _ = write!(out, "{float}");
+        }
+        None => {
+            let _ = write!(out, "{number}");
+        }
+    }
 }
 
 /// The text of a value in a field path: `"nginx"`, `80`.
@@ -121,7 +184,8 @@ pub(crate) fn in_path(out: &mut String, value: &Value) {
     match value {
         Value::Null => out.push_str("null"),
         Value::String(text) => quote(out, text),
-        Value::Bool(_) | Value::Number(_) => out.push_str(&value.to_string()),
+        Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
+        Value::Number(number) => plain_number(out, number),
         Value::Array(items) => {
             out.push('[');
             for (i, item) in items.iter().enumerate() {
@@ -132,19 +196,22 @@ pub(crate) fn in_path(out: &mut String, value: &Value) {
             }
             out.push(']');
         }
+        // Nothing is between the entries, nor around them.
         Value::Object(map) => {
-            out.push('{');
-            for (i, (key, value)) in map.iter().enumerate() {
-                if i > 0 {
-                    out.push(';');
-                }
+            for (key, value) in sorted_entries(map) {
                 out.push_str(key);
                 out.push('=');
                 in_path(out, value);
             }
-            out.push('}');
         }
     }
+}
+
+/// The entries of a map, sorted by key.
+pub(crate) fn sorted_entries(map: &Map<String, Value>) -> Vec<(&String, &Value)> {
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    entries
 }
 
 /// The text of a value as Go's `%v` prints it: `map[a:b]`.
@@ -152,15 +219,20 @@ pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),
-        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => {
+            let mut out = String::new();
+            plain_number(&mut out, number);
+            out
+        }
         Value::Array(items) => {
             format!("[{}]", items.iter().map(plain).collect::<Vec<_>>().join(" "))
         }
         Value::Object(map) => {
-            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
-            let entries: Vec<String> =
-                entries.iter().map(|(key, value)| format!("{key}:{}", plain(value))).collect();
+            let entries: Vec<String> = sorted_entries(map)
+                .into_iter()
+                .map(|(key, value)| format!("{key}:{}", plain(value)))
+                .collect();
             format!("map[{}]", entries.join(" "))
         }
     }
@@ -175,15 +247,18 @@ pub(crate) fn go_syntax(value: &Value) -> String {
             quote(&mut out, text);
             out
         }
-        Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => {
+            let mut out = String::new();
+            plain_number(&mut out, number);
+            out
+        }
         Value::Array(items) => {
             format!("[]interface {{}}{{{}}}", items.iter().map(go_syntax).collect::<Vec<_>>().join(", "))
         }
         Value::Object(map) => {
-            let mut entries: Vec<(&String, &Value)> = map.iter().collect();
-            entries.sort_unstable_by_key(|(key, _)| *key);
-            let entries: Vec<String> = entries
-                .iter()
+            let entries: Vec<String> = sorted_entries(map)
+                .into_iter()
                 .map(|(key, value)| {
                     let mut out = String::new();
                     quote(&mut out, key);
@@ -238,6 +313,13 @@ mod tests {
         }
         assert!(equal(&json!({"a": 1, "b": [1.0]}), &json!({"b": [1], "a": 1.0})));
         assert_eq!(compare(&json!(1), &json!(1.0)), Ordering::Equal);
+        assert_eq!(compare(&json!(-0.0), &json!(0.0)), Ordering::Equal);
+        // Rounded to a float, both would be equal to it.
+        let large = 9_007_199_254_740_992.0;
+        assert_eq!(compare(&json!(9_007_199_254_740_992_i64), &json!(large)), Ordering::Equal);
+        assert_eq!(compare(&json!(9_007_199_254_740_993_i64), &json!(large)), Ordering::Greater);
+        assert_eq!(compare(&json!(-2), &json!(-1.5)), Ordering::Less);
+        assert_eq!(compare(&json!(u64::MAX), &json!(1e300)), Ordering::Less);
     }
 
     #[test]
