@@ -188,17 +188,23 @@ impl Filter {
 
     fn filter(this: Option<&Filter>, set: FieldSet) -> FieldSet {
         match this {
-            Some(filter) if !set.is_empty() => filter.apply(&set),
-            _ => set,
+            Some(Filter::Exclude(fields)) => {
+                let mut set = set;
+                set.remove_recursive(fields);
+                set
+            }
+            Some(filter) => filter.apply(&set),
+            None => set,
         }
     }
 }
 
 /// The differences in one version, and what they mean for managers.
-struct Changes {
-    removed: FieldSet,
+#[derive(Debug)]
+pub(crate) struct Changes {
+    pub(crate) removed: FieldSet,
     /// Modified or added.
-    written: FieldSet,
+    pub(crate) written: FieldSet,
 }
 
 /// Computes owners.
@@ -276,12 +282,19 @@ impl<'a> Updater<'a> {
         Ok(())
     }
 
-    fn changes(&self, comparison: &Comparison, filtered: bool) -> Changes {
+    fn changes(&self, comparison: Comparison, filtered: bool) -> Changes {
         let filter = if filtered { self.filter } else { None };
+        let Comparison { removed, modified, added } = comparison;
         Changes {
-            removed: Filter::filter(filter, comparison.removed.clone()),
-            written: Filter::filter(filter, comparison.modified.union(&comparison.added)),
+            removed: Filter::filter(filter, removed),
+            written: Filter::filter(filter, modified.into_union(added)),
         }
+    }
+
+    /// What changes from one object to another, as far as it counts.
+    pub(crate) fn compare(&self, old: &Typed<'a>, new: &Typed<'a>) -> Result<Changes, MergeError> {
+        let comparison = old.compare(new).map_err(|why| failed("failed to compare objects", why))?;
+        Ok(self.changes(comparison, true))
     }
 
     /// Takes what has changed from all managers but `applier`.
@@ -289,12 +302,11 @@ impl<'a> Updater<'a> {
         &self,
         old: &Typed<'a>,
         new: &Typed<'a>,
+        own: &Changes,
         managers: &mut Managers,
         applier: Option<&ManagerId>,
         force: bool,
-    ) -> Result<Changes, MergeError> {
-        let comparison = old.compare(new).map_err(|why| failed("failed to compare objects", why))?;
-        let own = self.changes(&comparison, true);
+    ) -> Result<(), MergeError> {
         let mut others: Vec<(String, Option<Changes>)> = Vec::new();
         let mut conflicts = Vec::new();
         for (id, owned) in managers.iter() {
@@ -308,7 +320,7 @@ impl<'a> Updater<'a> {
             if force {
                 continue;
             }
-            let Some(changes) = changes_of(&own, &others, old, &owned.version) else { continue };
+            let Some(changes) = changes_of(own, &others, old, &owned.version) else { continue };
             let taken = owned.fields.intersection(&changes.written);
             conflicts.extend(taken.paths().into_iter().map(|path| Conflict { manager: id.clone(), path }));
         }
@@ -319,7 +331,7 @@ impl<'a> Updater<'a> {
             if Some(id) == applier {
                 return true;
             }
-            let Some(changes) = changes_of(&own, &others, old, &owned.version) else { return false };
+            let Some(changes) = changes_of(own, &others, old, &owned.version) else { return false };
             for lost in [&changes.written, &changes.removed] {
                 if owned.fields.intersects(lost) {
                     owned.fields = owned.fields.difference(lost);
@@ -327,7 +339,7 @@ impl<'a> Updater<'a> {
             }
             !owned.fields.is_empty()
         });
-        Ok(own)
+        Ok(())
     }
 
     /// The changes as managers of another version see them; `None` if there is no such version.
@@ -342,7 +354,7 @@ impl<'a> Updater<'a> {
         let (Converted::Yes(old), Converted::Yes(new)) = (old, new) else { return Ok(None) };
         let comparison = old.compare(&new).map_err(|why| failed("failed to compare objects", why))?;
         // The filter is that of the request's version.
-        Ok(Some(self.changes(&comparison, false)))
+        Ok(Some(self.changes(comparison, false)))
     }
 
     /// After an update of `live` to `new`: everybody loses the fields that have changed. Returns the fields that the updater
@@ -356,8 +368,20 @@ impl<'a> Updater<'a> {
         new: &Typed<'a>,
         managers: &mut Managers,
     ) -> Result<FieldSet, MergeError> {
+        let changes = self.compare(live, new)?;
+        self.update_with(live, new, changes, managers)
+    }
+
+    /// The same with changes that are known already.
+    pub(crate) fn update_with(
+        &self,
+        live: &Typed<'a>,
+        new: &Typed<'a>,
+        changes: Changes,
+        managers: &mut Managers,
+    ) -> Result<FieldSet, MergeError> {
         self.reconcile(live, managers)?;
-        let changes = self.take(live, new, managers, None, true)?;
+        self.take(live, new, &changes, managers, None, true)?;
         Ok(changes.written)
     }
 
@@ -382,7 +406,8 @@ impl<'a> Updater<'a> {
         let new = self
             .prune(merged, managers, &config.version, last.as_ref())
             .map_err(|why| failed("failed to prune fields", why))?;
-        self.take(live, &new, managers, Some(applier), force)?;
+        let changes = self.compare(live, &new)?;
+        self.take(live, &new, &changes, managers, Some(applier), force)?;
         if managers.get(applier).is_some_and(|owned| owned.fields.is_empty()) {
             managers.remove(applier);
         }

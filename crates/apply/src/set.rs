@@ -157,6 +157,39 @@ impl FieldSet {
         out
     }
 
+    /// The paths in either set, without copying what only one of them has.
+    #[must_use]
+    pub(crate) fn into_union(self, other: FieldSet) -> FieldSet {
+        match (self.is_empty(), other.is_empty()) {
+            (true, _) => other,
+            (_, true) => self,
+            _ => self.union(&other),
+        }
+    }
+
+    /// Whether all paths of another set are in this one.
+    pub fn contains_all(&self, other: &FieldSet) -> bool {
+        other.members.iter().all(|member| self.has_member(member))
+            && other
+                .children
+                .iter()
+                .all(|(element, child)| self.child(element).is_some_and(|own| own.contains_all(child)))
+    }
+
+    /// Removes the paths that are in the other set or begin with a path in it.
+    pub(crate) fn remove_recursive(&mut self, other: &FieldSet) {
+        self.members.retain(|member| !other.has_member(member));
+        self.children.retain_mut(|(element, child)| {
+            if other.has_member(element) {
+                return false;
+            }
+            if let Some(other) = other.child(element) {
+                child.remove_recursive(other);
+            }
+            !child.is_empty()
+        });
+    }
+
     /// The paths in both sets.
     #[must_use]
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {

@@ -1,7 +1,5 @@
 //! `metadata.managedFields` as JSON.
 
-use std::borrow::Cow;
-
 use serde_json::{Map, Value};
 
 use crate::{
@@ -98,19 +96,30 @@ pub(super) fn is_reset(entries: Option<&Value>) -> bool {
 /// The managers as entries, in the order of kube-apiserver: appliers first, then by time, name, version and subresource.
 /// `None` if there are none.
 pub fn encode(managers: &Managers) -> Option<Value> {
+    into_entries(managers.clone())
+}
+
+/// The same without a copy of the sets.
+pub(super) fn into_entries(managers: Managers) -> Option<Value> {
     if managers.is_empty() {
         return None;
     }
-    let mut sorted: Vec<(&ManagerId, &Owned)> = managers.iter().collect();
-    sorted.sort_by(|(a, x), (b, y)| {
-        let time = |owned: &'_ Owned| owned.time.clone().map_or(Cow::Borrowed(""), Cow::Owned);
-        (a.operation.cmp(&b.operation))
-            .then_with(|| time(x).cmp(&time(y)))
-            .then_with(|| a.name.cmp(&b.name))
-            .then_with(|| x.version.cmp(&y.version))
-            .then_with(|| a.subresource.cmp(&b.subresource))
-    });
-    Some(sorted.into_iter().map(|(id, owned)| entry(id, owned, owned.fields.to_fields_v1())).collect())
+    let mut list: Vec<Value> = Vec::with_capacity(managers.len());
+    for (id, mut owned) in managers {
+        let fields = std::mem::take(&mut owned.fields).to_fields_v1();
+        list.push(entry(&id, &owned, fields));
+    }
+    sort(&mut list);
+    Some(Value::Array(list))
+}
+
+/// Sorts entries.
+pub(super) fn sort(list: &mut [Value]) {
+    fn key(entry: &Value) -> [&str; 5] {
+        ["operation", "time", "manager", "apiVersion", "subresource"]
+            .map(|field| entry.get(field).and_then(Value::as_str).unwrap_or_default())
+    }
+    list.sort_by(|a, b| key(a).cmp(&key(b)));
 }
 
 /// One entry.

@@ -32,7 +32,8 @@ fn collect(schema: &Schema, ty: TypeRef, value: &Value, set: &mut FieldSet) -> b
             let mut items = Vec::new();
             for item in value.as_array().into_iter().flatten() {
                 // Only a pruned list has items without a key: its field stays, with nothing to own in it.
-                let element = item_element(schema, list, item).unwrap_or_else(|_| PathElement::Key(Box::default()));
+                let element =
+                    item_element(schema, list, item).unwrap_or_else(|_| PathElement::Key(Box::default()));
                 *found.entry(element.clone()).or_default() += 1;
                 items.push((element, item));
             }
