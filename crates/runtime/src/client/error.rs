@@ -4,7 +4,7 @@ use std::{error::Error as StdError, fmt, io, time::Duration};
 
 use kube::core::{Status, response::reason};
 
-use super::{Target, Verb};
+use super::{ApplyConflict, Target, Verb, is_field_conflict};
 use crate::{
     BoxError,
     cache::{CacheError, Problem},
@@ -210,10 +210,23 @@ impl Error {
         self.has(reason::ALREADY_EXISTS)
     }
 
-    /// The object has changed in the meantime: read it again and retry.
+    /// The object has changed in the meantime: read it again and retry. As in Go, the conflicts of server-side apply are
+    /// included, for which a retry does not help: see [`apply_conflicts`](Error::apply_conflicts).
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.is(reason::CONFLICT, 409)
+    }
+
+    /// The fields that other managers own, if that is why an apply was rejected.
+    #[must_use]
+    pub fn apply_conflicts(&self) -> Option<ApplyConflict> {
+        self.status().and_then(ApplyConflict::of)
+    }
+
+    /// Whether an apply was rejected because other managers own some of its fields.
+    #[must_use]
+    pub fn is_apply_conflict(&self) -> bool {
+        self.status().is_some_and(is_field_conflict)
     }
 
     /// Not allowed, by authorization or by admission.

@@ -13,6 +13,7 @@
 //!
 //! Helpers for reconcilers (create or update, owners, finalizers, conditions, retries) are in [`util`](crate::util).
 
+mod apply;
 mod call;
 #[expect(clippy::module_inception, reason = "the client of the client module")]
 mod client;
@@ -36,6 +37,8 @@ mod transport;
 mod watch;
 mod written;
 
+pub(crate) use apply::is_field_conflict;
+pub use apply::{ApplyConflict, FieldConflict};
 pub use call::{Call, Target, Verb};
 pub use client::{Client, ClientOptions};
 pub use decode::{List, RawList};

@@ -51,19 +51,20 @@ impl Default for Backoff {
 
 /// An error that may be a conflict: the object has changed in the meantime.
 pub trait Conflict {
-    /// Whether it is a conflict.
+    /// Whether it is a conflict that a retry may resolve. Those of server-side apply are not: another manager owns a field,
+    /// and will the next time.
     fn is_conflict(&self) -> bool;
 }
 
 impl Conflict for client::Error {
     fn is_conflict(&self) -> bool {
-        client::Error::is_conflict(self)
+        client::Error::is_conflict(self) && !self.is_apply_conflict()
     }
 }
 
 impl Conflict for kube::Error {
     fn is_conflict(&self) -> bool {
-        matches!(self, kube::Error::Api(status) if status.reason == "Conflict")
+        matches!(self, kube::Error::Api(status) if status.reason == "Conflict" && !client::is_field_conflict(status))
     }
 }
 
