@@ -8,12 +8,12 @@ use std::{
 };
 
 use k1s_env::{Env, WorkTracker};
-use kube::core::{DynamicObject, GroupVersionKind};
+use kube::core::{DynamicObject, GroupVersionKind, TypeMeta};
 use parking_lot::RwLock;
 
 use super::{
-    ApplyOptions, CreateOptions, DeleteAllOfOptions, DeleteOptions, Deleted, Error, FieldValidation,
-    Interceptor, KindClient, ListOptions, ObjectRef, Patch, PatchOptions, Reader, RestMapper, RestMetrics,
+    CreateOptions, DeleteAllOfOptions, DeleteOptions, Deleted, Error, FieldValidation, Interceptor,
+    KindClient, ListOptions, ObjectRef, Patch, PatchOptions, Reader, RestMapper, RestMetrics,
     SubResourceClient, UpdateOptions, telemetry::Telemetry, transport::Transport,
 };
 use crate::{GroupKind, Kind, Object, ObjectKey, TypedObject, cache::Cache};
@@ -147,10 +147,22 @@ impl Client {
         self.with(|settings| settings.dry_run = true)
     }
 
+    /// Whether each write is a dry run.
+    #[must_use]
+    pub fn is_dry_run(&self) -> bool {
+        self.settings.dry_run
+    }
+
     /// Writes as this field manager, unless a call sets another one.
     #[must_use]
     pub fn with_field_owner(&self, field_manager: impl Into<Arc<str>>) -> Client {
         self.with(|settings| settings.field_manager = Some(field_manager.into()))
+    }
+
+    /// The field manager that it writes as, if one is set.
+    #[must_use]
+    pub fn field_owner(&self) -> Option<&str> {
+        self.settings.field_manager.as_deref()
     }
 
     /// Sets the validation of unknown fields, unless a call sets another one.
@@ -216,7 +228,10 @@ impl Client {
     /// # Errors
     /// If the object has no kind, the server does not serve it, or discovery fails.
     pub async fn dynamic(&self, object: &DynamicObject) -> Result<KindClient<DynamicObject>, Error> {
-        let types = object.types.clone().unwrap_or_default();
+        self.dynamic_of(object.types.clone().unwrap_or_default()).await
+    }
+
+    pub(super) async fn dynamic_of(&self, types: TypeMeta) -> Result<KindClient<DynamicObject>, Error> {
         let gvk = GroupVersionKind::try_from(types.clone()).ok().filter(|gvk| !gvk.kind.is_empty());
         let Some(gvk) = gvk else {
             let (api_version, kind) = (types.api_version.into(), types.kind.into());
@@ -314,18 +329,6 @@ impl Client {
         options: PatchOptions,
     ) -> Result<K, Error> {
         self.typed().patch_with(target, patch, options).await
-    }
-
-    /// Server-side apply: sets these fields, and makes the field manager their owner. The options may be just its name.
-    ///
-    /// # Errors
-    /// If another manager owns a field and the apply is not forced (see [`Error::is_conflict`]), or the server rejects it.
-    pub async fn apply<K: TypedObject>(
-        &self,
-        object: &K,
-        options: impl Into<ApplyOptions>,
-    ) -> Result<K, Error> {
-        self.typed().apply(object, options).await
     }
 
     /// Deletes an object, identified by itself or its key.

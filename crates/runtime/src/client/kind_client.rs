@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    ApplyOptions, Call, Client, CreateOptions, DeleteOptions, Error, KindReader, ListOptions, ObjectRef,
-    Patch, PatchOptions, SubResourceClient, UpdateOptions, Verb, WriteOptions, Written, decode,
+    Call, Client, CreateOptions, DeleteOptions, Error, KindReader, ListOptions, ObjectRef, Patch,
+    PatchOptions, SubResourceClient, UpdateOptions, Verb, WriteOptions, Written, decode,
     options::Query,
     patch::PatchType,
     transport::{JSON, METADATA, Outgoing},
@@ -266,62 +266,27 @@ impl<K: Object> KindClient<K> {
     ) -> Result<K, Error> {
         let key = target.key();
         let kind = patch.patch_type();
-        let verb = if kind == PatchType::Apply { Verb::Apply } else { Verb::Patch };
+        let verb = kind.verb();
         let body = patch.into_body(self.resource(), target.object());
         let body = body.map_err(|message| self.refuse(verb, &key, subresource, &message))?;
         self.send_patch_body(&key, (kind, body), options, subresource).await
     }
 
-    async fn send_patch_body(
+    pub(super) async fn send_patch_body(
         &self,
         key: &ObjectKey,
         (kind, body): (PatchType, Bytes),
         options: PatchOptions,
         subresource: Option<&str>,
     ) -> Result<K, Error> {
-        let verb = if kind == PatchType::Apply { Verb::Apply } else { Verb::Patch };
+        let verb = kind.verb();
         let options = self.client.patch_options(options);
-        if verb == Verb::Apply && options.field_manager.is_none() {
-            let message = "apply needs a field manager: set it in the options, or with with_field_owner";
-            return Err(self.refuse(verb, key, subresource, message));
-        }
-        if verb == Verb::Patch && options.force {
-            let message = "only an apply patch can be forced";
-            return Err(self.refuse(verb, key, subresource, message));
-        }
+        options.check(kind).map_err(|message| self.refuse(verb, key, subresource, message))?;
         let dry_run = options.dry_run;
         let content_type = kind.content_type();
         let write = Write { verb, method: Method::PATCH, key, subresource, content_type, body, dry_run };
         let answer = self.write(write, |query| options.query(query)).await?;
         self.stored(verb, key, subresource, dry_run, &answer)
-    }
-
-    /// Server-side apply: sets these fields, and makes the field manager their owner. The options may be just its name.
-    ///
-    /// Fields that are `None` are not applied, and managed fields are removed. For a configuration that is not an object
-    /// of the type, use [`patch`](KindClient::patch) with [`Patch::apply`].
-    ///
-    /// # Errors
-    /// If another manager owns a field and the apply is not forced (see [`Error::is_conflict`]), or the server rejects it.
-    pub async fn apply(&self, object: &K, options: impl Into<ApplyOptions>) -> Result<K, Error> {
-        self.send_apply(object, options.into(), None).await
-    }
-
-    pub(super) async fn send_apply(
-        &self,
-        object: &K,
-        options: ApplyOptions,
-        subresource: Option<&str>,
-    ) -> Result<K, Error> {
-        let key = ObjectKey::of(object);
-        let body = if object.meta().managed_fields.is_some() {
-            let mut clean = object.clone();
-            clean.meta_mut().managed_fields = None;
-            self.encode(Verb::Apply, &key, &clean)?
-        } else {
-            self.encode(Verb::Apply, &key, object)?
-        };
-        self.send_patch_body(&key, (PatchType::Apply, body), options.into(), subresource).await
     }
 
     /// Deletes an object, identified by itself or its key.

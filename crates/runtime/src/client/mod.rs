@@ -5,6 +5,7 @@
 //! - [`Reader`], [`KindReader`]: reads that bypass the cache, pages and watches.
 //! - [`SubResourceClient`]: status, scale, eviction and the like.
 //! - [`Patch`], and the options of each verb.
+//! - [`ApplyConfiguration`]: some fields of an object, for server-side apply; [`ApplyConflict`].
 //! - [`Error`]: the call, and why it failed.
 //! - [`RestMapper`]: the kinds that the server serves.
 //!
@@ -38,7 +39,7 @@ mod watch;
 mod written;
 
 pub(crate) use apply::is_field_conflict;
-pub use apply::{ApplyConflict, FieldConflict};
+pub use apply::{Applicable, ApplyConfiguration, ApplyConflict, ApplyReport, ExtractError, FieldConflict};
 pub use call::{Call, Target, Verb};
 pub use client::{Client, ClientOptions};
 pub use decode::{List, RawList};

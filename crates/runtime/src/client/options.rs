@@ -6,6 +6,8 @@ use form_urlencoded::byte_serialize;
 use k1s_object::selector::{FieldRequirement, FieldSelector, LabelRequirement, LabelSelector, Operator};
 use serde::Serialize;
 
+use super::PatchType;
+
 /// An invalid selector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid selector: {0}")]
@@ -283,6 +285,13 @@ impl ApplyOptions {
         ApplyOptions { field_manager: Some(field_manager.into()), ..ApplyOptions::default() }
     }
 
+    /// Applies as the client's field owner, and takes fields from other owners. For controllers, which decide alone about
+    /// the fields they apply.
+    #[must_use]
+    pub fn forced() -> ApplyOptions {
+        ApplyOptions::default().force()
+    }
+
     /// Take fields from other owners instead of failing with a conflict.
     #[must_use]
     pub fn force(mut self) -> ApplyOptions {
@@ -305,6 +314,20 @@ impl From<ApplyOptions> for PatchOptions {
 }
 
 impl PatchOptions {
+    /// Whether a patch of this type can be sent with these options, after those of the client were added.
+    ///
+    /// # Errors
+    /// A message if not.
+    pub(super) fn check(&self, kind: PatchType) -> Result<(), &'static str> {
+        if kind == PatchType::Apply && self.field_manager.is_none() {
+            return Err("apply needs a field manager: set it in the options, or with with_field_owner");
+        }
+        if kind != PatchType::Apply && self.force {
+            return Err("only an apply patch can be forced");
+        }
+        Ok(())
+    }
+
     pub(super) fn query(&self, query: &mut Query) {
         query.add_opt("dryRun", self.dry_run.then_some("All"));
         query.add_opt("fieldManager", self.field_manager.as_deref());

@@ -8,7 +8,7 @@ use kube::{Resource, api::ApiResource};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::strategic;
+use super::{Verb, strategic};
 
 /// The format of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +31,10 @@ impl PatchType {
             PatchType::Strategic => "application/strategic-merge-patch+json",
             PatchType::Apply => "application/apply-patch+yaml",
         }
+    }
+
+    pub(super) fn verb(self) -> Verb {
+        if self == PatchType::Apply { Verb::Apply } else { Verb::Patch }
     }
 }
 

@@ -7,8 +7,8 @@ use http::Method;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    ApplyOptions, Call, CreateOptions, Error, KindClient, ObjectRef, Patch, PatchOptions, UpdateOptions,
-    Verb, decode,
+    Applicable, ApplyOptions, Call, CreateOptions, Error, KindClient, ObjectRef, Patch, PatchOptions,
+    UpdateOptions, Verb, decode,
     kind_client::Write,
     transport::{JSON, Outgoing},
 };
@@ -17,8 +17,8 @@ use crate::{Object, ObjectKey};
 /// Reads and writes one subresource. Created by [`Client::status`](super::Client::status) and
 /// [`Client::sub_resource`](super::Client::sub_resource).
 ///
-/// `update`, `patch` and `apply` are for subresources that are written as the whole object, like the status. `update_as` and
-/// `patch_as` are for those with their own type, like a Scale.
+/// `update`, `patch` and `apply` are for subresources that are written as the whole object, like the status. `update_as`,
+/// `patch_as` and `apply_as` are for those with their own type, like a Scale.
 pub struct SubResourceClient<K: Object> {
     inner: KindClient<K>,
     name: Arc<str>,
@@ -66,12 +66,25 @@ impl<K: Object> SubResourceClient<K> {
         self.inner.send_patch(target, patch, options, Some(&self.name)).await
     }
 
-    /// Server-side apply of this subresource. The options may be just the field manager's name.
+    /// Server-side apply of this subresource, as [`Client::apply`](super::Client::apply). Of an object, the status is
+    /// applied through `status`, and nothing else of it.
     ///
     /// # Errors
-    /// If another manager owns a field and the apply is not forced (see [`Error::is_conflict`]), or the server rejects it.
-    pub async fn apply(&self, object: &K, options: impl Into<ApplyOptions>) -> Result<K, Error> {
-        self.inner.send_apply(object, options.into(), Some(&self.name)).await
+    /// As there, and if the object does not exist.
+    pub async fn apply(&self, configuration: &(impl Applicable<K> + ?Sized)) -> Result<K, Error> {
+        self.apply_with(configuration, ApplyOptions::default()).await
+    }
+
+    /// Server-side apply of this subresource. The options may be just the name of the field manager.
+    ///
+    /// # Errors
+    /// As [`apply`](SubResourceClient::apply).
+    pub async fn apply_with(
+        &self,
+        configuration: &(impl Applicable<K> + ?Sized),
+        options: impl Into<ApplyOptions>,
+    ) -> Result<K, Error> {
+        self.inner.send_apply(configuration, options.into(), Some(&self.name)).await
     }
 
     /// Reads this subresource of an object, always from the server.
@@ -138,11 +151,13 @@ impl<K: Object> SubResourceClient<K> {
     ) -> Result<T, Error> {
         let (inner, key) = (&self.inner, target.key());
         let kind = patch.patch_type();
-        let body = patch.into_body::<K>(inner.resource(), None);
-        let body = body.map_err(|message| inner.refuse(Verb::Patch, &key, Some(&self.name), &message))?;
+        let verb = kind.verb();
+        let refuse = |message: &str| inner.refuse(verb, &key, Some(&self.name), message);
+        let body = patch.into_body::<K>(inner.resource(), None).map_err(|message| refuse(&message))?;
         let options = inner.client.patch_options(options);
+        options.check(kind).map_err(refuse)?;
         let write = Write {
-            verb: Verb::Patch,
+            verb,
             method: Method::PATCH,
             key: &key,
             subresource: Some(&self.name),
@@ -151,7 +166,21 @@ impl<K: Object> SubResourceClient<K> {
             dry_run: options.dry_run,
         };
         let answer = inner.write(write, |query| options.query(query)).await?;
-        self.decoded(Verb::Patch, &key, &answer)
+        self.decoded(verb, &key, &answer)
+    }
+
+    /// Server-side apply of this subresource of its own type, like a Scale. The configuration has that type's `apiVersion`
+    /// and `kind`, and the object's name.
+    ///
+    /// # Errors
+    /// As [`apply`](SubResourceClient::apply).
+    pub async fn apply_as<T: DeserializeOwned>(
+        &self,
+        target: &(impl ObjectRef<K> + ?Sized),
+        configuration: &impl Serialize,
+        options: impl Into<ApplyOptions>,
+    ) -> Result<T, Error> {
+        self.patch_as(target, Patch::apply(configuration), options.into().into()).await
     }
 
     async fn send<T: DeserializeOwned>(

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     BoxError, Object, ObjectKey, TypedObject,
-    client::{Client, Error, KindClient, Patch},
+    client::{Applicable, ApplyOptions, Client, Error, KindClient, Patch},
 };
 
 /// What was done.
@@ -116,7 +116,50 @@ pub async fn create_or_patch<K: TypedObject, M: Mutation>(
     client.typed().create_or_patch(skeleton, mutate).await
 }
 
+/// [Applies](Client::apply_with) an object, or some of its fields, and says what that did.
+///
+/// The object is read through the client before, as by [`create_or_update`]. It is unchanged if what is stored afterwards
+/// equals what was read, apart from the status and who owns what.
+///
+/// ```
+/// # use k1s_runtime::{client::{ApplyOptions, Client, Error}, util::{OperationResult, create_or_apply}};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # async fn example(client: Client, settings: ConfigMap) -> Result<(), Error> {
+/// let (stored, done) = create_or_apply(&client, &settings, ApplyOptions::forced()).await?;
+/// if done != OperationResult::Unchanged {
+///     println!("settings {done}"); // created, updated
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// Of reading and applying.
+pub async fn create_or_apply<K: TypedObject>(
+    client: &Client,
+    configuration: &(impl Applicable<K> + ?Sized),
+    options: impl Into<ApplyOptions>,
+) -> Result<(K, OperationResult), Error> {
+    client.typed().create_or_apply(configuration, options).await
+}
+
 impl<K: Object> KindClient<K> {
+    /// [`create_or_apply`] for this kind.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn create_or_apply(
+        &self,
+        configuration: &(impl Applicable<K> + ?Sized),
+        options: impl Into<ApplyOptions>,
+    ) -> Result<(K, OperationResult), Error> {
+        let before = self.read(&configuration.configuration(None).key()).await?;
+        let stored = self.apply_with(configuration, options).await?;
+        let Some(before) = before else { return Ok((stored, OperationResult::Created)) };
+        let unchanged = same(&content(value(self, &*before)?), &content(value(self, &stored)?));
+        Ok((stored, if unchanged { OperationResult::Unchanged } else { OperationResult::Updated }))
+    }
+
     /// [`create_or_update`] for this kind.
     ///
     /// # Errors
@@ -126,7 +169,7 @@ impl<K: Object> KindClient<K> {
         skeleton: K,
         mutate: impl FnOnce(&mut K) -> M,
     ) -> Result<(K, OperationResult), Error> {
-        let Some(existing) = self.read(&skeleton).await? else {
+        let Some(existing) = self.read(&ObjectKey::of(&skeleton)).await? else {
             return self.create_mutated(skeleton, mutate).await;
         };
         let mut wanted = (*existing).clone();
@@ -146,7 +189,7 @@ impl<K: Object> KindClient<K> {
         skeleton: K,
         mutate: impl FnOnce(&mut K) -> M,
     ) -> Result<(K, OperationResult), Error> {
-        let Some(existing) = self.read(&skeleton).await? else {
+        let Some(existing) = self.read(&ObjectKey::of(&skeleton)).await? else {
             return self.create_mutated(skeleton, mutate).await;
         };
         let mut wanted = (*existing).clone();
@@ -178,9 +221,8 @@ impl<K: Object> KindClient<K> {
     }
 
     /// The existing object: from the cache, or from the server if the cache does not cover it.
-    async fn read(&self, skeleton: &K) -> Result<Option<Arc<K>>, Error> {
-        let key = ObjectKey::of(skeleton);
-        let held = match self.get_opt(&key).await {
+    async fn read(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, Error> {
+        let held = match self.get_opt(key).await {
             Ok(None) => self.cache().is_none_or(|cache| cache.selects_all(self.kind())),
             Err(error) if error.is_outside_cache() => false,
             other => return other,
@@ -188,7 +230,7 @@ impl<K: Object> KindClient<K> {
         if held {
             return Ok(None);
         }
-        self.get_past_cache(&key).await
+        self.get_past_cache(key).await
     }
 
     async fn create_mutated<M: Mutation>(
@@ -229,6 +271,17 @@ fn value<K: Object>(client: &KindClient<K>, object: &K) -> Result<Value, Error> 
 
 fn take(object: &mut Value, field: &str) -> Value {
     object.as_object_mut().and_then(|object| object.remove(field)).unwrap_or_default()
+}
+
+/// An object without its status, and without the metadata that changes with every write.
+fn content(mut object: Value) -> Value {
+    take(&mut object, "status");
+    if let Some(meta) = object.get_mut("metadata") {
+        for name in ["managedFields", "resourceVersion", "generation"] {
+            take(meta, name);
+        }
+    }
+    object
 }
 
 /// Whether two states of an object are equivalent: an empty list equals no list, and empty labels equal no labels.
@@ -285,6 +338,14 @@ mod tests {
         let b = json!({"spec": {"volumes": [{"name": "v"}]}});
         assert!(!same(&a, &b) && !same(&b, &a));
         assert!(same(&a, &a));
+    }
+
+    #[test]
+    fn the_status_and_who_owns_what_are_not_content() {
+        let a = json!({"metadata": {"name": "a", "resourceVersion": "1", "managedFields": [{}]}, "spec": 1});
+        let b = json!({"metadata": {"name": "a", "resourceVersion": "2", "generation": 2}, "spec": 1, "status": 3});
+        assert!(same(&content(a.clone()), &content(b)));
+        assert!(!same(&content(a), &content(json!({"metadata": {"name": "a"}, "spec": 2}))));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Patches.
 
-use k1s_runtime::client::{ApplyOptions, Patch, PatchType};
+use k1s_runtime::client::{Patch, PatchType};
 use k1s_runtime::metadata;
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -224,7 +224,7 @@ async fn metadata_can_be_patched() {
 async fn invalid_patches_are_refused_before_sending() {
     let client = client().await;
     let object = config_map("a");
-    let error = client.apply(&object, ApplyOptions::default()).await.unwrap_err();
+    let error = client.apply(&object).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "apply configmaps default/a: apply needs a field manager: set it in the options, or with with_field_owner"

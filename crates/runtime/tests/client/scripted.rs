@@ -9,14 +9,19 @@ use http_body::Frame;
 use http_body_util::{BodyExt as _, StreamBody, combinators::UnsyncBoxBody};
 use k1s_env::{Env, VirtualClock};
 use k1s_runtime::{
-    client::{ApplyOptions, Client, ClientOptions, Error, ListOptions, Patch, PatchOptions, WatchEvent},
+    client::{
+        ApplyConfiguration, ApplyOptions, Client, ClientOptions, Error, ListOptions, Patch, PatchOptions,
+        WatchEvent,
+    },
     metadata,
+    util::{Backoff, retry_on_conflict},
 };
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::{apps::v1::Deployment, autoscaling::v1::Scale, core::v1::ConfigMap};
+use kube::core::PartialObjectMeta;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::{config_map, key};
+use crate::{config_map, from, key};
 
 type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
@@ -71,10 +76,10 @@ async fn apply_sends_the_object_without_managed_fields_for_a_field_manager() {
     let (client, sent, _) = script((0..5).map(|_| answer(200, CONFIG_MAP)).collect());
     let mut object = config_map("a");
     object.metadata.managed_fields = Some(vec![Default::default()]);
-    client.apply(&object, "me").await.unwrap();
-    client.with_field_owner("wrapper").apply(&object, ApplyOptions::default()).await.unwrap();
-    client.with_field_owner("wrapper").apply(&object, ApplyOptions::owner("me").force()).await.unwrap();
-    client.dry_run().status().apply(&object, "me").await.unwrap();
+    client.apply_with(&object, "me").await.unwrap();
+    client.with_field_owner("wrapper").apply(&object).await.unwrap();
+    client.with_field_owner("wrapper").apply_with(&object, ApplyOptions::owner("me").force()).await.unwrap();
+    client.dry_run().status().apply_with(&object, "me").await.unwrap();
     let written = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"b": "2"}});
     let options = PatchOptions { force: true, field_manager: Some("me".into()), ..PatchOptions::default() };
     client.patch_with::<ConfigMap>(&key("a"), Patch::apply(&written), options).await.unwrap();
@@ -101,6 +106,134 @@ async fn apply_sends_the_object_without_managed_fields_for_a_field_manager() {
             "metadata": {"name": "a", "namespace": "default", "labels": {"app": "a"}},
         })
     );
+}
+
+#[tokio::test]
+async fn a_status_is_applied_through_its_subresource_only() {
+    let deployment = r#"{"metadata":{"name":"a"},"spec":{"selector":{},"template":{}}}"#;
+    let (client, sent, _) = script((0..2).map(|_| answer(200, deployment)).collect());
+    let client = client.with_field_owner("me");
+    let mut object = crate::deployment("a");
+    object.metadata.resource_version = Some("7".into());
+    object.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
+    object.metadata.creation_timestamp = from(json!("2024-01-01T00:00:00Z"));
+    object.status = from(json!({"replicas": 3}));
+    client.apply(&object).await.unwrap();
+    client.status().apply_with(&object, ApplyOptions::forced()).await.unwrap();
+    let sent = sent.lock();
+    assert_eq!(sent[0].4.get("status"), None);
+    assert_eq!(
+        sent[0].4["metadata"],
+        json!({"name": "a", "namespace": "default", "labels": {"a": "b"}, "resourceVersion": "7"}),
+        "a resource version that is set is a precondition"
+    );
+    assert!(sent[1].1.ends_with("/deployments/a/status?fieldManager=me&force=true"), "{}", sent[1].1);
+    assert_eq!(
+        sent[1].4,
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {"name": "a", "namespace": "default", "resourceVersion": "7"}, "status": {"replicas": 3},
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_configuration_is_sent_as_it_is() {
+    let scale =
+        r#"{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":2}}"#;
+    let (client, sent, _) = script(vec![
+        answer(200, CONFIG_MAP),
+        answer(200, CONFIG_MAP),
+        answer(200, CONFIG_MAP),
+        answer(200, scale),
+    ]);
+    let client = client.with_field_owner("me");
+    let object = ApplyConfiguration::<ConfigMap>::new(&key("a")).with(json!({"data": {"b": "2"}}));
+    client.apply(&object).await.unwrap();
+    let given = json!({"metadata": {"name": "a"}, "data": {"b": null}});
+    client.namespaced("default").apply(&ApplyConfiguration::<ConfigMap>::from(given)).await.unwrap();
+    client
+        .kind(metadata::<ConfigMap>())
+        .apply(&from::<PartialObjectMeta<ConfigMap>>(json!({
+            "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+            "metadata": {"name": "a", "namespace": "default", "labels": {"c": "d"}, "managedFields": []},
+        })))
+        .await
+        .unwrap();
+    let replicas = json!({
+        "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 2},
+    });
+    let scaled: Scale =
+        client.sub_resource::<Deployment>("scale").apply_as(&key("a"), &replicas, "other").await.unwrap();
+    assert_eq!(scaled.spec.unwrap().replicas, Some(2));
+    let sent = sent.lock();
+    let path = "/api/v1/namespaces/default/configmaps/a?fieldManager=me";
+    assert_eq!((&*sent[0].1, &*sent[1].1, &*sent[2].1), (path, path, path));
+    assert_eq!(
+        sent[0].4,
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"},
+            "data": {"b": "2"},
+        })
+    );
+    assert_eq!(
+        sent[1].4,
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"b": null}})
+    );
+    assert_eq!(
+        sent[2].4,
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "a", "namespace": "default", "labels": {"c": "d"}},
+        })
+    );
+    let (_, uri, content_type, _, body) = &sent[3];
+    assert_eq!(uri, "/apis/apps/v1/namespaces/default/deployments/a/scale?fieldManager=other");
+    assert_eq!((&**content_type, body), ("application/apply-patch+yaml", &replicas));
+}
+
+#[tokio::test]
+async fn a_conflict_names_the_other_managers_and_is_not_retried() {
+    let conflict = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,
+        "message":"Apply failed with 2 conflicts: conflicts with \"m1\":\n- .data.a\n- .data.b","details":{"causes":[
+        {"reason":"FieldManagerConflict","message":"conflict with \"m1\"","field":".data.a"},
+        {"reason":"FieldManagerConflict","message":"conflict with \"editor\" using v1","field":".data.b"}]}}"#;
+    let (client, sent, _) = script(vec![answer(409, conflict)]);
+    let attempts = retry_on_conflict(client.env(), Backoff::DEFAULT_RETRY, async || {
+        client.apply_with(&config_map("a"), "me").await
+    });
+    let error = attempts.await.unwrap_err();
+    assert_eq!(sent.lock().len(), 1);
+    assert!(error.is_conflict() && error.is_apply_conflict());
+    let conflicts = error.apply_conflicts().unwrap();
+    assert_eq!(conflicts.managers(), ["m1", "editor"]);
+    assert_eq!(conflicts.to_string(), r#"2 fields of other managers: .data.a of "m1", .data.b of "editor""#);
+    let stale = r#"{"kind":"Status","status":"Failure","reason":"Conflict","code":409,"message":"modified"}"#;
+    let (client, _, _) = script(vec![answer(409, stale)]);
+    let error = client.apply_with(&config_map("a"), "me").await.unwrap_err();
+    assert!(error.is_conflict() && !error.is_apply_conflict() && error.apply_conflicts().is_none());
+}
+
+#[tokio::test]
+async fn what_cannot_be_applied_is_not_sent() {
+    let (client, sent, _) = script(Vec::new());
+    let client = client.with_field_owner("me");
+    let error = client.apply(&ApplyConfiguration::<ConfigMap>::from(json!(1))).await.unwrap_err();
+    assert_eq!(error.to_string(), "apply configmaps: an apply configuration is a JSON object, not a number");
+    let other =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "default"}});
+    let error = client.apply(&ApplyConfiguration::<ConfigMap>::from(other)).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "apply configmaps default/a: the configuration is of v1 Secret, not of v1 ConfigMap"
+    );
+    let nameless = ApplyConfiguration::<ConfigMap>::from(json!({"metadata": {"namespace": "default"}}));
+    let error = client.apply(&nameless).await.unwrap_err();
+    assert_eq!(error.to_string(), "apply configmaps in default: the object has no name");
+    let homeless = ApplyConfiguration::<ConfigMap>::from(json!({"metadata": {"name": "a"}}));
+    let error = client.apply(&homeless).await.unwrap_err();
+    assert_eq!(error.to_string(), "apply configmaps a: the kind is namespaced: a namespace is needed");
+    assert!(sent.lock().is_empty());
 }
 
 #[tokio::test]

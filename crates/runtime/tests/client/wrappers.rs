@@ -8,8 +8,8 @@ use k1s_env::{Env, WorkTracker};
 use k1s_runtime::{
     Kind, Metrics, ObjectKey,
     client::{
-        Call, Client, ClientOptions, CreateOptions, DeleteAllOfOptions, Error, FieldValidation, Interceptor,
-        ListOptions, Patch, RestMetrics, Verb,
+        ApplyConfiguration, Call, Client, ClientOptions, CreateOptions, DeleteAllOfOptions, Error,
+        FieldValidation, Interceptor, ListOptions, Patch, RestMetrics, Verb,
     },
 };
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -242,7 +242,11 @@ fn calls_can_be_sent(client: &Client, object: &ConfigMap, key: &ObjectKey) {
     send(client.update(object));
     send(client.patch(object, Patch::merge_from(object)));
     send(client.patch::<ConfigMap>(key, Patch::merge_from(object)));
-    send(client.apply(object, "me"));
+    send(client.apply(object));
+    send(client.apply_with(&ApplyConfiguration::<ConfigMap>::new(key), "me"));
+    send(client.apply_all([ApplyConfiguration::of(object).erase()], "me"));
+    send(client.status().apply(object));
+    send(k1s_runtime::util::create_or_apply(client, object, "me"));
     send(client.delete(object));
     send(client.delete::<ConfigMap>(key));
     send(client.delete_all_of::<ConfigMap>(ListOptions::default()));
