@@ -141,9 +141,13 @@ pub fn add_to_manager(manager: &Manager, options: &ControllersOptions) -> Result
 }
 
 /// Options of a manager without listeners. Server warnings are not logged: they are about objects of users,
-/// or kinds that are watched only because they exist.
+/// or kinds that are watched only because they exist. The field owner is that of Kubernetes' own controllers.
 fn manager_options() -> ManagerOptions {
-    ManagerOptions { log_warnings: false, ..ManagerOptions::local() }
+    ManagerOptions {
+        log_warnings: false,
+        field_owner: Some("kube-controller-manager".into()),
+        ..ManagerOptions::local()
+    }
 }
 
 /// Runs the controllers with their own manager, without listeners, until `stop` is cancelled.

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use common::{HANG, World, config_map, idle, start};
 use k1s_runtime::{
-    Action, BoxError, Context, Controller, Manager, ManagerError, ObjectKey, Request, kind,
+    Action, BoxError, Context, Controller, Manager, ManagerError, ManagerOptions, ObjectKey, Request, kind,
     leader::LeaderElectionOptions, runnable, source,
 };
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::ConfigMap};
@@ -33,6 +33,24 @@ async fn a_manager_is_started_once() {
     let again = manager.start(CancellationToken::new()).await.unwrap_err();
     assert_eq!(again.to_string(), "manager already started");
     running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_field_owner_is_set_once_for_all_writes() {
+    let world = World::new().await;
+    let owner = |change: fn(&mut ManagerOptions)| {
+        let mut options = world.options();
+        change(&mut options);
+        let client = Manager::new(world.kube.clone(), options).unwrap().client();
+        client.field_owner().map(str::to_owned)
+    };
+    assert_eq!(owner(|options| options.field_owner = Some("me".into())).as_deref(), Some("me"));
+    let elect = |options: &mut ManagerOptions| {
+        options.leader_election = Some(LeaderElectionOptions::new("my-operator", "default"));
+    };
+    assert_eq!(owner(elect).as_deref(), Some("my-operator"));
+    let program = owner(|_| {}).unwrap();
+    assert!(program.starts_with("manager"), "{program}");
 }
 
 #[tokio::test]

@@ -223,6 +223,10 @@ impl Manager {
         let (telemetry, mapper) = (client.telemetry(), client.rest_mapper().clone());
         let cache = Cache::assemble(&env, kube.clone(), cache_options, &metrics, telemetry, mapper);
         let client = client.with_cache(cache.clone()).read_past_cache(options.uncached.iter().cloned());
+        let client = match options.field_owner() {
+            Some(owner) => client.with_field_owner(owner),
+            None => client,
+        };
         let events = EventBroadcaster::start(kube.clone(), env.clone(), &work, options.events.clone());
         #[cfg(feature = "webhook")]
         let webhooks = WebhookServer::new(

@@ -35,6 +35,12 @@ pub struct ManagerOptions {
     /// Kinds that the manager's client reads from the server instead of the cache, because they are read rarely or are too
     /// large to hold. None by default. Go's `client.CacheOptions.DisableFor`.
     pub uncached: Vec<GroupKind>,
+    /// The field manager of everything that the manager's client writes, unless a call names another one. Go's
+    /// `client.WithFieldOwner`. By default the id of the leader election or, without one, the name of the program's file.
+    ///
+    /// It has to stay the same from release to release: after a change, what was applied under the old name is not removed
+    /// any more, and its fields have two owners.
+    pub field_owner: Option<Arc<str>>,
     /// Whether the server's warnings are logged, each text once. On by default.
     pub log_warnings: bool,
     /// Defaults for controllers. Go's `config.Controller`.
@@ -65,6 +71,7 @@ impl Default for ManagerOptions {
             namespaces: None,
             cache: CacheOptions::default(),
             uncached: Vec::new(),
+            field_owner: None,
             log_warnings: true,
             controller: ControllerDefaults::default(),
             #[cfg(feature = "webhook")]
@@ -88,6 +95,25 @@ impl ManagerOptions {
             ..ManagerOptions::default()
         }
     }
+
+    /// The field manager of the client.
+    pub(super) fn field_owner(&self) -> Option<Arc<str>> {
+        let set = self.field_owner.as_deref().filter(|name| !name.is_empty());
+        let elected =
+            || self.leader_election.as_ref().map(|election| &*election.id).filter(|id| !id.is_empty());
+        set.or_else(elected).map(Arc::from).or_else(program)
+    }
+}
+
+/// The name of the program's file, as far as a server accepts it as a field manager.
+fn program() -> Option<Arc<str>> {
+    // A server accepts 128 bytes; a character has at most four.
+    const LONGEST: usize = 128 / 4;
+    let path = PathBuf::from(std::env::args_os().next()?);
+    let file = path.file_name()?.to_str()?;
+    let name = file.strip_suffix(std::env::consts::EXE_SUFFIX).unwrap_or(file);
+    let printable: String = name.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    (!printable.is_empty()).then(|| printable.into())
 }
 
 /// How metrics are served.
