@@ -7,12 +7,18 @@ use futures_util::future::BoxFuture;
 use k1s_object::yaml;
 use k1s_runtime::{
     Client, ObjectKey,
-    client::{Error, KindClient, ListOptions, Patch, WatchEvent, WatchOptions},
+    client::{
+        ApplyConfiguration, ApplyOptions, CreateOptions, Error, KindClient, ListOptions, WatchEvent,
+        WatchOptions,
+    },
     util::{Backoff, OperationResult, retry_on_error},
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{CustomResourceExt, api::DynamicObject};
 use serde_json::Value;
+
+/// The field manager of [`apply`] and [`install`], unless the client has a field owner.
+pub const FIELD_MANAGER: &str = "k1s";
 
 /// Timeout for a definition to be established.
 const ESTABLISHED: Duration = Duration::from_secs(60);
@@ -86,26 +92,45 @@ pub enum ApplyError {
     },
 }
 
-/// Creates or updates every object of a YAML or JSON text.
+/// Applies every object of a YAML or JSON text (server-side apply): creates it, or updates the fields that the text has.
 ///
 /// The text is a stream of documents; a `List` stands for its items. Objects of namespaced kinds without a
-/// namespace go to the client's default one. Fields that the text does not mention are kept (a merge patch;
-/// lists are replaced as a whole). It waits for custom resource definitions to be served, so objects of their
-/// kinds can follow.
+/// namespace go to the client's default one. It waits for custom resource definitions to be served, so objects of
+/// their kinds can follow.
+///
+/// A second application removes the fields that the text had before and does not have any more. Fields that
+/// others have set are kept, and fields that the text has, too, are taken over from others: a text is what its author
+/// wants, as with `kubectl apply --server-side --force-conflicts`. [`apply_with`] has the choice. The field manager is the
+/// client's field owner or, without one, [`FIELD_MANAGER`].
 ///
 /// # Errors
 /// Of the first document that cannot be parsed (then nothing is applied) or applied (then the rest is not).
 pub async fn apply(client: &Client, text: &str) -> Result<Vec<Applied>, ApplyError> {
+    apply_with(client, text, ApplyOptions::forced()).await
+}
+
+/// [`apply`] with options: as another field manager, as a dry run, or not forced. Then a field that another manager owns
+/// and that has another value in the text is an error, with its
+/// [`apply_conflicts`](k1s_runtime::client::Error::apply_conflicts).
+///
+/// # Errors
+/// As [`apply`].
+pub async fn apply_with(
+    client: &Client,
+    text: &str,
+    options: impl Into<ApplyOptions>,
+) -> Result<Vec<Applied>, ApplyError> {
     let objects = documents(text)?;
+    let (client, options) = (with_owner(client), options.into());
     let mut defined = BTreeSet::new();
     let mut done = Vec::with_capacity(objects.len());
     for object in objects {
-        done.push(apply_one(client, object, &mut defined).await?);
+        done.push(apply_one(&client, object, &options, &mut defined).await?);
     }
     Ok(done)
 }
 
-/// Creates or updates a custom resource definition, and waits until it is served.
+/// Applies a custom resource definition, as [`apply`] does, and waits until it is served.
 ///
 /// # Errors
 /// If the definition is rejected, its names are taken, or it is not served within a minute.
@@ -114,10 +139,19 @@ pub async fn install<K: CustomResourceExt>(client: &Client) -> Result<(), ApplyE
         object: format!("customresourcedefinition {}", K::crd_name()),
         error: Box::new(Error::Other(error.into())),
     };
-    let mut crd = serde_json::to_value(K::crd()).map_err(refused)?;
-    without_nulls(&mut crd);
+    // Without optional fields that have no value: as nulls, they would be owned.
+    let crd = ApplyConfiguration::of(&K::crd()).into_value();
     let crd: DynamicObject = serde_json::from_value(crd).map_err(refused)?;
-    apply_one(client, crd, &mut BTreeSet::new()).await.map(drop)
+    let (client, options) = (with_owner(client), ApplyOptions::forced());
+    apply_one(&client, crd, &options, &mut BTreeSet::new()).await.map(drop)
+}
+
+/// A client that has a field owner.
+fn with_owner(client: &Client) -> Client {
+    match client.field_owner() {
+        Some(_) => client.clone(),
+        None => client.with_field_owner(FIELD_MANAGER),
+    }
 }
 
 /// The objects of a YAML or JSON text.
@@ -186,14 +220,16 @@ type GroupKind = (String, String);
 fn apply_one<'a>(
     client: &'a Client,
     object: DynamicObject,
+    options: &'a ApplyOptions,
     defined: &'a mut BTreeSet<GroupKind>,
 ) -> BoxFuture<'a, Result<Applied, ApplyError>> {
-    Box::pin(apply_object(client, object, defined))
+    Box::pin(apply_object(client, object, options, defined))
 }
 
 async fn apply_object(
     client: &Client,
     mut object: DynamicObject,
+    options: &ApplyOptions,
     defined: &mut BTreeSet<GroupKind>,
 ) -> Result<Applied, ApplyError> {
     let types = object.types.clone().unwrap_or_default();
@@ -208,11 +244,14 @@ async fn apply_object(
     let kind = retry_on_error(client.env(), DISCOVERY, is_new, async || client.dynamic(&object).await)
         .await
         .map_err(refused)?;
+    // What is to be compared is on the server; a cache would have to watch the kind first.
+    let kind = client.read_past_cache([kind.kind().group_kind()]).kind(kind.kind().clone());
     if object.metadata.namespace.is_none() && kind.is_namespaced().await.map_err(refused)? {
         object.metadata.namespace = Some(client.kube().default_namespace().to_owned());
     }
-    let (stored, result) = create_or_update(&kind, &object).await.map_err(refused)?;
-    if group == "apiextensions.k8s.io" && types.kind == "CustomResourceDefinition" {
+    let (stored, result) = create_or_apply(&kind, &object, options).await.map_err(refused)?;
+    let dry_run = options.dry_run || client.is_dry_run();
+    if group == "apiextensions.k8s.io" && types.kind == "CustomResourceDefinition" && !dry_run {
         let text =
             |path: &str| object.data.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
         defined.insert((text("/spec/group"), text("/spec/names/kind")));
@@ -221,27 +260,23 @@ async fn apply_object(
     Ok(Applied { api_version: types.api_version, kind: types.kind, key: ObjectKey::of(&stored), result })
 }
 
-/// Creates or updates the object.
-async fn create_or_update(
+/// Applies the object. One without a name is created, since only an object with a name can be applied.
+async fn create_or_apply(
     kind: &KindClient<DynamicObject>,
     object: &DynamicObject,
+    options: &ApplyOptions,
 ) -> Result<(DynamicObject, OperationResult), Error> {
-    let created = OperationResult::Created;
-    let Some(name) = &object.metadata.name else { return Ok((kind.create(object).await?, created)) };
-    let key = ObjectKey::new(object.metadata.namespace.as_deref(), name);
-    let mut known = kind.live().get_opt(&key).await?;
-    if known.is_none() {
-        match kind.create(object).await {
-            Ok(stored) => return Ok((stored, created)),
-            // It was created concurrently.
-            Err(error) if error.is_already_exists() => known = kind.live().get_opt(&key).await?,
-            Err(error) => return Err(error),
-        }
+    if object.metadata.name.is_none() {
+        let ApplyOptions { field_manager, dry_run, field_validation, .. } = options.clone();
+        let options = CreateOptions { dry_run, field_manager, field_validation };
+        return Ok((kind.create_with(object, options).await?, OperationResult::Created));
     }
-    let stored = kind.patch(&key, Patch::merge(object)).await?;
-    let before = known.and_then(|known| known.metadata.resource_version);
-    let same = before.is_some() && before == stored.metadata.resource_version;
-    Ok((stored, if same { OperationResult::Unchanged } else { OperationResult::Updated }))
+    let whole = serde_json::to_value(object).map_err(|error| Error::Other(error.into()))?;
+    // As it is in the text: a kind without the subresource has an ordinary field of the name `status`.
+    let mut configuration = ApplyConfiguration::from(whole);
+    // A text that was exported from a server has them, and no server accepts them.
+    configuration.remove("/metadata/managedFields");
+    kind.create_or_apply(&configuration, options.clone()).await
 }
 
 /// Waits until a definition is served.
@@ -291,18 +326,6 @@ fn verdict(crd: &CustomResourceDefinition) -> Option<Option<String>> {
         return Some(Some(refused.message.clone().unwrap_or_default()));
     }
     is("Established", "True").map(|_| None)
-}
-
-/// Removes optional fields without a value: a null would request their removal.
-fn without_nulls(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|_, value| !value.is_null());
-            fields.values_mut().for_each(without_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_nulls),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

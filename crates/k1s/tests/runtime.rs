@@ -13,7 +13,7 @@ use std::{
 use k1s::{
     Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, Runtime,
     RuntimeBuilder, StartError, StopError,
-    controller::client::ClientOptions,
+    controller::client::{ApplyOptions, ClientOptions},
     env::Env,
     k8s_openapi::{
         api::{
@@ -25,13 +25,15 @@ use k1s::{
     kind,
     kube::{
         self, Api, Config, CustomResource,
-        api::PostParams,
+        api::{PatchParams, PostParams},
         config::{KubeConfigOptions, Kubeconfig},
     },
+    manifests::{ApplyError, FIELD_MANAGER},
     store::etcd::testing::EtcdServer,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 /// A custom resource for tests.
 #[derive(CustomResource, Serialize, Deserialize, Clone, Debug, PartialEq, JsonSchema)]
@@ -418,11 +420,7 @@ metadata: {name: elsewhere}
         kube::api::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("test.k1s.dev", "v1", "Gadget"));
     let gadgets: Api<kube::api::DynamicObject> = Api::default_namespaced_with(runtime.client(), &kind);
     let one = gadgets.get("one").await.unwrap();
-    assert_eq!(
-        one.data["spec"],
-        serde_json::json!({"size": 2, "colour": "red"}),
-        "fields that are not mentioned are kept"
-    );
+    assert_eq!(one.data["spec"], json!({"size": 2}), "what the text has lost is removed");
 
     let error =
         runtime.apply("{apiVersion: test.k1s.dev/v1, kind: Nothing, metadata: {name: x}}").await.unwrap_err();
@@ -430,6 +428,62 @@ metadata: {name: elsewhere}
         error.to_string(),
         "nothing x: no matches for kind \"Nothing\" in version \"test.k1s.dev/v1\""
     );
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_text_takes_its_fields_from_others_unless_told_otherwise() {
+    let runtime = Runtime::builder().start().await.unwrap();
+    let text =
+        |data: &str| format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a}}, data: {data}}}");
+    runtime.apply(&text("{x: '1', y: '1'}")).await.unwrap();
+    let maps: Api<ConfigMap> = Api::default_namespaced(runtime.client());
+    let merge = kube::api::Patch::Merge(json!({"data": {"x": "2", "z": "2"}}));
+    maps.patch("a", &PatchParams::apply("editor"), &merge).await.unwrap();
+
+    let error = runtime.apply_with(&text("{x: '3'}"), ApplyOptions::default()).await.unwrap_err();
+    let ApplyError::Refused { error, .. } = error else { panic!("{error}") };
+    assert_eq!(
+        error.apply_conflicts().unwrap().to_string(),
+        r#"1 field of other managers: .data.x of "editor""#
+    );
+    let dry = ApplyOptions { dry_run: true, ..ApplyOptions::forced() };
+    let told = runtime.apply_with(&text("{x: '3'}"), dry).await.unwrap();
+    assert_eq!(told[0].to_string(), "configmap default/a updated");
+    let data = async || serde_json::to_value(maps.get("a").await.unwrap().data).unwrap();
+    assert_eq!(data().await, json!({"x": "2", "y": "1", "z": "2"}));
+
+    runtime.apply(&text("{x: '3'}")).await.unwrap();
+    assert_eq!(data().await, json!({"x": "3", "z": "2"}), "y was only in the text, z is the editor's");
+    let again = runtime.apply(&text("{x: '3'}")).await.unwrap();
+    assert_eq!(again[0].to_string(), "configmap default/a unchanged");
+
+    // What was exported from a server can be applied again, by any manager.
+    let mut exported = maps.get("a").await.unwrap();
+    assert!(exported.metadata.managed_fields.is_some());
+    exported.metadata.resource_version = None;
+    let exported = serde_json::to_string(&exported).unwrap();
+    let told = runtime.apply_with(&exported, "restore").await.unwrap();
+    assert_eq!(told[0].to_string(), "configmap default/a unchanged");
+    let managers = maps.get("a").await.unwrap().metadata.managed_fields.unwrap();
+    let mut managers: Vec<_> = managers.iter().map(|entry| entry.manager.as_deref().unwrap()).collect();
+    managers.sort_unstable();
+    assert_eq!(managers, ["editor", FIELD_MANAGER, "restore"]);
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_object_without_a_name_is_created_each_time() {
+    let runtime = Runtime::builder().start().await.unwrap();
+    let text = "{apiVersion: v1, kind: ConfigMap, metadata: {generateName: made-}}";
+    for _ in 0..2 {
+        let told = runtime.apply(text).await.unwrap();
+        assert!(told[0].to_string().starts_with("configmap default/made-"), "{}", told[0]);
+    }
+    let maps: Api<ConfigMap> = Api::default_namespaced(runtime.client());
+    let made = maps.list(&Default::default()).await.unwrap();
+    let made = made.iter().filter(|map| map.metadata.name.as_ref().unwrap().starts_with("made-")).count();
+    assert_eq!(made, 2);
     runtime.stop().await.unwrap();
 }
 

@@ -1,8 +1,6 @@
-//! The children of an Application: each function sets the desired fields of an object and leaves its other
-//! fields alone.
+//! The children of an Application: each function builds what the operator applies of an object, and thereby owns.
 //!
-//! They work on the object from the server, including its defaults: fields they do not mention are kept,
-//! fields they mention are corrected.
+//! Fields they do not mention are left to the server's defaults and to others; fields they mention are corrected.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -12,15 +10,15 @@ use k1s::{
 };
 use k8s_openapi::{
     api::{
-        apps::v1::{Deployment, DeploymentStrategy},
+        apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment},
         core::v1::{
-            ConfigMap, ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, PodSpec, Service,
-            ServicePort,
+            ConfigMap, ConfigMapEnvSource, Container, ContainerPort, EnvFromSource, PodSpec, PodTemplateSpec,
+            Service, ServicePort, ServiceSpec,
         },
     },
     apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString},
 };
-use kube::{Resource, api::ObjectMeta};
+use kube::api::ObjectMeta;
 use sha2::{Digest as _, Sha256};
 
 use crate::{Application, Strategy};
@@ -40,100 +38,103 @@ pub fn config_map_key(app: &ObjectKey) -> ObjectKey {
     ObjectKey::new(app.namespace(), &format!("{}-config", app.name()))
 }
 
-/// An object with only a name.
-#[must_use]
-pub fn skeleton<K: Resource + Default>(key: &ObjectKey) -> K {
-    let mut object = K::default();
-    *object.meta_mut() = ObjectMeta {
-        name: Some(key.name().to_owned()),
-        namespace: key.namespace().map(str::to_owned),
-        ..ObjectMeta::default()
-    };
-    object
-}
-
 /// The label selector of an Application's pods.
 fn selector(app: &Application) -> BTreeMap<String, String> {
     let name = app.metadata.name.clone().unwrap_or_default();
     [("app.kubernetes.io/name".to_owned(), name)].into()
 }
 
-/// Sets the owner and the labels that all children have in common.
-fn adopt<K: Resource>(app: &Application, child: &mut K) -> Result<(), OwnerError> {
-    let labels = child.meta_mut().labels.get_or_insert_default();
-    labels.extend(selector(app));
+/// The name, the owner and the labels that all children have in common.
+fn metadata(app: &Application, key: &ObjectKey) -> Result<ObjectMeta, OwnerError> {
+    let mut labels = selector(app);
     labels.insert("app.kubernetes.io/managed-by".to_owned(), "application-operator".to_owned());
-    set_controller_reference(app, child)
+    let metadata = ObjectMeta {
+        name: Some(key.name().to_owned()),
+        namespace: key.namespace().map(str::to_owned),
+        labels: Some(labels),
+        ..ObjectMeta::default()
+    };
+    let mut child = ConfigMap { metadata, ..ConfigMap::default() };
+    set_controller_reference(app, &mut child)?;
+    Ok(child.metadata)
 }
 
 /// The configuration.
 ///
 /// # Errors
-/// If another object controls it.
-pub fn config_map(app: &Application, map: &mut ConfigMap) -> Result<(), OwnerError> {
-    adopt(app, map)?;
-    map.data = (!app.spec.config.is_empty()).then(|| app.spec.config.clone());
-    map.binary_data = None;
-    Ok(())
+/// If the Application cannot own it: it has not been created.
+pub fn config_map(app: &Application) -> Result<ConfigMap, OwnerError> {
+    Ok(ConfigMap {
+        metadata: metadata(app, &config_map_key(&ObjectKey::of(app)))?,
+        data: (!app.spec.config.is_empty()).then(|| app.spec.config.clone()),
+        ..ConfigMap::default()
+    })
 }
 
 /// The service.
 ///
 /// # Errors
-/// If another object controls it.
-pub fn service(app: &Application, service: &mut Service) -> Result<(), OwnerError> {
-    adopt(app, service)?;
-    let spec = service.spec.get_or_insert_default();
-    spec.selector = Some(selector(app));
-    let ports = spec.ports.get_or_insert_default();
-    ports.resize_with(1, ServicePort::default);
-    for port in ports {
-        port.name = Some("http".to_owned());
-        port.port = SERVICE_PORT;
-        port.target_port = Some(IntOrString::Int(PORT));
-    }
-    Ok(())
+/// As [`config_map`].
+pub fn service(app: &Application) -> Result<Service, OwnerError> {
+    let port = ServicePort {
+        name: Some("http".to_owned()),
+        port: SERVICE_PORT,
+        target_port: Some(IntOrString::Int(PORT)),
+        ..ServicePort::default()
+    };
+    let spec =
+        ServiceSpec { selector: Some(selector(app)), ports: Some(vec![port]), ..ServiceSpec::default() };
+    Ok(Service { metadata: metadata(app, &ObjectKey::of(app))?, spec: Some(spec), ..Service::default() })
 }
 
 /// The deployment.
 ///
 /// # Errors
-/// If another object controls it.
-pub fn deployment(app: &Application, deployment: &mut Deployment) -> Result<(), OwnerError> {
-    adopt(app, deployment)?;
-    let spec = &mut deployment.spec;
-    spec.replicas = Some(app.spec.replicas);
-    // It is immutable after creation.
-    if spec.selector == LabelSelector::default() {
-        spec.selector.match_labels = Some(selector(app));
+/// As [`config_map`].
+pub fn deployment(app: &Application) -> Result<Deployment, OwnerError> {
+    let template = PodTemplateSpec {
+        metadata: Some(ObjectMeta {
+            labels: Some(selector(app)),
+            annotations: Some([(CONFIG_HASH.to_owned(), config_hash(&app.spec.config))].into()),
+            ..ObjectMeta::default()
+        }),
+        spec: Some(PodSpec { containers: vec![container(app)], ..PodSpec::default() }),
+    };
+    let spec = DeploymentSpec {
+        replicas: Some(app.spec.replicas),
+        selector: LabelSelector { match_labels: Some(selector(app)), ..LabelSelector::default() },
+        strategy: Some(strategy(app.spec.strategy)),
+        template,
+        ..DeploymentSpec::default()
+    };
+    Ok(Deployment { metadata: metadata(app, &ObjectKey::of(app))?, spec, ..Deployment::default() })
+}
+
+fn container(app: &Application) -> Container {
+    let config = config_map_key(&ObjectKey::of(app)).name().to_owned();
+    let source = ConfigMapEnvSource { name: config, optional: None };
+    Container {
+        name: CONTAINER.to_owned(),
+        image: Some(app.spec.image.clone()),
+        ports: Some(vec![ContainerPort {
+            name: Some("http".to_owned()),
+            container_port: PORT,
+            ..ContainerPort::default()
+        }]),
+        env_from: Some(vec![EnvFromSource { config_map_ref: Some(source), ..EnvFromSource::default() }]),
+        ..Container::default()
     }
-    let strategy = spec.strategy.get_or_insert_with(DeploymentStrategy::default);
-    strategy.type_ = Some(app.spec.strategy.as_str().to_owned());
-    if app.spec.strategy == Strategy::Recreate {
-        strategy.rolling_update = None;
+}
+
+/// The server's defaults for rolling updates are written out: a field that was applied is removed when it is not applied
+/// any more, a default is not, and with `Recreate` it would be invalid.
+fn strategy(strategy: Strategy) -> DeploymentStrategy {
+    let quarter = || Some(IntOrString::String("25%".to_owned()));
+    let rolling = || RollingUpdateDeployment { max_surge: quarter(), max_unavailable: quarter() };
+    DeploymentStrategy {
+        type_: Some(strategy.as_str().to_owned()),
+        rolling_update: (strategy == Strategy::RollingUpdate).then(rolling),
     }
-    let template = spec.template.metadata.get_or_insert_default();
-    template.labels.get_or_insert_default().extend(selector(app));
-    let annotations = template.annotations.get_or_insert_default();
-    annotations.insert(CONFIG_HASH.to_owned(), config_hash(&app.spec.config));
-    let pod = spec.template.spec.get_or_insert_with(PodSpec::default);
-    pod.containers.retain(|container| container.name == CONTAINER);
-    pod.containers.resize_with(1, Container::default);
-    for container in &mut pod.containers {
-        container.name = CONTAINER.to_owned();
-        container.image = Some(app.spec.image.clone());
-        let ports = container.ports.get_or_insert_default();
-        ports.resize_with(1, ContainerPort::default);
-        for port in ports {
-            port.name = Some("http".to_owned());
-            port.container_port = PORT;
-        }
-        let config = config_map_key(&ObjectKey::of(app)).name().to_owned();
-        let source = ConfigMapEnvSource { name: config, optional: None };
-        container.env_from =
-            Some(vec![EnvFromSource { config_map_ref: Some(source), ..EnvFromSource::default() }]);
-    }
-    Ok(())
 }
 
 /// A hash of the configuration.
@@ -167,37 +168,31 @@ mod tests {
         app
     }
 
-    fn made(app: &Application) -> Deployment {
-        let mut object = skeleton(&ObjectKey::of(app));
-        deployment(app, &mut object).unwrap();
-        object
+    #[test]
+    fn children_belong_to_their_application() {
+        let (map, service, deployment) =
+            (config_map(&app()).unwrap(), service(&app()).unwrap(), deployment(&app()).unwrap());
+        for (meta, name) in
+            [(map.metadata, "web-config"), (service.metadata, "web"), (deployment.metadata, "web")]
+        {
+            assert_eq!((meta.name.as_deref(), meta.namespace.as_deref()), (Some(name), Some("default")));
+            assert_eq!(meta.owner_references.unwrap()[0].uid, "1");
+            assert_eq!(meta.labels.unwrap()["app.kubernetes.io/name"], "web");
+        }
+        let mut unborn = app();
+        unborn.metadata.uid = None;
+        assert!(matches!(config_map(&unborn), Err(OwnerError::NoUid { .. })));
     }
 
     #[test]
-    fn a_correct_deployment_is_not_changed() {
-        let first = made(&app());
-        let mut second = first.clone();
-        deployment(&app(), &mut second).unwrap();
-        assert_eq!(first, second);
-    }
-
-    #[test]
-    fn drift_is_corrected_and_foreign_fields_are_kept() {
-        let mut object = made(&app());
-        let spec = &mut object.spec;
-        spec.replicas = Some(7);
-        spec.revision_history_limit = Some(3);
-        let pod = spec.template.spec.as_mut().unwrap();
-        pod.containers[0].image = Some("other".into());
-        pod.containers[0].termination_message_path = Some("/dev/null".into());
-        pod.containers.push(Container { name: "stowaway".into(), ..Container::default() });
-        deployment(&app(), &mut object).unwrap();
-        let spec = object.spec;
-        assert_eq!((spec.replicas, spec.revision_history_limit), (Some(2), Some(3)));
-        let containers = spec.template.spec.unwrap().containers;
-        assert_eq!(containers.len(), 1);
-        assert_eq!(containers[0].image.as_deref(), Some("nginx:1"));
-        assert_eq!(containers[0].termination_message_path.as_deref(), Some("/dev/null"));
+    fn only_a_rolling_update_has_limits() {
+        let mut app = app();
+        let mut strategy = |strategy| {
+            app.spec.strategy = strategy;
+            deployment(&app).unwrap().spec.strategy.unwrap()
+        };
+        assert!(strategy(Strategy::RollingUpdate).rolling_update.is_some());
+        assert_eq!(strategy(Strategy::Recreate).rolling_update, None);
     }
 
     #[test]
@@ -205,7 +200,7 @@ mod tests {
         let template = |config: &[(&str, &str)]| {
             let mut app = app();
             app.spec.config = config.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-            made(&app).spec.template
+            deployment(&app).unwrap().spec.template
         };
         assert_eq!(template(&[("a", "b")]), template(&[("a", "b")]));
         assert_ne!(template(&[("a", "b")]), template(&[("a", "c")]));

@@ -59,7 +59,8 @@ pub async fn run(options: DemoOptions) -> Result<(), BoxError> {
     write_kubeconfig(&options.kubeconfig, kubeconfig)
         .map_err(|error| format!("{}: {error}", options.kubeconfig.display()))?;
 
-    let manager = Manager::new(&runtime, ManagerOptions::local())?;
+    let owner = Some(crate::FIELD_OWNER.into());
+    let manager = Manager::new(&runtime, ManagerOptions { field_owner: owner, ..ManagerOptions::local() })?;
     let step = Duration::from_millis(options.step_ms);
     crate::add_to(&manager, &Options { simulated_rollout: Some(step), ..Options::default() })?;
     narrate(&manager)?;

@@ -31,6 +31,9 @@ use k8s_openapi::api::{
 
 pub use crd::{Application, ApplicationSpec, ApplicationStatus, Phase, Strategy};
 
+/// The field manager of the operator. Whatever it is started as, it owns what it has applied.
+pub const FIELD_OWNER: &str = "application-operator";
+
 /// Options of the operator.
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -76,7 +76,8 @@ fn rollout(on: bool) -> Options {
 }
 
 fn manager_options(cli: &Cli) -> ManagerOptions {
-    let mut options = ManagerOptions::default();
+    let mut options =
+        ManagerOptions { field_owner: Some(application::FIELD_OWNER.into()), ..ManagerOptions::default() };
     if cli.leader_elect {
         options.leader_election = Some(LeaderElectionOptions::new("application-operator", "default"));
     }

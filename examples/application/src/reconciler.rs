@@ -5,10 +5,10 @@ use std::sync::Arc;
 use k1s::{
     Action, Client, Context, Manager, Object, ObjectKey, Reconciler, Request,
     controller::{
-        client::{self, DeleteOptions, Patch},
+        client::{self, ApplyConfiguration, ApplyOptions, DeleteOptions, Patch},
         recorder::{EventRecorder, EventType},
         util::{
-            OperationResult, OwnerError, add_finalizer, contains_finalizer, controller_of, create_or_update,
+            OperationResult, OwnerError, add_finalizer, contains_finalizer, controller_of, create_or_apply,
             ignore_not_found, remove_finalizer,
         },
     },
@@ -17,6 +17,7 @@ use k8s_openapi::api::{
     apps::v1::Deployment,
     core::v1::{ConfigMap, Service},
 };
+use serde_json::json;
 
 use crate::{Application, ApplicationStatus, Phase, children, status};
 
@@ -37,6 +38,9 @@ pub enum Error {
     /// The server rejected a request, or could not be reached.
     #[error(transparent)]
     Client(#[from] client::Error),
+    /// A child cannot be owned.
+    #[error(transparent)]
+    Owner(#[from] OwnerError),
 }
 
 impl ApplicationReconciler {
@@ -89,27 +93,22 @@ impl ApplicationReconciler {
         Ok(Arc::new(self.client.patch(&changed, patch).await?))
     }
 
-    /// Creates or updates the children. The configuration comes first: the pods need it.
+    /// Applies the children. The configuration comes first: the pods need it.
     async fn apply_children(&self, app: &Application) -> Result<Deployment, Error> {
-        let key = ObjectKey::of(app);
-        self.child(app, &children::config_map_key(&key), children::config_map).await?;
-        self.child(app, &key, children::service).await?;
-        self.child(app, &key, children::deployment).await
+        self.child(app, &children::config_map(app)?).await?;
+        self.child(app, &children::service(app)?).await?;
+        self.child(app, &children::deployment(app)?).await
     }
 
-    async fn child<K: Object<DynamicType = ()> + Default>(
-        &self,
-        app: &Application,
-        key: &ObjectKey,
-        shape: fn(&Application, &mut K) -> Result<(), OwnerError>,
-    ) -> Result<K, Error> {
-        let (child, done) =
-            create_or_update(&self.client, children::skeleton(key), |child| shape(app, child)).await?;
+    async fn child<K: Object<DynamicType = ()>>(&self, app: &Application, wanted: &K) -> Result<K, Error> {
+        // Forced: the operator decides about the fields it applies. What others add to a child stays.
+        let (child, done) = create_or_apply(&self.client, wanted, ApplyOptions::forced()).await?;
         let reason = match done {
             OperationResult::Unchanged => return Ok(child),
             OperationResult::Created => "Created",
             _ => "Updated",
         };
+        let key = ObjectKey::of(wanted);
         self.events.event(app, EventType::Normal, reason, format!("{} {key} {done}", K::kind(&())));
         Ok(child)
     }
@@ -122,9 +121,9 @@ impl ApplicationReconciler {
         }
         let (phase, ready, wanted) = (status.phase, status.ready_replicas, app.spec.replicas);
         let message = status.conditions.first().map(|ready| ready.message.clone()).unwrap_or_default();
-        let mut changed = app.clone();
-        changed.status = Some(status);
-        self.client.status::<Application>().patch(&changed, Patch::merge_from(app)).await?;
+        let applied =
+            ApplyConfiguration::<Application>::new(&ObjectKey::of(app)).with(json!({"status": status}));
+        self.client.status().apply_with(&applied, ApplyOptions::forced()).await?;
         match phase {
             Phase::Failed if before.phase != phase => {
                 self.events.event(app, EventType::Warning, "Failed", message);

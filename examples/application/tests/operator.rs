@@ -263,14 +263,14 @@ async fn an_application_with_zero_replicas_has_succeeded() {
 }
 
 #[tokio::test]
-async fn drift_is_corrected() {
+async fn drift_is_corrected_and_what_others_add_stays() {
     let world = World::new().await;
     world.create("web", 1, &[("A", "1")]).await;
     world.steps(1).await;
     let client = &world.client;
     client.delete::<Service>(&key("web")).await.unwrap();
     let drift = json!({"spec": {"replicas": 9, "template": {"spec": {"containers": [
-        {"name": "app", "image": "evil:1"}, {"name": "stowaway", "image": "evil:2"}]}}}});
+        {"name": "app", "image": "evil:1"}, {"name": "sidecar", "image": "proxy:1"}]}}}});
     client.patch::<Deployment>(&key("web"), Patch::merge(&drift)).await.unwrap();
     client
         .patch::<ConfigMap>(&key("web-config"), Patch::merge(&json!({"data": {"A": "x", "B": "y"}})))
@@ -280,8 +280,10 @@ async fn drift_is_corrected() {
     let (deployment, _, config) = world.children("web").await;
     assert_eq!(deployment.spec.replicas, Some(1));
     let containers = deployment.spec.template.spec.unwrap().containers;
-    assert_eq!((containers.len(), containers[0].image.as_deref()), (1, Some("nginx:1")));
-    assert_eq!(config.data, Some(BTreeMap::from([("A".to_owned(), "1".to_owned())])));
+    let images: BTreeMap<_, _> = containers.iter().map(|one| (&*one.name, one.image.as_deref())).collect();
+    assert_eq!(images, BTreeMap::from([("app", Some("nginx:1")), ("sidecar", Some("proxy:1"))]));
+    let data = BTreeMap::from([("A".to_owned(), "1".to_owned()), ("B".to_owned(), "y".to_owned())]);
+    assert_eq!(config.data, Some(data));
     world.steps(1).await;
     assert_eq!(world.status("web").await.phase, Phase::Running);
     world.end().await;
@@ -346,7 +348,10 @@ async fn a_child_with_another_owner_is_a_failure_that_is_retried_with_backoff() 
     let ready = find_status_condition(&status.conditions, "Ready").unwrap();
     assert_eq!((&*ready.status, &*ready.reason), ("False", "ReconciliationFailed"));
     assert!(
-        ready.message.contains("default/web is already controlled by Application \"other\""),
+        ready.message.contains(
+            "Only one reference can have Controller set to true. Found \"true\" in references for \
+             Application/other and Application/web"
+        ),
         "{}",
         ready.message
     );

@@ -2,7 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "a program speaks to its user")]
 
-use k1s::controller::util::{create_or_update, set_controller_reference};
+use k1s::controller::{client::ApplyOptions, util::set_controller_reference};
 use k1s::{
     Action, BoxError, Client, Context, Controller, IdleOptions, Manager, ManagerOptions, Request, Runtime,
     kind,
@@ -29,12 +29,13 @@ spec: {name: world}
 async fn reconcile(client: Client, request: Request) -> Result<Action, BoxError> {
     let Some(greeting) = client.get_opt::<Greeting>(&request).await? else { return Ok(Action::done()) };
     let ObjectMeta { name, namespace, .. } = greeting.metadata.clone();
-    let metadata = ObjectMeta { name, namespace, ..ObjectMeta::default() };
-    create_or_update(&client, ConfigMap { metadata, ..ConfigMap::default() }, |map| {
-        map.data = Some([("text".to_owned(), format!("Hello, {}!", greeting.spec.name))].into());
-        set_controller_reference(&*greeting, map)
-    })
-    .await?;
+    let mut map = ConfigMap {
+        metadata: ObjectMeta { name, namespace, ..ObjectMeta::default() },
+        data: Some([("text".to_owned(), format!("Hello, {}!", greeting.spec.name))].into()),
+        ..ConfigMap::default()
+    };
+    set_controller_reference(&*greeting, &mut map)?;
+    client.apply_with(&map, ApplyOptions::forced()).await?; // creates it, or corrects these fields of it
     Ok(Action::done())
 }
 

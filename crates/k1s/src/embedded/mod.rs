@@ -13,7 +13,11 @@ use std::{fmt, sync::Arc, time::Duration};
 use futures_util::future::BoxFuture;
 use k1s_controllers::TenantControllers;
 use k1s_env::{Component, Env, Task, WorkTracker};
-use k1s_runtime::{Client, Connect, client::ClientOptions, manager::Companion};
+use k1s_runtime::{
+    Client, Connect,
+    client::{ApplyOptions, ClientOptions},
+    manager::Companion,
+};
 use k1s_server::{ApiServer, Status, User};
 use k1s_store::Store;
 use kube::CustomResourceExt;
@@ -140,12 +144,24 @@ impl Runtime {
         self.controllers.companion(tenant)
     }
 
-    /// Creates or updates every object of a YAML or JSON text; see [`manifests::apply`].
+    /// Applies every object of a YAML or JSON text, and takes their fields from other managers; see [`manifests::apply`].
     ///
     /// # Errors
     /// Of the first document that cannot be parsed or applied.
     pub async fn apply(&self, text: &str) -> Result<Vec<Applied>, ApplyError> {
         manifests::apply(&self.plain_client(), text).await
+    }
+
+    /// [`apply`](Runtime::apply) as another field manager, as a dry run, or not forced; see [`manifests::apply_with`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn apply_with(
+        &self,
+        text: &str,
+        options: impl Into<ApplyOptions>,
+    ) -> Result<Vec<Applied>, ApplyError> {
+        manifests::apply_with(&self.plain_client(), text, options).await
     }
 
     /// Installs the definition of a custom resource and waits until the server serves it; see [`manifests::install`].
