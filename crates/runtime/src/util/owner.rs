@@ -1,9 +1,10 @@
 //! Owner references: the owners and the controller of an object.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::Resource;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::{Resource, core::DynamicObject};
+use serde_json::{Value, json};
 
-use crate::{Kind, Object, ObjectKey};
+use crate::{Kind, Object, ObjectKey, client::ApplyConfiguration};
 
 /// An owner: the content of a reference to it, and its namespace. Made from `&object` for types with a static kind, and by
 /// [`Owner::of_kind`] for others.
@@ -127,6 +128,30 @@ pub fn set_controller_reference<C: Resource>(
     }
     upsert(reference, object);
     Ok(())
+}
+
+impl<K: Object> ApplyConfiguration<K> {
+    /// Makes `owner` the controller, as [`set_controller_reference`] does for objects. The server rejects a second
+    /// controller.
+    ///
+    /// # Errors
+    /// If the configuration has another controller, or the owner's scope does not allow it.
+    pub fn controlled_by(self, owner: impl Into<Owner>) -> Result<ApplyConfiguration<K>, OwnerError> {
+        let key = self.key();
+        let references = self.get("/metadata/ownerReferences").cloned().unwrap_or_default();
+        let mut object = DynamicObject {
+            types: None,
+            metadata: ObjectMeta {
+                name: Some(key.name().to_owned()),
+                namespace: key.namespace().map(str::to_owned),
+                owner_references: serde_json::from_value(references).ok(),
+                ..ObjectMeta::default()
+            },
+            data: Value::Null,
+        };
+        set_controller_reference(owner, &mut object)?;
+        Ok(self.with(json!({"metadata": {"ownerReferences": object.metadata.owner_references}})))
+    }
 }
 
 /// Makes `owner` an owner of the object in memory, which is deleted with its last owner. An existing reference to the
@@ -256,8 +281,7 @@ mod tests {
         apps::v1::Deployment,
         core::v1::{ConfigMap, Namespace},
     };
-    use kube::api::{ApiResource, DynamicObject, GroupVersionKind};
-    use serde_json::json;
+    use kube::api::{ApiResource, GroupVersionKind};
 
     use super::*;
 
@@ -370,6 +394,24 @@ mod tests {
         assert!(has_controller_reference(&child));
         remove_controller_reference(&owner, &mut child).expect("removed");
         assert_eq!(child, config_map("default"));
+    }
+
+    #[test]
+    fn an_apply_configuration_is_owned_as_an_object_is() {
+        let owner = deployment("web", "default");
+        let child = || ApplyConfiguration::<ConfigMap>::new(&ObjectKey::namespaced("default", "c"));
+        let owned = child().controlled_by(&owner).expect("owned").controlled_by(&owner).expect("owned again");
+        assert_eq!(
+            owned.get("/metadata/ownerReferences"),
+            Some(&json!([{
+                "apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "uid-web", "controller": true,
+                "blockOwnerDeletion": true,
+            }]))
+        );
+        let error = owned.controlled_by(&deployment("api", "default")).unwrap_err();
+        assert!(matches!(error, OwnerError::AlreadyOwned { .. }), "{error}");
+        let error = child().controlled_by(&deployment("web", "other")).unwrap_err();
+        assert!(matches!(error, OwnerError::CrossNamespace { .. }), "{error}");
     }
 
     #[test]

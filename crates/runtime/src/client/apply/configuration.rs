@@ -2,19 +2,12 @@
 
 use std::{borrow::Cow, fmt, marker::PhantomData, sync::Arc};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::{
-    api::ApiResource,
-    core::{DynamicObject, ObjectMeta},
-};
+use kube::{api::ApiResource, core::DynamicObject};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::strip;
-use crate::{
-    Kind, Object, ObjectKey, TypedObject, kind,
-    util::{Owner, OwnerError, set_controller_reference},
-};
+use crate::{Kind, Object, ObjectKey, TypedObject, kind};
 
 /// What can be applied to objects of kind `K`: an object, or an [`ApplyConfiguration`].
 ///
@@ -153,28 +146,6 @@ impl<K: Object> ApplyConfiguration<K> {
     #[must_use]
     pub fn annotation(self, name: &str, value: &str) -> ApplyConfiguration<K> {
         self.with(json!({"metadata": {"annotations": {name: value}}}))
-    }
-
-    /// Makes `owner` the controller, as [`set_controller_reference`] does for objects. The server rejects a second
-    /// controller.
-    ///
-    /// # Errors
-    /// If the configuration has another controller, or the owner's scope does not allow it.
-    pub fn controlled_by(self, owner: impl Into<Owner>) -> Result<ApplyConfiguration<K>, OwnerError> {
-        let key = self.key();
-        let references = self.get("/metadata/ownerReferences").cloned().unwrap_or_default();
-        let mut object = DynamicObject {
-            types: None,
-            metadata: ObjectMeta {
-                name: Some(key.name().to_owned()),
-                namespace: key.namespace().map(str::to_owned),
-                owner_references: serde_json::from_value::<Vec<OwnerReference>>(references).ok(),
-                ..ObjectMeta::default()
-            },
-            data: Value::Null,
-        };
-        set_controller_reference(owner, &mut object)?;
-        Ok(self.with(json!({"metadata": {"ownerReferences": object.metadata.owner_references}})))
     }
 
     /// The value of a field, by its JSON pointer: `/spec/replicas`.
@@ -422,25 +393,5 @@ mod tests {
             (None, None, None)
         );
         assert_eq!(web.get("/spec"), Some(&json!({"list": [{"a": 7}]})));
-    }
-
-    #[test]
-    fn an_owner_is_set_as_for_objects() {
-        let owner: Deployment =
-            serde_json::from_value(json!({"metadata": {"name": "o", "namespace": "n", "uid": "u"}}))
-                .expect("one");
-        let owned = web().controlled_by(&owner).expect("owned").controlled_by(&owner).expect("owned again");
-        assert_eq!(
-            owned.get("/metadata/ownerReferences"),
-            Some(&json!([{
-                "apiVersion": "apps/v1", "kind": "Deployment", "name": "o", "uid": "u", "controller": true,
-                "blockOwnerDeletion": true,
-            }]))
-        );
-        let mut other = owner.clone();
-        other.metadata.name = Some("other".into());
-        assert!(matches!(owned.controlled_by(&other), Err(OwnerError::AlreadyOwned { .. })));
-        let elsewhere = ApplyConfiguration::<Deployment>::new(&ObjectKey::namespaced("m", "web"));
-        assert!(matches!(elsewhere.controlled_by(&owner), Err(OwnerError::CrossNamespace { .. })));
     }
 }
