@@ -26,8 +26,8 @@ def expect_in(part, text):
     expect(part in text, f"expected {part!r} in:\n{text}")
 
 
-def expect_equal(actual, expected):
-    expect(actual == expected, f"expected {expected!r}, not {actual!r}")
+def expect_equal(actual, expected, what=""):
+    expect(actual == expected, f"{what + ': ' if what else ''}expected {expected!r}, not {actual!r}")
 
 
 def eventually(condition, what, seconds=30):

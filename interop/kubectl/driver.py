@@ -56,6 +56,9 @@ class Kubectl:
     def apply(self, document):
         return self("apply", "-f", "-", stdin=document)
 
+    def apply_on_the_server(self, document, *options):
+        return self("apply", "--server-side", *options, "-f", "-", stdin=document)
+
     def create(self, document):
         return self("create", "-f", "-", stdin=document)
 
@@ -65,6 +68,12 @@ class Kubectl:
     def path(self, kind, name, path):
         """Returns one field of an object, by its JSONPath."""
         return self("get", kind, name, "-o", f"jsonpath={{{path}}}")
+
+    def managers(self, kind, name):
+        """Returns the fields of each manager of an object; a key is like "kubectl Apply" or "kubectl Update status"."""
+        entries = self.json("get", kind, name, "--show-managed-fields")["metadata"].get("managedFields", [])
+        key = lambda entry: " ".join(filter(None, [entry["manager"], entry["operation"], entry.get("subresource")]))
+        return {key(entry): entry["fieldsV1"] for entry in entries}
 
     def is_gone(self, kind, name):
         eventually(lambda: self("get", kind, name, "--ignore-not-found", "-o", "name") == "", f"{kind} {name} is gone")

@@ -9,6 +9,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 
+import apply  # noqa: E402, F401  # its checks run first
 from driver import CRD, DEPLOYMENT, NODE, WIDGET, Kubectl, Watching, widgets_are_served  # noqa: E402
 from harness import check, eventually, expect, expect_equal, expect_in, run_checks  # noqa: E402
 
@@ -202,70 +203,6 @@ def a_pod_that_does_not_run_has_no_logs_and_runs_nothing(k):
     k("run", "idle", "--image=busybox")
     expect_equal(k("logs", "idle"), "")
     expect_in("pod idle does not have a host assigned", k.fails("exec", "idle", "--", "true"))
-
-
-# Apply
-
-
-@check
-def apply_creates_then_changes_nothing_then_changes(k):
-    document = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: one, b: two}\n"
-    expect_in("configmap/settings created", k.apply(document))
-    version = k.path("cm", "settings", ".metadata.resourceVersion")
-    expect_in("configmap/settings unchanged", k.apply(document))
-    expect_equal(k.path("cm", "settings", ".metadata.resourceVersion"), version)
-    k("patch", "cm", "settings", "--type=merge", "-p", '{"data":{"c":"by another"}}')
-    expect_in("configmap/settings configured", k.apply(document.replace("b: two", "d: four")))
-    expect_equal(k.json("get", "cm", "settings")["data"], {"a": "one", "c": "by another", "d": "four"})
-    expect_in("a: one", k("apply", "view-last-applied", "cm", "settings"))
-
-
-@check
-def apply_merges_containers_by_name(k):
-    k.apply(DEPLOYMENT)
-    expect_in("deployment.apps/web unchanged", k.apply(DEPLOYMENT))
-    expect_in("deployment.apps/web configured", k.apply(DEPLOYMENT.replace("nginx:1.27", "nginx:1.28")))
-    expect_equal(k.path("deployment", "web", ".spec.template.spec.containers[*].image"), "nginx:1.28 busybox:1.36")
-    without = DEPLOYMENT.replace("      - name: helper\n        image: busybox:1.36\n", "")
-    expect_in("deployment.apps/web configured", k.apply(without))
-    expect_equal(k.path("deployment", "web", ".spec.template.spec.containers[*].name"), "server")
-
-
-@check
-def apply_of_a_custom_resource_removes_deleted_fields(k):
-    widgets_are_served(k)
-    expect_in("widget.interop.k1s.dev/gear created", k.apply(WIDGET))
-    expect_in("widget.interop.k1s.dev/gear unchanged", k.apply(WIDGET))
-    changed = WIDGET.replace("size: small", "size: large").split("  parts:")[0]
-    expect_in("widget.interop.k1s.dev/gear configured", k.apply(changed))
-    expect_equal(k.json("get", "widget", "gear")["spec"], {"size": "large", "replicas": 1})
-
-
-@check
-def apply_of_an_invalid_custom_resource_reports_the_error(k):
-    widgets_are_served(k)
-    said = k.fails("apply", "-f", "-", stdin=WIDGET.replace("small", "huge"))
-    expect_in('The Widget "gear" is invalid: spec.size: Unsupported value: "huge": supported values: "small", "large"', said)
-
-
-@check
-def server_side_apply_works_or_is_refused_clearly(k):
-    code, out, error = k.ended("apply", "--server-side", "-f", "-", stdin=DEPLOYMENT)
-    if code == 0:
-        expect_in("deployment.apps/web serverside-applied", out)
-    else:
-        expect_in("server-side apply is not supported", error)
-
-
-@check
-def diff_shows_what_apply_would_change(k):
-    k.apply(DEPLOYMENT)
-    expect_equal(k("diff", "-f", "-", stdin=DEPLOYMENT), "")
-    code, out, error = k.ended("diff", "-f", "-", stdin=DEPLOYMENT.replace("nginx:1.27", "nginx:1.28"))
-    expect(code == 1, f"exit code {code}\n{out}\n{error}")
-    expect_in("-      - image: nginx:1.27", out)
-    expect_in("+      - image: nginx:1.28", out)
-    expect_equal(k.path("deployment", "web", ".spec.template.spec.containers[0].image"), "nginx:1.27")
 
 
 # Changing
