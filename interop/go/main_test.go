@@ -47,7 +47,16 @@ spec:
       openAPIV3Schema:
         type: object
         properties:
-          spec: {type: object, properties: {size: {type: integer, default: 1}}}
+          spec:
+            type: object
+            properties:
+              size: {type: integer, default: 1}
+              colour: {type: string}
+              parts:
+                type: array
+                x-kubernetes-list-type: map
+                x-kubernetes-list-map-keys: [name]
+                items: {type: object, required: [name], properties: {name: {type: string}, weight: {type: integer}}}
           status: {type: object, properties: {phase: {type: string}}}
 `
 

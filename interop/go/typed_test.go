@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/util/retry"
 )
 
@@ -260,15 +259,6 @@ func TestRetryOnConflictCounts(t *testing.T) {
 	made, err := client.Get(ctx, "count", metav1.GetOptions{})
 	must(t, err)
 	expect(t, "the count", made.Annotations["count"], fmt.Sprint(writers*each))
-}
-
-func TestServerSideApplyWorksOrIsRefusedClearly(t *testing.T) {
-	name := namespace(t)
-	client := typed(t, runtime.ContentTypeJSON).CoreV1().ConfigMaps(name)
-	_, err := client.Apply(t.Context(), applycorev1.ConfigMap("applied", name).WithData(map[string]string{"a": "b"}), metav1.ApplyOptions{FieldManager: "interop"})
-	if err != nil {
-		expect(t, err.Error(), errors.IsUnsupportedMediaType(err), true)
-	}
 }
 
 func TestAServiceAccountGetsATokenAndMayUseIt(t *testing.T) {
