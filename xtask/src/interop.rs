@@ -1,4 +1,5 @@
-//! `cargo xtask interop`: kubectl, client-go, controller-runtime, the Python client and kopf against `k1s serve`, over HTTPS.
+//! `cargo xtask interop`: kubectl, client-go, controller-runtime, helm, the Python client and kopf against `k1s serve`,
+//! over HTTPS.
 //!
 //! The checks are in `interop/`; the clients are built once, into `target/interop/`.
 
@@ -76,9 +77,12 @@ impl Tools {
             .arg(self.client_go())
             .arg(".");
         finish(go.current_dir(self.sources.join("go")))?;
-        let mut go = Command::new("go");
-        go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o"]).arg(self.operator_go()).arg(".");
-        finish(go.current_dir(self.sources.join("operator-go")))
+        for (folder, program) in [("operator-go", self.operator_go()), ("helm", self.helm())] {
+            let mut go = Command::new("go");
+            go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o"]).arg(program).arg(".");
+            finish(go.current_dir(self.sources.join(folder)))?;
+        }
+        Ok(())
     }
 
     /// A virtual environment, recreated when the requirements have changed.
@@ -107,6 +111,10 @@ impl Tools {
         self.built.join("operator-go")
     }
 
+    fn helm(&self) -> PathBuf {
+        self.built.join("helm")
+    }
+
     fn in_memory(&self, failed: &mut Vec<String>) -> Result<(), String> {
         let server = Server::start(self, "memory", &[])?;
         for (name, _) in KUBECTLS {
@@ -114,11 +122,12 @@ impl Tools {
         }
         self.client_go_suite(&server, failed)?;
         self.operator_go_suite(&server, failed)?;
+        self.helm_suite(&server, failed)?;
         self.python_suite(&server, failed)?;
         server.stop()
     }
 
-    /// The same without the old kubectl, and with a restart in between: all objects must still be there.
+    /// The same without the old kubectl and helm, and with a restart in between: all objects must still be there.
     fn on_disk(&self, failed: &mut Vec<String>) -> Result<(), String> {
         let folder = self.built.join("data");
         if folder.exists() {
@@ -161,6 +170,12 @@ impl Tools {
     fn operator_go_suite(&self, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {
         let mut suite = Command::new(self.operator_go());
         server.run_suite("controller-runtime", suite.arg("check"), failed)
+    }
+
+    fn helm_suite(&self, server: &Server, failed: &mut Vec<String>) -> Result<(), String> {
+        let mut suite = Command::new("python3");
+        suite.arg(self.sources.join("helm/suite.py")).arg(self.helm()).arg(self.kubectl("newest"));
+        server.run_suite("helm", &mut suite, failed)
     }
 
     /// Prints one line per test instead of Go's report, which is only shown on failure.
