@@ -121,9 +121,12 @@ type checks struct {
 func (c *checks) that(what string, holds func(ctx context.Context) (bool, error)) {
 	var last error
 	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, 20*time.Second, true, func(ctx context.Context) (bool, error) {
-		var done bool
-		done, last = holds(ctx)
-		return done && last == nil, nil
+		done, err := holds(ctx)
+		// The end of the time says nothing; the error before it does.
+		if ctx.Err() == nil {
+			last = err
+		}
+		return done && err == nil, nil
 	})
 	if err == nil {
 		c.passed(what)
