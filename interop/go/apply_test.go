@@ -3,6 +3,7 @@ package interop
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
@@ -372,4 +374,37 @@ func TestUpdatesAreManagedByNameOrUserAgent(t *testing.T) {
 		}
 		expect(t, "the number of managers", len(made.ManagedFields), len(lines))
 	})
+}
+
+func TestConcurrentAppliesOfANewObjectAllSucceed(t *testing.T) {
+	ctx, name := t.Context(), namespace(t)
+	client := typed(t, runtime.ContentTypeProtobuf).CoreV1().ConfigMaps(name)
+	const rounds, managers = 10, 6
+	for round := range rounds {
+		object := fmt.Sprintf("new-%d", round)
+		done := make(chan error)
+		for i := range managers {
+			manager := fmt.Sprintf("manager-%d", i)
+			wanted := applycorev1.ConfigMap(object, name).WithData(map[string]string{manager: "here"})
+			go func() {
+				_, err := client.Apply(ctx, wanted, as(manager))
+				if err != nil {
+					err = fmt.Errorf("%s, %s: expected no error, not %w", object, manager, err)
+				}
+				done <- err
+			}()
+		}
+		// All of them end before the first error is shown.
+		failures := []error{}
+		for range managers {
+			failures = append(failures, next(t, "an apply's end", done))
+		}
+		for _, err := range failures {
+			must(t, err)
+		}
+		made, err := client.Get(ctx, object, metav1.GetOptions{})
+		must(t, err)
+		expect(t, "the fields of all managers", len(made.Data), managers)
+		expect(t, "the managers", len(made.ManagedFields), managers)
+	}
 }
