@@ -30,7 +30,7 @@ fn bad(key: &str, why: impl Into<String>) -> FieldsError {
 }
 
 /// Appends JSON as Go's encoder writes it: keys are sorted, and HTML is escaped.
-fn write_json(out: &mut String, value: &Value) {
+pub(crate) fn write_json(out: &mut String, value: &Value) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),

@@ -1,14 +1,17 @@
 //! Client-side apply: the annotation in which older kubectl keep what they applied last.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::FieldManager;
-use crate::{set::FieldSet, typed::Duplicates};
+use crate::{fields_v1::write_json, set::FieldSet, typed::Duplicates};
 
 /// The field manager of kubectl's server-side apply.
 pub(super) const KUBECTL: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Maximum size of all annotations of an object, in bytes.
+const MAX_ANNOTATIONS: usize = 256 << 10;
 
 /// The annotation of an object, if it is set.
 fn annotation(object: &Value) -> Option<&str> {
@@ -16,35 +19,32 @@ fn annotation(object: &Value) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// Sets the annotation of an object that has it to a new configuration. Returns whether it has changed.
+/// Sets the annotation of an object that has it to a new configuration, or removes it if annotations would be too large.
+/// Returns whether it has changed.
 pub(super) fn refresh(object: &mut Value, config: &Value) -> bool {
     let Some(before) = annotation(object) else { return false };
     let mut config = config.clone();
-    if let Some(annotations) = config
-        .get_mut("metadata")
-        .and_then(|metadata| metadata.get_mut("annotations"))
-        .and_then(Value::as_object_mut)
-    {
+    if let Some(annotations) = annotations(&mut config) {
         annotations.shift_remove(ANNOTATION);
-        if annotations.is_empty()
-            && let Some(metadata) = config.get_mut("metadata").and_then(Value::as_object_mut)
-        {
-            metadata.shift_remove("annotations");
-        }
     }
-    config.sort_all_objects();
-    let text = format!("{config}\n");
+    let mut text = String::new();
+    write_json(&mut text, &config);
+    text.push('\n');
     if text == before {
         return false;
     }
-    if let Some(annotations) = object
-        .get_mut("metadata")
-        .and_then(|metadata| metadata.get_mut("annotations"))
-        .and_then(Value::as_object_mut)
-    {
+    if let Some(annotations) = annotations(object) {
         annotations.insert(ANNOTATION.to_owned(), text.into());
+        let size = |(name, value): (&String, &Value)| name.len() + value.as_str().map_or(0, str::len);
+        if annotations.iter().map(size).sum::<usize>() > MAX_ANNOTATIONS {
+            annotations.shift_remove(ANNOTATION);
+        }
     }
     true
+}
+
+fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    object.get_mut("metadata")?.get_mut("annotations")?.as_object_mut()
 }
 
 impl FieldManager<'_> {
