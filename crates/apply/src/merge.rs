@@ -44,16 +44,18 @@ pub struct ManagerId {
     pub subresource: String,
 }
 
-impl ManagerId {
-    /// The sort key of kube-apiserver: the fields in JSON, in this order.
-    fn key(&self) -> (&str, &str, &str, &str) {
-        (&self.name, self.operation.name(), &self.api_version, &self.subresource)
-    }
-}
-
+/// Managers are sorted as kube-apiserver sorts their identifiers, which are JSON: a name ends with a quote, and empty fields
+/// are left out.
 impl Ord for ManagerId {
     fn cmp(&self, other: &ManagerId) -> std::cmp::Ordering {
-        self.key().cmp(&other.key())
+        fn quoted(text: &str) -> impl Iterator<Item = u8> {
+            text.bytes().chain(*b"\"")
+        }
+        let text = |a: &str, b: &str| a.is_empty().cmp(&b.is_empty()).then_with(|| quoted(a).cmp(quoted(b)));
+        text(&self.name, &other.name)
+            .then_with(|| self.operation.cmp(&other.operation))
+            .then_with(|| text(&self.api_version, &other.api_version))
+            .then_with(|| text(&self.subresource, &other.subresource))
     }
 }
 
