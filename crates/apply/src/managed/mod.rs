@@ -343,9 +343,17 @@ impl<'a> FieldManager<'a> {
         mut managers: Managers,
         name: &str,
     ) -> Result<Managers, MergeError> {
-        let failed = MergeError::Failed;
         let this = self.shorter();
-        let (live, new) = (this.typed(live).map_err(failed)?, this.typed(new).map_err(failed)?);
+        let typed = |what: &str, object| {
+            let failed = |why: String| {
+                let object = self.describe(object);
+                MergeError::Failed(format!("failed to convert {what} object ({object}) to smd typed: {why}"))
+            };
+            let typed = this.typed(object).map_err(failed)?;
+            typed.validate(Duplicates::Allow).map_err(|why| failed(why.to_string()))?;
+            Ok(typed)
+        };
+        let (new, live) = (typed("new", new)?, typed("live", live)?);
         let id = self.id(name, Operation::Update);
         let written = strip(this.updater().update(&live, &new, &mut managers)?);
         if !written.is_empty() {
