@@ -1,6 +1,8 @@
 //! Cases that do not hold, and why.
 
 const LARGE: &str = "upstream reads integers as floats, and loses digits beyond 2^53; here they stay exact";
+const TWICE: &str =
+    "an entry of the same manager twice: managers are a map, as they are upstream before entries are sorted";
 const DUPLICATE: &str =
     "a JSON object with a repeated name: it is decoded before this crate sees it, and the last counts";
 
@@ -13,6 +15,10 @@ pub(crate) const DIFFERENCES: &[(&str, &str)] = &[
     ("fields/{\"f:a\":{},\"f:a\":{\"f:b\":{}}}", DUPLICATE),
     ("fields/{\"f:a\":{\".\":{},\"f:b\":{}},\"f:a\":{\"f:c\":{}}}", DUPLICATE),
     ("key/v:\"\\ud800\"", "half of a surrogate pair is not valid JSON for serde_json; Go replaces it"),
+    ("TestSortEncodedManagedFields/manager without time first", TWICE),
+    ("TestSortEncodedManagedFields/manager without time first name last", TWICE),
+    ("TestSortEncodedManagedFields/newest last", TWICE),
+    ("TestUpdateBeforeFirstApply/1", "a probability of 0 that a new object is tracked; kube-apiserver has 1"),
     (
         "TestInvalidOverride",
         "a schema that makes a scalar atomic: upstream has no such type, here it has no effect",
