@@ -147,7 +147,7 @@ impl PathElement {
             || serde_json::from_str(rest).map(with_floats).map_err(|error| bad(key, error.to_string()));
         match kind {
             "f:" => Ok(PathElement::Field(rest.into())),
-            "v:" => Ok(PathElement::Value(json()?)),
+            "v:" => Ok(PathElement::Value(Box::new(json()?))),
             "k:" => match json()? {
                 Value::Object(fields) => Ok(PathElement::key(fields)),
                 Value::Null => Ok(PathElement::Key(Box::default())),
@@ -171,6 +171,43 @@ impl FieldSet {
     /// The set as `FieldsV1`.
     pub fn to_fields_v1(&self) -> Value {
         Value::Object(self.to_map(false))
+    }
+
+    /// The set as the JSON text of `FieldsV1`, without a JSON value in between.
+    pub fn to_fields_v1_json(&self) -> String {
+        let mut out = String::with_capacity(256);
+        self.write_json(false, &mut out);
+        out
+    }
+
+    fn write_json(&self, is_member: bool, out: &mut String) {
+        out.push('{');
+        if is_member {
+            out.push_str("\".\":{}");
+        }
+        let mut first = !is_member;
+        let mut key = |element: &PathElement, out: &mut String| {
+            if !std::mem::take(&mut first) {
+                out.push(',');
+            }
+            write_key(element, out);
+        };
+        let mut members = self.members.iter().peekable();
+        for (element, child) in &self.children {
+            while let Some(member) = members.next_if(|member| *member < element) {
+                key(member, out);
+                out.push_str(":{}");
+            }
+            let same = members.next_if(|member| *member == element).is_some();
+            key(element, out);
+            out.push(':');
+            child.write_json(same, out);
+        }
+        for member in members {
+            key(member, out);
+            out.push_str(":{}");
+        }
+        out.push('}');
     }
 
     fn to_map(&self, is_member: bool) -> Map<String, Value> {
@@ -272,6 +309,20 @@ impl FieldSet {
     }
 }
 
+/// Appends the key of an element as a JSON string.
+fn write_key(element: &PathElement, out: &mut String) {
+    if let PathElement::Field(name) = element
+        && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
+    {
+        out.push_str("\"f:");
+        out.push_str(name);
+        out.push('"');
+        return;
+    }
+    // Encoding a string cannot fail.
+    out.push_str(&serde_json::to_string(&element.to_key()).unwrap_or_default());
+}
+
 /// The fields below an element.
 fn below<'v>(fields: &'v Map<String, Value>, element: &PathElement) -> Option<&'v Map<String, Value>> {
     fields.get(&element.to_key()).and_then(Value::as_object)
@@ -294,6 +345,7 @@ mod tests {
         assert_eq!(set.len(), 7);
         let numbers_first = text.replace(r#""v:\"s\"":{},"v:3":{}"#, r#""v:3":{},"v:\"s\"":{}"#);
         assert_eq!(set.to_fields_v1().to_string(), numbers_first);
+        assert_eq!(set.to_fields_v1_json(), numbers_first);
         assert!(set.has(&[PathElement::field("b")]));
         assert!(set.has(&[
             PathElement::field("b"),

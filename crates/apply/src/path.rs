@@ -17,8 +17,8 @@ pub enum PathElement {
     Field(Box<str>),
     /// An item of a list of objects, by the fields that identify it, sorted by name.
     Key(Box<[(Box<str>, Value)]>),
-    /// An item of a set, by its value.
-    Value(Value),
+    /// An item of a set, by its value; boxed, so that elements stay small.
+    Value(Box<Value>),
     /// An item of a list, by its position.
     Index(i64),
 }

@@ -42,8 +42,13 @@ pub fn too_deep() -> String {
 
 /// Whether JSON text, valid or not, is nested deeper than [`MAX_DEPTH`].
 pub fn is_too_deep_json(json: &[u8]) -> bool {
-    // Most objects have fewer brackets, and counting those is faster than tracking the nesting.
-    if json.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= MAX_DEPTH {
+    exceeds_json(json, MAX_DEPTH)
+}
+
+/// Whether JSON text, valid or not, is nested deeper than `levels`.
+pub fn exceeds_json(json: &[u8], levels: usize) -> bool {
+    // Small objects have fewer brackets, and counting those is faster than tracking the nesting.
+    if json.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= levels {
         return false;
     }
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
@@ -55,7 +60,7 @@ pub fn is_too_deep_json(json: &[u8]) -> bool {
             _ if in_string => {}
             b'{' | b'[' => {
                 depth += 1;
-                if depth > MAX_DEPTH {
+                if depth > levels {
                     return true;
                 }
             }

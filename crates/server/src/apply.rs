@@ -9,6 +9,7 @@ use crate::{
     context::{Cx, FieldValidation, WriteOptions, invalid_options},
     errors::Error,
     input, lifecycle, managed,
+    objectmeta::metadata_mut,
     parts::Part,
     resource::{Resource, Source},
     write::{self, Update},
@@ -104,7 +105,11 @@ pub(crate) async fn apply(cx: &Cx, part: Part) -> Result<Response<Body>, Error> 
         let live = (!old.is_null()).then_some(old);
         let mut object = managed::apply(cx, live, &config.value, options.force)?.object;
         config.report(cx, options.write.field_validation)?;
+        let managers = metadata_mut(&mut object).shift_remove("managedFields");
         decode_applied(cx, &mut object)?;
+        if let Some(managers) = managers {
+            metadata_mut(&mut object).insert("managedFields".into(), managers);
+        }
         write::check_identity(cx, &mut object)?;
         Ok(object)
     };

@@ -9,7 +9,7 @@ use k1s_apply::{
 use k1s_env::Env;
 use k1s_kinds::table::Type;
 use k1s_object::{
-    Status,
+    Status, depth,
     gvk::GroupVersion,
     status::{Cause, Details},
 };
@@ -23,6 +23,9 @@ use crate::{
     resource::{Resource, Source, view},
     stored::Stored,
 };
+
+/// From this size on, an object is completed in place: errors then show empty lists as null.
+const LARGE_BODY: usize = 256 << 10;
 
 const SCALE_VERSION: &str = "autoscaling/v1";
 
@@ -108,6 +111,8 @@ struct Writer<'a> {
     env: &'a Env,
     subresource: &'a str,
     name: String,
+    /// Whether the object is too large to be copied.
+    large: bool,
 }
 
 impl<'a> Writer<'a> {
@@ -118,6 +123,7 @@ impl<'a> Writer<'a> {
             env: cx.tenant.env(),
             subresource: &cx.subresource,
             name: cx.field_manager(),
+            large: cx.body.len() > LARGE_BODY,
         }
     }
 
@@ -131,13 +137,20 @@ impl<'a> Writer<'a> {
             .subresource(self.subresource)
             .filter(filter.as_ref())
             .empty(resource.empty())
-            .schemas_are_unchanged(unchanged);
+            .schemas_are_unchanged(unchanged)
+            .objects_match_schema(!resource.is_custom())
+            .fields_as_json();
         act(&manager)
     }
 
     fn create(&self, object: &mut Value) {
         let empty = self.resource.empty();
         if self.resource.is_custom() {
+            return self.with(true, |manager| manager.update(empty, object, &self.name));
+        }
+        if self.large {
+            // A copy would take much memory.
+            self.resource.complete(object);
             return self.with(true, |manager| manager.update(empty, object, &self.name));
         }
         let mut completed = self.resource.completed(object);
@@ -163,6 +176,29 @@ impl<'a> Writer<'a> {
 const SYSTEM_METADATA: [&str; 5] =
     ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"];
 
+/// Expands the `fieldsV1` that writes have as JSON text. [`Stored::encode`] copies the text; whoever else needs it, calls this.
+pub(crate) fn expand(object: &mut Value) {
+    let entries = object.get_mut("metadata").and_then(|metadata| metadata.get_mut("managedFields"));
+    for entry in entries.and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(fields) = entry.get_mut("fieldsV1")
+            && let Value::String(json) = fields
+            && let Ok(expanded) = serde_json::from_str(json)
+        {
+            *fields = expanded;
+        }
+    }
+}
+
+/// Whether fields that are still JSON text are nested too deeply: they are below the object, its metadata, the list and an
+/// entry.
+pub(crate) fn are_deep(object: &Value) -> bool {
+    let entries = object["metadata"].get("managedFields").and_then(Value::as_array);
+    entries.into_iter().flatten().any(|entry| match entry.get("fieldsV1") {
+        Some(Value::String(json)) => depth::exceeds_json(json.as_bytes(), depth::MAX_DEPTH - 4),
+        _ => false,
+    })
+}
+
 /// Copies the managers of one object to another.
 fn copy_managers(from: &mut Value, to: &mut Value) {
     match metadata_mut(from).shift_remove("managedFields") {
@@ -185,7 +221,7 @@ pub(crate) fn on_own_create(resource: &Resource, env: &Env, manager: &str, objec
     if let Some(rules) = resource.rules() {
         (rules.defaults)(object);
     }
-    Writer { resource, env, subresource: "", name: manager.to_owned() }.create(object);
+    Writer { resource, env, subresource: "", name: manager.to_owned(), large: false }.create(object);
 }
 
 /// Sets the managers of the body of a subresource that is answered, but not stored.

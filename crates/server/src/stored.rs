@@ -84,7 +84,10 @@ impl Stored {
         out.extend_from_slice(HEAD);
         let mut first = true;
         for (key, value) in metadata.iter().filter(|(key, _)| key.as_str() != "resourceVersion") {
-            write_member(&mut out, key, value, &mut first);
+            match key.as_str() {
+                "managedFields" => write_managers(&mut out, value, &mut first),
+                _ => write_member(&mut out, key, value, &mut first),
+            }
         }
         if first {
             return Err(broken());
@@ -231,6 +234,37 @@ fn write_member(out: &mut Vec<u8>, key: &str, value: &Value, first: &mut bool) {
     let _ = serde_json::to_writer(&mut *out, key);
     out.push(b':');
     let _ = serde_json::to_writer(&mut *out, value);
+}
+
+/// Appends `managedFields`. A `fieldsV1` that is a string holds JSON, which is copied; see [`crate::managed`].
+fn write_managers(out: &mut Vec<u8>, value: &Value, first: &mut bool) {
+    let Some(entries) = value.as_array() else { return write_member(out, "managedFields", value, first) };
+    if !std::mem::take(first) {
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"managedFields\":[");
+    for (i, entry) in entries.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        let Some(entry) = entry.as_object() else { continue };
+        out.push(b'{');
+        let mut first = true;
+        for (key, value) in entry {
+            match value {
+                Value::String(json) if key == "fieldsV1" => {
+                    if !std::mem::take(&mut first) {
+                        out.push(b',');
+                    }
+                    out.extend_from_slice(b"\"fieldsV1\":");
+                    out.extend_from_slice(json.as_bytes());
+                }
+                value => write_member(out, key, value, &mut first),
+            }
+        }
+        out.push(b'}');
+    }
+    out.push(b']');
 }
 
 /// Appends a decimal number.

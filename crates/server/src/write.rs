@@ -189,7 +189,10 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     if dry_run || names_version {
         return match cx.tenant.get(&key).await? {
             Some(stored) => Err(already_exists(cx, &object, Some(&stored))),
-            None if dry_run => Ok(Written::Value(object)),
+            None if dry_run => {
+                managed::expand(&mut object);
+                Ok(Written::Value(object))
+            }
             None => {
                 Err(Status::new(500, "", "resourceVersion should not be set on objects to be created").into())
             }
@@ -218,7 +221,11 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
 /// than the one sent. Managers are dropped if only they are too deep.
 fn check_depth(cx: &Cx, object: &mut Value, name: &str) -> Result<(), Error> {
     let mut errors = depth::check(object);
-    if !errors.is_empty() && metadata_mut(object).shift_remove("managedFields").is_some() {
+    let deep_managers = managed::are_deep(object);
+    if (deep_managers || !errors.is_empty())
+        && metadata_mut(object).shift_remove("managedFields").is_some()
+        && !errors.is_empty()
+    {
         errors = depth::check(object);
     }
     if errors.is_empty() { Ok(()) } else { Err(invalid(cx, object, name, errors).into()) }
@@ -495,6 +502,7 @@ async fn update_once(
     }
     let gone = is_gone(&new);
     if update.dry_run {
+        managed::expand(&mut new);
         return Ok(Attempt::Done(Updated::of(Written::Value(new))));
     }
     if update.part == Part::Main {
@@ -686,9 +694,19 @@ fn same_managers(new: Option<&Value>, old: Option<&Value>) -> bool {
             let counted = |key: &str| key != "time";
             let count = |map: &Map<String, Value>| map.keys().filter(|key| counted(key)).count();
             count(new) == count(old)
-                && new.iter().all(|(key, value)| !counted(key) || old.get(key) == Some(value))
+                && new.iter().all(|(key, value)| match value {
+                    Value::String(json) if key == "fieldsV1" => {
+                        old.get(key).is_some_and(|old| same_fields(json, old))
+                    }
+                    value => !counted(key) || old.get(key) == Some(value),
+                })
         }
         _ => new == old,
     };
     new.len() == old.len() && new.iter().zip(old).all(|(new, old)| same_entry(new, old))
+}
+
+/// Whether JSON text is a value.
+fn same_fields(json: &str, value: &Value) -> bool {
+    serde_json::from_str::<Value>(json).is_ok_and(|parsed| parsed == *value)
 }

@@ -96,17 +96,30 @@ pub(super) fn is_reset(entries: Option<&Value>) -> bool {
 /// The managers as entries, in the order of kube-apiserver: appliers first, then by time, name, version and subresource.
 /// `None` if there are none.
 pub fn encode(managers: &Managers) -> Option<Value> {
-    into_entries(managers.clone())
+    into_entries(managers.clone(), Form::Object)
+}
+
+/// How `fieldsV1` is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As an object.
+    Object,
+    /// As a string that holds the JSON, which takes a tenth of the memory.
+    Json,
 }
 
 /// The same without a copy of the sets.
-pub(super) fn into_entries(managers: Managers) -> Option<Value> {
+pub(super) fn into_entries(managers: Managers, form: Form) -> Option<Value> {
     if managers.is_empty() {
         return None;
     }
     let mut list: Vec<Value> = Vec::with_capacity(managers.len());
     for (id, mut owned) in managers {
-        let fields = std::mem::take(&mut owned.fields).to_fields_v1();
+        let fields = std::mem::take(&mut owned.fields);
+        let fields = match form {
+            Form::Object => fields.to_fields_v1(),
+            Form::Json => Value::String(fields.to_fields_v1_json()),
+        };
         list.push(entry(&id, &owned, fields));
     }
     sort(&mut list);

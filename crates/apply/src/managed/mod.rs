@@ -11,6 +11,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use entry::Form;
 pub use entry::{EntryError, decode, encode};
 pub use scale::ScaleManagers;
 
@@ -110,6 +111,8 @@ pub struct FieldManager<'a> {
     filter: Option<&'a Filter>,
     empty: Option<&'a Value>,
     schemas_are_unchanged: bool,
+    objects_match: bool,
+    form: Form,
 }
 
 impl fmt::Debug for FieldManager<'_> {
@@ -141,8 +144,8 @@ fn put_entries(object: &mut Value, entries: Value) {
 }
 
 /// Replaces the entries of an object by those of its managers.
-fn set_entries(object: &mut Value, managers: Managers) {
-    match entry::into_entries(managers) {
+fn set_entries(object: &mut Value, managers: Managers, form: Form) {
+    match entry::into_entries(managers, form) {
         Some(entries) => put_entries(object, entries),
         None => remove_entries(object),
     }
@@ -193,7 +196,22 @@ impl<'a> FieldManager<'a> {
             filter: None,
             empty: None,
             schemas_are_unchanged: false,
+            objects_match: false,
+            form: Form::Object,
         }
+    }
+
+    /// Says that objects were decoded with the schema, so that an update need not check that they match it.
+    #[must_use]
+    pub fn objects_match_schema(self, objects_match: bool) -> FieldManager<'a> {
+        FieldManager { objects_match, ..self }
+    }
+
+    /// Writes the `fieldsV1` of entries that change as a string that holds its JSON. A server that stores JSON copies it, and
+    /// saves the many small maps.
+    #[must_use]
+    pub fn fields_as_json(self) -> FieldManager<'a> {
+        FieldManager { form: Form::Json, ..self }
     }
 
     /// The subresource that is written.
@@ -269,7 +287,7 @@ impl<'a> FieldManager<'a> {
             }
         };
         match self.updated(live, new, managers, name) {
-            Ok(managers) => set_entries(new, managers),
+            Ok(managers) => set_entries(new, managers, self.form),
             Err(_) => {
                 if let Some(kept) = before {
                     put_entries(new, kept.clone());
@@ -350,7 +368,9 @@ impl<'a> FieldManager<'a> {
                 MergeError::Failed(format!("failed to convert {what} object ({object}) to smd typed: {why}"))
             };
             let typed = this.typed(object).map_err(failed)?;
-            typed.validate(Duplicates::Allow).map_err(|why| failed(why.to_string()))?;
+            if !self.objects_match {
+                typed.validate(Duplicates::Allow).map_err(|why| failed(why.to_string()))?;
+            }
             Ok(typed)
         };
         let (new, live) = (typed("new", new)?, typed("live", live)?);
@@ -406,7 +426,7 @@ impl<'a> FieldManager<'a> {
         if name == last_applied::KUBECTL {
             changed |= last_applied::refresh(&mut object, config);
         }
-        set_entries(&mut object, managers);
+        set_entries(&mut object, managers, self.form);
         Ok(Applied { object, changed })
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{TypeErrors, Typed, is_leaf, item_element, items, validate::check_scalar};
 use crate::{
     path::PathElement,
-    schema::{List, Schema, Shape, TypeRef},
+    schema::{List, Relationship, Schema, Shape, TypeRef},
     set::FieldSet,
     value::equal,
 };
@@ -78,6 +78,67 @@ impl Typed<'_> {
     }
 }
 
+/// All fields of a value that only one side has, and which therefore belongs to the result itself.
+fn all(schema: &Schema, ty: TypeRef, value: &Value, out: &mut FieldSet) -> Result<(), TypeErrors> {
+    match schema.shape(ty, Some(value)) {
+        None => Err(TypeErrors::of("schema error: no type found")),
+        Some(
+            Shape::Scalar(_) | Shape::List(_, Relationship::Atomic) | Shape::Map(_, Relationship::Atomic),
+        ) => Ok(()),
+        Some(Shape::List(list, Relationship::Granular)) => {
+            all_items(schema, list, items(Some(value)).unwrap_or_default(), out)
+        }
+        Some(Shape::Map(map, Relationship::Granular)) => {
+            let mut errors = TypeErrors::default();
+            for (name, value) in value.as_object().into_iter().flatten() {
+                let Some(ty) = map.type_of(name) else { continue };
+                let mut child = FieldSet::new();
+                let element = PathElement::field(name.as_str());
+                match all(schema, ty, value, &mut child) {
+                    Ok(()) if child.is_empty() => {}
+                    Ok(()) => out.children.push((element.clone(), child)),
+                    Err(found) => errors.add(found.below(&element)),
+                }
+                out.members.push(element);
+            }
+            out.normalize();
+            errors.into_result()
+        }
+    }
+}
+
+/// All fields of the items of a list.
+fn all_items(schema: &Schema, list: &List, items: &[Value], out: &mut FieldSet) -> Result<(), TypeErrors> {
+    let mut errors = TypeErrors::default();
+    let mut found: Vec<(PathElement, FieldSet)> = Vec::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        match item_element(schema, list, item) {
+            Ok(element) => {
+                let mut child = FieldSet::new();
+                match all(schema, list.element, item, &mut child) {
+                    Ok(()) => found.push((element, child)),
+                    Err(found) => errors.add(found.below(&element)),
+                }
+            }
+            Err(why) => errors.add(TypeErrors::of(format!("element {i}: {why}"))),
+        }
+    }
+    errors.into_result()?;
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    // Items that share a key are one field, as a whole.
+    found.dedup_by(|later, first| {
+        let same = later.0 == first.0;
+        if same {
+            first.1 = FieldSet::new();
+        }
+        same
+    });
+    out.members = found.iter().map(|(element, _)| element.clone()).collect();
+    found.retain(|(_, child)| !child.is_empty());
+    out.children = found;
+    Ok(())
+}
+
 fn compare(
     schema: &Schema,
     ty: TypeRef,
@@ -85,6 +146,17 @@ fn compare(
     right: Option<&Value>,
     out: &mut Comparison,
 ) -> Result<Own, TypeErrors> {
+    match (left, right) {
+        (None, Some(value)) => {
+            all(schema, ty, value, &mut out.added)?;
+            return Ok(Own { added: true, ..Own::default() });
+        }
+        (Some(value), None) => {
+            all(schema, ty, value, &mut out.removed)?;
+            return Ok(Own { removed: true, ..Own::default() });
+        }
+        _ => {}
+    }
     let mut own = Own::default();
     let mut errors = TypeErrors::default();
     let mut leaf = false;

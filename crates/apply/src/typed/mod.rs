@@ -20,6 +20,11 @@ use crate::{
     value,
 };
 
+/// Maximum number of errors: an object may have one for each of its values.
+const MAX_ERRORS: usize = 100;
+/// Maximum length of the path of an error; elements beyond it are left out.
+const MAX_PATH: usize = 4 << 10;
+
 /// An error at a path of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeError {
@@ -43,15 +48,17 @@ impl TypeErrors {
         self.0.is_empty()
     }
 
+    /// Adds errors, up to a limit.
     fn add(&mut self, other: TypeErrors) {
-        self.0.extend(other.0);
+        let room = MAX_ERRORS.saturating_sub(self.0.len());
+        self.0.extend(other.0.into_iter().take(room));
     }
 
     /// The same errors below an element.
     fn below(mut self, element: &PathElement) -> TypeErrors {
         if !self.0.is_empty() {
             let prefix = element.to_string();
-            for error in &mut self.0 {
+            for error in self.0.iter_mut().filter(|error| error.path.len() + prefix.len() <= MAX_PATH) {
                 error.path.insert_str(0, &prefix);
             }
         }
@@ -114,7 +121,7 @@ pub(crate) fn item_element(schema: &Schema, list: &List, item: &Value) -> Result
             Value::Object(_) => Err("associative list without keys has an element that's a map type".into()),
             Value::Array(_) => Err("not supported: associative list with lists as elements".into()),
             Value::Null => Err("associative list without keys has an element that's an explicit null".into()),
-            scalar => Ok(PathElement::Value(scalar.clone())),
+            scalar => Ok(PathElement::Value(Box::new(scalar.clone()))),
         };
     }
     let map = match item {

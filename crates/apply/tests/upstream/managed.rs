@@ -101,11 +101,11 @@ fn check(case: &Value, schemas: &HashMap<String, Named>) -> Check {
             expect("entries", &encode(&managers).unwrap_or(Value::Null), &expected)
         }
         kind @ ("to_scale" | "to_parent") => {
-            let paths: Vec<(&str, Option<Path>)> = case["paths"]
+            let paths: Vec<(String, Option<Path>)> = case["paths"]
                 .as_object()
                 .unwrap()
                 .iter()
-                .map(|(version, keys)| (version.as_str(), (!keys.is_null()).then(|| path(keys))))
+                .map(|(version, keys)| (version.clone(), (!keys.is_null()).then(|| path(keys))))
                 .collect();
             let scale = ScaleManagers { version: case["version"].as_str().unwrap(), paths: &paths };
             let result = if kind == "to_scale" {

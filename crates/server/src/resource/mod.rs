@@ -504,12 +504,17 @@ impl Resource {
         }
     }
 
-    /// The object as Go encodes it before it is stored: what field management compares.
+    /// Changes an object to what Go encodes before it is stored: what field management compares.
+    pub(crate) fn complete(&self, object: &mut Value) {
+        if let Source::BuiltIn(built_in) = &self.source {
+            k1s_kinds::codec::complete(built_in.kind.ty, object);
+        }
+    }
+
+    /// A copy of an object as Go encodes it before it is stored.
     pub(crate) fn completed(&self, object: &Value) -> Value {
         let mut object = object.clone();
-        if let Source::BuiltIn(built_in) = &self.source {
-            k1s_kinds::codec::complete(built_in.kind.ty, &mut object);
-        }
+        self.complete(&mut object);
         object
     }
 

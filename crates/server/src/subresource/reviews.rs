@@ -31,6 +31,7 @@ pub(super) async fn create(cx: &Cx) -> Result<Response<Body>, Error> {
     }
     write::check_namespace(cx, &mut review)?;
     managed::on_create(cx, &mut review);
+    managed::expand(&mut review);
     let status = match &*cx.resource.kind {
         "TokenReview" => {
             authentication::validate_token_review(&review)?;
