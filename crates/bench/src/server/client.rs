@@ -76,6 +76,10 @@ impl Content {
         Content(body.into(), "application/json")
     }
 
+    pub(crate) fn apply(body: impl Into<Bytes>) -> Content {
+        Content(body.into(), "application/apply-patch+yaml")
+    }
+
     pub(crate) fn merge_patch(body: impl Into<Bytes>) -> Content {
         Content(body.into(), "application/merge-patch+json")
     }

@@ -67,6 +67,7 @@ enum Part {
     Start,
     Objects,
     Status,
+    Apply,
     Watch,
     Crds,
     Tenants,
@@ -183,6 +184,11 @@ impl Run<'_> {
             tell("status");
             self.status(&self.child(kept, false).await?.target, notes).await?;
         }
+        if self.wants(Part::Apply) {
+            tell("apply");
+            let child = self.child(kept, false).await?;
+            self.apply(Measured::child(&child), notes).await?;
+        }
         if self.wants(Part::Watch) {
             tell("watch");
             if let Some(floor) = &floor {
@@ -242,6 +248,10 @@ impl Run<'_> {
         if self.wants(Part::Status) {
             tell("status");
             self.status(target, notes).await?;
+        }
+        if self.wants(Part::Apply) {
+            tell("apply");
+            self.apply(Measured::peer(target), notes).await?;
         }
         if self.wants(Part::Watch) {
             tell("watch");

@@ -109,6 +109,49 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Server-side apply of Deployments: new ones, the same ones again, and with one field changed.
+    pub(super) async fn apply(&self, server: Measured<'_>, notes: &mut Notes<'_>) -> Result<(), Failure> {
+        const CLIENTS: usize = 32;
+        const DEPLOYMENTS: u64 = 256;
+        let (env, limit, target) = (self.env, self.sizes.limit, server.target);
+        let mut client = Client::connect(env, target).await?;
+        let namespace = self.namespace(&mut client, "apply").await?;
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments");
+        let applied = move |name: &str, replicas: u64| {
+            let url = format!("{path}/{name}?fieldManager=bench&force=true");
+            let body = objects::deployment(name).replacen(
+                r#""replicas":3"#,
+                &format!(r#""replicas":{replicas}"#),
+                1,
+            );
+            (Method::PATCH, url, Content::apply(body))
+        };
+        for number in 0..DEPLOYMENTS {
+            let (method, url, content) = applied(&objects::name("d", number), 3);
+            client.call(method, &url, content).await?;
+        }
+        // The name of what is applied, and its replicas, by the number of the request.
+        type Choice = fn(u64) -> (String, u64);
+        let create: Choice = |number| (objects::name("new", number), 3);
+        let no_op: Choice = |number| (objects::name("d", number % DEPLOYMENTS), 3);
+        let one_field: Choice =
+            |number| (objects::name("d", number % DEPLOYMENTS), 4 + number / DEPLOYMENTS % 100);
+        for (what, choice) in
+            [("apply.create.c32", create), ("apply.no-op.c32", no_op), ("apply.one-field.c32", one_field)]
+        {
+            let applied = applied.clone();
+            let cpu = server.cpu()?;
+            let done = work::spread(env, target, CLIENTS, u64::MAX, limit, move |number| {
+                let (name, replicas) = choice(number);
+                applied(&name, replicas)
+            })
+            .await?;
+            notes.rate(what, done, None);
+            notes.cpu(what, server, cpu, done.count)?;
+        }
+        Ok(())
+    }
+
     pub(super) async fn watch(&self, server: Measured<'_>, notes: &mut Notes<'_>) -> Result<(), Failure> {
         let target = server.target;
         let mut client = Client::connect(self.env, target).await?;
