@@ -147,7 +147,7 @@ impl PathElement {
             || serde_json::from_str(rest).map(with_floats).map_err(|error| bad(key, error.to_string()));
         match kind {
             "f:" => Ok(PathElement::Field(rest.into())),
-            "v:" => Ok(PathElement::Value(Box::new(json()?))),
+            "v:" => Ok(PathElement::value(json()?)),
             "k:" => match json()? {
                 Value::Object(fields) => Ok(PathElement::key(fields)),
                 Value::Null => Ok(PathElement::Key(Box::default())),

@@ -37,6 +37,11 @@ impl PathElement {
         PathElement::Key(fields.into())
     }
 
+    /// An item of a set.
+    pub fn value(value: Value) -> PathElement {
+        PathElement::Value(Box::new(value))
+    }
+
     fn rank(&self) -> u8 {
         match self {
             PathElement::Field(_) => 0,

@@ -125,13 +125,13 @@ fn at<'v>(value: &'v Value, path: &[PathElement]) -> Option<&'v Value> {
                 // The schema has one default of a key.
                 let value =
                     item.get(&**name).cloned().or_else(|| (**name == *"protocol").then(|| "TCP".into()));
-                value.is_some_and(|value| PathElement::Value(value) == PathElement::Value(key.clone()))
+                value.is_some_and(|value| PathElement::value(value) == PathElement::value(key.clone()))
             })
         })?,
         PathElement::Value(key) => value
             .as_array()?
             .iter()
-            .find(|item| PathElement::Value((*item).clone()) == PathElement::Value(key.clone()))?,
+            .find(|item| PathElement::value((*item).clone()) == PathElement::Value(key.clone()))?,
         PathElement::Index(index) => value.get(usize::try_from(*index).ok()?)?,
     };
     at(found, rest)
@@ -257,7 +257,7 @@ fn element() -> impl Strategy<Value = PathElement> {
     prop_oneof![
         4 => text.clone().prop_map(PathElement::field),
         2 => collection::btree_map(text, scalar.clone(), 1..3).prop_map(PathElement::key),
-        2 => scalar.prop_map(PathElement::Value),
+        2 => scalar.prop_map(PathElement::value),
         1 => (-1..3_i64).prop_map(PathElement::Index),
     ]
 }

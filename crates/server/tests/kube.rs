@@ -210,6 +210,61 @@ async fn status_and_scale_are_updated_separately() {
 }
 
 #[tokio::test]
+async fn objects_are_applied_with_conflicts_and_force() {
+    let deployments: Api<Deployment> = Api::default_namespaced(client().await);
+    let config = |replicas: i32| {
+        Patch::Apply(
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {
+            "replicas": replicas, "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}}}),
+        )
+    };
+    let created = deployments.patch("web", &PatchParams::apply("one"), &config(2)).await.unwrap();
+    assert_eq!(created.managed_fields()[0].manager.as_deref(), Some("one"));
+    let version = created.resource_version();
+    let again = deployments.patch("web", &PatchParams::apply("one"), &config(2)).await.unwrap();
+    assert_eq!(again.resource_version(), version);
+
+    // Another manager adds a container; then it wants the field of the first.
+    let sidecar = Patch::Apply(json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {
+        "template": {"spec": {"containers": [{"name": "sidecar", "image": "s"}]}}}}));
+    let both = deployments.patch("web", &PatchParams::apply("two"), &sidecar).await.unwrap();
+    let names: Vec<String> =
+        both.spec.unwrap().template.spec.unwrap().containers.into_iter().map(|c| c.name).collect();
+    assert_eq!(names, ["c", "sidecar"]);
+    let wanted =
+        Patch::Apply(json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 5}}));
+    let error = deployments.patch("web", &PatchParams::apply("two"), &wanted).await.unwrap_err();
+    assert_eq!(code(&error), (409, "Conflict".to_owned()));
+    assert!(error.to_string().contains("conflict with \"one\": .spec.replicas"), "{error}");
+    let forced = deployments.patch("web", &PatchParams::apply("two").force(), &wanted).await.unwrap();
+    let spec = forced.spec.unwrap();
+    // Its container is gone: it does not apply it any more.
+    assert_eq!((spec.replicas, spec.template.spec.unwrap().containers.len()), (Some(5), 1));
+
+    let status =
+        Patch::Apply(json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "status": {"replicas": 5}}));
+    let shown = deployments.patch_status("web", &PatchParams::apply("controller"), &status).await.unwrap();
+    assert_eq!(shown.status.as_ref().unwrap().replicas, Some(5));
+    let entry = shown.managed_fields().iter().find(|entry| entry.subresource.as_deref() == Some("status"));
+    assert_eq!(entry.unwrap().manager.as_deref(), Some("controller"));
+}
+
+#[tokio::test]
+async fn derived_kinds_are_applied() {
+    let sets = install(&client().await).await;
+    let set = ConfigSet::new("set", ConfigSetSpec { replicas: 1, text: String::new() });
+    let params = PatchParams::apply("one");
+    let created = sets.patch("set", &params, &Patch::Apply(&set)).await.unwrap();
+    assert_eq!(created.spec.replicas, 1);
+    let others = json!({"apiVersion": "test.k1s.dev/v1", "kind": "ConfigSet", "metadata": {"labels": {"tier": "web"}}});
+    let labelled = sets.patch("set", &PatchParams::apply("two"), &Patch::Apply(others)).await.unwrap();
+    assert_eq!((labelled.labels()["tier"].as_str(), labelled.spec.replicas), ("web", 1));
+    assert_eq!(labelled.managed_fields().len(), 2);
+}
+
+#[tokio::test]
 async fn dynamic_objects_and_partial_metadata_can_be_used() {
     let client = client().await;
     install(&client).await;

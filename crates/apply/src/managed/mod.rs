@@ -16,7 +16,9 @@ pub use entry::{EntryError, decode, encode};
 pub use scale::ScaleManagers;
 
 use crate::{
-    merge::{Conflicts, Filter, ManagerId, Managers, MergeError, Operation, Owned, Updater, Versions},
+    merge::{
+        Changes, Conflicts, Filter, ManagerId, Managers, MergeError, Operation, Owned, Updater, Versions,
+    },
     path::PathElement,
     schema::{Schema, TypeRef},
     set::FieldSet,
@@ -270,13 +272,15 @@ impl<'a> FieldManager<'a> {
         let forget = self.subresource.is_empty() && entry::is_reset(sent.as_ref());
         // Entries that come back unchanged need not be read.
         let known = !self.subresource.is_empty() || sent.is_none() || sent.as_ref() == before;
-        if let Some(before) = before
-            && known
-            && !forget
-            && let Some(entries) = self.repeated(live, new, before, name)
-        {
-            put_entries(new, entries);
-            return;
+        let mut changes = None;
+        if let Some(before) = before.filter(|_| known && !forget && self.schemas_are_unchanged) {
+            changes = self.changes(live, new);
+            if let Some(changes) = &changes
+                && let Some(entries) = self.repeated(changes, before, name)
+            {
+                put_entries(new, entries);
+                return;
+            }
         }
         let managers = if forget {
             Managers::new()
@@ -286,7 +290,7 @@ impl<'a> FieldManager<'a> {
                 _ => decode(before).unwrap_or_default(),
             }
         };
-        match self.updated(live, new, managers, name) {
+        match self.updated(live, new, changes, managers, name) {
             Ok(managers) => set_entries(new, managers, self.form),
             Err(_) => {
                 if let Some(kept) = before {
@@ -296,12 +300,17 @@ impl<'a> FieldManager<'a> {
         }
     }
 
+    /// What changes from one object to another, as far as somebody can own it.
+    fn changes(&self, live: &Value, new: &Value) -> Option<Changes> {
+        let this = self.shorter();
+        let (live, new) = (this.typed(live).ok()?, this.typed(new).ok()?);
+        let Changes { removed, written } = this.updater().compare(&live, &new).ok()?;
+        Some(Changes { removed: strip(removed), written: strip(written) })
+    }
+
     /// The entries after an update by which no field changes hands, as most do: a manager writes what it owns already. Nothing
     /// is decoded. `None` if it is not such an update.
-    fn repeated(&self, live: &Value, new: &Value, entries: &Value, name: &str) -> Option<Value> {
-        if !self.schemas_are_unchanged {
-            return None;
-        }
+    fn repeated(&self, changes: &Changes, entries: &Value, name: &str) -> Option<Value> {
         let list = entries.as_array().filter(|list| !list.is_empty())?;
         let id = self.id(name, Operation::Update);
         let mut own = None;
@@ -319,11 +328,6 @@ impl<'a> FieldManager<'a> {
                 own = Some(at);
             }
         }
-        let this = self.shorter();
-        let (live, new) = (this.typed(live).ok()?, this.typed(new).ok()?);
-        let mut changes = this.updater().compare(&live, &new).ok()?;
-        changes.written = strip(changes.written);
-        changes.removed = strip(changes.removed);
         for (at, entry) in list.iter().enumerate() {
             let fields = entry.get("fieldsV1").and_then(Value::as_object)?;
             let loses = changes.removed.intersects_fields(fields)
@@ -345,19 +349,22 @@ impl<'a> FieldManager<'a> {
         &self,
         live: &Value,
         new: &Value,
+        changes: Option<Changes>,
         managers: Managers,
         name: &str,
     ) -> Result<Managers, MergeError> {
         if managers.is_empty() && !metadata_text(live, "uid").is_empty() {
             return Ok(managers);
         }
-        self.track_update(live, new, managers, name)
+        self.track_update(live, new, changes, managers, name)
     }
 
+    /// `changes`: if they are known already.
     fn track_update(
         &self,
         live: &Value,
         new: &Value,
+        changes: Option<Changes>,
         mut managers: Managers,
         name: &str,
     ) -> Result<Managers, MergeError> {
@@ -375,7 +382,12 @@ impl<'a> FieldManager<'a> {
         };
         let (new, live) = (typed("new", new)?, typed("live", live)?);
         let id = self.id(name, Operation::Update);
-        let written = strip(this.updater().update(&live, &new, &mut managers)?);
+        let updater = this.updater();
+        let changes = match changes {
+            Some(changes) => changes,
+            None => updater.compare(&live, &new)?,
+        };
+        let written = strip(updater.update_with(&live, &new, changes, &mut managers)?);
         if !written.is_empty() {
             let time = Some(self.now.to_owned());
             let fields = match managers.remove(&id) {
@@ -469,9 +481,10 @@ impl<'a> FieldManager<'a> {
             } else {
                 live
             };
-            managers = this.track_update(empty, before, managers, BEFORE_FIRST_APPLY).map_err(|why| {
-                ApplyError::Failed(format!("failed to create manager for existing fields: {why}"))
-            })?;
+            managers =
+                this.track_update(empty, before, None, managers, BEFORE_FIRST_APPLY).map_err(|why| {
+                    ApplyError::Failed(format!("failed to create manager for existing fields: {why}"))
+                })?;
         }
         let typed_config = this.typed(config).map_err(ApplyError::Failed)?;
         typed_config.validate(Duplicates::Refuse).map_err(|why| {

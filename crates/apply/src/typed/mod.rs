@@ -121,7 +121,7 @@ pub(crate) fn item_element(schema: &Schema, list: &List, item: &Value) -> Result
             Value::Object(_) => Err("associative list without keys has an element that's a map type".into()),
             Value::Array(_) => Err("not supported: associative list with lists as elements".into()),
             Value::Null => Err("associative list without keys has an element that's an explicit null".into()),
-            scalar => Ok(PathElement::Value(Box::new(scalar.clone()))),
+            scalar => Ok(PathElement::value(scalar.clone())),
         };
     }
     let map = match item {
