@@ -230,7 +230,7 @@ async fn objects_are_applied_with_conflicts_and_force() {
         "template": {"spec": {"containers": [{"name": "sidecar", "image": "s"}]}}}}));
     let both = deployments.patch("web", &PatchParams::apply("two"), &sidecar).await.unwrap();
     let names: Vec<String> =
-        both.spec.unwrap().template.spec.unwrap().containers.into_iter().map(|c| c.name).collect();
+        both.spec.template.spec.unwrap().containers.into_iter().map(|c| c.name).collect();
     assert_eq!(names, ["c", "sidecar"]);
     let wanted =
         Patch::Apply(json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": 5}}));
@@ -238,7 +238,7 @@ async fn objects_are_applied_with_conflicts_and_force() {
     assert_eq!(code(&error), (409, "Conflict".to_owned()));
     assert!(error.to_string().contains("conflict with \"one\": .spec.replicas"), "{error}");
     let forced = deployments.patch("web", &PatchParams::apply("two").force(), &wanted).await.unwrap();
-    let spec = forced.spec.unwrap();
+    let spec = forced.spec;
     // Its container is gone: it does not apply it any more.
     assert_eq!((spec.replicas, spec.template.spec.unwrap().containers.len()), (Some(5), 1));
 
