@@ -97,7 +97,13 @@ pub(crate) fn hash<H: Hasher>(value: &Value, state: &mut H) {
         Value::String(text) => text.hash(state),
         Value::Bool(flag) => flag.hash(state),
         Value::Array(items) => items.iter().for_each(|item| hash(item, state)),
-        Value::Object(map) => map.len().hash(state),
+        // All of it: a list with many items whose keys are objects must not have one hash for all.
+        Value::Object(map) => {
+            for (name, value) in sorted_entries(map) {
+                name.hash(state);
+                hash(value, state);
+            }
+        }
         Value::Null => {}
     }
 }
