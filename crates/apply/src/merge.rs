@@ -430,7 +430,7 @@ impl<'a> Updater<'a> {
             // Nothing is removed if all fields that were applied last have an owner.
             let (schema, ty) = (merged.schema, merged.ty);
             let before = last.fields.with_named_fields(schema, ty);
-            let owned = applied.fold(FieldSet::new(), |all, owned| all.union(&owned.fields));
+            let owned = FieldSet::union_all(applied.map(|owned| &owned.fields));
             if before.difference(&owned.with_named_fields(schema, ty)).is_empty() {
                 return Ok(merged);
             }
@@ -463,18 +463,19 @@ impl<'a> Updater<'a> {
         pruned_version: &str,
         managers: &Managers,
     ) -> Result<Typed<'a>, String> {
-        let mut by_version: BTreeMap<&str, FieldSet> = BTreeMap::new();
+        let mut by_version: BTreeMap<&str, Vec<&FieldSet>> = BTreeMap::new();
         for owned in managers.values() {
-            let all = by_version.entry(&owned.version).or_default();
-            *all = all.union(&owned.fields);
+            by_version.entry(&owned.version).or_default().push(&owned.fields);
         }
         let mut merged = merged.clone();
         let mut pruned = pruned;
         // Fields of the pruned version come first: a conversion may need them.
         if let Some(owned) = by_version.remove(pruned_version) {
+            let owned = FieldSet::union_all(owned);
             (merged, pruned) = self.add_back_version(merged, pruned, pruned_version, &owned)?;
         }
         for (version, owned) in by_version {
+            let owned = FieldSet::union_all(owned);
             (merged, pruned) = self.add_back_version(merged, pruned, version, &owned)?;
         }
         Ok(pruned)

@@ -1,6 +1,6 @@
 //! Sets of field paths.
 
-use std::{cmp::Ordering, mem};
+use std::{borrow::Cow, cmp::Ordering, mem};
 
 use crate::{
     path::{Path, PathElement},
@@ -18,7 +18,17 @@ pub struct FieldSet {
     pub(crate) children: Vec<(PathElement, FieldSet)>,
 }
 
-/// What to keep of two sorted lists: elements of the left one only, of both, of the right one only.
+/// The place of an element in a sorted list, or where it belongs. The end is tried first.
+fn place<T>(sorted: &[T], order: impl Fn(&T) -> Ordering) -> Result<usize, usize> {
+    match sorted.last().map(&order) {
+        None => Err(0),
+        Some(Ordering::Less) => Err(sorted.len()),
+        Some(Ordering::Equal) => Ok(sorted.len() - 1),
+        Some(Ordering::Greater) => sorted.binary_search_by(order),
+    }
+}
+
+/// Visits two sorted lists in order: elements of the left one only, of both, of the right one only.
 fn zip<T>(
     left: &[T],
     right: &[T],
@@ -56,6 +66,31 @@ fn zip<T>(
     }
 }
 
+/// Visits all elements of a sorted list with the same element of another one. The other one may be much longer.
+fn find<'t, T>(
+    left: &'t [T],
+    right: &'t [T],
+    order: impl Fn(&T, &T) -> Ordering,
+    mut visit: impl FnMut(&'t T, Option<&'t T>),
+) {
+    if left.len() < right.len() / 16 {
+        for a in left {
+            let at = right.binary_search_by(|b| order(b, a)).ok();
+            visit(a, at.and_then(|at| right.get(at)));
+        }
+        return;
+    }
+    let mut rest = right;
+    for a in left {
+        while let Some((b, tail)) = rest.split_first()
+            && order(b, a).is_lt()
+        {
+            rest = tail;
+        }
+        visit(a, rest.first().filter(|b| order(b, a).is_eq()));
+    }
+}
+
 impl FieldSet {
     /// The empty set.
     #[must_use]
@@ -73,17 +108,17 @@ impl FieldSet {
         self.members.len() + self.children.iter().map(|(_, child)| child.len()).sum::<usize>()
     }
 
-    /// Adds a path. The empty path is ignored.
+    /// Adds a path. The empty path is ignored. To add many, collect them: it takes less time.
     pub fn insert(&mut self, path: &[PathElement]) {
         match path {
             [] => {}
             [last] => {
-                if let Err(at) = self.members.binary_search(last) {
+                if let Err(at) = place(&self.members, |member| member.cmp(last)) {
                     self.members.insert(at, last.clone());
                 }
             }
             [first, rest @ ..] => {
-                let at = match self.children.binary_search_by(|(element, _)| element.cmp(first)) {
+                let at = match place(&self.children, |(element, _)| element.cmp(first)) {
                     Ok(at) => at,
                     Err(at) => {
                         self.children.insert(at, (first.clone(), FieldSet::new()));
@@ -167,15 +202,6 @@ impl FieldSet {
         }
     }
 
-    /// Whether all paths of another set are in this one.
-    pub fn contains_all(&self, other: &FieldSet) -> bool {
-        other.members.iter().all(|member| self.has_member(member))
-            && other
-                .children
-                .iter()
-                .all(|(element, child)| self.child(element).is_some_and(|own| own.contains_all(child)))
-    }
-
     /// Removes the paths that are in the other set or begin with a path in it.
     pub(crate) fn remove_recursive(&mut self, other: &FieldSet) {
         self.members.retain(|member| !other.has_member(member));
@@ -190,21 +216,39 @@ impl FieldSet {
         });
     }
 
+    /// The paths in any of the sets.
+    pub(crate) fn union_all<'s>(sets: impl IntoIterator<Item = &'s FieldSet>) -> FieldSet {
+        // In pairs, as a tree: one after the other, each path would be copied as often as there are sets.
+        let mut sets: Vec<Cow<'s, FieldSet>> = sets.into_iter().map(Cow::Borrowed).collect();
+        while sets.len() > 1 {
+            sets = sets
+                .chunks(2)
+                .map(|pair| match pair {
+                    [a, b] => Cow::Owned(a.union(b)),
+                    other => other.first().cloned().unwrap_or_default(),
+                })
+                .collect();
+        }
+        sets.pop().unwrap_or_default().into_owned()
+    }
+
     /// The paths in both sets.
     #[must_use]
     pub fn intersection(&self, other: &FieldSet) -> FieldSet {
         let mut out = FieldSet::new();
-        zip(&self.members, &other.members, Ord::cmp, |a, b| out.members.extend(a.and(b).cloned()));
-        zip(
+        find(&self.members, &other.members, Ord::cmp, |a, b| {
+            if b.is_some() {
+                out.members.push(a.clone());
+            }
+        });
+        find(
             &self.children,
             &other.children,
             |a, b| a.0.cmp(&b.0),
-            |a, b| {
-                if let (Some(a), Some(b)) = (a, b) {
-                    let child = a.1.intersection(&b.1);
-                    if !child.is_empty() {
-                        out.children.push((a.0.clone(), child));
-                    }
+            |(element, child), other| {
+                let child = other.map(|(_, other)| child.intersection(other)).unwrap_or_default();
+                if !child.is_empty() {
+                    out.children.push((element.clone(), child));
                 }
             },
         );
@@ -214,17 +258,13 @@ impl FieldSet {
     /// Whether a path is in both sets.
     pub fn intersects(&self, other: &FieldSet) -> bool {
         let mut found = false;
-        zip(&self.members, &other.members, Ord::cmp, |a, b| found |= a.is_some() && b.is_some());
+        find(&self.members, &other.members, Ord::cmp, |_, b| found |= b.is_some());
         if !found {
-            zip(
+            find(
                 &self.children,
                 &other.children,
                 |a, b| a.0.cmp(&b.0),
-                |a, b| {
-                    if let (Some(a), Some(b), false) = (a, b, found) {
-                        found = a.1.intersects(&b.1);
-                    }
-                },
+                |(_, child), other| found = found || other.is_some_and(|(_, other)| child.intersects(other)),
             );
         }
         found
@@ -244,21 +284,20 @@ impl FieldSet {
 
     fn subtract(&self, other: &FieldSet, recursive: bool) -> FieldSet {
         let mut out = FieldSet::new();
-        zip(&self.members, &other.members, Ord::cmp, |a, b| {
+        find(&self.members, &other.members, Ord::cmp, |a, b| {
             if b.is_none() {
-                out.members.extend(a.cloned());
+                out.members.push(a.clone());
             }
         });
-        zip(
+        find(
             &self.children,
             &other.children,
             |a, b| a.0.cmp(&b.0),
-            |a, b| {
-                let Some((element, child)) = a else { return };
+            |(element, child), below| {
                 if recursive && other.has_member(element) {
                     return;
                 }
-                let child = match b {
+                let child = match below {
                     Some((_, other)) => child.subtract(other, recursive),
                     None => child.clone(),
                 };
@@ -339,6 +378,9 @@ impl FieldSet {
 
 impl FromIterator<Path> for FieldSet {
     fn from_iter<I: IntoIterator<Item = Path>>(paths: I) -> FieldSet {
+        let mut paths: Vec<Path> = paths.into_iter().collect();
+        // In order, each path is appended; in any other, the rest would move.
+        paths.sort_unstable();
         let mut set = FieldSet::new();
         for path in paths {
             set.insert(&path.0);

@@ -7,7 +7,7 @@ mod entry;
 mod last_applied;
 mod scale;
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde_json::{Map, Value};
 
@@ -568,35 +568,42 @@ fn cap(managers: &mut Managers) {
     if updaters.len() <= MAX_UPDATERS {
         return;
     }
-    let time = |id: &ManagerId| managers.get(id).and_then(|owned| owned.time.clone()).unwrap_or_default();
-    updaters.sort_by(|a, b| time(a).cmp(&time(b)).then_with(|| a.cmp(b)));
+    let time = |id: &ManagerId| managers.get(id).and_then(|owned| owned.time.as_deref()).unwrap_or_default();
+    updaters.sort_by(|a, b| time(a).cmp(time(b)).then_with(|| a.cmp(b)));
     let mut count = updaters.len();
-    let mut first_of_version: Vec<(String, ManagerId)> = Vec::new();
+    let mut first_of_version: BTreeMap<String, ManagerId> = BTreeMap::new();
+    let mut merged: BTreeMap<ManagerId, Vec<FieldSet>> = BTreeMap::new();
     for id in updaters {
         if count <= MAX_UPDATERS {
             break;
         }
-        let Some(owned) = managers.get(&id).cloned() else { continue };
+        let Some(version) = managers.get(&id).map(|owned| owned.version.clone()) else { continue };
+        let Some(first) = first_of_version.get(&version) else {
+            first_of_version.insert(version, id);
+            continue;
+        };
         let bucket = ManagerId {
             name: ANCIENT_CHANGES.to_owned(),
             operation: Operation::Update,
-            api_version: owned.version.clone(),
+            api_version: version,
             subresource: String::new(),
-        };
-        let Some((_, first)) = first_of_version.iter().find(|(version, _)| *version == owned.version) else {
-            first_of_version.push((owned.version.clone(), id));
-            continue;
         };
         if !managers.contains_key(&bucket)
             && let Some(moved) = managers.remove(first)
         {
             managers.insert(bucket.clone(), moved);
         }
-        managers.remove(&id);
-        if let Some(ancient) = managers.get_mut(&bucket) {
-            ancient.fields = ancient.fields.union(&owned.fields);
+        if let Some(owned) = managers.remove(&id)
+            && let Some(ancient) = managers.get_mut(&bucket)
+        {
             ancient.time = owned.time;
+            merged.entry(bucket).or_default().push(owned.fields);
         }
         count -= 1;
+    }
+    for (bucket, fields) in merged {
+        if let Some(ancient) = managers.get_mut(&bucket) {
+            ancient.fields = FieldSet::union_all(fields.iter().chain([&ancient.fields]));
+        }
     }
 }
