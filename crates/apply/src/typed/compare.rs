@@ -1,10 +1,8 @@
 //! What changed between two values.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
 
-use super::{TypeErrors, Typed, is_leaf, item_element, items, validate::check_scalar};
+use super::{TypeErrors, Typed, is_leaf, item_element, items, sort_by_element, validate::check_scalar};
 use crate::{
     path::PathElement,
     schema::{List, Relationship, Schema, Shape, TypeRef},
@@ -36,24 +34,18 @@ impl Comparison {
     }
 
     /// Adds the differences below an element.
-    fn extend(&mut self, element: PathElement, child: Comparison, own: Own) {
-        if !child.removed.is_empty() {
-            self.removed.children.push((element.clone(), child.removed));
-        }
-        if !child.modified.is_empty() {
-            self.modified.children.push((element.clone(), child.modified));
-        }
-        if !child.added.is_empty() {
-            self.added.children.push((element.clone(), child.added));
-        }
-        if own.removed {
-            self.removed.members.push(element.clone());
-        }
-        if own.modified {
-            self.modified.members.push(element.clone());
-        }
-        if own.added {
-            self.added.members.push(element);
+    fn extend(&mut self, element: &PathElement, child: Comparison, own: Own) {
+        for (into, below, itself) in [
+            (&mut self.removed, child.removed, own.removed),
+            (&mut self.modified, child.modified, own.modified),
+            (&mut self.added, child.added, own.added),
+        ] {
+            if !below.is_empty() {
+                into.children.push((element.clone(), below));
+            }
+            if itself {
+                into.members.push(element.clone());
+            }
         }
     }
 }
@@ -236,7 +228,7 @@ fn compare_as(
                 }
                 let mut child = Comparison::default();
                 match compare(schema, ty, left, right, &mut child) {
-                    Ok(own) => out.extend(PathElement::field(name), child, own),
+                    Ok(own) => out.extend(&PathElement::field(name), child, own),
                     Err(found) => errors.add(found.below(&PathElement::field(name))),
                 }
             };
@@ -255,43 +247,33 @@ fn compare_as(
     }
 }
 
-/// The items of both lists that have the same key.
-struct Items<'v> {
-    element: PathElement,
-    left: Vec<&'v Value>,
-    right: Vec<&'v Value>,
-}
-
-/// The items of both lists by key, in the order in which keys are found first.
+/// The items of a list, sorted by key.
 fn by_key<'v>(
     schema: &Schema,
     list: &List,
-    left: &'v [Value],
-    right: &'v [Value],
-) -> Result<Vec<Items<'v>>, TypeErrors> {
-    let mut places: HashMap<PathElement, usize> = HashMap::with_capacity(left.len().max(right.len()));
-    let mut found: Vec<Items<'v>> = Vec::with_capacity(left.len());
-    let mut errors = TypeErrors::default();
-    for (is_left, items) in [(true, left), (false, right)] {
-        for (i, item) in items.iter().enumerate() {
-            let element = match item_element(schema, list, item) {
-                Ok(element) => element,
-                Err(why) => {
-                    errors.add(TypeErrors::of(format!("element {i}: {why}")));
-                    continue;
-                }
-            };
-            let place = *places.entry(element).or_insert_with_key(|element| {
-                found.push(Items { element: element.clone(), left: Vec::new(), right: Vec::new() });
-                found.len() - 1
-            });
-            if let Some(items) = found.get_mut(place) {
-                if is_left { items.left.push(item) } else { items.right.push(item) }
-            }
+    items: &'v [Value],
+    errors: &mut TypeErrors,
+) -> Vec<(PathElement, &'v Value)> {
+    let mut found = Vec::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        match item_element(schema, list, item) {
+            Ok(element) => found.push((element, item)),
+            Err(why) => errors.add(TypeErrors::of(format!("element {i}: {why}"))),
         }
     }
-    errors.into_result()?;
-    Ok(found)
+    sort_by_element(&mut found);
+    found
+}
+
+/// Takes the items of the first key, and the key.
+fn take_first<'i, 'v>(
+    items: &mut &'i [(PathElement, &'v Value)],
+    key: &PathElement,
+) -> &'i [(PathElement, &'v Value)] {
+    let count = items.iter().take_while(|(element, _)| element == key).count();
+    let (first, rest) = items.split_at(count);
+    *items = rest;
+    first
 }
 
 fn compare_lists(
@@ -305,7 +287,17 @@ fn compare_lists(
         return Ok(());
     }
     let mut errors = TypeErrors::default();
-    for Items { element, left, right } in by_key(schema, list, left, right)? {
+    let left = by_key(schema, list, left, &mut errors);
+    let right = by_key(schema, list, right, &mut errors);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let (mut left, mut right) = (&*left, &*right);
+    while let Some(element) = match (left.first(), right.first()) {
+        (Some((a, _)), Some((b, _))) => Some(a.min(b)),
+        (a, b) => a.or(b).map(|(element, _)| element),
+    } {
+        let (left, right) = (take_first(&mut left, element), take_first(&mut right, element));
         let mut child = Comparison::default();
         let mut own = Own::default();
         let mut one = |left: Option<&Value>, right: Option<&Value>, own: &mut Own| match compare(
@@ -316,23 +308,25 @@ fn compare_lists(
             &mut child,
         ) {
             Ok(found) => *own = found,
-            Err(found) => errors.add(found.below(&element)),
+            Err(found) => errors.add(found.below(element)),
         };
-        match (&*left, &*right) {
-            ([] | [_], [] | [_]) => one(left.first().copied(), right.first().copied(), &mut own),
+        match (left, right) {
+            ([] | [_], [] | [_]) => {
+                one(left.first().map(|(_, item)| *item), right.first().map(|(_, item)| *item), &mut own);
+            }
             // Items that share a key are compared as a whole.
             ([_, _, ..], [_, _, ..]) => {
                 own.modified = left.len() != right.len()
-                    || left.iter().zip(&right).any(|(left, right)| !equal(left, right));
+                    || left.iter().zip(right).any(|((_, left), (_, right))| !equal(left, right));
             }
             ([_, _, ..], right) => {
-                if let Some(item) = right.first() {
+                if let Some((_, item)) = right.first() {
                     one(None, Some(item), &mut own);
                 }
                 own.removed = true;
             }
             (left, _) => {
-                if let Some(item) = left.first() {
+                if let Some((_, item)) = left.first() {
                     one(Some(item), None, &mut own);
                 }
                 own.added = true;
@@ -340,6 +334,5 @@ fn compare_lists(
         }
         out.extend(element, child, own);
     }
-    out.normalize();
     errors.into_result()
 }

@@ -1,10 +1,10 @@
 //! The fields that a value has.
 
-use std::collections::HashMap;
+use std::mem;
 
 use serde_json::Value;
 
-use super::{Typed, item_element};
+use super::{Typed, item_element, sort_by_element};
 use crate::{
     path::PathElement,
     schema::{Relationship, Schema, Shape, TypeRef},
@@ -28,27 +28,30 @@ fn collect(schema: &Schema, ty: TypeRef, value: &Value, set: &mut FieldSet) -> b
             Shape::Scalar(_) | Shape::List(_, Relationship::Atomic) | Shape::Map(_, Relationship::Atomic),
         ) => true,
         Some(Shape::List(list, Relationship::Granular)) => {
-            let mut found: HashMap<PathElement, usize> = HashMap::new();
-            let mut items = Vec::new();
-            for item in value.as_array().into_iter().flatten() {
-                // Only a pruned list has items without a key: its field stays, with nothing to own in it.
-                let element =
-                    item_element(schema, list, item).unwrap_or_else(|_| PathElement::Key(Box::default()));
-                *found.entry(element.clone()).or_default() += 1;
-                items.push((element, item));
-            }
-            for (element, item) in items {
+            let mut items: Vec<(PathElement, &Value)> = value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|item| {
+                    // Only a pruned list has items without a key: its field stays, with nothing to own in it.
+                    let element = item_element(schema, list, item);
+                    (element.unwrap_or_else(|_| PathElement::Key(Box::default())), item)
+                })
+                .collect();
+            sort_by_element(&mut items);
+            set.members.reserve(items.len());
+            for same in items.chunk_by_mut(|a, b| a.0 == b.0) {
+                let [(element, item), rest @ ..] = same else { continue };
                 // Items that share a key are owned together, as a whole.
-                if found.get(&element).is_some_and(|count| *count == 1) {
+                if rest.is_empty() {
                     let mut child = FieldSet::new();
                     collect(schema, list.element, item, &mut child);
                     if !child.is_empty() {
                         set.children.push((element.clone(), child));
                     }
                 }
-                set.members.push(element);
+                set.members.push(mem::replace(element, PathElement::Index(0)));
             }
-            set.normalize();
             false
         }
         Some(Shape::Map(map, Relationship::Granular)) => {

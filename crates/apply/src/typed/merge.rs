@@ -112,40 +112,37 @@ fn merge_as(
     }
 }
 
-/// A list's items by key. Several items of one key have no entry to merge with.
-struct Indexed<'v> {
-    elements: Vec<PathElement>,
-    items: HashMap<PathElement, Option<&'v Value>>,
-}
+/// The items of a list by key; `None` for a key of several items, which are not merged.
+type Indexed<'e, 'v> = HashMap<&'e PathElement, Option<&'v Value>>;
 
-fn index<'v>(
-    schema: &Schema,
-    list: &List,
-    values: &'v [Value],
-    duplicates: bool,
-    errors: &mut TypeErrors,
-) -> Indexed<'v> {
-    let mut out = Indexed { elements: Vec::with_capacity(values.len()), items: HashMap::new() };
+fn elements(schema: &Schema, list: &List, values: &[Value], errors: &mut TypeErrors) -> Vec<PathElement> {
+    let mut out = Vec::with_capacity(values.len());
     for (i, item) in values.iter().enumerate() {
-        let element = match item_element(schema, list, item) {
-            Ok(element) => element,
-            Err(why) => {
-                errors.add(TypeErrors::of(format!("element {i}: {why}")));
-                continue;
-            }
-        };
-        if out.items.contains_key(&element) {
-            if !duplicates {
-                errors.add(TypeErrors::of(format!("duplicate entries for key {element}")));
-                continue;
-            }
-            out.items.insert(element.clone(), None);
-        } else {
-            out.items.insert(element.clone(), Some(item));
+        match item_element(schema, list, item) {
+            Ok(element) => out.push(element),
+            Err(why) => errors.add(TypeErrors::of(format!("element {i}: {why}"))),
         }
-        out.elements.push(element);
     }
     out
+}
+
+/// Items by their elements, and the elements of items that are not the first with theirs.
+fn index<'e, 'v>(
+    elements: &'e [PathElement],
+    values: &'v [Value],
+) -> (Indexed<'e, 'v>, Vec<&'e PathElement>) {
+    let mut items: Indexed<'e, 'v> = HashMap::with_capacity(elements.len());
+    let mut duplicates = Vec::new();
+    for (element, value) in elements.iter().zip(values) {
+        items
+            .entry(element)
+            .and_modify(|item| {
+                *item = None;
+                duplicates.push(element);
+            })
+            .or_insert(Some(value));
+    }
+    (items, duplicates)
 }
 
 /// Merges lists by key. Items of the configuration keep their order; items that only the object has stay where they are
@@ -157,8 +154,15 @@ fn merge_lists(
     new: &[Value],
 ) -> Result<Option<Value>, TypeErrors> {
     let mut errors = TypeErrors::default();
-    let right = index(schema, list, new, false, &mut errors);
-    let left = index(schema, list, old, true, &mut errors);
+    let right_elements = elements(schema, list, new, &mut errors);
+    let left_elements = elements(schema, list, old, &mut errors);
+    errors.into_result()?;
+    let (right, duplicates) = index(&right_elements, new);
+    let (left, _) = index(&left_elements, old);
+    let mut errors = TypeErrors::default();
+    for element in duplicates {
+        errors.add(TypeErrors::of(format!("duplicate entries for key {element}")));
+    }
     errors.into_result()?;
 
     let mut out: Vec<Value> = Vec::with_capacity(old.len().max(new.len()));
@@ -174,15 +178,15 @@ fn merge_lists(
     };
     let both = |element: &PathElement| {
         // Items that share a key are replaced by the configuration's item, together.
-        let old = left.items.get(element).copied().flatten();
-        (old, right.items.get(element).copied().flatten())
+        let old = left.get(element).copied().flatten();
+        (old, right.get(element).copied().flatten())
     };
     // The items that both have, in the configuration's order; the first one is the next to be written.
-    let mut shared = right.elements.iter().filter(|element| left.items.contains_key(element)).peekable();
+    let mut shared = right_elements.iter().filter(|element| left.contains_key(element)).peekable();
     let mut merged: HashSet<&PathElement> = HashSet::new();
     let (mut l, mut r) = (0, 0);
-    while l < left.elements.len() || r < right.elements.len() {
-        let (at_left, at_right) = (left.elements.get(l), right.elements.get(r));
+    while l < left_elements.len() || r < right_elements.len() {
+        let (at_left, at_right) = (left_elements.get(l), right_elements.get(r));
         if let (Some(element), Some(next)) = (at_left, at_right) {
             if element == next {
                 merged.insert(next);
@@ -194,13 +198,13 @@ fn merge_lists(
                 continue;
             }
             // An item that the configuration places later moves there.
-            if right.items.contains_key(element) && shared.peek().is_some_and(|next| *next != element) {
+            if right.contains_key(element) && shared.peek().is_some_and(|next| *next != element) {
                 l += 1;
                 continue;
             }
         }
         if let Some(element) = at_left {
-            if !right.items.contains_key(element) {
+            if !right.contains_key(element) {
                 push(element, old.get(l), None);
                 l += 1;
                 continue;

@@ -160,6 +160,13 @@ pub(crate) fn item_element(schema: &Schema, list: &List, item: &Value) -> Result
     Ok(PathElement::Key(fields.into()))
 }
 
+/// Sorts items by their path element; items with the same one keep their order.
+fn sort_by_element(items: &mut [(PathElement, &Value)]) {
+    if !items.is_sorted_by(|a, b| a.0 <= b.0) {
+        items.sort_by(|a, b| a.0.cmp(&b.0));
+    }
+}
+
 /// The items of a list; nothing for `null` and other values.
 fn items(value: Option<&Value>) -> Option<&[Value]> {
     value.and_then(Value::as_array).map(Vec::as_slice)

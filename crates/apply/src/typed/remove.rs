@@ -19,23 +19,38 @@ impl<'a> Typed<'a> {
     /// Only the fields of a set, with the keys of the list items that they are in.
     #[must_use]
     pub fn extract(&self, fields: &FieldSet) -> Typed<'a> {
-        let existing = self.field_set();
-        let mut with_keys = fields.clone();
-        for path in fields.paths() {
-            if !existing.has(&path.0) {
-                continue;
-            }
-            for (i, element) in path.0.iter().enumerate() {
-                let PathElement::Key(keys) = element else { continue };
-                for (name, _) in keys {
-                    let mut key_path = path.0.get(..=i).unwrap_or_default().to_vec();
-                    key_path.push(PathElement::Field(name.clone()));
-                    with_keys.insert(&key_path);
-                }
-            }
-        }
+        let (with_keys, _) = add_keys(fields, &self.field_set());
         self.with(walk(self.schema, self.ty, &self.value, &with_keys, true).unwrap_or(Value::Null))
     }
+}
+
+/// Adds the keys of list items that have a path in `existing`. Returns whether any path has.
+fn add_keys(fields: &FieldSet, existing: &FieldSet) -> (FieldSet, bool) {
+    let mut out =
+        FieldSet { members: fields.members.clone(), children: Vec::with_capacity(fields.children.len()) };
+    let mut any_exists = false;
+    let none = FieldSet::new();
+    let mut visit = |element: &PathElement, below: &FieldSet| {
+        let (mut below, mut exists) = add_keys(below, existing.child(element).unwrap_or(&none));
+        exists |= existing.has_member(element) && fields.has_member(element);
+        if let (PathElement::Key(keys), true) = (element, exists) {
+            keys.iter().for_each(|(name, _)| below.insert(&[PathElement::Field(name.clone())]));
+        }
+        if !below.is_empty() {
+            out.children.push((element.clone(), below));
+        }
+        any_exists |= exists;
+    };
+    for (element, below) in &fields.children {
+        visit(element, below);
+    }
+    for element in &fields.members {
+        if fields.child(element).is_none() {
+            visit(element, &none);
+        }
+    }
+    out.normalize();
+    (out, any_exists)
 }
 
 /// Removes or extracts fields. `None` if nothing is left.
