@@ -436,7 +436,7 @@ async fn a_text_takes_its_fields_from_others_unless_told_otherwise() {
     let runtime = Runtime::builder().start().await.unwrap();
     let text =
         |data: &str| format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: a}}, data: {data}}}");
-    runtime.apply(&text("{x: '1', y: '1'}")).await.unwrap();
+    runtime.apply(&text("{x: '1', w: '1'}")).await.unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(runtime.client());
     let merge = kube::api::Patch::Merge(json!({"data": {"x": "2", "z": "2"}}));
     maps.patch("a", &PatchParams::apply("editor"), &merge).await.unwrap();
@@ -451,10 +451,10 @@ async fn a_text_takes_its_fields_from_others_unless_told_otherwise() {
     let told = runtime.apply_with(&text("{x: '3'}"), dry).await.unwrap();
     assert_eq!(told[0].to_string(), "configmap default/a updated");
     let data = async || serde_json::to_value(maps.get("a").await.unwrap().data).unwrap();
-    assert_eq!(data().await, json!({"x": "2", "y": "1", "z": "2"}));
+    assert_eq!(data().await, json!({"w": "1", "x": "2", "z": "2"}));
 
     runtime.apply(&text("{x: '3'}")).await.unwrap();
-    assert_eq!(data().await, json!({"x": "3", "z": "2"}), "y was only in the text, z is the editor's");
+    assert_eq!(data().await, json!({"x": "3", "z": "2"}), "w was only in the text, z is the editor's");
     let again = runtime.apply(&text("{x: '3'}")).await.unwrap();
     assert_eq!(again[0].to_string(), "configmap default/a unchanged");
 
