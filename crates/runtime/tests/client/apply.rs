@@ -130,7 +130,9 @@ async fn a_scale_is_applied_as_its_own_type() {
         "spec": {"replicas": 4},
     });
     let scales = client.sub_resource::<Deployment>("scale");
-    let scaled: Scale = scales.apply_as(&key("a"), &scale, "scaler").await.unwrap();
+    // A default that nobody has applied conflicts here, as in Kubernetes.
+    let scaler = ApplyOptions::owner("scaler").force();
+    let scaled: Scale = scales.apply_as(&key("a"), &scale, scaler).await.unwrap();
     assert_eq!(scaled.spec.unwrap().replicas, Some(4));
     let mine = ApplyConfiguration::<Deployment>::new(&key("a")).with(json!({"spec": {"replicas": 1}}));
     let conflicts = client.apply_with(&mine, "other").await.unwrap_err().apply_conflicts().unwrap();
