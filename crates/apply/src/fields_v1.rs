@@ -83,15 +83,12 @@ fn escape(out: &mut String, c: char) {
     let _ = write!(out, "\\u{:04x}", u32::from(c));
 }
 
-/// The largest integer up to which a float has all integers.
-const MAX_EXACT: u64 = 1 << 53;
-
 /// Makes floats of integers, as Go does when it reads a key: only so are they printed in the same way. Larger integers stay, so
 /// that they stay exact.
 fn with_floats(value: Value) -> Value {
     match value {
         Value::Number(number) => match (number.as_f64(), number.as_i64()) {
-            (Some(float), Some(integer)) if integer.unsigned_abs() <= MAX_EXACT => float.into(),
+            (Some(float), Some(integer)) if integer.unsigned_abs() <= value::MAX_EXACT => float.into(),
             _ => number.into(),
         },
         Value::Array(items) => items.into_iter().map(with_floats).collect(),

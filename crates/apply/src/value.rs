@@ -159,10 +159,18 @@ fn scientific(out: &mut String, float: f64) {
     let _ = write!(out, "{digits}e{sign}{exponent:0>2}");
 }
 
-/// Appends a number as Go's JSON encoder writes it.
+/// The largest integer up to which a float has all integers.
+pub(crate) const MAX_EXACT: u64 = 1 << 53;
+
+/// Appends a number as Go's JSON encoder writes it. Of large floats, all digits are written and not only those that tell them
+/// apart: here, they are read as an integer, which has to be the same number.
 pub(crate) fn json_number(out: &mut String, number: &Number) {
     match number.as_f64().filter(|_| number.is_f64()) {
         Some(float) if float != 0.0 && !(1e-6..1e21).contains(&float.abs()) => scientific(out, float),
+        #[expect(clippy::cast_precision_loss)]
+        Some(float) if float.abs() > MAX_EXACT as f64 => {
+            let _ = write!(out, "{float:.0}");
+        }
         Some(float) => {
             let _ = write!(out, "{float}");
         }
