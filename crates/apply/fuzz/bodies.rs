@@ -1,0 +1,138 @@
+//! What the fuzz targets do with bytes. `tests/fuzz.rs` does the same with generated ones.
+
+use k1s_apply::{
+    FieldSet, PathElement,
+    managed::{FieldManager, Single, decode, encode},
+    merge::{ManagerId, Managers, Operation, Updater},
+    schema::{Atom, Field, List, Map, Relationship, Scalar, Schema, TypeRef},
+    typed::{Duplicates, Typed},
+};
+use serde_json::{Value, json};
+
+/// `FieldsV1`: what can be read is written in one form, and read as the same set.
+pub(crate) fn fields_v1(data: &[u8]) {
+    let Ok(json) = serde_json::from_slice::<Value>(data) else { return };
+    let Ok(set) = FieldSet::from_fields_v1(&json) else { return };
+    let written = set.to_fields_v1();
+    let again = FieldSet::from_fields_v1(&written).expect("what was written can be read");
+    assert_eq!(again, set);
+    assert_eq!(again.to_fields_v1().to_string(), written.to_string());
+    assert_eq!(set.paths().len(), set.len());
+    assert_eq!(set.paths().into_iter().collect::<FieldSet>(), set);
+    assert!(set.difference(&set).is_empty());
+    assert_eq!(set.union(&set.leaves()), set);
+}
+
+/// A key of `FieldsV1`.
+pub(crate) fn path_element(data: &[u8]) {
+    let Ok(key) = std::str::from_utf8(data) else { return };
+    let Ok(element) = PathElement::from_key(key) else { return };
+    let written = element.to_key();
+    let again = PathElement::from_key(&written).expect("what was written can be read");
+    assert_eq!(again, element);
+    assert_eq!(again.to_key(), written);
+    let _ = element.to_string();
+}
+
+/// `metadata.managedFields`, as it is stored and as a client sends it.
+pub(crate) fn entries(data: &[u8]) {
+    let Ok(json) = serde_json::from_slice::<Value>(data) else { return };
+    if let Ok(managers) = decode(Some(&json)) {
+        let written = encode(&managers);
+        assert_eq!(decode(written.as_ref()).expect("what was written can be read"), managers);
+    }
+    let schema = Schema::new();
+    let versions = Single::new("v1", &schema, Schema::deduced());
+    let manager = FieldManager::new(&versions, "v1", "ConfigMap", "2024-01-01T00:00:00Z");
+    let object = |entries: Option<&Value>, value: &str| {
+        let mut object =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}});
+        if let (Some(entries), Some(metadata)) = (entries, object["metadata"].as_object_mut()) {
+            metadata.insert("managedFields".into(), entries.clone());
+        }
+        object
+    };
+    for (live, sent) in [(Some(&json), None), (None, Some(&json)), (Some(&json), Some(&json))] {
+        let live = object(live, "a");
+        let mut new = object(sent, "b");
+        manager.update(&live, &mut new, "me");
+        let _ = manager.apply(&new, &object(None, "c"), "you", true);
+        let _ = manager.extract(&live, "you");
+    }
+}
+
+/// Three objects of a fixed schema, of which none has to match it: nothing panics, and what was applied is there.
+pub(crate) fn merge(data: &[u8]) {
+    let values: Vec<Value> =
+        serde_json::Deserializer::from_slice(data).into_iter().map_while(Result::ok).take(3).collect();
+    let [old, new, config] = &*values else { return };
+    let (schema, ty) = schema();
+    let typed = |value| Typed::new(value, &schema, ty, "v1");
+    let (old, new, config) = (typed(old), typed(new), typed(config));
+    let all_valid = old.validate(Duplicates::Allow).is_ok()
+        && new.validate(Duplicates::Allow).is_ok()
+        && config.validate(Duplicates::Refuse).is_ok();
+
+    let comparison = old.compare(&new);
+    let merged = old.merge(&config);
+    if all_valid {
+        // A difference is none in the other direction.
+        let (there, back) = (comparison.expect("valid"), new.compare(&old).expect("valid"));
+        assert_eq!((&there.added, &there.removed), (&back.removed, &back.added));
+        assert_eq!(there.modified, back.modified);
+        assert!(merged.is_ok());
+    }
+    let fields = config.field_set();
+    for object in [&old, &new, &config] {
+        let _ = object.remove(&fields);
+        let _ = object.extract(&fields);
+        let _ = object.remove(&fields.with_named_fields(&schema, ty));
+        let _ = object.reconcile(&fields);
+    }
+
+    let versions = Single::new("v1", &schema, ty);
+    let updater = Updater::new(&versions);
+    let id = |name: &str| ManagerId {
+        name: name.into(),
+        operation: Operation::Apply,
+        api_version: String::new(),
+        subresource: String::new(),
+    };
+    let mut managers = Managers::new();
+    let empty = json!({});
+    let _ = updater.apply(&typed(&empty), &config, &mut managers, &id("a"), true);
+    let _ = updater.update(&config, &old, &mut managers);
+    let _ = updater.apply(&old, &new, &mut managers, &id("b"), true);
+    let _ = updater.apply(&old, &config, &mut managers, &id("b"), false);
+    let _ = updater.apply(&old, &config, &mut managers, &id("a"), true);
+}
+
+/// One letter per field, so that a fuzzer finds them: `s`calar, `n`umber, se`t`, `k`eyed list, `a`tomic list, `m`ap,
+/// `d`educed, `r`ecursive.
+fn schema() -> (Schema, TypeRef) {
+    use Relationship::{Atomic, Granular};
+    let mut schema = Schema::new();
+    let string: TypeRef = schema.add(Atom::scalar(Scalar::String)).into();
+    let number: TypeRef = schema.add(Atom::scalar(Scalar::Numeric)).into();
+    let list = |element, relationship, keys| Atom::list(List { element, relationship, keys });
+    let set: TypeRef = schema.add(list(string, Granular, Vec::new())).into();
+    let atomic: TypeRef = schema.add(list(Schema::deduced(), Atomic, Vec::new())).into();
+    let root = schema.reserve();
+    let keyed: TypeRef = schema.add(list(root.into(), Granular, vec!["s".into(), "n".into()])).into();
+    let map: TypeRef = schema
+        .add(Atom::map(Map { fields: Vec::new(), element: Some(root.into()), relationship: Granular }))
+        .into();
+    let fields = [
+        ("a", atomic, None),
+        ("d", Schema::deduced(), None),
+        ("k", keyed, None),
+        ("m", map, None),
+        ("n", number, Some(json!(1))),
+        ("r", TypeRef::from(root).with(Atomic), None),
+        ("s", string, None),
+        ("t", set, None),
+    ];
+    let fields = fields.map(|(name, ty, default)| Field { name: name.into(), ty, default }).to_vec();
+    schema.set(root, Atom::map(Map { fields, element: None, relationship: Granular }));
+    (schema, root.into())
+}
