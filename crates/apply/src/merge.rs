@@ -535,3 +535,49 @@ fn changes_of<'c>(
     }
     others.iter().find(|(other, _)| other == version).and_then(|(_, changes)| changes.as_ref())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Those cases of upstream's `TestFilterByPattern` whose patterns are of fields and `*`.
+    #[test]
+    fn a_pattern_includes_what_is_in_it_and_what_leads_to_it() {
+        let resources = vec!["spec", "containers", "*", "resources"];
+        let set = |fields: serde_json::Value| FieldSet::from_fields_v1(&fields).unwrap();
+        let all = serde_json::json!({"f:spec": {".": {}, "f:containers": {".": {},
+            "i:0": {".": {}, "f:resources": {".": {}, "f:limits": {".": {}, "f:cpu": {}}}},
+            "i:1": {".": {}, "f:resources": {".": {}, "f:claims": {".": {}, "i:0": {".": {}, "f:name": {}}}}},
+        }}});
+        let spec = serde_json::json!({"f:spec": {}});
+        let fields = serde_json::json!({"f:spec": {".": {}, "f:f1": {".": {}, "f:f11": {}}, "f:f2": {".": {}, "f:f21": {}},
+            "f:f3": {".": {}, "f:f31": {}}}});
+        let containers = serde_json::json!({"f:spec": {".": {}, "f:containers": {".": {},
+            "i:0": {".": {}, "f:image": {}, "f:workingDir": {}, "f:resources": {}}}}});
+        for (patterns, input, expected) in [
+            (vec![resources.clone()], all.clone(), all),
+            (
+                vec![resources.clone()],
+                serde_json::json!({"f:spec": {}, "f:status": {}, "f:metadata": {}}),
+                spec.clone(),
+            ),
+            (
+                vec![resources.clone()],
+                serde_json::json!({"f:spec": {".": {}, "f:volumes": {}, "f:hostNetwork": {}}}),
+                spec,
+            ),
+            (
+                vec![resources],
+                containers,
+                serde_json::json!({"f:spec": {".": {}, "f:containers": {".": {}, "i:0": {".": {}, "f:resources": {}}}}}),
+            ),
+            (
+                vec![vec!["spec", "f1"], vec!["spec", "f3"]],
+                fields,
+                serde_json::json!({"f:spec": {".": {}, "f:f1": {".": {}, "f:f11": {}}, "f:f3": {".": {}, "f:f31": {}}}}),
+            ),
+        ] {
+            assert_eq!(Filter::Include(patterns).apply(&set(input.clone())), set(expected), "{input}");
+        }
+    }
+}

@@ -10,3 +10,13 @@ mod managed;
 mod merge;
 mod support;
 mod typed;
+
+#[test]
+fn the_readme_counts_the_cases() {
+    let readme = include_str!("../README.md");
+    let counts = support::counts();
+    assert!(readme.contains(&counts), "tests/README.md should have:\n\n{counts}");
+    for (name, _) in known::DIFFERENCES {
+        assert!(readme.contains(&format!("`{name}`")), "tests/README.md does not name {name}");
+    }
+}

@@ -290,3 +290,23 @@ fn managers_are_sorted_as_their_identifiers() {
     ];
     assert!(sorted.is_sorted(), "{sorted:?}");
 }
+
+/// `TestFieldManagerUpdateNoErrors`: if owners cannot be computed, they stay.
+#[test]
+fn an_update_that_cannot_be_tracked_keeps_the_managers() {
+    let pod = json!({"pod": {"map": {"fields": {
+        "apiVersion": "string", "kind": "string",
+        "metadata": {"map": {"fields": {"labels": {"map": {"of": "string"}}}}},
+    }}}});
+    let schema = Named::parse(&pod);
+    let versions = Single::new("v1", &schema.schema, schema.root(Some("pod")).unwrap());
+    let manager = FieldManager::new(&versions, "v1", "Pod", "2024-01-01T00:00:00Z");
+    let pod = |labels: Value| json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": labels}});
+    let mut live = pod(json!({"one": "true"}));
+    manager.update(&json!({"apiVersion": "v1", "kind": "Pod"}), &mut live, "me");
+    let entries = live["metadata"]["managedFields"].clone();
+    assert!(entries.is_array());
+    let mut new = pod(json!({"one": "true", "two": 2}));
+    manager.update(&live, &mut new, "you");
+    assert_eq!(new["metadata"]["managedFields"], entries);
+}

@@ -1,6 +1,10 @@
 //! Reading case files, schemas and field sets.
 
-use std::{collections::HashMap, fs, path::PathBuf};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs,
+    path::PathBuf,
+};
 
 use k1s_apply::{
     FieldSet, Path, PathElement,
@@ -191,4 +195,24 @@ pub(crate) fn run(prefix: &str, check: impl Fn(&Value, &HashMap<String, Named>) 
         failures.len(),
         failures.join("\n  ")
     );
+}
+
+/// The tables of `tests/README.md`: cases by file of upstream, and how many of them do not hold.
+pub(crate) fn counts() -> String {
+    let mut rows: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for file in files("") {
+        let row = rows.entry(file["source"].as_str().unwrap().to_owned()).or_default();
+        for case in file["cases"].as_array().unwrap() {
+            row.0 += 1;
+            row.1 += usize::from(known::DIFFERENCES.iter().any(|(known, _)| case["name"] == *known));
+        }
+    }
+    let mut out = String::from("| from | cases | do not hold |\n|---|---|---|\n");
+    let mut total = (0, 0);
+    for (source, (cases, known)) in rows {
+        out.push_str(&format!("| {source} | {cases} | {known} |\n"));
+        total = (total.0 + cases, total.1 + known);
+    }
+    out.push_str(&format!("| all | {} | {} |\n", total.0, total.1));
+    out
 }
