@@ -307,7 +307,7 @@ impl FieldSet {
 }
 
 /// Appends the key of an element as a JSON string.
-fn write_key(element: &PathElement, out: &mut String) {
+pub(crate) fn write_key(element: &PathElement, out: &mut String) {
     if let PathElement::Field(name) = element
         && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\')
     {

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use k1s_apply::{
     FieldSet, Path, PathElement,
-    managed::Single,
-    merge::{ManagerId, Managers, MergeError, Operation, Owned, Updater},
+    managed::{FieldManager, Single},
+    merge::{Filter, ManagerId, Managers, MergeError, Operation, Owned, Updater},
     schema::{Schema, TypeRef},
     typed::Typed,
 };
@@ -166,6 +166,28 @@ fn has_all_owned_fields(state: &State<'_>) -> TestCaseResult {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// New objects have a path of their own, which writes JSON at once.
+    #[test]
+    fn a_new_object_has_the_same_fields_whichever_way_they_are_written(
+        empty in prop_oneof![2 => Just(json!({})), 1 => common::object()], new in common::object(),
+    ) {
+        let schema = common::schema();
+        let versions = Single::new(VERSION, &schema.0, schema.1);
+        let mut excluded = FieldSet::new();
+        excluded.insert(&[PathElement::field("set")]);
+        for filter in [None, Some(Filter::Exclude(excluded))] {
+            let manager = || FieldManager::new(&versions, VERSION, "Thing", "2024-01-01T00:00:00Z").filter(filter.as_ref());
+            let (mut one, mut other) = (new.clone(), new.clone());
+            manager().update(&empty, &mut one, "m");
+            manager().fields_as_json().update(&empty, &mut other, "m");
+            let fields = &mut other["metadata"]["managedFields"][0]["fieldsV1"];
+            if let Value::String(text) = fields {
+                *fields = serde_json::from_str(text).unwrap();
+            }
+            prop_assert_eq!(&one["metadata"]["managedFields"][0], &other["metadata"]["managedFields"][0]);
+        }
+    }
 
     #[test]
     fn apply_is_idempotent(before in steps(), name in name(), config in filled(common::object())) {

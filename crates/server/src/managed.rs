@@ -24,7 +24,7 @@ use crate::{
     stored::Stored,
 };
 
-/// From this size on, an object is completed in place: errors then show empty lists as null.
+/// From this size on, an object is completed in place whatever it has: errors then do not show empty lists.
 const LARGE_BODY: usize = 256 << 10;
 
 const SCALE_VERSION: &str = "autoscaling/v1";
@@ -144,28 +144,24 @@ impl<'a> Writer<'a> {
     }
 
     fn create(&self, object: &mut Value) {
-        let empty = self.resource.empty();
-        if self.resource.is_custom() {
-            return self.with(true, |manager| manager.update(empty, object, &self.name));
-        }
-        if self.large {
-            // A copy would take much memory.
-            self.resource.complete(object);
-            return self.with(true, |manager| manager.update(empty, object, &self.name));
-        }
-        let mut completed = self.resource.completed(object);
-        self.with(true, |manager| manager.update(empty, &mut completed, &self.name));
-        copy_managers(&mut completed, object);
+        self.track(true, self.resource.empty(), object);
     }
 
-    fn update(&self, unchanged: bool, old: &Value, new: &mut Value) {
-        if self.resource.is_custom() {
+    /// Finds the managers of `new`. What is compared is the object as Go encodes it; but errors must show it as it was sent,
+    /// so it is changed only if nothing is lost.
+    fn track(&self, unchanged: bool, old: &Value, new: &mut Value) {
+        // An empty list makes the object forget its managers, but is not encoded.
+        let sent = metadata_mut(new).shift_remove("managedFields").filter(Value::is_array);
+        if self.large || self.resource.completes_by_adding(new) {
+            self.resource.complete(new);
+            if let Some(entries) = sent {
+                metadata_mut(new).insert("managedFields".into(), entries);
+            }
             return self.with(unchanged, |manager| manager.update(old, new, &self.name));
         }
         let mut completed = self.resource.completed(new);
-        if let Some(entries @ Value::Array(_)) = new["metadata"].get("managedFields") {
-            // An empty list makes the object forget its managers, but is not encoded.
-            metadata_mut(&mut completed).insert("managedFields".into(), entries.clone());
+        if let Some(entries) = sent {
+            metadata_mut(&mut completed).insert("managedFields".into(), entries);
         }
         self.with(unchanged, |manager| manager.update(old, &mut completed, &self.name));
         copy_managers(&mut completed, new);
@@ -244,12 +240,12 @@ pub(crate) fn on_answer(cx: &Cx, ty: &'static Type, version: &str, kind: &str, o
 pub(crate) fn on_update(cx: &Cx, stored: &Stored, old: &Value, new: &mut Value) {
     // Schemas of built-in kinds do not change while the server runs; if an upgrade changes them, the next apply adapts.
     let unchanged = !cx.resource.is_custom() || cx.resource.shows_as_stored(stored);
-    Writer::of(cx).update(unchanged, old, new);
+    Writer::of(cx).track(unchanged, old, new);
 }
 
 /// Sets the managers of an object whose status the server itself changes.
 pub(crate) fn on_own_status(cx: &Cx, old: &Value, new: &mut Value) {
-    Writer { subresource: "status", name: SERVER.to_owned(), ..Writer::of(cx) }.update(true, old, new);
+    Writer { subresource: "status", name: SERVER.to_owned(), ..Writer::of(cx) }.track(true, old, new);
 }
 
 /// Applies a configuration to an object; without one, to an empty object.

@@ -22,7 +22,7 @@ use crate::{
     path::PathElement,
     schema::{Schema, TypeRef},
     set::FieldSet,
-    typed::{Duplicates, Typed},
+    typed::{Duplicates, NotNew, Typed, UNOWNED_METADATA},
 };
 
 /// The manager that owns what an object had before it was first applied.
@@ -31,19 +31,6 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 const ANCIENT_CHANGES: &str = "ancient-changes";
 /// Maximum updaters of an object; the oldest beyond that are merged.
 const MAX_UPDATERS: usize = 10;
-
-/// Metadata that nobody owns: the server sets it.
-const UNOWNED_METADATA: [&str; 9] = [
-    "name",
-    "namespace",
-    "creationTimestamp",
-    "selfLink",
-    "uid",
-    "clusterName",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-];
 
 /// Why a configuration cannot be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -269,6 +256,16 @@ impl<'a> FieldManager<'a> {
     pub fn update(&self, live: &Value, new: &mut Value, name: &str) {
         let sent = take_entries(new);
         let before = entries(live);
+        if sent.is_none()
+            && before.is_none()
+            && metadata_text(live, "uid").is_empty()
+            && let Ok(entries) = self.created(live, new, name)
+        {
+            if let Some(entries) = entries {
+                put_entries(new, entries);
+            }
+            return;
+        }
         let forget = self.subresource.is_empty() && entry::is_reset(sent.as_ref());
         // Entries that come back unchanged need not be read.
         let known = !self.subresource.is_empty() || sent.is_none() || sent.as_ref() == before;
@@ -276,8 +273,16 @@ impl<'a> FieldManager<'a> {
         if let Some(before) = before.filter(|_| known && !forget && self.schemas_are_unchanged) {
             changes = self.changes(live, new);
             if let Some(changes) = &changes
-                && let Some(entries) = self.repeated(changes, before, name)
+                && let Some(own) = self.repeated(changes, before, name)
             {
+                let mut entries =
+                    sent.filter(|_| self.subresource.is_empty()).unwrap_or_else(|| before.clone());
+                if let Some(list) = entries.as_array_mut().filter(|_| !changes.written.is_empty()) {
+                    if let Some(entry) = list.get_mut(own).and_then(Value::as_object_mut) {
+                        entry.insert("time".into(), self.now.into());
+                    }
+                    entry::sort(list);
+                }
                 put_entries(new, entries);
                 return;
             }
@@ -308,9 +313,29 @@ impl<'a> FieldManager<'a> {
         Some(Changes { removed: strip(removed), written: strip(written) })
     }
 
-    /// The entries after an update by which no field changes hands, as most do: a manager writes what it owns already. Nothing
-    /// is decoded. `None` if it is not such an update.
-    fn repeated(&self, changes: &Changes, entries: &Value, name: &str) -> Option<Value> {
+    /// The entry of a new object's only manager, if it has fields.
+    fn created(&self, empty: &Value, new: &Value, name: &str) -> Result<Option<Value>, NotNew> {
+        let excluded = match self.filter {
+            Some(Filter::Exclude(excluded)) => Some(excluded),
+            Some(Filter::Include(_)) => return Err(NotNew),
+            None => None,
+        };
+        let this = self.shorter();
+        let typed = |object| this.typed(object).map_err(|_| NotNew);
+        let (empty, new) = (typed(empty)?, typed(new)?);
+        if self.form != Form::Json || (!self.objects_match && new.validate(Duplicates::Allow).is_err()) {
+            return Err(NotNew);
+        }
+        let Some(fields) = empty.created(&new, excluded)? else { return Ok(None) };
+        let time = Some(self.now.to_owned());
+        let owned = Owned { fields: FieldSet::new(), version: self.version.to_owned(), time };
+        let entry = entry::entry(&self.id(name, Operation::Update), &owned, Value::String(fields));
+        Ok(Some(Value::Array(vec![entry])))
+    }
+
+    /// The place of a manager's entry, if no field changes hands by its update, as by most: it writes what it owns already.
+    /// Nothing is decoded.
+    fn repeated(&self, changes: &Changes, entries: &Value, name: &str) -> Option<usize> {
         let list = entries.as_array().filter(|list| !list.is_empty())?;
         let id = self.id(name, Operation::Update);
         let mut own = None;
@@ -336,13 +361,8 @@ impl<'a> FieldManager<'a> {
                 return None;
             }
         }
-        if changes.written.is_empty() {
-            return Some(entries.clone());
-        }
-        let mut list = list.clone();
-        list.get_mut(own?)?.as_object_mut()?.insert("time".into(), self.now.into());
-        entry::sort(&mut list);
-        Some(Value::Array(list))
+        // Who writes nothing needs no entry.
+        own.or(changes.written.is_empty().then_some(0))
     }
 
     fn updated(

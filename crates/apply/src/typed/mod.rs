@@ -1,6 +1,7 @@
 //! Values with a schema: validation, field sets, comparison, merge, removal.
 
 mod compare;
+mod created;
 mod field_set;
 mod merge;
 mod reconcile;
@@ -12,6 +13,7 @@ use std::{borrow::Cow, fmt};
 use serde_json::Value;
 
 pub use compare::Comparison;
+pub(crate) use created::{NotNew, UNOWNED_METADATA};
 pub use validate::Duplicates;
 
 use crate::{

@@ -22,6 +22,41 @@ pub fn complete(ty: &'static Type, doc: &mut Value) {
     }
 }
 
+/// Whether [`complete`] changes a value that is there, rather than only adding some: nulls and empty fields.
+#[must_use]
+pub fn would_drop(ty: &'static Type, doc: &Value) -> bool {
+    doc.as_object().is_some_and(|map| drops(ty, map))
+}
+
+fn drops(ty: &'static Type, map: &Map<String, Value>) -> bool {
+    map.iter().any(|(name, value)| {
+        ty.field(name).is_some_and(|field| {
+            value.is_null()
+                || (!field.pointer
+                    && field.omit != Omit::Never
+                    && !(field.omit == Omit::Empty && is_struct(&field.shape))
+                    && is_zero(&field.shape, value))
+                || drops_inside(&field.shape, value)
+        })
+    })
+}
+
+fn drops_inside(shape: &Shape, value: &Value) -> bool {
+    match (shape, value) {
+        (Shape::Struct(ty) | Shape::SchemaOr(ty, _), Value::Object(map)) => drops(ty, map),
+        (Shape::SchemaOr(ty, SchemaOther::Array), Value::Array(items)) => {
+            items.iter().filter_map(Value::as_object).any(|map| drops(ty, map))
+        }
+        (Shape::List(shape), Value::Array(items)) if has_structs(shape) => {
+            items.iter().any(|item| drops_inside(shape, item))
+        }
+        (Shape::Map(shape), Value::Object(map)) if has_structs(shape) => {
+            map.values().any(|item| drops_inside(shape, item))
+        }
+        _ => false,
+    }
+}
+
 /// What becomes of empty lists and maps without `omitempty`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Empty {

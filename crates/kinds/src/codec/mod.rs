@@ -11,5 +11,5 @@ mod unstructured;
 mod tests;
 
 pub use decode::{DecodeError, decode, decode_strict};
-pub use encode::{complete, finish};
+pub use encode::{complete, finish, would_drop};
 pub use unstructured::from_unstructured;

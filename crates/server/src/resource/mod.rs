@@ -511,6 +511,14 @@ impl Resource {
         }
     }
 
+    /// Whether [`Resource::complete`] only adds what is not there.
+    pub(crate) fn completes_by_adding(&self, object: &Value) -> bool {
+        match &self.source {
+            Source::BuiltIn(built_in) => !k1s_kinds::codec::would_drop(built_in.kind.ty, object),
+            Source::Custom(_) => true,
+        }
+    }
+
     /// A copy of an object as Go encodes it before it is stored.
     pub(crate) fn completed(&self, object: &Value) -> Value {
         let mut object = object.clone();
