@@ -24,7 +24,8 @@ use crate::{
     stored::Stored,
 };
 
-/// From this size on, an object is completed in place whatever it has: errors then do not show empty lists.
+/// From this size on, a new object is compared as it was sent, and a changed one is completed in place: errors then do not show
+/// empty lists.
 const LARGE_BODY: usize = 256 << 10;
 
 const SCALE_VERSION: &str = "autoscaling/v1";
@@ -144,7 +145,12 @@ impl<'a> Writer<'a> {
     }
 
     fn create(&self, object: &mut Value) {
-        self.track(true, self.resource.empty(), object);
+        let empty = self.resource.empty();
+        if self.large {
+            // Structs that are not set have no owner then; with them, an object of many items takes much more memory.
+            return self.with(true, |manager| manager.update(empty, object, &self.name));
+        }
+        self.track(true, empty, object);
     }
 
     /// Finds the managers of `new`. What is compared is the object as Go encodes it; but errors must show it as it was sent,
