@@ -157,7 +157,7 @@ impl PathElement {
 }
 
 /// Whether a key has the form of an element, of a kind that is not known.
-fn is_unknown(key: &str) -> bool {
+pub(crate) fn is_unknown(key: &str) -> bool {
     match key.as_bytes() {
         [kind, b':', ..] => !matches!(kind, b'f' | b'k' | b'v' | b'i'),
         _ => false,
@@ -242,22 +242,6 @@ impl FieldSet {
         }
     }
 
-    /// Whether a path of this set is in a set that has not been decoded. Each path is looked up, so this is for small sets.
-    pub(crate) fn intersects_fields(&self, fields: &Map<String, Value>) -> bool {
-        self.members.iter().any(|member| is_member(fields, member))
-            || self.children.iter().any(|(element, child)| {
-                below(fields, element).is_some_and(|fields| child.intersects_fields(fields))
-            })
-    }
-
-    /// Whether all paths of this set are in a set that has not been decoded.
-    pub(crate) fn is_in_fields(&self, fields: &Map<String, Value>) -> bool {
-        self.members.iter().all(|member| is_member(fields, member))
-            && self.children.iter().all(|(element, child)| {
-                below(fields, element).is_some_and(|fields| child.is_in_fields(fields))
-            })
-    }
-
     /// Reads `FieldsV1`.
     ///
     /// # Errors
@@ -318,16 +302,6 @@ pub(crate) fn write_key(element: &PathElement, out: &mut String) {
     }
     // Encoding a string cannot fail.
     out.push_str(&serde_json::to_string(&element.to_key()).unwrap_or_default());
-}
-
-/// The fields below an element.
-fn below<'v>(fields: &'v Map<String, Value>, element: &PathElement) -> Option<&'v Map<String, Value>> {
-    fields.get(&element.to_key()).and_then(Value::as_object)
-}
-
-/// Whether the path of one element is in a set that has not been decoded.
-fn is_member(fields: &Map<String, Value>, element: &PathElement) -> bool {
-    below(fields, element).is_some_and(|fields| fields.is_empty() || fields.contains_key("."))
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@
 //! # Ok::<(), k1s_apply::managed::ApplyError>(())
 //! ```
 
+mod fields_text;
 mod fields_v1;
 pub mod managed;
 pub mod merge;

@@ -209,6 +209,9 @@ pub(crate) struct Changes {
     pub(crate) written: FieldSet,
 }
 
+/// The fields of a configuration, and the object that it changes, with the changes.
+pub(crate) type Merged<'a> = (FieldSet, Option<(Typed<'a>, Changes)>);
+
 /// Computes owners.
 pub struct Updater<'a> {
     versions: &'a dyn Versions,
@@ -402,7 +405,7 @@ impl<'a> Updater<'a> {
         self.reconcile(live, managers)?;
         let merged = live.merge(config).map_err(|why| failed("failed to merge config", why))?;
         let last = managers.get(applier).cloned();
-        let fields = Filter::filter(self.filter, config.field_set());
+        let fields = self.fields(config);
         let time = last.as_ref().and_then(|last| last.time.clone());
         managers.insert(applier.clone(), Owned { fields, version: config.version.to_string(), time });
         let new = self
@@ -414,6 +417,22 @@ impl<'a> Updater<'a> {
             managers.remove(applier);
         }
         Ok((!value::equal(&live.value, &new.value)).then_some(new))
+    }
+
+    /// The fields that a manager owns by a configuration.
+    pub(crate) fn fields(&self, config: &Typed<'a>) -> FieldSet {
+        Filter::filter(self.filter, config.field_set())
+    }
+
+    /// The fields of a configuration, and the object with it merged in and what that changes; no object if that is nothing.
+    pub(crate) fn merge(&self, live: &Typed<'a>, config: &Typed<'a>) -> Result<Merged<'a>, MergeError> {
+        let new = live.merge(config).map_err(|why| failed("failed to merge config", why))?;
+        let fields = self.fields(config);
+        if value::equal(&live.value, &new.value) {
+            return Ok((fields, None));
+        }
+        let changes = self.compare(live, &new)?;
+        Ok((fields, Some((new, changes))))
     }
 
     /// Removes the fields that the applier no longer applies, and nobody else owns.

@@ -77,12 +77,26 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || compare_numbers(a, b).is_eq(),
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| equal(value, other)))
-        }
+        (Value::Object(a), Value::Object(b)) => equal_fields(a, b, equal),
         _ => a == b,
     }
+}
+
+/// The same as `==`, but fields in the same order, as in most copies, are not looked up.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => equal_fields(a, b, same),
+        _ => a == b,
+    }
+}
+
+fn equal_fields(a: &Map<String, Value>, b: &Map<String, Value>, equal: fn(&Value, &Value) -> bool) -> bool {
+    a.len() == b.len()
+        && a.iter().zip(b).all(|((name, value), (other_name, other))| match name == other_name {
+            true => equal(value, other),
+            false => b.get(name).is_some_and(|other| equal(value, other)),
+        })
 }
 
 /// Hashes a value such that equal values have equal hashes.

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 
 use k1s_apply::{
     FieldSet, Path, PathElement,
-    managed::{FieldManager, Single},
+    managed::{Applied, FieldManager, Single},
     merge::{Filter, ManagerId, Managers, MergeError, Operation, Owned, Updater},
-    schema::{Schema, TypeRef},
+    schema::{Atom, Field, List, Map, Relationship, Scalar, Schema, TypeRef},
     typed::Typed,
 };
 use proptest::{collection, prelude::*, test_runner::TestCaseResult};
@@ -154,6 +154,46 @@ fn without_empty(value: &Value) -> Option<Value> {
     }
 }
 
+/// Steps of which many are almost those before, as controllers do it.
+fn repeated_steps() -> impl Strategy<Value = Vec<Step>> {
+    (steps(), collection::vec((0..6_usize, 0..3_i32), 0..8)).prop_map(|(mut steps, again)| {
+        for (at, change) in again {
+            let mut step = steps[at % steps.len()].clone();
+            let (Step::Apply(_, object) | Step::Force(_, object) | Step::Update(_, object)) = &mut step;
+            if change > 0 {
+                object["text"] = change.to_string().into();
+            }
+            steps.push(step);
+        }
+        steps
+    })
+}
+
+/// The schema of objects that have values of a type as their spec.
+fn wrapped((mut schema, ty): (Schema, TypeRef)) -> (Schema, TypeRef) {
+    let text = schema.add(Atom::scalar(Scalar::String)).into();
+    let field = |name: &'static str, ty| Field { name: name.into(), ty, default: None };
+    let entries = List { element: Schema::deduced(), relationship: Relationship::Atomic, keys: Vec::new() };
+    let entries = schema.add(Atom::list(entries)).into();
+    let fields = vec![field("managedFields", entries), field("name", text), field("uid", text)];
+    let granular = Relationship::Granular;
+    let metadata = schema.add(Atom::map(Map { fields, element: None, relationship: granular })).into();
+    let fields =
+        vec![field("apiVersion", text), field("kind", text), field("metadata", metadata), field("spec", ty)];
+    let root = schema.add(Atom::map(Map { fields, element: None, relationship: granular })).into();
+    (schema, root)
+}
+
+/// Makes objects of `fieldsV1` that are text.
+fn expand(object: &mut Value) {
+    let entries = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
+    for entry in entries.into_iter().flatten() {
+        if let Some(text) = entry["fieldsV1"].as_str() {
+            entry["fieldsV1"] = serde_json::from_str(text).unwrap();
+        }
+    }
+}
+
 fn has_all_owned_fields(state: &State<'_>) -> TestCaseResult {
     for (id, owned) in &state.managers {
         prop_assert!(!owned.fields.is_empty(), "{id} owns nothing");
@@ -181,13 +221,60 @@ proptest! {
             let (mut one, mut other) = (new.clone(), new.clone());
             manager().update(&empty, &mut one, "m");
             manager().fields_as_json().update(&empty, &mut other, "m");
-            if let Some(fields) = other.pointer_mut("/metadata/managedFields/0/fieldsV1")
-                && let Value::String(text) = fields
-            {
-                *fields = serde_json::from_str(text).unwrap();
-            }
+            expand(&mut other);
             let entry = "/metadata/managedFields/0";
             prop_assert_eq!(one.pointer(entry), other.pointer(entry));
+        }
+    }
+
+    /// A server keeps `fieldsV1` as text, and most writes do not decode it.
+    #[test]
+    fn owners_are_the_same_whether_fields_are_text_or_objects(steps in repeated_steps()) {
+        let (schema, root) = wrapped(common::schema());
+        let versions = Single::new(VERSION, &schema, root);
+        let mut excluded = FieldSet::new();
+        excluded.insert(&[PathElement::field("spec"), PathElement::field("set")]);
+        for filter in [None, Some(Filter::Exclude(excluded))] {
+            let mut lives = [json!({"apiVersion": VERSION, "kind": "Thing"}), json!({"apiVersion": VERSION, "kind": "Thing"})];
+            for (at, step) in steps.iter().enumerate() {
+                let now = format!("2024-01-01T00:00:{:02}Z", at / 2);
+                let mut results = Vec::new();
+                for (live, is_text) in lives.iter_mut().zip([false, true]) {
+                    let manager = FieldManager::new(&versions, VERSION, "Thing", &now).filter(filter.as_ref());
+                    let manager = if is_text { manager.fields_as_json().schemas_are_unchanged(true) } else { manager };
+                    let object = |spec: &Value| json!({"apiVersion": VERSION, "kind": "Thing", "metadata": {"name": "a"}, "spec": spec});
+                    if let Step::Apply(name, config) | Step::Force(name, config) = step
+                        && manager.is_applied(live, &object(config), name).unwrap()
+                    {
+                        let applied = manager.apply(live, &object(config), name, false).unwrap();
+                        prop_assert!(is_text && !applied.changed);
+                        prop_assert_eq!(&applied.object, &*live);
+                    }
+                    let result = match step {
+                        Step::Apply(name, config) => manager.apply(live, &object(config), name, false),
+                        Step::Force(name, config) => manager.apply(live, &object(config), name, true),
+                        Step::Update(name, new) => {
+                            let mut new = object(new);
+                            new["metadata"]["uid"] = "u".into();
+                            if at % 3 == 0 && let Some(entries) = live.pointer("/metadata/managedFields") {
+                                // As a client sends back what it has read.
+                                new["metadata"]["managedFields"] = entries.clone();
+                                expand(&mut new);
+                            }
+                            manager.update(live, &mut new, name);
+                            Ok(Applied { object: new, changed: true })
+                        }
+                    };
+                    if let Ok(applied) = &result {
+                        *live = applied.object.clone();
+                    }
+                    results.push(result.map(|mut applied| {
+                        expand(&mut applied.object);
+                        applied
+                    }));
+                }
+                prop_assert_eq!(&results[0], &results[1]);
+            }
         }
     }
 
@@ -338,7 +425,8 @@ proptest! {
         let text = set(&a).to_fields_v1().to_string();
         let read = FieldSet::from_fields_v1(&serde_json::from_str(&text).unwrap()).unwrap();
         prop_assert_eq!(&read, &set(&a));
-        prop_assert_eq!(read.to_fields_v1().to_string(), text);
+        prop_assert_eq!(read.to_fields_v1().to_string(), text.as_str());
+        prop_assert_eq!(FieldSet::from_fields_v1_json(&text).unwrap(), read);
     }
 
     #[test]

@@ -51,13 +51,11 @@ pub fn exceeds_json(json: &[u8], levels: usize) -> bool {
     if json.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= levels {
         return false;
     }
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for byte in json {
+    let (mut depth, mut at) = (0_usize, 0_usize);
+    while let Some(byte) = json.get(at) {
+        at += 1;
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
+            b'"' => at += rest_of_string(json.get(at..).unwrap_or_default()),
             b'{' | b'[' => {
                 depth += 1;
                 if depth > levels {
@@ -69,6 +67,20 @@ pub fn exceeds_json(json: &[u8], levels: usize) -> bool {
         }
     }
     false
+}
+
+/// The length of the rest of a string after its opening quote, including the closing one.
+fn rest_of_string(rest: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', rest.get(at..).unwrap_or_default()) {
+        at += found + 1;
+        if rest.get(at - 1) == Some(&b'"') {
+            return at;
+        }
+        // The escaped character.
+        at += 1;
+    }
+    rest.len()
 }
 
 #[cfg(test)]

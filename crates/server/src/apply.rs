@@ -12,6 +12,7 @@ use crate::{
     objectmeta::metadata_mut,
     parts::Part,
     resource::{Resource, Source},
+    stored::Stored,
     write::{self, Update},
 };
 
@@ -101,8 +102,14 @@ impl Config {
 pub(crate) async fn apply(cx: &Cx, part: Part) -> Result<Response<Body>, Error> {
     let options = options(cx)?;
     let config = Config::read(cx)?;
-    let change = |old: &Value| {
-        let live = (!old.is_null()).then_some(old);
+    let change = |old: &Value, stored: Option<&Stored>| {
+        let live = stored.map(|stored| (stored, old));
+        if let Some(live) = live
+            && managed::is_applied(cx, live, &config.value)?
+        {
+            config.report(cx, options.write.field_validation)?;
+            return Ok(None);
+        }
         let mut object = managed::apply(cx, live, &config.value, options.force)?.object;
         config.report(cx, options.write.field_validation)?;
         let managers = metadata_mut(&mut object).shift_remove("managedFields");
@@ -111,7 +118,7 @@ pub(crate) async fn apply(cx: &Cx, part: Part) -> Result<Response<Body>, Error> 
             metadata_mut(&mut object).insert("managedFields".into(), managers);
         }
         write::check_identity(cx, &mut object)?;
-        Ok(object)
+        Ok(Some(object))
     };
     let update = Update {
         part,

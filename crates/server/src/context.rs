@@ -91,6 +91,11 @@ impl Cx {
         self.resource.read(stored).map_err(|why| self.resource.unreadable(&self.name, &why))
     }
 
+    /// Decodes the requested object from its stored form for a write; see [`Stored::to_write`].
+    pub(crate) fn read_to_write(&self, stored: &Stored) -> Result<Value, Status> {
+        self.resource.read_to_write(stored).map_err(|why| self.resource.unreadable(&self.name, &why))
+    }
+
     /// 422 for the requested object, with its storage group.
     pub(crate) fn invalid(&self, name: &str, errors: &[FieldError]) -> Status {
         Status::invalid(self.resource.storage_group(), &self.resource.kind, name, errors)

@@ -13,7 +13,7 @@ use crate::{
     context::{Cx, check_dry_run, invalid_options},
     controllers::{self, Change},
     errors::Error,
-    input, lifecycle,
+    input, lifecycle, managed,
     objectmeta::{finalizers, is_gone, meta_text, metadata_mut},
     read, respond,
     select::Selection,
@@ -119,12 +119,18 @@ pub(crate) fn options(cx: &Cx) -> Result<Options, Error> {
     })
 }
 
-/// The result of a DELETE.
+/// The result of a DELETE, as an object for a write ([`Stored::to_write`]).
 pub(crate) enum Deleted {
     /// The last state of an object that is deleted, would be (dry run), or cannot be converted.
     Gone(Value),
     /// The object waits for finalizers or its grace period.
     Marked(Value),
+}
+
+/// The answer with the last state of an object.
+fn answer(cx: &Cx, mut object: Value) -> Result<Response<Body>, Error> {
+    managed::expand(&mut object);
+    Ok(respond::object(cx, 200, &object)?)
 }
 
 /// DELETE of one object.
@@ -136,9 +142,9 @@ pub(crate) async fn delete(cx: &Cx) -> Result<Response<Body>, Error> {
         cx.warn(k1s_kinds::rules::batch::JOB_DELETE_WARNING);
     }
     match delete_object(cx, &options).await? {
-        Deleted::Marked(object) => Ok(respond::object(cx, 200, &object)?),
+        Deleted::Marked(object) => answer(cx, object),
         Deleted::Gone(object) if resource.rules().is_some_and(|rules| rules.delete_answers_object) => {
-            Ok(respond::object(cx, 200, &object)?)
+            answer(cx, object)
         }
         Deleted::Gone(object) => {
             let mut details = serde_json::Map::new();
@@ -171,7 +177,7 @@ pub(crate) async fn delete_object(cx: &Cx, options: &Options) -> Result<Deleted,
             cx.weigh(entry.value.len())?;
         }
         let read = Stored::new(&entry.value, entry.revision)
-            .and_then(|stored| cx.resource.read_any(&stored).map(|old| (stored, old)));
+            .and_then(|stored| cx.resource.read_any_to_write(&stored).map(|old| (stored, old)));
         let Ok((stored, old)) = read else {
             match delete_unreadable(cx, options, &key, &entry).await? {
                 Some(deleted) => return Ok(deleted),

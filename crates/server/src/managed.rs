@@ -1,7 +1,7 @@
 //! Field management: who owns which fields of an object, and server-side apply.
 
 use k1s_apply::{
-    FieldSet, Path,
+    FieldSet, Path, PathElement,
     managed::{Applied, ApplyError, FieldManager, ScaleManagers, Single},
     merge::{Conflicts, Filter, Versions},
     schema::{Schema, TypeRef},
@@ -130,13 +130,21 @@ impl<'a> Writer<'a> {
 
     /// Calls `act` with the field manager. `unchanged`: schemas have not changed since the object was stored.
     fn with<T>(&self, unchanged: bool, act: impl FnOnce(&FieldManager<'_>) -> T) -> T {
+        self.with_filter(unchanged, reset_fields(self.resource, self.subresource).as_ref(), act)
+    }
+
+    fn with_filter<T>(
+        &self,
+        unchanged: bool,
+        filter: Option<&Filter>,
+        act: impl FnOnce(&FieldManager<'_>) -> T,
+    ) -> T {
         let resource = self.resource;
         let versions = KindVersions(resource);
         let now = crate::time::stamp(self.env);
-        let filter = reset_fields(resource, self.subresource);
         let manager = FieldManager::new(&versions, &resource.api_version, &resource.kind, &now)
             .subresource(self.subresource)
-            .filter(filter.as_ref())
+            .filter(filter)
             .empty(resource.empty())
             .schemas_are_unchanged(unchanged)
             .objects_match_schema(!resource.is_custom())
@@ -158,18 +166,27 @@ impl<'a> Writer<'a> {
     fn track(&self, unchanged: bool, old: &Value, new: &mut Value) {
         // An empty list makes the object forget its managers, but is not encoded.
         let sent = metadata_mut(new).shift_remove("managedFields").filter(Value::is_array);
-        if self.large || self.resource.completes_by_adding(new) {
-            self.resource.complete(new);
+        let filter = reset_fields(self.resource, self.subresource);
+        let filter = filter.as_ref();
+        // What the write resets is not compared.
+        let skip: &[&str] = match filter {
+            Some(Filter::Exclude(fields)) if fields.has(&[PathElement::field("spec")]) => &["spec"],
+            Some(Filter::Exclude(fields)) if fields.has(&[PathElement::field("status")]) => &["status"],
+            _ => &[],
+        };
+        if self.large || self.resource.completes_by_adding(new, skip) {
+            self.resource.complete(new, skip);
             if let Some(entries) = sent {
                 metadata_mut(new).insert("managedFields".into(), entries);
             }
-            return self.with(unchanged, |manager| manager.update(old, new, &self.name));
+            return self.with_filter(unchanged, filter, |manager| manager.update(old, new, &self.name));
         }
-        let mut completed = self.resource.completed(new);
+        let mut completed = new.clone();
+        self.resource.complete(&mut completed, skip);
         if let Some(entries) = sent {
             metadata_mut(&mut completed).insert("managedFields".into(), entries);
         }
-        self.with(unchanged, |manager| manager.update(old, &mut completed, &self.name));
+        self.with_filter(unchanged, filter, |manager| manager.update(old, &mut completed, &self.name));
         copy_managers(&mut completed, new);
     }
 }
@@ -189,6 +206,13 @@ pub(crate) fn expand(object: &mut Value) {
             *fields = expanded;
         }
     }
+}
+
+/// A copy of an object without its managers.
+pub(crate) fn without_managers(object: &Value) -> Value {
+    let mut copy = object.clone();
+    metadata_mut(&mut copy).shift_remove("managedFields");
+    copy
 }
 
 /// Whether fields that are still JSON text are nested too deeply: they are below the object, its metadata, the list and an
@@ -229,11 +253,11 @@ pub(crate) fn on_own_create(resource: &Resource, env: &Env, manager: &str, objec
 /// Sets the managers of the body of a subresource that is answered, but not stored.
 pub(crate) fn on_answer(cx: &Cx, ty: &'static Type, version: &str, kind: &str, object: &mut Value) {
     let mut empty = json!({"kind": kind, "apiVersion": version});
-    k1s_kinds::codec::complete(ty, &mut empty);
+    k1s_kinds::codec::complete(ty, &mut empty, &[]);
     let versions = Single::new(version, k1s_kinds::apply::schema(), k1s_kinds::apply::type_ref(ty));
     let now = crate::time::stamp(cx.tenant.env());
     let mut completed = object.clone();
-    k1s_kinds::codec::complete(ty, &mut completed);
+    k1s_kinds::codec::complete(ty, &mut completed, &[]);
     FieldManager::new(&versions, version, kind, &now).subresource(&cx.subresource).update(
         &empty,
         &mut completed,
@@ -244,9 +268,13 @@ pub(crate) fn on_answer(cx: &Cx, ty: &'static Type, version: &str, kind: &str, o
 
 /// Sets the managers of an object that is about to replace `old`.
 pub(crate) fn on_update(cx: &Cx, stored: &Stored, old: &Value, new: &mut Value) {
-    // Schemas of built-in kinds do not change while the server runs; if an upgrade changes them, the next apply adapts.
-    let unchanged = !cx.resource.is_custom() || cx.resource.shows_as_stored(stored);
-    Writer::of(cx).track(unchanged, old, new);
+    Writer::of(cx).track(has_same_schema(cx, stored), old, new);
+}
+
+/// Whether an object was stored with the schema of today. Those of built-in kinds do not change while the server runs; if an
+/// upgrade changes them, the next apply of other fields adapts the managers.
+fn has_same_schema(cx: &Cx, stored: &Stored) -> bool {
+    !cx.resource.is_custom() || cx.resource.shows_as_stored(stored)
 }
 
 /// Sets the managers of an object whose status the server itself changes.
@@ -254,12 +282,26 @@ pub(crate) fn on_own_status(cx: &Cx, old: &Value, new: &mut Value) {
     Writer { subresource: "status", name: SERVER.to_owned(), ..Writer::of(cx) }.track(true, old, new);
 }
 
-/// Applies a configuration to an object; without one, to an empty object.
-pub(crate) fn apply(cx: &Cx, live: Option<&Value>, config: &Value, force: bool) -> Result<Applied, Error> {
+/// Whether a configuration is applied already, so that applying it again changes nothing.
+pub(crate) fn is_applied(cx: &Cx, (stored, live): (&Stored, &Value), config: &Value) -> Result<bool, Error> {
     let writer = Writer::of(cx);
-    let live = live.unwrap_or_else(|| cx.resource.empty());
     writer
-        .with(false, |manager| manager.apply(live, config, &writer.name, force))
+        .with(has_same_schema(cx, stored), |manager| manager.is_applied(live, config, &writer.name))
+        .map_err(|error| refused(&error).into())
+}
+
+/// Applies a configuration to an object; without one, to an empty object.
+pub(crate) fn apply(
+    cx: &Cx,
+    live: Option<(&Stored, &Value)>,
+    config: &Value,
+    force: bool,
+) -> Result<Applied, Error> {
+    let writer = Writer::of(cx);
+    let unchanged = live.is_some_and(|(stored, _)| has_same_schema(cx, stored));
+    let live = live.map_or_else(|| cx.resource.empty(), |(_, live)| live);
+    writer
+        .with(unchanged, |manager| manager.apply(live, config, &writer.name, force))
         .map_err(|error| refused(&error).into())
 }
 

@@ -11,10 +11,15 @@
 //!
 //! So a read copies bytes and never parses, and an object is encoded once, when it is written.
 
+mod raw_fields;
+
 use bytes::Bytes;
 use k1s_object::{Status, depth};
 use k1s_store::Revision;
+use serde::de::DeserializeSeed;
 use serde_json::{Map, Value};
+
+use self::raw_fields::ObjectSeed;
 
 /// The beginning of every stored object.
 const HEAD: &[u8] = b"{\"metadata\":{";
@@ -66,9 +71,9 @@ impl Stored {
         Ok(Stored { value: value.clone(), stamp: u64::from_le_bytes(*stamp), revision })
     }
 
-    /// An object that was just stored.
+    /// An object that was just stored. Its depth was checked before.
     pub(crate) fn written(value: &Bytes, revision: Revision) -> Result<Stored, Status> {
-        Stored::new(value, revision)
+        Stored::any_depth(value, revision)
             .map_err(|why| Status::internal(format!("an object was stored that cannot be read: {why}")))
     }
 
@@ -185,6 +190,18 @@ impl Stored {
         let Value::Object(rest) = serde_json::from_slice(self.json())? else {
             return Err(Unreadable::NoObject);
         };
+        Ok(self.with_type(rest, kind, api_version))
+    }
+
+    /// The object for a write: the `fieldsV1` of its managers are strings that hold their JSON; see [`crate::managed`].
+    pub(crate) fn to_write(&self, kind: &str, api_version: &str) -> Result<Value, Unreadable> {
+        let mut json = serde_json::Deserializer::from_slice(self.json());
+        let rest = ObjectSeed.deserialize(&mut json)?;
+        json.end()?;
+        Ok(self.with_type(rest, kind, api_version))
+    }
+
+    fn with_type(&self, rest: Map<String, Value>, kind: &str, api_version: &str) -> Value {
         let mut object = Map::with_capacity(rest.len() + 2);
         object.insert("kind".into(), kind.into());
         object.insert("apiVersion".into(), api_version.into());
@@ -192,7 +209,7 @@ impl Stored {
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("resourceVersion".into(), self.revision.to_string().into());
         }
-        Ok(Value::Object(object))
+        Value::Object(object)
     }
 }
 

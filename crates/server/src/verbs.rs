@@ -19,6 +19,7 @@ use crate::{
     input, lifecycle, managed,
     parts::Part,
     resource::{CustomResource, Malformed, Source, no_kind},
+    stored::Stored,
     write::{self, Update},
 };
 
@@ -38,7 +39,7 @@ pub(crate) async fn update(cx: &Cx, part: Part) -> Result<Response<Body>, Error>
     let options = cx.write_options("UpdateOptions")?;
     let mut object = input::object(cx, options.field_validation)?;
     write::check_identity(cx, &mut object)?;
-    let change = |_: &Value| Ok(object.clone());
+    let change = |_: &Value, _: Option<&Stored>| Ok(Some(object.clone()));
     let create = part == Part::Main && cx.resource.rules().is_some_and(|rules| rules.create_on_update);
     let update = Update {
         part,
@@ -129,18 +130,26 @@ impl Patch {
         complaints: &[String],
         validation: FieldValidation,
     ) -> Result<Value, Error> {
-        let mut object = old.clone();
-        self.apply(target, &mut object)?;
-        let mut found = read_patched(cx, self, target, &mut object, validation);
-        let fine = matches!(&found, Ok(unknown) if unknown.is_empty() && complaints.is_empty());
-        if fine {
-            return Ok(object);
+        let with_managers = self.may_touch_managers(&cx.body);
+        let complete = || {
+            let mut object = old.clone();
+            managed::expand(&mut object);
+            object
+        };
+        // Most patches leave managers alone, who then need not be copied: what is not sent is kept.
+        let mut object = if with_managers { complete() } else { managed::without_managers(old) };
+        if self.apply(target, &mut object).is_ok() {
+            let found = read_patched(cx, self, target, &mut object, validation);
+            if matches!(&found, Ok(unknown) if unknown.is_empty() && complaints.is_empty()) {
+                return Ok(object);
+            }
         }
         // Errors are reported in the field order that kube-apiserver uses.
+        let old = &complete();
         let mut object = old.clone();
         self.apply(target, &mut object)?;
         let shown = self.shown(target, old, &mut object);
-        found = read_patched(cx, self, target, &mut object, validation);
+        let found = read_patched(cx, self, target, &mut object, validation);
         let unknown = found.map_err(|why| match why {
             Refused::Patch(why) => invalid_patch(&why, &shown),
             Refused::Status(status) => status,
@@ -148,6 +157,17 @@ impl Patch {
         let complaints = complaints.iter().cloned().chain(unknown).collect();
         input::report(cx, complaints, validation, &|why| invalid_patch(&why.to_string(), &shown))?;
         Ok(object)
+    }
+
+    /// Whether the patch, whose text is given, may read or write `metadata.managedFields`.
+    fn may_touch_managers(&self, text: &[u8]) -> bool {
+        let mentions = |what: &[u8]| memchr::memmem::find(text, what).is_some();
+        let whole = match self {
+            // Of the whole object or its metadata.
+            Patch::Json(_) => mentions(b"\"\"") || mentions(b"\"/metadata\""),
+            Patch::Merge(_) | Patch::Strategic(_) => false,
+        };
+        whole || mentions(b"managedFields") || mentions(b"\\")
     }
 
     fn apply(&self, target: &Target<'_>, object: &mut Value) -> Result<(), Error> {
@@ -192,9 +212,13 @@ pub(crate) fn patch_options(cx: &Cx) -> Result<WriteOptions, Error> {
 /// Reads the patch in a request for an existing object.
 pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch, Vec<String>), Error> {
     patch_type(cx)?;
+    let read = Patch::read(cx, options);
+    if matches!(&read, Ok((Patch::Merge(_) | Patch::Strategic(_), _))) {
+        return read;
+    }
     // The syntax of the body is checked before the existence of the object, its meaning afterwards.
     if let Err(error) = decode::json(&cx.body) {
-        return Err(match Patch::read(cx, options) {
+        return Err(match read {
             _ if error.is_too_deep() => Status::bad_request(format!("invalid JSON patch: {error}")).into(),
             Err(status) => status,
             Ok(_) => Status::bad_request("invalid JSON patch").into(),
@@ -203,7 +227,7 @@ pub(crate) async fn read_patch(cx: &Cx, options: WriteOptions) -> Result<(Patch,
     if cx.tenant.get(&cx.key()).await?.is_none() {
         return Err(cx.not_found());
     }
-    Patch::read(cx, options)
+    read
 }
 
 /// PATCH of an object, or of a part of it.
@@ -214,7 +238,9 @@ pub(crate) async fn patch(cx: &Cx, part: Part) -> Result<Response<Body>, Error> 
     patch_type(cx)?;
     let options = patch_options(cx)?;
     let (patch, complaints) = read_patch(cx, options).await?;
-    let change = |old: &Value| patched(cx, &patch, old, &complaints, options.field_validation);
+    let change = |old: &Value, _: Option<&Stored>| {
+        patched(cx, &patch, old, &complaints, options.field_validation).map(Some)
+    };
     let update = Update {
         part,
         dry_run: options.dry_run,

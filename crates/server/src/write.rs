@@ -174,7 +174,7 @@ async fn create_once(cx: &Cx, mut object: Value, dry_run: bool) -> Result<Writte
     if !errors.is_empty() {
         return Err(invalid(cx, &object, &name, errors).into());
     }
-    warn(cx, &object, None);
+    warn(cx, Part::Main, &object, None);
     ops.extend(admission::check_create(cx, &object).await?);
     if dry_run && !version.is_empty() {
         // A dry run has no store revision to replace it.
@@ -309,7 +309,11 @@ fn invalid(cx: &Cx, object: &Value, name: &str, errors: Vec<FieldError>) -> Stat
     cx.invalid(name, &unique)
 }
 
-fn warn(cx: &Cx, new: &Value, old: Option<&Value>) {
+fn warn(cx: &Cx, part: Part, new: &Value, old: Option<&Value>) {
+    // Controllers write these over and over, and Kubernetes has no warnings about them.
+    if part == Part::Status && (cx.resource.is_custom() || matches!(&*cx.resource.group, "apps" | "batch")) {
+        return;
+    }
     let mut warnings = Vec::new();
     cx.resource.warnings(new, old, &mut warnings);
     for warning in warnings {
@@ -324,8 +328,8 @@ fn warn(cx: &Cx, new: &Value, old: Option<&Value>) {
 pub(crate) struct Update<'a> {
     pub(crate) part: Part,
     pub(crate) dry_run: bool,
-    /// Computes the new object from the old one.
-    pub(crate) change: &'a (dyn Fn(&Value) -> Result<Value, Error> + Sync),
+    /// Computes the new object from the old one, which it also gets as it is stored. `None`: it stays as it is.
+    pub(crate) change: &'a (dyn Fn(&Value, Option<&Stored>) -> Result<Option<Value>, Error> + Sync),
     /// Whether `metadata.uid` of the new object is a precondition (PUT) or an immutable field (PATCH).
     pub(crate) uid_is_precondition: bool,
     /// Whether the object is created if it does not exist.
@@ -358,7 +362,7 @@ pub(crate) async fn change(
     let update = Update {
         part: Part::Internal,
         dry_run: false,
-        change,
+        change: &|old, _| change(old).map(Some),
         uid_is_precondition: false,
         create: false,
         track_owners: false,
@@ -382,7 +386,7 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Erro
             if !update.create {
                 return Err(cx.not_found());
             }
-            let mut object = (update.change)(&Value::Null)?;
+            let mut object = (update.change)(&Value::Null, None)?.unwrap_or_default();
             authorize_create(cx).await?;
             // A missing object cannot match a UID precondition.
             let uid = meta_text(&object, "uid");
@@ -411,8 +415,10 @@ pub(crate) async fn update(cx: &Cx, update: &Update<'_>) -> Result<Updated, Erro
         if update.part != Part::Internal {
             cx.weigh(stored.len())?;
         }
-        let old = cx.read(&stored)?;
-        let mut new = (update.change)(&old)?;
+        let old = cx.read_to_write(&stored)?;
+        let Some(mut new) = (update.change)(&old, Some(&stored))? else {
+            return Ok(Updated::of(Written::Stored(stored)));
+        };
         if update.track_owners {
             managed::on_update(cx, &stored, &old, &mut new);
         }
@@ -491,7 +497,7 @@ async fn update_once(
         metadata_mut(&mut new).insert("generation".into(), generation.into());
     }
     validate_update(cx, update.part, &new, old)?;
-    warn(cx, &new, Some(old));
+    warn(cx, update.part, &new, Some(old));
     resource.settle(&mut new);
     check_depth(cx, &mut new, &cx.name)?;
     if same(&new, old) {
@@ -684,7 +690,7 @@ fn same_metadata(new: &Map<String, Value>, old: &Map<String, Value>) -> bool {
         && same_managers(new.get("managedFields"), old.get("managedFields"))
 }
 
-/// Whether managers own the same fields, whenever they wrote them.
+/// Whether managers own the same fields, whenever they wrote them. Both have them as text.
 fn same_managers(new: Option<&Value>, old: Option<&Value>) -> bool {
     let none = Vec::new();
     let new = new.and_then(Value::as_array).unwrap_or(&none);
@@ -694,19 +700,9 @@ fn same_managers(new: Option<&Value>, old: Option<&Value>) -> bool {
             let counted = |key: &str| key != "time";
             let count = |map: &Map<String, Value>| map.keys().filter(|key| counted(key)).count();
             count(new) == count(old)
-                && new.iter().all(|(key, value)| match value {
-                    Value::String(json) if key == "fieldsV1" => {
-                        old.get(key).is_some_and(|old| same_fields(json, old))
-                    }
-                    value => !counted(key) || old.get(key) == Some(value),
-                })
+                && new.iter().all(|(key, value)| !counted(key) || old.get(key) == Some(value))
         }
         _ => new == old,
     };
     new.len() == old.len() && new.iter().zip(old).all(|(new, old)| same_entry(new, old))
-}
-
-/// Whether JSON text is a value.
-fn same_fields(json: &str, value: &Value) -> bool {
-    serde_json::from_str::<Value>(json).is_ok_and(|parsed| parsed == *value)
 }

@@ -39,6 +39,11 @@ fn text<'v>(entry: &'v Map<String, Value>, name: &str) -> &'v str {
 /// # Errors
 /// Entries that cannot be read.
 pub fn decode(entries: Option<&Value>) -> Result<Managers, EntryError> {
+    decode_as(entries, Form::Object)
+}
+
+/// The same of entries in a form. In those of [`Form::Json`], `fieldsV1` may be an object, too.
+pub(super) fn decode_as(entries: Option<&Value>, form: Form) -> Result<Managers, EntryError> {
     let entries = match entries {
         None | Some(Value::Null) => return Ok(Managers::new()),
         Some(Value::Array(entries)) => entries,
@@ -63,6 +68,7 @@ pub fn decode(entries: Option<&Value>) -> Result<Managers, EntryError> {
         }
         let fields = match entry.get("fieldsV1") {
             None | Some(Value::Null) => FieldSet::new(),
+            Some(Value::String(json)) if form == Form::Json => FieldSet::from_fields_v1_json(json)?,
             Some(fields) => FieldSet::from_fields_v1(fields)?,
         };
         let id = ManagerId {
@@ -99,6 +105,23 @@ pub fn encode(managers: &Managers) -> Option<Value> {
     into_entries(managers.clone(), Form::Object)
 }
 
+/// Whether entries of a request are those that an object has.
+pub(super) fn are_same(sent: &Value, kept: &Value) -> bool {
+    let (Some(sent), Some(kept)) = (sent.as_array(), kept.as_array()) else { return sent == kept };
+    let same_entry = |sent: &Value, kept: &Value| {
+        let (Some(sent), Some(kept)) = (sent.as_object(), kept.as_object()) else { return sent == kept };
+        sent.len() == kept.len()
+            && sent.iter().all(|(name, value)| match (value, kept.get(name)) {
+                (Value::Object(_), Some(Value::String(json))) if name == "fieldsV1" => {
+                    serde_json::to_string(value).is_ok_and(|text| text == *json)
+                        || serde_json::from_str::<Value>(json).is_ok_and(|kept| kept == *value)
+                }
+                (value, kept) => kept == Some(value),
+            })
+    };
+    sent.len() == kept.len() && sent.iter().zip(kept).all(|(sent, kept)| same_entry(sent, kept))
+}
+
 /// How `fieldsV1` is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -106,6 +129,13 @@ pub(super) enum Form {
     Object,
     /// As a string that holds the JSON, which takes a tenth of the memory.
     Json,
+}
+
+/// The form of entries.
+pub(super) fn form_of(entries: Option<&Value>) -> Form {
+    let entries = entries.and_then(Value::as_array).into_iter().flatten();
+    let is_text = |entry: &Value| matches!(entry.get("fieldsV1"), Some(Value::String(_)));
+    if entries.into_iter().any(is_text) { Form::Json } else { Form::Object }
 }
 
 /// The same without a copy of the sets.

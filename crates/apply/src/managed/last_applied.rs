@@ -14,7 +14,7 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const MAX_ANNOTATIONS: usize = 256 << 10;
 
 /// The annotation of an object, if it is set.
-fn annotation(object: &Value) -> Option<&str> {
+pub(super) fn annotation(object: &Value) -> Option<&str> {
     let text = object.get("metadata")?.get("annotations")?.get(ANNOTATION)?.as_str()?;
     Some(text).filter(|text| !text.is_empty())
 }

@@ -196,8 +196,8 @@ impl<'a> FieldManager<'a> {
         FieldManager { objects_match, ..self }
     }
 
-    /// Writes the `fieldsV1` of entries that change as a string that holds its JSON. A server that stores JSON copies it, and
-    /// saves the many small maps.
+    /// Writes `fieldsV1` as a string that holds its JSON, and reads it in this form from live objects; requests have it as an
+    /// object. A server that stores JSON copies the text, saves the many small maps, and most writes need not decode it.
     #[must_use]
     pub fn fields_as_json(self) -> FieldManager<'a> {
         FieldManager { form: Form::Json, ..self }
@@ -268,22 +268,19 @@ impl<'a> FieldManager<'a> {
         }
         let forget = self.subresource.is_empty() && entry::is_reset(sent.as_ref());
         // Entries that come back unchanged need not be read.
-        let known = !self.subresource.is_empty() || sent.is_none() || sent.as_ref() == before;
+        let is_kept = match (&sent, before) {
+            (Some(sent), Some(before)) => entry::are_same(sent, before),
+            (sent, before) => sent.as_ref() == before,
+        };
+        let known = !self.subresource.is_empty() || sent.is_none() || is_kept;
         let mut changes = None;
         if let Some(before) = before.filter(|_| known && !forget && self.schemas_are_unchanged) {
             changes = self.changes(live, new);
             if let Some(changes) = &changes
                 && let Some(own) = self.repeated(changes, before, name)
             {
-                let mut entries =
-                    sent.filter(|_| self.subresource.is_empty()).unwrap_or_else(|| before.clone());
-                if let Some(list) = entries.as_array_mut().filter(|_| !changes.written.is_empty()) {
-                    if let Some(entry) = list.get_mut(own).and_then(Value::as_object_mut) {
-                        entry.insert("time".into(), self.now.into());
-                    }
-                    entry::sort(list);
-                }
-                put_entries(new, entries);
+                let at = Some(own).filter(|_| !changes.written.is_empty());
+                put_entries(new, self.touched(before, at));
                 return;
             }
         }
@@ -292,7 +289,7 @@ impl<'a> FieldManager<'a> {
         } else {
             match decode(sent.as_ref().filter(|_| !known)) {
                 Ok(managers) if !managers.is_empty() => managers,
-                _ => decode(before).unwrap_or_default(),
+                _ => self.decode(before).unwrap_or_default(),
             }
         };
         match self.updated(live, new, changes, managers, name) {
@@ -333,31 +330,60 @@ impl<'a> FieldManager<'a> {
         Ok(Some(Value::Array(vec![entry])))
     }
 
-    /// The place of a manager's entry, if no field changes hands by its update, as by most: it writes what it owns already.
-    /// Nothing is decoded.
-    fn repeated(&self, changes: &Changes, entries: &Value, name: &str) -> Option<usize> {
+    /// Reads the entries of a live object.
+    fn decode(&self, entries: Option<&Value>) -> Result<Managers, EntryError> {
+        entry::decode_as(entries, self.form)
+    }
+
+    /// The entries with the time of one of them set to now.
+    fn touched(&self, entries: &Value, at: Option<usize>) -> Value {
+        let mut entries = entries.clone();
+        if let Some(list) = entries.as_array_mut()
+            && let Some(at) = at
+        {
+            if let Some(entry) = list.get_mut(at).and_then(Value::as_object_mut) {
+                entry.insert("time".into(), self.now.into());
+            }
+            entry::sort(list);
+        }
+        entries
+    }
+
+    /// The `fieldsV1` of all entries as text, and the place of a manager's own entry. `None` if an entry is in another version
+    /// or form.
+    fn texts<'v>(&self, entries: &'v Value, id: &ManagerId) -> Option<(Vec<&'v str>, Option<usize>)> {
         let list = entries.as_array().filter(|list| !list.is_empty())?;
-        let id = self.id(name, Operation::Update);
         let mut own = None;
+        let mut texts = Vec::with_capacity(list.len());
         for (at, entry) in list.iter().enumerate() {
-            if entry.get("apiVersion").and_then(Value::as_str) != Some(self.version) {
+            let text = |field: &str| entry.get(field).and_then(Value::as_str);
+            if text("apiVersion") != Some(self.version) {
                 return None;
             }
-            let is = |field: &str, value: &str| {
-                entry.get(field).and_then(Value::as_str).unwrap_or_default() == value
-            };
+            let is = |field: &str, value: &str| text(field).unwrap_or_default() == value;
             if is("operation", id.operation.name())
                 && is("manager", &id.name)
                 && is("subresource", &id.subresource)
             {
                 own = Some(at);
             }
+            texts.push(text("fieldsV1")?);
         }
-        for (at, entry) in list.iter().enumerate() {
-            let fields = entry.get("fieldsV1").and_then(Value::as_object)?;
-            let loses = changes.removed.intersects_fields(fields)
-                || (own != Some(at) && changes.written.intersects_fields(fields));
-            if loses || (own == Some(at) && !changes.written.is_in_fields(fields)) {
+        Some((texts, own))
+    }
+
+    /// The place of a manager's entry, if no field changes hands by its update, as by most: it writes what it owns already.
+    /// Nothing is decoded.
+    fn repeated(&self, changes: &Changes, entries: &Value, name: &str) -> Option<usize> {
+        let (texts, own) = self.texts(entries, &self.id(name, Operation::Update))?;
+        for (at, text) in texts.into_iter().enumerate() {
+            let keeps = changes.removed.is_empty() || changes.removed.count_in_json(text)? == 0;
+            let written = match changes.written.is_empty() {
+                true => 0,
+                false => changes.written.count_in_json(text)?,
+            };
+            let expected = if own == Some(at) { changes.written.len() } else { 0 };
+            if !keeps || written != expected {
                 return None;
             }
         }
@@ -437,7 +463,11 @@ impl<'a> FieldManager<'a> {
         force: bool,
     ) -> Result<Applied, ApplyError> {
         self.check_type(config)?;
-        let managers = decode(entries(live))
+        if let Some(applied) = self.applied_again(live, config, name)? {
+            return Ok(applied);
+        }
+        let managers = self
+            .decode(entries(live))
             .map_err(|why| ApplyError::Failed(format!("failed to decode managed fields: {why}")))?;
         let mut result = self.apply_once(live, config, managers.clone(), name, force);
         if name == last_applied::KUBECTL
@@ -460,6 +490,89 @@ impl<'a> FieldManager<'a> {
         }
         set_entries(&mut object, managers, self.form);
         Ok(Applied { object, changed })
+    }
+
+    /// Whether a manager has applied this configuration before, and nothing would change if it applied it again, neither the
+    /// object nor an owner. Where that is not easily seen, it is `false`: [`FieldManager::apply`] then tells.
+    ///
+    /// # Errors
+    /// A configuration of another kind or version.
+    pub fn is_applied(&self, live: &Value, config: &Value, name: &str) -> Result<bool, ApplyError> {
+        self.check_type(config)?;
+        let Some(before) = entries(live).filter(|_| self.schemas_are_unchanged) else { return Ok(false) };
+        let Some((texts, Some(own))) = self.texts(before, &self.id(name, Operation::Apply)) else {
+            return Ok(false);
+        };
+        let this = self.shorter();
+        let (Ok(typed_live), Ok(typed_config)) = (this.typed(live), this.typed(config)) else {
+            return Ok(false);
+        };
+        let refreshes = name == last_applied::KUBECTL && last_applied::annotation(live).is_some();
+        if refreshes || entries(config).is_some() || !typed_live.holds(&typed_config) {
+            return Ok(false);
+        }
+        let fields = strip(this.updater().fields(&typed_config)).to_fields_v1_json();
+        Ok(texts.get(own).copied() == Some(&*fields))
+    }
+
+    /// Applies a configuration of the same fields as the last one of this manager, if none of them changes hands: so do most
+    /// controllers, over and over. Nothing is decoded or pruned.
+    fn applied_again(&self, live: &Value, config: &Value, name: &str) -> Result<Option<Applied>, ApplyError> {
+        if !self.schemas_are_unchanged {
+            return Ok(None);
+        }
+        let id = self.id(name, Operation::Apply);
+        let Some(before) = entries(live) else { return Ok(None) };
+        let Some((texts, Some(own))) = self.texts(before, &id) else { return Ok(None) };
+        let this = self.shorter();
+        let (typed_live, typed_config) = self.typed_for_apply(&this, live, config)?;
+        let updater = this.updater();
+        let (fields, new) = updater.merge(&typed_live, &typed_config)?;
+        if texts.get(own).copied() != Some(&*strip(fields).to_fields_v1_json()) {
+            return Ok(None);
+        }
+        let new = match new {
+            None => None,
+            Some((new, changes)) => {
+                let taken = |(at, text): (usize, &&str)| {
+                    at != own && changes.written.count_in_json(text).is_none_or(|hits| hits > 0)
+                };
+                if !changes.removed.is_empty() || texts.iter().enumerate().any(taken) {
+                    return Ok(None);
+                }
+                Some(new)
+            }
+        };
+        let mut changed = new.is_some();
+        let entries = self.touched(before, changed.then_some(own));
+        let mut object = new.map_or_else(|| live.clone(), |new| new.value.into_owned());
+        if name == last_applied::KUBECTL {
+            changed |= last_applied::refresh(&mut object, config);
+        }
+        put_entries(&mut object, entries);
+        Ok(Some(Applied { object, changed }))
+    }
+
+    /// The live object and a configuration, checked.
+    fn typed_for_apply<'t>(
+        &self,
+        this: &FieldManager<'t>,
+        live: &'t Value,
+        config: &'t Value,
+    ) -> Result<(Typed<'t>, Typed<'t>), ApplyError> {
+        let typed_config = this.typed(config).map_err(ApplyError::Failed)?;
+        typed_config.validate(Duplicates::Refuse).map_err(|why| {
+            let what = self.describe(config);
+            ApplyError::Failed(format!("failed to create typed patch object ({what}): {why}"))
+        })?;
+        let typed_live = this.typed(live).map_err(ApplyError::Failed)?;
+        if !self.objects_match {
+            typed_live.validate(Duplicates::Allow).map_err(|why| {
+                let what = self.describe(live);
+                ApplyError::Failed(format!("failed to create typed live object ({what}): {why}"))
+            })?;
+        }
+        Ok((typed_live, typed_config))
     }
 
     fn check_type(&self, config: &Value) -> Result<(), ApplyError> {
@@ -506,18 +619,11 @@ impl<'a> FieldManager<'a> {
                     ApplyError::Failed(format!("failed to create manager for existing fields: {why}"))
                 })?;
         }
-        let typed_config = this.typed(config).map_err(ApplyError::Failed)?;
-        typed_config.validate(Duplicates::Refuse).map_err(|why| {
-            let what = self.describe(config);
-            ApplyError::Failed(format!("failed to create typed patch object ({what}): {why}"))
-        })?;
-        let typed_live = this.typed(live).map_err(ApplyError::Failed)?;
-        typed_live.validate(Duplicates::Allow).map_err(|why| {
-            let what = self.describe(live);
-            ApplyError::Failed(format!("failed to create typed live object ({what}): {why}"))
-        })?;
+        let (typed_live, typed_config) = self.typed_for_apply(&this, live, config)?;
         let id = self.id(name, Operation::Apply);
-        let new = this.updater().apply(&typed_live, &typed_config, &mut managers, &id, force)?;
+        // Managers may be those of an older schema, also where updates need not care.
+        let updater = Updater::new(this.versions).filter(this.filter);
+        let new = updater.apply(&typed_live, &typed_config, &mut managers, &id, force)?;
         if let Some(owned) = managers.get_mut(&id) {
             owned.fields = strip(std::mem::take(&mut owned.fields));
             if owned.fields.is_empty() {

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::{EntryError, decode, encode};
+use super::{
+    EntryError, encode,
+    entry::{Form, decode_as, form_of, into_entries},
+};
 use crate::{
     merge::{Managers, Owned},
     path::{Path, PathElement},
@@ -37,7 +40,7 @@ impl ScaleManagers<'_> {
     /// Entries that cannot be read.
     pub fn of_scale(&self, parent: Option<&Value>) -> Result<Option<Value>, EntryError> {
         let mut out = Managers::new();
-        for (id, owned) in decode(parent)? {
+        for (id, owned) in decode_as(parent, Form::Json)? {
             if self.path(&owned.version).flatten().is_some_and(|path| owned.fields.has(path)) {
                 let mut fields = FieldSet::new();
                 fields.insert(&Self::replicas());
@@ -47,7 +50,7 @@ impl ScaleManagers<'_> {
         Ok(encode(&out))
     }
 
-    /// The managers of the object after its Scale was written.
+    /// The managers of the object after its Scale was written, in the form of those before.
     ///
     /// # Errors
     /// Entries that cannot be read.
@@ -56,9 +59,9 @@ impl ScaleManagers<'_> {
         parent: Option<&Value>,
         scale: Option<&Value>,
     ) -> Result<Option<Value>, EntryError> {
-        let mut scale = decode(scale)?;
+        let mut scale = decode_as(scale, Form::Json)?;
         let mut out = Managers::new();
-        for (id, mut owned) in decode(parent)? {
+        for (id, mut owned) in decode_as(parent, Form::Json)? {
             let Some(path) = self.path(&owned.version) else { continue };
             if let Some(path) = path.filter(|path| owned.fields.has(path))
                 && scale.remove(&id).is_none()
@@ -82,6 +85,6 @@ impl ScaleManagers<'_> {
                 out.insert(id, Owned { fields, version: self.version.to_owned(), time: None });
             }
         }
-        Ok(encode(&out))
+        Ok(into_entries(out, form_of(parent)))
     }
 }

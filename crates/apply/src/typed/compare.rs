@@ -7,7 +7,7 @@ use crate::{
     path::PathElement,
     schema::{List, Relationship, Schema, Shape, TypeRef},
     set::FieldSet,
-    value::equal,
+    value::{equal, same},
 };
 
 /// The differences between two values.
@@ -222,7 +222,7 @@ fn compare_as(
             let mut one = |name: &str, left: Option<&Value>, right: Option<&Value>| {
                 let Some(ty) = map.type_of(name) else { return };
                 if let (Some(left), Some(right)) = (left, right)
-                    && left == right
+                    && same(left, right)
                 {
                     return;
                 }
@@ -283,7 +283,7 @@ fn compare_lists(
     right: &[Value],
     out: &mut Comparison,
 ) -> Result<(), TypeErrors> {
-    if left == right {
+    if left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right)) {
         return Ok(());
     }
     let mut errors = TypeErrors::default();

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::{TypeErrors, Typed, is_leaf, item_element, items, validate::check_scalar};
 use crate::{
     path::PathElement,
-    schema::{List, Schema, Shape, TypeRef},
+    schema::{List, Map as SchemaMap, Relationship, Schema, Shape, TypeRef},
+    value::equal,
 };
 
 impl<'a> Typed<'a> {
@@ -20,6 +21,50 @@ impl<'a> Typed<'a> {
         let merged = merge(self.schema, self.ty, Some(&self.value), Some(&config.value))?;
         Ok(self.with(merged.unwrap_or(Value::Null)))
     }
+
+    /// Whether merging a configuration changes nothing. Where that is not easily seen, it is `false`.
+    pub(crate) fn holds(&self, config: &Typed<'_>) -> bool {
+        holds(self.schema, self.ty, &self.value, &config.value)
+    }
+}
+
+/// The most items of a list that [`Typed::holds`] looks through.
+const MAX_HELD_ITEMS: usize = 64;
+
+/// Whether merging `config` into `live` changes nothing; `false` also where only [`merge`] can tell.
+fn holds(schema: &Schema, ty: TypeRef, live: &Value, config: &Value) -> bool {
+    match (schema.shape(ty, Some(config)), live, config) {
+        (None, _, _) | (_, _, Value::Null) => false,
+        (Some(Shape::Map(map, Relationship::Granular)), Value::Object(live), Value::Object(config)) => {
+            config.is_empty() == live.is_empty()
+                && config.iter().all(|(name, value)| match (map.type_of(name), live.get(name)) {
+                    (Some(ty), Some(live)) => holds(schema, ty, live, value),
+                    _ => false,
+                })
+        }
+        (Some(Shape::List(list, Relationship::Granular)), Value::Array(live), Value::Array(config)) => {
+            config.is_empty() == live.is_empty() && holds_items(schema, list, live, config)
+        }
+        (Some(_), live, config) => equal(live, config),
+    }
+}
+
+/// The same of the items of a list: those of the configuration are in the same order, and no key is there twice.
+fn holds_items(schema: &Schema, list: &List, live: &[Value], config: &[Value]) -> bool {
+    if live.len() > MAX_HELD_ITEMS {
+        return false;
+    }
+    let elements = |items: &[Value]| -> Option<Vec<PathElement>> {
+        items.iter().map(|item| item_element(schema, list, item).ok()).collect()
+    };
+    let (Some(left), Some(right)) = (elements(live), elements(config)) else { return false };
+    let twice = |(i, element): (usize, &PathElement)| left.iter().skip(i + 1).any(|other| other == element);
+    let mut rest = left.iter().zip(live);
+    !left.iter().enumerate().any(twice)
+        && right.iter().zip(config).all(|(element, item)| {
+            rest.find(|(other, _)| *other == element)
+                .is_some_and(|(_, live)| holds(schema, list.element, live, item))
+        })
 }
 
 fn merge(
@@ -33,6 +78,16 @@ fn merge(
         None => Err(TypeErrors::of("schema error: no type found")),
     };
     match (left, right) {
+        // What only the object has stays.
+        (Some(left), None) => Ok(Some(left.clone())),
+        (Some(Value::Object(left)), Some(right @ Value::Object(new)))
+            if let Some(Shape::Map(map, relationship)) = schema.shape(ty, Some(right))
+                && !is_leaf(relationship, left.is_empty(), new.is_empty()) =>
+        {
+            let mut out = left.clone();
+            merge_fields(schema, map, &mut out, new)?;
+            Ok((!out.is_empty()).then_some(Value::Object(out)))
+        }
         (left, None) => one(schema.shape(ty, left)),
         (Some(left), Some(right)) if !schema.same_shape(ty, left, right) => {
             let before = one(schema.shape(ty, Some(left)));
@@ -48,6 +103,39 @@ fn merge(
         }
         (_, right) => one(schema.shape(ty, right)),
     }
+}
+
+/// Merges fields in place: a copy of the whole object is cheaper than a new map at each level.
+fn merge_fields(
+    schema: &Schema,
+    map: &SchemaMap,
+    out: &mut Map<String, Value>,
+    new: &Map<String, Value>,
+) -> Result<(), TypeErrors> {
+    let mut errors = TypeErrors::default();
+    for (name, value) in new {
+        let Some(ty) = map.type_of(name) else {
+            // A field that the schema does not have cannot be merged.
+            out.insert(name.clone(), value.clone());
+            continue;
+        };
+        let merged = match (out.get_mut(name), value) {
+            (Some(Value::Object(old)), Value::Object(new))
+                if let Some(Shape::Map(map, relationship)) = schema.shape(ty, Some(value))
+                    && !is_leaf(relationship, old.is_empty(), new.is_empty()) =>
+            {
+                merge_fields(schema, map, old, new).map(|()| old.is_empty().then_some(None))
+            }
+            (old, value) => merge(schema, ty, old.as_deref(), Some(value)).map(Some),
+        };
+        match merged {
+            Ok(None) => {}
+            Ok(Some(Some(value))) => drop(out.insert(name.clone(), value)),
+            Ok(Some(None)) => drop(out.shift_remove(name)),
+            Err(found) => errors.add(found.below(&PathElement::field(name.as_str()))),
+        }
+    }
+    errors.into_result()
 }
 
 /// The right value if there is one.
@@ -85,28 +173,8 @@ fn merge_as(
             if is_leaf(relationship, old.is_empty(), new.is_empty()) {
                 return Ok(newer(left, right));
             }
-            let mut errors = TypeErrors::default();
-            let mut out = Map::with_capacity(old.len() + new.len());
-            let mut one = |name: &str, old: Option<&Value>, new: Option<&Value>| {
-                let Some(ty) = map.type_of(name) else {
-                    // A field that the schema does not have cannot be merged.
-                    out.extend(newer(old, new).map(|value| (name.to_owned(), value)));
-                    return;
-                };
-                match merge(schema, ty, old, new) {
-                    Ok(value) => out.extend(value.map(|value| (name.to_owned(), value))),
-                    Err(found) => errors.add(found.below(&PathElement::field(name))),
-                }
-            };
-            for (name, value) in old {
-                one(name, Some(value), new.get(name));
-            }
-            for (name, value) in new {
-                if !old.contains_key(name) {
-                    one(name, None, Some(value));
-                }
-            }
-            errors.into_result()?;
+            let mut out = old.clone();
+            merge_fields(schema, map, &mut out, new)?;
             Ok((!out.is_empty()).then_some(Value::Object(out)))
         }
     }

@@ -15,29 +15,34 @@ pub fn finish(ty: &'static Type, doc: &mut Value) {
     }
 }
 
-/// Completes a decoded document to what Go encodes before it is stored: like [`finish`], but empty lists and maps stay.
-pub fn complete(ty: &'static Type, doc: &mut Value) {
+/// Completes a decoded document to what Go encodes before it is stored: like [`finish`], but empty lists and maps stay. The
+/// fields of the document that `skip` names stay as they are.
+pub fn complete(ty: &'static Type, doc: &mut Value, skip: &[&str]) {
     if let Value::Object(map) = doc {
-        object(ty, map, Empty::Kept);
+        object_except(ty, map, Empty::Kept, skip);
     }
 }
 
 /// Whether [`complete`] changes a value that is there, rather than only adding some: nulls and empty fields.
 #[must_use]
-pub fn would_drop(ty: &'static Type, doc: &Value) -> bool {
-    doc.as_object().is_some_and(|map| drops(ty, map))
+pub fn would_drop(ty: &'static Type, doc: &Value, skip: &[&str]) -> bool {
+    doc.as_object().is_some_and(|map| {
+        map.iter().any(|(name, value)| !skip.contains(&&**name) && drops_field(ty, name, value))
+    })
 }
 
 fn drops(ty: &'static Type, map: &Map<String, Value>) -> bool {
-    map.iter().any(|(name, value)| {
-        ty.field(name).is_some_and(|field| {
-            value.is_null()
-                || (!field.pointer
-                    && field.omit != Omit::Never
-                    && !(field.omit == Omit::Empty && is_struct(&field.shape))
-                    && is_zero(&field.shape, value))
-                || drops_inside(&field.shape, value)
-        })
+    map.iter().any(|(name, value)| drops_field(ty, name, value))
+}
+
+fn drops_field(ty: &'static Type, name: &str, value: &Value) -> bool {
+    ty.field(name).is_some_and(|field| {
+        value.is_null()
+            || (!field.pointer
+                && field.omit != Omit::Never
+                && !(field.omit == Omit::Empty && is_struct(&field.shape))
+                && is_zero(&field.shape, value))
+            || drops_inside(&field.shape, value)
     })
 }
 
@@ -65,9 +70,15 @@ enum Empty {
 }
 
 fn object(ty: &'static Type, map: &mut Map<String, Value>, empty: Empty) {
-    map.retain(|name, value| ty.field(name).is_none_or(|field| present(field, value, empty)));
+    object_except(ty, map, empty, &[]);
+}
+
+fn object_except(ty: &'static Type, map: &mut Map<String, Value>, empty: Empty, skip: &[&str]) {
+    map.retain(|name, value| {
+        skip.contains(&&**name) || ty.field(name).is_none_or(|field| present(field, value, empty))
+    });
     for field in ty.fields {
-        if always(field) && !map.contains_key(field.name) {
+        if always(field) && !skip.contains(&field.name) && !map.contains_key(field.name) {
             map.insert(field.name.to_owned(), zero(field));
         }
     }

@@ -213,7 +213,16 @@ impl Resource {
 
     /// The object in this version.
     pub(crate) fn read(&self, stored: &Stored) -> Result<Value, Unreadable> {
-        let mut object = stored.to_value(&self.kind, &self.api_version)?;
+        self.converted(stored, stored.to_value(&self.kind, &self.api_version)?)
+    }
+
+    /// The object in this version for a write; see [`Stored::to_write`].
+    pub(crate) fn read_to_write(&self, stored: &Stored) -> Result<Value, Unreadable> {
+        self.converted(stored, stored.to_write(&self.kind, &self.api_version)?)
+    }
+
+    /// An object as it was stored, converted to this version.
+    fn converted(&self, stored: &Stored, mut object: Value) -> Result<Value, Unreadable> {
         match &self.source {
             Source::BuiltIn(BuiltIn { view: Some(view), .. }) => {
                 object = (view.from_stored)(&object);
@@ -260,7 +269,15 @@ impl Resource {
         }
     }
 
-    /// The bytes for the store of an object read by [`Resource::read_any`].
+    /// The same for a write; see [`Stored::to_write`].
+    pub(crate) fn read_any_to_write(&self, stored: &Stored) -> Result<Value, Unreadable> {
+        match self.cannot_convert(stored) {
+            true => stored.to_write(&self.kind, &self.api_version),
+            false => self.read_to_write(stored),
+        }
+    }
+
+    /// The bytes for the store of an object read by [`Resource::read_any_to_write`].
     pub(crate) fn encode_any(&self, object: &Value, stored: &Stored) -> Result<bytes::Bytes, Status> {
         match self.cannot_convert(stored) {
             true => Stored::encode(object, stored.version(), stored.stamp),
@@ -504,26 +521,19 @@ impl Resource {
         }
     }
 
-    /// Changes an object to what Go encodes before it is stored: what field management compares.
-    pub(crate) fn complete(&self, object: &mut Value) {
+    /// Changes an object, without the fields in `skip`, to what Go encodes before it is stored: what field management compares.
+    pub(crate) fn complete(&self, object: &mut Value, skip: &[&str]) {
         if let Source::BuiltIn(built_in) = &self.source {
-            k1s_kinds::codec::complete(built_in.kind.ty, object);
+            k1s_kinds::codec::complete(built_in.kind.ty, object, skip);
         }
     }
 
     /// Whether [`Resource::complete`] only adds what is not there.
-    pub(crate) fn completes_by_adding(&self, object: &Value) -> bool {
+    pub(crate) fn completes_by_adding(&self, object: &Value, skip: &[&str]) -> bool {
         match &self.source {
-            Source::BuiltIn(built_in) => !k1s_kinds::codec::would_drop(built_in.kind.ty, object),
+            Source::BuiltIn(built_in) => !k1s_kinds::codec::would_drop(built_in.kind.ty, object, skip),
             Source::Custom(_) => true,
         }
-    }
-
-    /// A copy of an object as Go encodes it before it is stored.
-    pub(crate) fn completed(&self, object: &Value) -> Value {
-        let mut object = object.clone();
-        self.complete(&mut object);
-        object
     }
 
     /// Applies Go's rules about empty fields before an object is stored.

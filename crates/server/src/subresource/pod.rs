@@ -69,7 +69,7 @@ async fn update(
     let update = Update {
         part: Part::Internal,
         dry_run,
-        change,
+        change: &|old, _| change(old).map(Some),
         uid_is_precondition: false,
         create: false,
         track_owners: false,

@@ -107,7 +107,7 @@ async fn store(
     let update = Update {
         part: Part::Main,
         dry_run,
-        change,
+        change: &|old, _| change(old).map(Some),
         uid_is_precondition: false,
         create: false,
         track_owners: false,
