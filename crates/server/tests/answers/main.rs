@@ -7,4 +7,5 @@ mod common;
 
 mod client;
 mod custom_resources;
+mod managers;
 mod patches;
