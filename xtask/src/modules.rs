@@ -23,7 +23,11 @@ const KNOWN: &[(&str, &[&str], &str)] = &[
         "the control plane runs the election, which calls it back",
     ),
     ("runtime", &["cache", "client", "panics"], "the client reads the cache, whose informers use the client"),
-    ("runtime", &["controller", "manager"], "a manager runs controllers, which are built for a manager"),
+    (
+        "runtime",
+        &["cluster", "controller", "manager", "reconcile"],
+        "a manager runs controllers, which are built for a manager; a run is given its cluster, which may have a manager",
+    ),
     (
         "runtime",
         &["handler", "owners", "source"],

@@ -54,6 +54,7 @@
 mod announce;
 pub mod cache;
 pub mod client;
+pub mod cluster;
 pub mod controller;
 mod debug;
 pub mod endpoint;
@@ -79,6 +80,7 @@ pub mod webhook;
 
 pub use cache::{Cache, CacheOptions, InformerOptions};
 pub use client::Client;
+pub use cluster::{Cluster, ClusterName, ClusterOptions};
 pub use controller::{Controller, ControllerDefaults, ControllerOptions};
 pub use event::Event;
 pub use handler::Handler;

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::{counter::Counter, family::Family};
 use tokio::sync::watch;
 
-use crate::{Metrics, ObjectKey, cache::Problem};
+use crate::{ObjectKey, cache::Problem};
 
 /// Runs user code; a panic becomes an error with its message.
 pub(crate) fn catch<T>(run: impl FnOnce() -> T) -> Result<T, String> {
@@ -69,10 +69,11 @@ pub(crate) struct Panics {
     inner: Arc<Inner>,
 }
 
-type Labels = [(&'static str, String); 3];
+/// Counts panics by controller, source and code.
+pub(crate) type PanicCount = Family<[(&'static str, String); 3], Counter>;
 
 struct Inner {
-    count: Family<Labels, Counter>,
+    count: PanicCount,
     next_id: AtomicU64,
     known: Mutex<BTreeMap<(Site, Option<ObjectKey>), String>>,
     /// The number of known panics: code that never panics pays for a single load.
@@ -82,15 +83,7 @@ struct Inner {
 }
 
 impl Panics {
-    pub(crate) fn new(metrics: &Metrics, changes: watch::Sender<u64>) -> Panics {
-        let count = Family::default();
-        metrics.register(|registry| {
-            registry.register(
-                "k1s_panics",
-                "Panics caught in predicates, handlers, mappers, indexes, transforms and sources",
-                count.clone(),
-            );
-        });
+    pub(crate) fn new(count: PanicCount, changes: watch::Sender<u64>) -> Panics {
         let (next_id, len) = (AtomicU64::new(0), AtomicUsize::new(0));
         Panics { inner: Arc::new(Inner { count, next_id, known: Mutex::default(), len, changes }) }
     }

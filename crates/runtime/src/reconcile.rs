@@ -5,7 +5,7 @@ use std::{fmt, future::Future, sync::Arc, time::Duration};
 use k1s_env::{Env, Instant};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
-use crate::{BoxError, Request, queue::Causes};
+use crate::{BoxError, Request, cluster::Cluster, queue::Causes};
 
 /// Brings the actual state to the state that an object specifies. It receives a key, not the change: it reads the current
 /// state, compares and acts, and may run at any time, any number of times.
@@ -219,6 +219,7 @@ pub struct Context {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) env: Env,
+    pub(crate) cluster: Cluster,
     pub(crate) id: uuid::Uuid,
     pub(crate) controller: Arc<str>,
     pub(crate) attempt: u32,
@@ -238,6 +239,13 @@ impl Context {
     #[must_use]
     pub fn env(&self) -> &Env {
         &self.inner.env
+    }
+
+    /// The cluster that the request belongs to: its name, client and recorders. With a single-cluster manager, the manager's
+    /// own. What Go calls `ClusterFromContext`.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.inner.cluster
     }
 
     /// The id of this run, logged as `reconcile_id`.

@@ -1,6 +1,6 @@
 //! Sources of a controller's events: kinds of the cluster, channels, streams, functions.
 
-use std::{fmt, future::Future, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
+use std::{fmt, future::Future, marker::PhantomData, panic::AssertUnwindSafe, pin::Pin, sync::Arc};
 
 use futures_core::Stream;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -164,6 +164,7 @@ impl fmt::Debug for Started {
 }
 
 /// A kind to watch, with predicates for its events. Made from a [`Kind`].
+#[derive(Clone)]
 pub struct Watch<K: Object> {
     pub(crate) kind: Kind<K>,
     pub(crate) predicates: Vec<Predicate<K>>,
@@ -182,6 +183,18 @@ impl<K: Object> Watch<K> {
     pub fn with_predicate(mut self, predicate: impl Into<Predicate<K>>) -> Watch<K> {
         self.predicates.push(predicate.into());
         self
+    }
+
+    /// The kind.
+    #[must_use]
+    pub fn kind(&self) -> &Kind<K> {
+        &self.kind
+    }
+
+    /// Whether [`match_every_owner`](Self::match_every_owner) was called.
+    #[must_use]
+    pub fn matches_every_owner(&self) -> bool {
+        self.every_owner
     }
 
     /// For `owns`: queues every owner, not only the controller.
@@ -293,6 +306,80 @@ impl Drop for Reports {
         for site in &self.sites {
             self.panics.forget(site, |_| true);
         }
+    }
+}
+
+/// A source that reads another cache than that of the controller's manager. Made by [`in_cache`].
+#[derive(Debug)]
+pub struct InCache<S> {
+    source: S,
+    cache: Cache,
+}
+
+/// A source that reads the cache of another cluster.
+pub fn in_cache<S>(source: S, cache: &Cache) -> InCache<S> {
+    InCache { source, cache: cache.clone() }
+}
+
+impl<R: Key, S: Source<R>> Source<R> for InCache<S> {
+    fn name(&self) -> String {
+        self.source.name()
+    }
+
+    fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
+        let InCache { source, cache } = *self;
+        Box::new(source).start(SourceContext { cache, ..context })
+    }
+}
+
+/// A source whose requests are changed before they are queued. Made by [`map_requests`].
+pub struct MapRequests<S, A, F> {
+    source: S,
+    map: F,
+    from: PhantomData<fn(A)>,
+}
+
+/// A source whose requests are changed before they are queued: requests of one cluster become requests that name it.
+pub fn map_requests<A: Key, R: Key, S: Source<A>>(
+    source: S,
+    map: impl Fn(A) -> R + Send + Sync + 'static,
+) -> MapRequests<S, A, impl Fn(A) -> R + Send + Sync + 'static> {
+    MapRequests { source, map, from: PhantomData }
+}
+
+impl<A, R, S, F> Source<R> for MapRequests<S, A, F>
+where
+    A: Key,
+    R: Key,
+    S: Source<A>,
+    F: Fn(A) -> R + Send + Sync + 'static,
+{
+    fn name(&self) -> String {
+        self.source.name()
+    }
+
+    fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
+        let MapRequests { source, map, .. } = *self;
+        let SourceContext { env, cache, queue, controller, kind, filters, work, stop, tasks } = context;
+        let queue = Queue::forwarding(&env, &queue, map);
+        let context = SourceContext { env, cache, queue, controller, kind, filters, work, stop, tasks };
+        Box::new(source).start(context)
+    }
+}
+
+impl<S, A, F> fmt::Debug for MapRequests<S, A, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MapRequests")
+    }
+}
+
+impl<R: Key> Source<R> for Box<dyn Source<R>> {
+    fn name(&self) -> String {
+        (**self).name()
+    }
+
+    fn start(self: Box<Self>, context: SourceContext<R>) -> Result<Started, BoxError> {
+        (*self).start(context)
     }
 }
 

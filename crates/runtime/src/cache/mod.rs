@@ -43,7 +43,7 @@ pub use self::{
 use crate::{
     Form, Kind, Metrics, Object, ObjectKey,
     client::{ListOptions, RestMapper, RestMetrics, Written, telemetry::Telemetry},
-    panics::Panics,
+    panics::{PanicCount, Panics},
 };
 
 /// Why a cache cannot be read.
@@ -168,6 +168,35 @@ pub struct InformerState {
     pub problem: Option<Problem>,
 }
 
+/// Counts objects that could not be decoded, by kind.
+type Undecodable = Family<[(&'static str, String); 1], Counter>;
+
+/// The metrics of caches, shared by those of one registry.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CacheMetrics {
+    undecodable: Undecodable,
+    panics: PanicCount,
+}
+
+impl CacheMetrics {
+    pub(crate) fn register(metrics: &Metrics) -> CacheMetrics {
+        let all = CacheMetrics::default();
+        metrics.register(|registry| {
+            registry.register(
+                "k1s_cache_undecodable_objects",
+                "Objects that were skipped because they could not be decoded",
+                all.undecodable.clone(),
+            );
+            registry.register(
+                "k1s_panics",
+                "Panics caught in predicates, handlers, mappers, indexes, transforms and sources",
+                all.panics.clone(),
+            );
+        });
+        all
+    }
+}
+
 /// Informers by kind. Clones share one cache.
 #[derive(Clone)]
 pub struct Cache {
@@ -182,7 +211,7 @@ struct Core {
     stop: CancellationToken,
     /// Counts changes, for tasks that wait for one.
     changes: watch::Sender<u64>,
-    undecodable: Family<[(&'static str, String); 1], Counter>,
+    undecodable: Undecodable,
     telemetry: Arc<Telemetry>,
     /// Finds out which kinds are namespaced.
     mapper: RestMapper,
@@ -255,7 +284,7 @@ impl Cache {
     /// A cache that starts informers on demand.
     #[must_use]
     pub fn new(env: &Env, client: kube::Client, options: CacheOptions) -> Cache {
-        Cache::with_metrics(env, client, options, &Metrics::new(), None)
+        Cache::connected(env, client, options, CacheMetrics::default(), None)
     }
 
     /// A cache that registers its metrics in `metrics`, and counts its requests in `requests`.
@@ -265,6 +294,16 @@ impl Cache {
         client: kube::Client,
         settings: CacheOptions,
         metrics: &Metrics,
+        requests: Option<RestMetrics>,
+    ) -> Cache {
+        Cache::connected(env, client, settings, CacheMetrics::register(metrics), requests)
+    }
+
+    fn connected(
+        env: &Env,
+        client: kube::Client,
+        settings: CacheOptions,
+        metrics: CacheMetrics,
         requests: Option<RestMetrics>,
     ) -> Cache {
         let telemetry = Arc::new(Telemetry::new(requests, "".into(), true));
@@ -277,19 +316,12 @@ impl Cache {
         env: &Env,
         client: kube::Client,
         settings: CacheOptions,
-        metrics: &Metrics,
+        metrics: CacheMetrics,
         telemetry: Arc<Telemetry>,
         mapper: RestMapper,
     ) -> Cache {
-        let undecodable = Family::default();
+        let CacheMetrics { undecodable, panics } = metrics;
         let changes = watch::Sender::new(0);
-        metrics.register(|registry| {
-            registry.register(
-                "k1s_cache_undecodable_objects",
-                "Objects that were skipped because they could not be decoded",
-                undecodable.clone(),
-            );
-        });
         Cache {
             shared: Arc::new(Shared {
                 core: Arc::new(Core {
@@ -297,7 +329,7 @@ impl Cache {
                     client,
                     settings,
                     stop: CancellationToken::new(),
-                    panics: Panics::new(metrics, changes.clone()),
+                    panics: Panics::new(panics, changes.clone()),
                     changes,
                     undecodable,
                     telemetry,

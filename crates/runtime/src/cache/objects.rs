@@ -491,8 +491,7 @@ mod tests {
 
     impl Cache {
         fn new() -> Cache {
-            let panics =
-                crate::panics::Panics::new(&crate::Metrics::new(), tokio::sync::watch::Sender::new(0));
+            let panics = crate::panics::Panics::new(Default::default(), tokio::sync::watch::Sender::new(0));
             let codec = Codec {
                 kind: crate::kind::<ConfigMap>(),
                 transform: None,

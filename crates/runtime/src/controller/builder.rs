@@ -5,13 +5,15 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::{Controller, ControllerOptions, Counts, Inner, Sources, options::Settings};
+use super::{
+    Controller, ControllerOptions, Counts, Inner, RequestClusters, Sources, Wait, options::Settings,
+};
 use crate::{
     Manager, Object, ObjectKey, Reconciler,
     handler::Handler,
     owners::OwnerKind,
     predicate::MetaPredicate,
-    queue::{Key, Queue, QueueOptions},
+    queue::{FlowFn, Key, Queue, QueueOptions},
     source::{self, Source, Watch},
 };
 
@@ -61,6 +63,7 @@ pub struct Builder<R: Key, P = BeforeFor> {
     sources: Vec<Box<dyn Source<R>>>,
     filters: Vec<MetaPredicate>,
     options: ControllerOptions<R>,
+    clusters: Option<Arc<dyn RequestClusters<R>>>,
 }
 
 /// The state of a [`Builder`] before [`for_`](Builder::for_).
@@ -149,6 +152,7 @@ impl<R: Key> Builder<R> {
             sources: Vec::new(),
             filters: Vec::new(),
             options: ControllerOptions::default(),
+            clusters: None,
         }
     }
 }
@@ -163,6 +167,14 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
     /// Sets concurrency, timeouts, rate limits and leader election.
     pub fn with_options(mut self, options: ControllerOptions<R>) -> Builder<R, P> {
         self.options = options;
+        self
+    }
+
+    /// For requests of several clusters: each run gets the cluster of its request as
+    /// [`Context::cluster`](crate::Context::cluster), and the queue takes turns between clusters. Sources of clusters are added
+    /// later, by [`Controller::watch_in_background`].
+    pub fn across(mut self, clusters: Arc<dyn RequestClusters<R>>) -> Builder<R, P> {
+        self.clusters = Some(clusters);
         self
     }
 
@@ -203,8 +215,8 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
         self,
         reconciler: impl Reconciler<R>, // It runs many times. Captures a client? `reconcile::with_state`, or clone it in each call.
     ) -> Result<Controller<R>, BuildError> {
-        let Builder { manager, name, primary, sources, filters, options } = self;
-        if sources.is_empty() {
+        let Builder { manager, name, primary, sources, filters, options, clusters } = self;
+        if sources.is_empty() && clusters.is_none() {
             return Err(BuildError::NothingToWatch);
         }
         let primary = primary.primary().map(|primary| &primary.owner);
@@ -215,6 +227,7 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
         };
         let name: Arc<str> = name.into();
         let env = manager.env();
+        let flows = clusters.clone().map(|clusters| -> FlowFn<R> { Arc::new(move |key| clusters.flow(key)) });
         let queue = Queue::new(
             env,
             QueueOptions {
@@ -222,6 +235,7 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
                 rate_limiter: Arc::clone(&options.rate_limiter),
                 metrics: Some(manager.queue_metrics().clone()),
                 fairness: options.fairness,
+                flows,
             },
         );
         let kind = primary.map(OwnerKind::group_kind);
@@ -231,7 +245,8 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
         let inner = Arc::new(Inner {
             env: env.clone(),
             queue,
-            cache: manager.cache().clone(),
+            cluster: manager.cluster().clone(),
+            clusters,
             options,
             reconciler: Box::new(reconciler),
             filters,
@@ -252,7 +267,7 @@ impl<R: Key, P: sealed::State> Builder<R, P> {
         });
         for source in sources {
             // The controller does not run yet, so no source is started and this cannot fail.
-            let _ = inner.add_source(source);
+            let _ = inner.add_source(source, Wait::Yes);
         }
         if !manager.add_controller(Arc::clone(&inner) as Arc<dyn super::AnyController>) {
             return Err(BuildError::NameTaken(name.to_string()));
@@ -269,9 +284,10 @@ impl<R: Key + From<ObjectKey>, P: sealed::State> Builder<R, P> {
         P: MayCallFor,
     {
         let watch = watch.into();
-        let Builder { manager, name, primary: _, sources, filters, options } = self;
+        let Builder { manager, name, primary: _, sources, filters, options, clusters } = self;
         let primary = AfterFor { owner: OwnerKind::of(&watch.kind) };
-        Builder { manager, name, primary, sources, filters, options }.watches(watch, Handler::for_object())
+        Builder { manager, name, primary, sources, filters, options, clusters }
+            .watches(watch, Handler::for_object())
     }
 
     /// Watches a kind whose objects the controller creates: their events queue the owner in their owner reference.

@@ -1,6 +1,7 @@
 //! A controller: sources that queue requests, and workers that reconcile them.
 
 mod builder;
+mod clusters;
 pub(crate) mod metrics;
 mod options;
 mod worker;
@@ -17,20 +18,22 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::join_all;
+use futures_util::{FutureExt as _, future::join_all};
 use k1s_env::{Component, Env, Task, WorkTracker};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
     builder::{AfterFor, BeforeFor, BuildError, Builder, MayCallFor, MayCallOwns},
+    clusters::RequestClusters,
     options::{ControllerDefaults, ControllerOptions},
 };
 use self::{metrics::OfController, options::Settings};
 use crate::{
     Action, BoxError, Context, Manager, Reconciler, Request,
     announce::announced,
-    cache::{Cache, Problem},
+    cache::Problem,
+    cluster::Cluster,
     panics::catch,
     predicate::MetaPredicate,
     queue::{Key, Queue, QueueState, WaitingKeys},
@@ -53,7 +56,9 @@ pub(crate) struct Inner<R: Key> {
     pub(crate) name: Arc<str>,
     pub(crate) env: Env,
     pub(crate) queue: Queue<R>,
-    cache: Cache,
+    cluster: Cluster,
+    /// Finds the clusters of requests; `None` if all are of `cluster`.
+    clusters: Option<Arc<dyn RequestClusters<R>>>,
     options: Settings,
     reconciler: Box<dyn DynReconciler<R>>,
     filters: Vec<MetaPredicate>,
@@ -95,26 +100,57 @@ pub struct ControllerStats {
     pub panics: u64,
 }
 
+impl std::ops::AddAssign for ControllerStats {
+    fn add_assign(&mut self, other: ControllerStats) {
+        self.reconciles += other.reconciles;
+        self.errors += other.errors;
+        self.panics += other.panics;
+    }
+}
+
 /// Identifies a watch of a controller, to remove it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WatchId(u64);
 
 struct Sources<R: Key> {
     next: u64,
-    waiting: BTreeMap<WatchId, Box<dyn Source<R>>>,
+    waiting: BTreeMap<WatchId, (Box<dyn Source<R>>, Wait)>,
     running: BTreeMap<WatchId, Running>,
     /// Set while the controller runs.
     stop: Option<CancellationToken>,
 }
 
+/// Completes when a source is synced.
+type Synced = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 struct Running {
     name: String,
     stop: CancellationToken,
+    wait: Wait,
     synced: bool,
+    /// If nothing waits for it: completes when it is synced.
+    unwatched: Option<Synced>,
     problem: Box<dyn Fn() -> Option<Problem> + Send + Sync>,
     catch_up: Box<dyn Fn() -> CatchUp + Send + Sync>,
     tasks: Arc<Mutex<Vec<Task<()>>>>,
     _guard: Box<dyn Send + Sync>,
+}
+
+/// Whether a source is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Yes,
+    No,
+}
+
+impl Running {
+    fn is_synced(&mut self) -> bool {
+        if self.unwatched.as_mut().is_some_and(|synced| synced.as_mut().now_or_never().is_some()) {
+            self.unwatched = None;
+            self.synced = true;
+        }
+        self.synced
+    }
 }
 
 /// An object-safe reconciler.
@@ -200,7 +236,16 @@ impl<R: Key> Controller<R> {
     /// # Errors
     /// If the source cannot be started.
     pub fn watch(&self, source: impl Source<R>) -> Result<WatchId, ControllerError> {
-        self.inner.add_source(Box::new(source))
+        self.inner.add_source(Box::new(source), Wait::Yes)
+    }
+
+    /// Adds a source that nothing waits for: neither the start of the controller nor its readiness. For a cluster that may not
+    /// answer.
+    ///
+    /// # Errors
+    /// If the source cannot be started.
+    pub fn watch_in_background(&self, source: impl Source<R>) -> Result<WatchId, ControllerError> {
+        self.inner.add_source(Box::new(source), Wait::No)
     }
 
     /// Removes a source. Requests that it has queued stay; its informer stops when it is unused.
@@ -224,20 +269,28 @@ impl<R: Key> Inner<R> {
         }
     }
 
-    fn add_source(&self, source: Box<dyn Source<R>>) -> Result<WatchId, ControllerError> {
+    fn add_source(&self, source: Box<dyn Source<R>>, wait: Wait) -> Result<WatchId, ControllerError> {
         let (id, stop) = {
             let mut sources = self.sources.lock();
             let id = WatchId(sources.next);
             sources.next += 1;
             let Some(stop) = sources.stop.clone() else {
-                sources.waiting.insert(id, source);
+                sources.waiting.insert(id, (source, wait));
                 return Ok(id);
             };
             (id, stop)
         };
         // The controller does not wait for sources that are added later.
-        drop(self.start_source(id, source, &stop)?);
+        let synced = self.start_source(id, source, wait, &stop)?;
+        self.leave_unwatched(id, synced);
         Ok(id)
+    }
+
+    /// Nothing waits until this source is synced; it is looked up when somebody asks.
+    fn leave_unwatched(&self, id: WatchId, synced: Synced) {
+        if let Some(running) = self.sources.lock().running.get_mut(&id) {
+            running.unwatched = Some(synced);
+        }
     }
 
     /// Starts a source; the future completes when it has synced.
@@ -245,14 +298,15 @@ impl<R: Key> Inner<R> {
         &self,
         id: WatchId,
         source: Box<dyn Source<R>>,
+        wait: Wait,
         stop: &CancellationToken,
-    ) -> Result<Pin<Box<dyn Future<Output = ()> + Send>>, ControllerError> {
+    ) -> Result<Synced, ControllerError> {
         let name = source.name();
         let stop = stop.child_token();
         let tasks = Arc::new(Mutex::new(Vec::new()));
         let context = SourceContext {
             env: self.env.clone(),
-            cache: self.cache.clone(),
+            cache: self.cluster.cache().clone(),
             queue: self.queue.clone(),
             controller: Arc::clone(&self.name),
             kind: name.clone(),
@@ -266,7 +320,17 @@ impl<R: Key> Inner<R> {
         let Started { synced, problem, catch_up, guard } = started.map_err(|error| {
             ControllerError::Source { controller: Arc::clone(&self.name), source_name: name.clone(), error }
         })?;
-        let running = Running { name, stop, synced: false, problem, catch_up, tasks, _guard: guard };
+        let running = Running {
+            name,
+            stop,
+            wait,
+            synced: false,
+            unwatched: None,
+            problem,
+            catch_up,
+            tasks,
+            _guard: guard,
+        };
         self.sources.lock().running.insert(id, running);
         Ok(synced)
     }
@@ -279,8 +343,12 @@ impl<R: Key> Inner<R> {
             std::mem::take(&mut sources.waiting)
         };
         let mut started = Vec::new();
-        for (id, source) in waiting {
-            started.push((id, self.start_source(id, source, stop)?));
+        for (id, (source, wait)) in waiting {
+            let synced = self.start_source(id, source, wait, stop)?;
+            match wait {
+                Wait::Yes => started.push((id, synced)),
+                Wait::No => self.leave_unwatched(id, synced),
+            }
         }
         for (id, synced) in started {
             self.wait_for(id, synced).await?;
@@ -288,11 +356,7 @@ impl<R: Key> Inner<R> {
         Ok(())
     }
 
-    async fn wait_for(
-        &self,
-        id: WatchId,
-        mut synced: Pin<Box<dyn Future<Output = ()> + Send>>,
-    ) -> Result<(), ControllerError> {
+    async fn wait_for(&self, id: WatchId, mut synced: Synced) -> Result<(), ControllerError> {
         let limit = self.options.cache_sync_timeout;
         let began = self.env.now();
         let waiting = async {
@@ -459,14 +523,16 @@ impl<R: Key> AnyController for Inner<R> {
     }
 
     fn waiting_for(&self) -> Vec<(String, Option<Problem>)> {
-        let sources = self.sources.lock();
-        let unsynced = sources.running.values().filter(|running| !running.synced);
+        let mut sources = self.sources.lock();
+        let waited = sources.running.values_mut().filter(|running| running.wait == Wait::Yes);
+        let unsynced = waited.filter_map(|running| (!running.is_synced()).then_some(&*running));
         unsynced.map(|running| (running.name.clone(), (running.problem)())).collect()
     }
 
     fn problems(&self) -> Vec<(String, Problem)> {
-        let sources = self.sources.lock();
-        let synced = sources.running.values().filter(|running| running.synced);
+        let mut sources = self.sources.lock();
+        let synced =
+            sources.running.values_mut().filter_map(|running| running.is_synced().then_some(&*running));
         synced.filter_map(|running| Some((running.name.clone(), (running.problem)()?))).collect()
     }
 

@@ -16,6 +16,7 @@ use tracing::Instrument as _;
 use super::{ControllerError, Inner, NOT_TOKIOS_CLOCK};
 use crate::{
     Action, BoxError, Context, TerminalError,
+    cluster::Cluster,
     panics::message,
     queue::{AddOptions, Cause, CauseEvent, Item, Key},
     reconcile::{self, Requeue},
@@ -84,6 +85,12 @@ async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
     let own_token = controller.options.reconciliation_timeout.is_some();
     let mut next = controller.queue.next().await;
     while let Some(item) = next {
+        let Some(cluster) = controller.cluster_of(item.key()) else {
+            // Its cluster is gone, and with it everything there is to do.
+            controller.queue.forget(item.key());
+            next = controller.queue.next_after(item).await;
+            continue;
+        };
         // Tracked from here on. A request that the tracker rejects is queued again by the initial list of the next start.
         let Ok(guard) = controller.reconciles.begin(Description::debug(item.key().clone())) else {
             next = controller.queue.next_after(item).await;
@@ -92,7 +99,7 @@ async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
         if own_token || cancelled.is_cancelled() {
             cancelled = controller.give_up.child_token();
         }
-        let item = reconcile(controller, item, guard, &cancelled).await?;
+        let item = reconcile(controller, cluster, item, guard, &cancelled).await?;
         next = controller.queue.next_after(item).await;
     }
     Ok(())
@@ -102,6 +109,7 @@ async fn work<R: Key>(controller: &Inner<R>) -> Result<(), ControllerError> {
 /// before the returned item is done.
 async fn reconcile<R: Key>(
     controller: &Inner<R>,
+    cluster: Cluster,
     mut item: Item<R>,
     guard: WorkGuard,
     cancelled: &CancellationToken,
@@ -111,7 +119,18 @@ async fn reconcile<R: Key>(
     let id = env.uuid();
     let deadline = controller.options.reconciliation_timeout.map(|limit| began + limit);
     let causes = item.take_causes();
+    let span = tracing::info_span!(
+        "reconcile",
+        controller = %controller.name,
+        cluster = tracing::field::Empty,
+        object = ?item.key(),
+        reconcile_id = %id,
+    );
+    if controller.clusters.as_ref().is_some_and(|clusters| clusters.in_logs()) {
+        span.record("cluster", cluster.name().as_str());
+    }
     let context = Context::new(reconcile::Inner {
+        cluster,
         env: env.clone(),
         id,
         controller: Arc::clone(&controller.name),
@@ -121,12 +140,6 @@ async fn reconcile<R: Key>(
         deadline,
         cancelled: cancelled.clone(),
     });
-    let span = tracing::info_span!(
-        "reconcile",
-        controller = %controller.name,
-        object = ?item.key(),
-        reconcile_id = %id,
-    );
     controller.metrics.active.inc();
     let outcome = {
         let run =
@@ -165,6 +178,14 @@ async fn reconcile<R: Key>(
 }
 
 impl<R: Key> Inner<R> {
+    /// The cluster of a request; `None` if it is gone.
+    fn cluster_of(&self, key: &R) -> Option<Cluster> {
+        match &self.clusters {
+            None => Some(self.cluster.clone()),
+            Some(clusters) => clusters.cluster(key),
+        }
+    }
+
     /// Reports a run that waits for something other than the simulated clock, or was overtaken by it. The run continues.
     fn stalled(&self, key: &R, stall: Stall) -> ControlFlow<()> {
         match stall {
@@ -193,6 +214,14 @@ fn finish<R: Key>(
 ) -> Result<(), ControllerError> {
     let (queue, metrics, counts) = (&controller.queue, &controller.metrics, &controller.counts);
     let key = item.key().clone();
+    // A key that was removed meanwhile, with its cluster for example, is not queued again.
+    let requeue = |options: AddOptions, key: R| {
+        if item.is_removed() {
+            queue.forget(&key);
+        } else {
+            queue.add_with(options, key);
+        }
+    };
     let again = |event: CauseEvent, priority: Option<i32>| AddOptions {
         priority: Some(priority.unwrap_or_else(|| item.priority())),
         ..AddOptions::because(Cause::new(event))
@@ -209,12 +238,12 @@ fn finish<R: Key>(
                     // A requested delay is not a failure.
                     queue.forget(&key);
                     let options = again(CauseEvent::RequeueAfter, action.priority);
-                    queue.add_with(AddOptions { after: Some(after), ..options }, key);
+                    requeue(AddOptions { after: Some(after), ..options }, key);
                 }
                 Requeue::RateLimited => {
                     metrics.requeue.inc();
                     let options = again(CauseEvent::Requeue, action.priority);
-                    queue.add_with(AddOptions { rate_limited: true, ..options }, key);
+                    requeue(AddOptions { rate_limited: true, ..options }, key);
                 }
             }
             counts.reconciles.fetch_add(1, Ordering::Relaxed);
@@ -248,7 +277,7 @@ fn finish<R: Key>(
         queue.forget(&key);
     } else {
         tracing::error!(%error, attempt = item.attempt(), "Reconciler error");
-        queue.add_with(AddOptions { rate_limited: true, ..again(CauseEvent::Retry, None) }, key);
+        requeue(AddOptions { rate_limited: true, ..again(CauseEvent::Retry, None) }, key);
     }
     guard.fail();
     Ok(())

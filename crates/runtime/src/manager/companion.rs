@@ -2,6 +2,7 @@
 
 use std::{fmt, future::pending};
 
+use futures_util::future::select_all;
 use tokio::sync::watch;
 
 use super::Manager;
@@ -23,30 +24,47 @@ pub enum Companion {
     Running(Manager),
 }
 
-/// Waits until the companion runs or is absent.
-pub(super) async fn running(companion: &mut Option<watch::Receiver<Companion>>) -> Option<Manager> {
+/// Waits until each companion runs or is absent, and returns those that run.
+pub(super) async fn running(companions: &mut [watch::Receiver<Companion>]) -> Vec<Manager> {
     let settled = |one: &Companion| !matches!(one, Companion::Starting { .. });
-    let found = companion.as_mut()?.wait_for(settled).await;
-    // A dropped sender counts as absent.
-    match found.as_deref() {
-        Ok(Companion::Running(manager)) => Some(manager.clone()),
+    let mut running = Vec::new();
+    for companion in companions {
+        // A dropped sender counts as absent.
+        if let Ok(Companion::Running(manager)) = companion.wait_for(settled).await.as_deref() {
+            running.push(manager.clone());
+        }
+    }
+    running
+}
+
+/// The companions that run now.
+pub(super) fn running_now(companions: &[watch::Receiver<Companion>]) -> Vec<Manager> {
+    let manager = |companion: &watch::Receiver<Companion>| match &*companion.borrow() {
+        Companion::Running(manager) => Some(manager.clone()),
         _ => None,
-    }
+    };
+    companions.iter().filter_map(manager).collect()
 }
 
-/// Returns when the companion is no longer the one that [`running`] returned.
-pub(super) async fn changed(companion: &mut Option<watch::Receiver<Companion>>) {
-    if let Some(companion) = companion
-        && companion.changed().await.is_ok()
-    {
-        return;
+/// Returns when a companion is no longer the one that [`running`] returned.
+pub(super) async fn changed(companions: &mut [watch::Receiver<Companion>]) {
+    let each = companions.iter_mut().map(|companion| {
+        Box::pin(async move {
+            if companion.changed().await.is_err() {
+                pending::<()>().await;
+            }
+        })
+    });
+    let each: Vec<_> = each.collect();
+    if each.is_empty() {
+        pending::<()>().await;
     }
-    pending().await
+    select_all(each).await;
 }
 
-/// Whether the companion is no longer the one that [`running`] returned.
-pub(super) fn has_changed(companion: &Option<watch::Receiver<Companion>>) -> bool {
-    companion.as_ref().is_some_and(|companion| companion.has_changed().unwrap_or(false))
+/// Whether a companion is no longer the one that [`running`] returned.
+pub(super) fn has_changed(companions: &[watch::Receiver<Companion>]) -> bool {
+    companions.iter().any(|companion| companion.has_changed().unwrap_or(false))
 }
 
 impl fmt::Debug for Companion {

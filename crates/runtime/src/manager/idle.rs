@@ -5,13 +5,16 @@ use std::{
 };
 
 use futures_util::future::BoxFuture;
-use futures_util::future::{join, join_all};
+use futures_util::future::{join, join_all, join3};
 use k1s_env::{Instant, Stall};
+
+use tokio::sync::watch;
 
 use super::{Companion, Manager, ManagerError, companion};
 use crate::{
     announce::announced,
     cache::Problem,
+    cluster::Cluster,
     controller::{ControllerStats, NOT_TOKIOS_CLOCK},
 };
 
@@ -213,7 +216,7 @@ impl Manager {
 
     async fn wait_for_idle(&self, options: IdleOptions) -> Result<IdleReport, NotIdle> {
         let IdleOptions { deadline, real_deadline, stalled_after } = options;
-        let env = &self.inner.env;
+        let env = self.inner.cluster.env();
         let stalled = |stall| match stall {
             Stall::Still { .. } => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
@@ -239,50 +242,67 @@ impl Manager {
             stalled,
             busy: self.busy(),
             later: self.later(),
-            report: Box::new(self.report(self.inner.cache.problems())),
+            report: Box::new(self.report(self.inner.cluster.cache().problems())),
         })
     }
 
-    /// Counters that change with any progress of this manager or its companion.
+    /// Counters that change with any progress of this manager, its companions and its fleet.
     pub(super) fn marks(&self) -> Vec<u64> {
-        let companion = self.running_companion();
-        let all = std::iter::once(self).chain(&companion);
+        let companions = companion::running_now(&self.companions());
+        let all = std::iter::once(self).chain(&companions);
+        let clusters = self.other_clusters();
+        let others = clusters.iter().map(|cluster| *cluster.cache().changes().borrow());
         all.flat_map(|manager| {
-            let work = manager.inner.work.stats();
+            let work = manager.inner.cluster.work().stats();
             let work = work.iter().map(|one| one.started + one.succeeded + one.failed).sum();
-            let changes = *manager.inner.cache.changes().borrow();
+            let changes = *manager.inner.cluster.cache().changes().borrow();
             manager.activity().into_iter().chain([work, changes])
         })
+        .chain(others)
+        .chain([self.fleet_activity()])
         .collect()
     }
 
-    /// The manager of the companion, if it runs.
-    fn running_companion(&self) -> Option<Manager> {
-        match &*self.inner.companion.as_ref()?.borrow() {
-            Companion::Running(manager) => Some(manager.clone()),
-            _ => None,
-        }
+    /// The clusters of its fleet.
+    fn other_clusters(&self) -> Vec<Cluster> {
+        self.fleet().map(|fleet| fleet.clusters()).unwrap_or_default()
+    }
+
+    fn fleet_activity(&self) -> u64 {
+        self.fleet().map(|fleet| fleet.activity()).unwrap_or_default()
+    }
+
+    /// The companions of its own and of its fleet's clusters.
+    fn companions(&self) -> Vec<watch::Receiver<Companion>> {
+        let clusters = self.other_clusters();
+        let all = std::iter::once(&self.inner.cluster).chain(&clusters);
+        all.filter_map(|cluster| cluster.companion().cloned()).collect()
     }
 
     async fn idle(&self) -> Vec<(String, Problem)> {
-        let mut companion = self.inner.companion.clone();
         loop {
-            let running = companion::running(&mut companion).await;
+            if let Some(fleet) = self.fleet() {
+                fleet.settled().await;
+            }
+            let before = self.fleet_activity();
+            let mut companions = self.companions();
+            let running = companion::running(&mut companions).await;
             let settled = tokio::select! {
-                settled = self.settle(running.as_ref()) => settled,
-                () = companion::changed(&mut companion) => None,
+                settled = self.settle(&running) => settled,
+                () = companion::changed(&mut companions) => None,
             };
             if let Some(problems) = settled
-                && !companion::has_changed(&companion)
+                && !companion::has_changed(&companions)
+                && self.fleet_activity() == before
             {
                 return problems;
             }
         }
     }
 
-    /// Waits until this manager and its companion seem idle, then verifies it: `None` if there was more to do.
-    async fn settle(&self, companion: Option<&Manager>) -> Option<Vec<(String, Problem)>> {
-        let all: Vec<&Manager> = std::iter::once(self).chain(companion).collect();
+    /// Waits until this manager and its companions seem idle, then verifies it: `None` if there was more to do.
+    async fn settle(&self, companions: &[Manager]) -> Option<Vec<(String, Problem)>> {
+        let all: Vec<&Manager> = std::iter::once(self).chain(companions).collect();
         for manager in &all {
             manager.elected().await;
             for controller in manager.all_controllers() {
@@ -291,18 +311,14 @@ impl Manager {
             }
         }
         let before: Vec<u64> = all.iter().flat_map(|manager| manager.activity()).collect();
-        // When this returns, everything that is on the server now was delivered to the handlers. If that has moved no queue,
-        // nothing is left: without a reconcile there is no write.
-        let (problems, ()) = join(self.catch_up(), async {
-            if let Some(companion) = companion {
-                companion.catch_up().await;
-            }
-        })
-        .await;
+        // When this returns, everything that is on the servers now was delivered to the handlers. If that has moved no
+        // queue, nothing is left: without a reconcile there is no write.
+        let (problems, _) =
+            join(self.catch_up(), join_all(companions.iter().map(|companion| companion.catch_up()))).await;
         let quiet = all.iter().all(|manager| manager.is_quiet());
         let moved = all.iter().flat_map(|manager| manager.activity()).ne(before);
         // A companion that stops leaves its remaining work to its successor, which is waited for.
-        if companion.is_some_and(|companion| companion.inner.stopping.load(Ordering::Acquire)) {
+        if companions.iter().any(|companion| companion.inner.stopping.load(Ordering::Acquire)) {
             pending::<()>().await;
         }
         (quiet && !moved).then_some(problems)
@@ -313,7 +329,15 @@ impl Manager {
     async fn catch_up(&self) -> Vec<(String, Problem)> {
         let controllers = self.all_controllers();
         let sources = join_all(controllers.iter().map(|controller| controller.catch_up()));
-        join(self.inner.cache.catch_up(), sources).await.0
+        let clusters = self.other_clusters();
+        let others = join_all(clusters.iter().map(|cluster| async move {
+            let problems = cluster.stopped().run_until_cancelled(cluster.cache().catch_up()).await;
+            let named = |(kind, problem)| (format!("{}: {kind}", cluster.name()), problem);
+            problems.into_iter().flatten().map(named)
+        }));
+        let (mut problems, _, others) = join3(self.inner.cluster.cache().catch_up(), sources, others).await;
+        problems.extend(others.into_iter().flatten());
+        problems
     }
 
     fn is_quiet(&self) -> bool {
@@ -335,24 +359,37 @@ impl Manager {
             .iter()
             .flat_map(|one| one.overtaken().into_iter().map(|key| format!("{} {key}", one.name())))
             .collect();
-        let control_plane = self.running_companion().map(|companion| companion.stats()).unwrap_or_default();
-        let writes = self.inner.cache.writes();
+        let mut control_plane = BTreeMap::<String, ControllerStats>::new();
+        for (name, stats) in companion::running_now(&self.companions()).iter().flat_map(Manager::stats) {
+            *control_plane.entry(name).or_default() += stats;
+        }
+        let others: u64 = self.other_clusters().iter().map(|cluster| cluster.cache().writes()).sum();
+        let writes = self.inner.cluster.cache().writes() + others;
         IdleReport { controllers: self.stats(), writes, delayed, problems, control_plane, overtaken }
     }
 
     /// Descriptions of the work that is left.
     fn busy(&self) -> Vec<String> {
         let mut busy = self.busy_here("controller");
-        let companion = self.inner.companion.as_ref().map(|companion| companion.borrow().clone());
-        match companion {
-            None | Some(Companion::Absent) => {}
-            Some(Companion::Starting { problem }) => busy.push(format!(
-                "the control plane's controllers do not run yet{}",
-                problem.map(|problem| format!(": {problem}")).unwrap_or_default()
-            )),
-            Some(Companion::Running(manager)) => busy.extend(manager.busy_here("the control plane's")),
+        for companion in self.companions() {
+            match &*companion.borrow() {
+                Companion::Absent => {}
+                Companion::Starting { problem } => busy.push(format!(
+                    "the control plane's controllers do not run yet{}",
+                    problem.as_ref().map(|problem| format!(": {problem}")).unwrap_or_default()
+                )),
+                Companion::Running(manager) => busy.extend(manager.busy_here("the control plane's")),
+            }
         }
-        for (name, problem) in self.inner.cache.unsynced() {
+        if let Some(fleet) = self.fleet() {
+            busy.extend(fleet.busy());
+        }
+        for cluster in self.other_clusters() {
+            for unsynced in cluster.cache().unsynced() {
+                busy.push(format!("the cache of {} waits for {}", cluster.name(), super::describe(unsynced)));
+            }
+        }
+        for (name, problem) in self.inner.cluster.cache().unsynced() {
             if !busy.iter().any(|one| one.contains(&name)) {
                 busy.push(format!("the cache waits for {}", super::describe((name, problem))));
             }
@@ -393,7 +430,7 @@ impl Manager {
             }
             sources.extend(controller.problems());
         }
-        busy.extend(self.inner.work.running().iter().map(|work| format!("in flight: {work}")));
+        busy.extend(self.inner.cluster.work().running().iter().map(|work| format!("in flight: {work}")));
         busy.extend(sources.into_iter().map(|(name, problem)| format!("{name}: {problem}")));
         busy
     }
@@ -414,7 +451,7 @@ impl Manager {
 
     /// Keys with the time until they are due.
     fn due(&self, keys: Vec<(String, Instant)>) -> Vec<String> {
-        let now = self.inner.env.now();
+        let now = self.inner.cluster.env().now();
         keys.into_iter().map(|(key, due)| format!("{key} in {:?}", due - now)).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! The manager: shares resources among controllers, starts and stops them.
 
 mod companion;
+mod fleet;
 mod group;
 mod idle;
 mod options;
@@ -14,7 +15,7 @@ use std::{
     fmt,
     future::Future,
     sync::{
-        Arc,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use self::group::Group;
 pub use self::{
     companion::Companion,
+    fleet::Fleet,
     idle::{IdleOptions, IdleReport, NotIdle},
     options::{ManagerOptions, MetricsServing},
     runnable::{FnRunnable, Runnable, runnable},
@@ -37,12 +39,13 @@ use crate::webhook::{WebhookOptions, WebhookServer};
 use crate::{
     BoxError, Kind, Metrics, Object,
     cache::Cache,
-    client::{Client, ClientOptions, Reader, RestMapper, RestMetrics},
+    client::{Client, Reader, RestMapper},
+    cluster::{Cluster, ClusterMetrics, ClusterName, ClusterOptions},
     controller::{AnyController, ControllerDefaults, ControllerStats, metrics::ControllerMetrics},
     endpoint::Checks,
     leader::{InvalidOptions, LeaderMetrics},
     queue::QueueMetrics,
-    recorder::{EventBroadcaster, EventRecorder},
+    recorder::EventRecorder,
 };
 
 /// What a manager can be made for: a `kube::Client`, or a runtime that provides one.
@@ -155,16 +158,14 @@ pub struct Manager {
 }
 
 struct Inner {
-    env: Env,
     options: ManagerOptions,
-    kube: kube::Client,
-    client: Client,
-    cache: Cache,
-    work: WorkTracker,
+    cluster: Cluster,
+    /// For the clusters that a multi-cluster manager adds.
+    cluster_options: ClusterOptions,
+    fleet: OnceLock<Weak<dyn Fleet>>,
     queue_metrics: QueueMetrics,
     controller_metrics: ControllerMetrics,
     leader_metrics: LeaderMetrics,
-    events: EventBroadcaster,
     #[cfg(feature = "webhook")]
     webhooks: WebhookServer,
     healthz: Checks,
@@ -177,7 +178,6 @@ struct Inner {
     started: AtomicBool,
     /// Set when the shutdown begins.
     stopping: AtomicBool,
-    companion: Option<watch::Receiver<Companion>>,
     is_leader: CancellationToken,
     addresses: Mutex<Addresses>,
 }
@@ -208,34 +208,25 @@ impl Manager {
         let env = options.env.clone().or_else(|| connect.env()).unwrap_or_else(Env::system);
         let work =
             options.work.clone().or_else(|| connect.work()).unwrap_or_else(|| WorkTracker::new(env.clone()));
-        let kube = connect.client();
         let metrics = options.metrics.clone();
         let mut cache_options = options.cache.clone();
         cache_options.namespaces = cache_options.namespaces.or_else(|| options.namespaces.clone());
-        let client_options = ClientOptions {
-            env: env.clone(),
-            metrics: Some(RestMetrics::new(&metrics)),
-            tracker: Some(work.clone()),
+        let cluster_options = ClusterOptions {
+            env: Some(env.clone()),
+            work: Some(work.clone()),
+            cache: cache_options,
+            namespace: None,
+            uncached: options.uncached.clone(),
+            field_owner: options.field_owner(),
             log_warnings: options.log_warnings,
-            ..ClientOptions::default()
+            events: options.events.clone(),
+            metrics: Some(ClusterMetrics::register(&metrics)),
         };
-        let client = Client::new(kube.clone(), client_options);
-        let (telemetry, mapper) = (client.telemetry(), client.rest_mapper().clone());
-        let cache = Cache::assemble(&env, kube.clone(), cache_options, &metrics, telemetry, mapper);
-        let client = client.with_cache(cache.clone()).read_past_cache(options.uncached.iter().cloned());
-        let client = match options.field_owner() {
-            Some(owner) => client.with_field_owner(owner),
-            None => client,
-        };
-        let events = EventBroadcaster::start(kube.clone(), env.clone(), &work, options.events.clone());
+        let cluster = Cluster::new(ClusterName::default(), connect, cluster_options.clone());
         #[cfg(feature = "webhook")]
         let webhooks = WebhookServer::new(
             &env,
-            WebhookOptions {
-                metrics: metrics.clone(),
-                tracker: Some(work.clone()),
-                ..options.webhook.clone()
-            },
+            WebhookOptions { metrics: metrics.clone(), tracker: Some(work), ..options.webhook.clone() },
         );
         let (sender, failures) = mpsc::unbounded_channel();
         let manager = Manager {
@@ -245,13 +236,10 @@ impl Manager {
                 leader_metrics: LeaderMetrics::register(&metrics),
                 others: Group::new("runnable", &env, sender.clone()),
                 elected: Group::new("leader's runnable", &env, sender),
-                env,
                 options,
-                kube,
-                client,
-                cache,
-                work,
-                events,
+                cluster,
+                cluster_options,
+                fleet: OnceLock::new(),
                 #[cfg(feature = "webhook")]
                 webhooks,
                 healthz: Checks::default(),
@@ -260,7 +248,6 @@ impl Manager {
                 failures: Mutex::new(Some(failures)),
                 started: AtomicBool::new(false),
                 stopping: AtomicBool::new(false),
-                companion: connect.companion(),
                 is_leader: CancellationToken::new(),
                 addresses: Mutex::new(Addresses::default()),
             }),
@@ -278,7 +265,8 @@ impl Manager {
             let weak = weak.clone();
             async move {
                 let Some(inner) = weak.upgrade() else { return Ok(()) };
-                let mut behind: Vec<String> = inner.cache.unsynced().into_iter().map(describe).collect();
+                let mut behind: Vec<String> =
+                    inner.cluster.cache().unsynced().into_iter().map(describe).collect();
                 let controllers: Vec<_> = inner.controllers.lock().values().cloned().collect();
                 for controller in controllers {
                     for waiting in controller.waiting_for() {
@@ -289,7 +277,7 @@ impl Manager {
                         ));
                     }
                 }
-                let panics = inner.cache.panics();
+                let panics = inner.cluster.cache().panics();
                 let more = panics.len().saturating_sub(MAX_SHOWN_PANICS);
                 let shown = panics.into_iter().take(MAX_SHOWN_PANICS);
                 behind.extend(shown.map(|(source, problem)| describe((source, Some(problem)))));
@@ -301,34 +289,58 @@ impl Manager {
         });
     }
 
+    /// The cluster that it is made for: client, cache, mapper, recorders.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.inner.cluster
+    }
+
+    /// The options of its own cluster, for other clusters whose work it does: they share its time, tasks, work tracker,
+    /// metrics and field owner.
+    #[must_use]
+    pub fn cluster_options(&self) -> ClusterOptions {
+        self.inner.cluster_options.clone()
+    }
+
+    /// Sets the other clusters that its controllers work with: they are waited for until it is idle. Only the first call has
+    /// an effect.
+    pub fn set_fleet(&self, fleet: &Arc<impl Fleet>) {
+        let fleet: Weak<dyn Fleet> = Arc::<_>::downgrade(fleet) as Weak<dyn Fleet>;
+        let _ = self.inner.fleet.set(fleet);
+    }
+
+    fn fleet(&self) -> Option<Arc<dyn Fleet>> {
+        self.inner.fleet.get()?.upgrade()
+    }
+
     /// Reads from the cache and writes to the server; reads reflect the client's own writes.
     #[must_use]
     pub fn client(&self) -> Client {
-        self.inner.client.clone()
+        self.inner.cluster.client().clone()
     }
 
     /// Reads from the server.
     #[must_use]
     pub fn api_reader(&self) -> Reader {
-        self.inner.client.live()
+        self.inner.cluster.api_reader()
     }
 
     /// Maps kinds to the resources that the server has.
     #[must_use]
     pub fn rest_mapper(&self) -> RestMapper {
-        self.inner.client.rest_mapper().clone()
+        self.inner.cluster.rest_mapper().clone()
     }
 
     /// The underlying client of `kube`.
     #[must_use]
     pub fn kube_client(&self) -> kube::Client {
-        self.inner.kube.clone()
+        self.inner.cluster.kube_client().clone()
     }
 
     /// The cache.
     #[must_use]
     pub fn cache(&self) -> &Cache {
-        &self.inner.cache
+        self.inner.cluster.cache()
     }
 
     /// The metrics; programs can add their own.
@@ -340,19 +352,19 @@ impl Manager {
     /// Time, tasks and randomness.
     #[must_use]
     pub fn env(&self) -> &Env {
-        &self.inner.env
+        self.inner.cluster.env()
     }
 
     /// Work in flight.
     #[must_use]
     pub fn work(&self) -> &WorkTracker {
-        &self.inner.work
+        self.inner.cluster.work()
     }
 
     /// A recorder of events on behalf of a component.
     #[must_use]
     pub fn event_recorder_for(&self, component: &str) -> EventRecorder {
-        self.inner.events.recorder(component)
+        self.inner.cluster.event_recorder_for(component)
     }
 
     /// The webhook server.
@@ -369,7 +381,7 @@ impl Manager {
         field: &str,
         values: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
     ) {
-        self.inner.cache.index_field(kind, field, values);
+        self.inner.cluster.cache().index_field(kind, field, values);
     }
 
     /// Adds a runnable. If the manager is running, it is started at once.

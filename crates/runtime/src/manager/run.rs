@@ -108,7 +108,11 @@ impl Manager {
                     "metrics: bearer tokens are sent without encryption; set metrics_serving.secure"
                 );
             }
-            routes = routes.protected(AccessReview::new(&inner.env, inner.kube.clone(), review.clone()));
+            routes = routes.protected(AccessReview::new(
+                inner.cluster.env(),
+                inner.cluster.kube_client().clone(),
+                review.clone(),
+            ));
         }
         let certificates = serving.certificates();
         let certificates = certificates.map_err(|error| ManagerError::Server { what: "metrics", error })?;
@@ -118,7 +122,7 @@ impl Manager {
         let state = move || {
             weak.upgrade().map_or_else(|| "the manager is gone\n".to_owned(), |inner| describe_state(&inner))
         };
-        let pages = Routes::new().debug(DebugPages::new(&inner.env, state, stop));
+        let pages = Routes::new().debug(DebugPages::new(inner.cluster.env(), state, stop));
         let address =
             self.launch_endpoint(running, &inner.options.pprof_bind_address, "pprof", pages, None).await?;
         if let (Some(_), Some(why)) = (address, debug::missing()) {
@@ -137,8 +141,10 @@ impl Manager {
             return Ok(());
         }
         let (webhooks, stop) = (inner.webhooks.clone(), running.stop_webhooks.clone());
-        let mut task =
-            inner.env.spawn("webhooks", async move { webhooks.run(stop).await.map_err(BoxError::from) });
+        let mut task = inner
+            .cluster
+            .env()
+            .spawn("webhooks", async move { webhooks.run(stop).await.map_err(BoxError::from) });
         tokio::select! {
             biased;
             address = inner.webhooks.bound() => inner.addresses.lock().webhook = Some(address),
@@ -192,15 +198,19 @@ impl Manager {
         let elector = match &inner.options.leader_election {
             None => None,
             Some(options) => Some(
-                LeaderElector::new(inner.kube.clone(), inner.env.clone(), options.clone())?
-                    .with_metrics(&inner.leader_metrics),
+                LeaderElector::new(
+                    inner.cluster.kube_client().clone(),
+                    inner.cluster.env().clone(),
+                    options.clone(),
+                )?
+                .with_metrics(&inner.leader_metrics),
             ),
         };
         let (stop_starting, stop, lost) =
             (CancellationToken::new(), CancellationToken::new(), CancellationToken::new());
         let tokens = (stop_starting.clone(), stop.clone(), lost.clone());
-        let (cache, weak) = (inner.cache.clone(), Arc::downgrade(inner));
-        let task = inner.env.spawn("runnables", async move {
+        let (cache, weak) = (inner.cluster.cache().clone(), Arc::downgrade(inner));
+        let task = inner.cluster.env().spawn("runnables", async move {
             let (stop_starting, stop, lost) = tokens;
             let problems = stop_starting.run_until_cancelled(cache.readable()).await?;
             drop(cache);
@@ -245,8 +255,8 @@ impl Manager {
         // A replica that has lost the leadership must stop at once.
         let lost = matches!(ended, Err(ManagerError::LeaderElectionLost));
         let limit = if lost { Some(Duration::ZERO) } else { inner.options.graceful_shutdown_timeout };
-        let deadline = limit.map(|limit| inner.env.now() + limit);
-        let left = || deadline.map(|at: Instant| at - inner.env.now());
+        let deadline = limit.map(|limit| inner.cluster.env().now() + limit);
+        let left = || deadline.map(|at: Instant| at - inner.cluster.env().now());
 
         if let Some(runnables) = &running.runnables {
             runnables.stop_starting.cancel();
@@ -270,7 +280,7 @@ impl Manager {
                 "Phase 2: Waiting for active reconciliation to complete"
             );
             let reconciles = controller.reconciles();
-            let done = announced(&inner.env, reconciles.wait_idle_forever(), |waited| {
+            let done = announced(inner.cluster.env(), reconciles.wait_idle_forever(), |waited| {
                 let work: Vec<String> = reconciles.running().iter().map(ToString::to_string).collect();
                 tracing::info!(?waited, remaining = ?left(), "Still waiting for {}", work.join(", "));
             });
@@ -279,7 +289,7 @@ impl Manager {
                     done.await;
                     true
                 }
-                Some(left) => at_most(&inner.env, left, stalled_after, done).await.is_some(),
+                Some(left) => at_most(inner.cluster.env(), left, stalled_after, done).await.is_some(),
             };
             if !ended {
                 stuck.extend(reconciles.running().iter().map(ToString::to_string));
@@ -302,13 +312,13 @@ impl Manager {
                 stuck.push(name);
             }
         }
-        inner.cache.stop().await;
+        inner.cluster.cache().stop().await;
         running.stop_webhooks.cancel();
         running.stop_servers.cancel();
         let mut result = ended;
         for (what, mut task) in running.servers.drain(..) {
             let timeout = left().map_or(Duration::MAX, |left| left.max(Duration::from_millis(100)));
-            match at_most(&inner.env, timeout, stalled_after, &mut task).await {
+            match at_most(inner.cluster.env(), timeout, stalled_after, &mut task).await {
                 Some(Ok(Err(error))) => result = result.and(Err(ManagerError::Server { what, error })),
                 Some(_) => {}
                 None => {
@@ -326,7 +336,7 @@ impl Manager {
             }
         }
         let timeout = left().unwrap_or(Duration::from_secs(30)).max(Duration::from_millis(100));
-        if let Err(error) = inner.events.shutdown(timeout).await {
+        if let Err(error) = inner.cluster.stop_events(timeout).await {
             tracing::warn!(%error, "some events were not delivered");
         }
 
@@ -394,8 +404,9 @@ impl Runnable for ControllerRunnable {
         let (Some(options), Some(inner)) = (self.controller.leader_election(), self.manager.upgrade()) else {
             return Arc::clone(&self.controller).run(stop).await;
         };
-        let elector = LeaderElector::new(inner.kube.clone(), inner.env.clone(), options)?
-            .with_metrics(&inner.leader_metrics);
+        let elector =
+            LeaderElector::new(inner.cluster.kube_client().clone(), inner.cluster.env().clone(), options)?
+                .with_metrics(&inner.leader_metrics);
         drop(inner);
         let Some(leadership) = elector.acquire(&stop).await else { return Ok(()) };
         let result = tokio::select! {

@@ -13,21 +13,21 @@ pub(super) fn describe_state(inner: &Inner) -> String {
 }
 
 fn write_state(inner: &Inner, text: &mut String) -> std::fmt::Result {
-    let tasks = inner.env.tasks();
+    let tasks = inner.cluster.env().tasks();
     let running: usize = tasks.iter().map(k1s_env::TaskInfo::running).sum();
     writeln!(text, "tasks: {running} running")?;
     for task in &tasks {
         writeln!(text, "  {:>6} {}", task.running(), task.name)?;
     }
 
-    let work = inner.work.running();
+    let work = inner.cluster.work().running();
     writeln!(text, "\nwork: {} in flight, the oldest first", work.len())?;
     for unit in &work {
         writeln!(text, "  {unit}")?;
     }
 
     writeln!(text, "\nwork by component:")?;
-    for stats in inner.work.stats() {
+    for stats in inner.cluster.work().stats() {
         let oldest =
             stats.oldest.map_or_else(String::new, |age| format!(", the oldest for {}", format_age(age)));
         let refusing = if stats.accepting { "" } else { ", accepts no more" };
@@ -50,7 +50,7 @@ fn write_state(inner: &Inner, text: &mut String) -> std::fmt::Result {
     for controller in controllers {
         let (state, stats) = (controller.state(), controller.stats());
         let due = state.next_due.map_or_else(String::new, |due| {
-            format!(", the next one in {}", format_age(due - inner.env.now()))
+            format!(", the next one in {}", format_age(due - inner.cluster.env().now()))
         });
         writeln!(
             text,
@@ -70,7 +70,7 @@ fn write_state(inner: &Inner, text: &mut String) -> std::fmt::Result {
     }
 
     writeln!(text, "\ninformers:")?;
-    for informer in inner.cache.informer_states() {
+    for informer in inner.cluster.cache().informer_states() {
         let synced = if informer.synced { "synced" } else { "not synced yet" };
         let ahead = if informer.ahead { ", own writes not observed yet" } else { "" };
         let problem = informer.problem.map_or_else(String::new, |problem| format!("; {problem}"));

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use k1s_env::Instant;
 
 use super::{
-    Causes, Fairness, Key, QueueState, WaitingKeys,
+    Causes, Fairness, FlowFn, Key, QueueState, WaitingKeys,
+    band::Band,
     list::{Chain, List},
     metrics::{Counters, Snapshot},
     slots::{Again, Entry, Links, NIL, Place, Processing, Slot, Slots},
@@ -17,11 +18,10 @@ use super::{
 /// Number of priorities that keep an empty list: programs use the same few priorities repeatedly.
 const MAX_EMPTY_BANDS: usize = 8;
 
-#[derive(Debug)]
 pub(super) struct Core<R> {
     slots: Slots<R>,
-    /// Ready keys by priority; first in, first out within each.
-    bands: BTreeMap<i32, List>,
+    /// Ready keys by priority; first in, first out within each, or in turns of their flows.
+    bands: BTreeMap<i32, Band>,
     /// All ready keys, in the order in which they became ready.
     age: List,
     /// Delayed keys by due time; ties are ordered by number.
@@ -31,6 +31,7 @@ pub(super) struct Core<R> {
     /// The keys that are handed out, and since when.
     processing: Vec<(Slot, Instant)>,
     fairness: Fairness,
+    flows: Option<FlowFn<R>>,
     /// Handouts in a row that passed over the oldest key.
     passed_over: u32,
     /// Wraps around, which may swap two keys that are due at the same nanosecond.
@@ -86,7 +87,7 @@ pub(super) struct Retained<R> {
 }
 
 impl<R: Key> Core<R> {
-    pub(super) fn new(fairness: Fairness) -> Core<R> {
+    pub(super) fn new(fairness: Fairness, flows: Option<FlowFn<R>>) -> Core<R> {
         Core {
             slots: Slots::new(),
             bands: BTreeMap::new(),
@@ -95,6 +96,7 @@ impl<R: Key> Core<R> {
             retrying: 0,
             processing: Vec::new(),
             fairness,
+            flows,
             passed_over: 0,
             next_number: 0,
             activity: 0,
@@ -222,9 +224,11 @@ impl<R: Key> Core<R> {
     /// The next key to hand out.
     fn choose(&mut self) -> Option<Slot> {
         let oldest = self.age.head;
-        let (_, band) = self.bands.iter().rev().find(|(_, band)| band.len > 0)?;
-        if band.head == oldest {
+        let (_, band) = self.bands.iter_mut().rev().find(|(_, band)| band.len > 0)?;
+        let head = band.head()?;
+        if head == oldest {
             self.passed_over = 0;
+            band.end_turn();
             return Some(oldest);
         }
         self.passed_over = self.passed_over.saturating_add(1);
@@ -233,7 +237,10 @@ impl<R: Key> Core<R> {
                 self.passed_over = 0;
                 Some(oldest)
             }
-            Fairness::OldestEvery(_) | Fairness::Strict => Some(band.head),
+            Fairness::OldestEvery(_) | Fairness::Strict => {
+                band.end_turn();
+                Some(head)
+            }
         }
     }
 
@@ -457,8 +464,8 @@ impl<R: Key> Core<R> {
     fn push_ready(&mut self, slot: Slot) {
         let entry = self.slots.entry_mut(slot);
         entry.place = Place::Ready(Links::NONE);
-        let band = self.bands.entry(entry.priority).or_default();
-        band.push_back(&mut self.slots, Chain::Band, slot);
+        let priority = entry.priority;
+        self.push_band(slot, priority);
         self.age.push_back(&mut self.slots, Chain::Age, slot);
     }
 
@@ -477,9 +484,21 @@ impl<R: Key> Core<R> {
         self.unlink_band(slot, priority);
     }
 
+    /// The flow of a key; the same for all in a queue without flows.
+    fn flow(&self, slot: Slot) -> u64 {
+        self.flows.as_ref().map_or(0, |flow| flow(&self.slots.entry(slot).key))
+    }
+
+    fn push_band(&mut self, slot: Slot, priority: i32) {
+        let (flow, flows) = (self.flow(slot), self.flows.is_some());
+        let band = self.bands.entry(priority).or_insert_with(|| Band::new(flows));
+        band.push_back(&mut self.slots, flow, slot);
+    }
+
     fn unlink_band(&mut self, slot: Slot, priority: i32) {
+        let flow = self.flow(slot);
         if let Some(band) = self.bands.get_mut(&priority) {
-            band.unlink(&mut self.slots, Chain::Band, slot);
+            band.unlink(&mut self.slots, flow, slot);
             if band.len == 0 && self.bands.len() > MAX_EMPTY_BANDS {
                 self.bands.remove(&priority);
             }
@@ -489,6 +508,6 @@ impl<R: Key> Core<R> {
     /// Moves a key to the end of its new priority; its position by age stays.
     fn move_band(&mut self, slot: Slot, from: i32, to: i32) {
         self.unlink_band(slot, from);
-        self.bands.entry(to).or_default().push_back(&mut self.slots, Chain::Band, slot);
+        self.push_band(slot, to);
     }
 }

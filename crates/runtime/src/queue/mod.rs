@@ -12,7 +12,8 @@
 //! one with the highest priority, the earliest time and all causes. A key whose priority is raised is queued behind the
 //! keys that already had that priority.
 //!
-//! Low priorities do not starve: see [`Fairness`].
+//! Low priorities do not starve: see [`Fairness`]. Nor do keys of the same priority, if they belong to different flows
+//! ([`QueueOptions::flows`]): a flow with many keys does not delay the others.
 //!
 //! # Cost
 //!
@@ -20,6 +21,7 @@
 //! once, with an overhead of some 70 bytes, 100 if it is delayed; causes are stored only if there are any. The queue has no
 //! task or timer of its own: one of the workers waiting in [`Queue::next`] watches the clock for all of them.
 
+mod band;
 mod cause;
 mod core;
 mod item;
@@ -38,7 +40,7 @@ pub use cause::{Cause, CauseEvent, Causes, ResourceVersion};
 pub use item::Item;
 pub use limiter::{BucketLimiter, ExponentialLimiter, MaxOf, RateLimiter};
 pub use metrics::QueueMetrics;
-pub use options::{AddOptions, Fairness, QueueOptions};
+pub use options::{AddOptions, Fairness, FlowFn, QueueOptions};
 
 use self::shared::Shared;
 
@@ -129,6 +131,17 @@ impl<R: Key> Queue<R> {
     #[must_use]
     pub fn new(env: &Env, options: QueueOptions<R>) -> Queue<R> {
         Queue { shared: Shared::new(env, options) }
+    }
+
+    /// A queue that holds nothing: what is added to it is added to another queue, as another key.
+    pub(crate) fn forwarding<T: Key>(
+        env: &Env,
+        to: &Queue<T>,
+        map: impl Fn(R) -> T + Send + Sync + 'static,
+    ) -> Queue<R> {
+        let (name, to) = (Arc::clone(&to.shared.name), to.clone());
+        let forward = Box::new(move |options, key| to.add_with(options, map(key)));
+        Queue { shared: Shared::forwarding(env, name, forward) }
     }
 
     /// The name from its options.

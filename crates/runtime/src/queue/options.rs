@@ -4,6 +4,9 @@ use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use super::{Causes, ExponentialLimiter, Key, QueueMetrics, RateLimiter};
 
+/// A number for the flow that a key belongs to.
+pub type FlowFn<R> = Arc<dyn Fn(&R) -> u64 + Send + Sync>;
+
 /// The options of a queue.
 pub struct QueueOptions<R> {
     /// Its name in metrics; that of its controller.
@@ -15,6 +18,11 @@ pub struct QueueOptions<R> {
     pub metrics: Option<QueueMetrics>,
     /// How starvation of low priorities is prevented.
     pub fairness: Fairness,
+    /// Divides the keys into flows, clusters for example. Among keys of the same priority, each flow has its turn: one key of
+    /// each, then the next one of each. By default there is one flow.
+    ///
+    /// It is called with the queue locked, and must return the same number for the same key.
+    pub flows: Option<FlowFn<R>>,
 }
 
 impl<R: Key> QueueOptions<R> {
@@ -31,6 +39,7 @@ impl<R: Key> Default for QueueOptions<R> {
             rate_limiter: Arc::new(ExponentialLimiter::default()),
             metrics: None,
             fairness: Fairness::default(),
+            flows: None,
         }
     }
 }
@@ -42,6 +51,7 @@ impl<R> Clone for QueueOptions<R> {
             rate_limiter: Arc::clone(&self.rate_limiter),
             metrics: self.metrics.clone(),
             fairness: self.fairness,
+            flows: self.flows.clone(),
         }
     }
 }

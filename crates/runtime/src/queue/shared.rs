@@ -19,11 +19,16 @@ use super::{
     metrics::{Slot as MetricsSlot, Snapshot, Source},
 };
 
+/// Adds a key to another queue.
+type Forward<R> = Box<dyn Fn(AddOptions, R) + Send + Sync>;
+
 pub(super) struct Shared<R: Key> {
     env: Env,
-    name: Arc<str>,
+    pub(super) name: Arc<str>,
     limiter: Arc<dyn RateLimiter<R>>,
     metrics: Option<Arc<MetricsSlot>>,
+    /// Takes what is added, instead of the queue itself.
+    forward: Option<Forward<R>>,
     state: Mutex<State<R>>,
     /// Notifies tasks that wait for a key.
     available: Notify,
@@ -66,14 +71,23 @@ impl Marks {
 
 impl<R: Key> Shared<R> {
     pub(super) fn new(env: &Env, options: QueueOptions<R>) -> Arc<Shared<R>> {
-        let QueueOptions { name, rate_limiter, metrics, fairness } = options;
+        Shared::assemble(env, options, None)
+    }
+
+    pub(super) fn forwarding(env: &Env, name: Arc<str>, forward: Forward<R>) -> Arc<Shared<R>> {
+        Shared::assemble(env, QueueOptions::named(name), Some(forward))
+    }
+
+    fn assemble(env: &Env, options: QueueOptions<R>, forward: Option<Forward<R>>) -> Arc<Shared<R>> {
+        let QueueOptions { name, rate_limiter, metrics, fairness, flows } = options;
         let metrics = metrics.map(|metrics| metrics.queue(&name));
-        let state = State { core: Core::new(fairness), waiting: 0, timekeeper: false, woken: false };
+        let state = State { core: Core::new(fairness, flows), waiting: 0, timekeeper: false, woken: false };
         let shared = Arc::new(Shared {
             env: env.clone(),
             name,
             limiter: rate_limiter,
             metrics,
+            forward,
             state: Mutex::new(state),
             available: Notify::new(),
             earlier: Notify::new(),
@@ -95,6 +109,9 @@ impl<R: Key> Shared<R> {
     }
 
     pub(super) fn add(&self, options: AddOptions, key: R) {
+        if let Some(forward) = &self.forward {
+            return forward(options, key);
+        }
         let AddOptions { priority, after, rate_limited, causes } = options;
         // The limiter is foreign code, so it is called outside of the lock.
         let limited = rate_limited.then(|| self.limiter.when(&key));
