@@ -26,11 +26,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("k1s-server", &["k1s-apply", "k1s-env", "k1s-kinds", "k1s-object", "k1s-schema", "k1s-store"]),
     ("k1s-runtime", &["k1s-env", "k1s-object"]),
     ("k1s-controllers", &["k1s-env", "k1s-object", "k1s-runtime"]),
+    ("k1s-multicluster", &["k1s-env", "k1s-object", "k1s-runtime"]),
     (
         "k1s",
         &[
             "k1s-controllers",
             "k1s-env",
+            "k1s-multicluster",
             "k1s-object",
             "k1s-runtime",
             "k1s-server",
