@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use k1s_runtime::{BoxError, Cluster, ClusterName, ClusterOptions};
+use k1s_runtime::{BoxError, Cluster, ClusterName, ClusterOptions, Manager};
 use tokio_util::sync::CancellationToken;
 
 /// Finds clusters, and tells an [`Engager`] which ones come and go.
@@ -32,6 +32,9 @@ pub trait Provider: Send + Sync + 'static {
 pub trait Engager: Send + Sync + 'static {
     /// The options for clusters: time, tasks, work tracker, metrics and field owner of the manager.
     fn cluster_options(&self) -> ClusterOptions;
+
+    /// The manager that the clusters are for, and that controllers of a provider can be added to. `None` when it has ended.
+    fn host(&self) -> Option<Manager>;
 
     /// Starts to work with a cluster, under its [name](Cluster::name). It waits for nothing: neither for an answer of the
     /// cluster, nor for its caches.

@@ -332,6 +332,29 @@ impl<R: Key, S: Source<R>> Source<R> for InCache<S> {
     }
 }
 
+/// A source whose events have to satisfy another predicate. Made by [`filtered`].
+#[derive(Debug)]
+pub struct Filtered<S> {
+    source: S,
+    filter: MetaPredicate,
+}
+
+/// A source of which only the events that a predicate accepts are handled.
+pub fn filtered<S>(source: S, filter: MetaPredicate) -> Filtered<S> {
+    Filtered { source, filter }
+}
+
+impl<R: Key, S: Source<R>> Source<R> for Filtered<S> {
+    fn name(&self) -> String {
+        self.source.name()
+    }
+
+    fn start(self: Box<Self>, mut context: SourceContext<R>) -> Result<Started, BoxError> {
+        context.filters.push(self.filter);
+        Box::new(self.source).start(context)
+    }
+}
+
 /// A source whose requests are changed before they are queued. Made by [`map_requests`].
 pub struct MapRequests<S, A, F> {
     source: S,

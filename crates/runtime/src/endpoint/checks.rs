@@ -8,8 +8,10 @@ use futures_util::{
 };
 use parking_lot::RwLock;
 
-/// A check: `Ok` if healthy, else the reason.
-type Check = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
+/// A check: `Ok` if healthy, with a note for verbose reports; else the reason.
+type Check = Arc<dyn Fn() -> BoxFuture<'static, Outcome> + Send + Sync>;
+
+type Outcome = Result<Option<String>, String>;
 
 /// Named health checks. Clones share one set.
 #[derive(Clone, Default)]
@@ -36,6 +38,15 @@ impl Checks {
     where
         F: Future<Output = Result<(), String>> + Send + 'static,
     {
+        let check: Check = Arc::new(move || check().map(|outcome| outcome.map(|()| None)).boxed());
+        self.checks.write().insert(name.into(), check);
+    }
+
+    /// Like [`add`](Self::add), with a note that verbose reports show although the check succeeds.
+    pub fn add_with_note<F>(&self, name: impl Into<Arc<str>>, check: impl Fn() -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Result<Option<String>, String>> + Send + 'static,
+    {
         let check: Check = Arc::new(move || check().boxed());
         self.checks.write().insert(name.into(), check);
     }
@@ -60,7 +71,7 @@ impl Checks {
             }
             checks.get(name).cloned()?
         };
-        Some(run_check(&check).await)
+        Some(run_check(&check).await.map(|_| ()))
     }
 
     /// Runs all checks; returns those that failed, with their reasons.
@@ -70,7 +81,7 @@ impl Checks {
     }
 
     /// Runs all checks except some; the outcome of an excluded one is `None`.
-    async fn run_all(&self, exclude: &[String]) -> Vec<(Arc<str>, Option<Result<(), String>>)> {
+    async fn run_all(&self, exclude: &[String]) -> Vec<(Arc<str>, Option<Outcome>)> {
         let checks: Vec<_> =
             self.checks.read().iter().map(|(name, check)| (name.clone(), check.clone())).collect();
         join_all(checks.into_iter().map(|(name, check)| async move {
@@ -90,7 +101,7 @@ impl Checks {
         unknown.sort();
         unknown.dedup();
         if outcomes.is_empty() {
-            outcomes.push(("ping".into(), Some(Ok(()))));
+            outcomes.push(("ping".into(), Some(Ok(None))));
         }
         let healthy = !outcomes.iter().any(|(_, outcome)| matches!(outcome, Some(Err(_))));
         if healthy && !verbose {
@@ -100,7 +111,8 @@ impl Checks {
         for (name, outcome) in &outcomes {
             match outcome {
                 None => text.push_str(&format!("[+]{name} excluded: ok\n")),
-                Some(Ok(())) => text.push_str(&format!("[+]{name} ok\n")),
+                Some(Ok(None)) => text.push_str(&format!("[+]{name} ok\n")),
+                Some(Ok(Some(note))) => text.push_str(&format!("[+]{name} ok: {note}\n")),
                 Some(Err(reason)) => {
                     tracing::info!(check = %name, reason, "a health check failed");
                     // Indents further lines of a reason, so that each check starts a line.
@@ -119,7 +131,7 @@ impl Checks {
     }
 }
 
-async fn run_check(check: &Check) -> Result<(), String> {
+async fn run_check(check: &Check) -> Outcome {
     let answer = AssertUnwindSafe(async { check().await }).catch_unwind().await;
     answer.unwrap_or_else(|_| Err("the check panicked".to_owned()))
 }

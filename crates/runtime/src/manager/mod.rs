@@ -157,6 +157,26 @@ pub struct Manager {
     inner: Arc<Inner>,
 }
 
+/// Refers to a manager without keeping it: for what the manager itself holds.
+#[derive(Clone)]
+pub struct WeakManager {
+    inner: Weak<Inner>,
+}
+
+impl WeakManager {
+    /// The manager, unless it is gone.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Manager> {
+        Some(Manager { inner: self.inner.upgrade()? })
+    }
+}
+
+impl fmt::Debug for WeakManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakManager")
+    }
+}
+
 struct Inner {
     options: ManagerOptions,
     cluster: Cluster,
@@ -287,6 +307,12 @@ impl Manager {
                 if behind.is_empty() { Ok(()) } else { Err(behind.join("; ")) }
             }
         });
+    }
+
+    /// Refers to this manager without keeping it.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakManager {
+        WeakManager { inner: Arc::downgrade(&self.inner) }
     }
 
     /// The cluster that it is made for: client, cache, mapper, recorders.

@@ -1,0 +1,79 @@
+//! Reconcilers in a multi-cluster controller: their runs count as work with their cluster.
+
+use std::{future::Future, sync::Arc};
+
+use k1s_runtime::{Action, BoxError, ClusterName, Context, Reconciler, Request};
+
+use crate::{MultiRequest, engagement::Live, metrics::ReconcileMetrics};
+
+/// What runs of a controller have in common.
+pub(crate) struct Runs {
+    pub(crate) live: Arc<Live>,
+    pub(crate) metrics: ReconcileMetrics,
+    pub(crate) controller: Arc<str>,
+}
+
+impl Runs {
+    /// Runs a reconcile, unless its cluster is gone. It is cancelled if it does not end in time when its cluster goes.
+    async fn run<E: Into<BoxError>>(
+        &self,
+        cluster: &ClusterName,
+        reconcile: impl Future<Output = Result<Action, E>>,
+    ) -> Result<Action, BoxError> {
+        let Some(running) = self.live.get(cluster).and_then(|engagement| engagement.begin()) else {
+            return Ok(Action::done());
+        };
+        let mut counted = Counted { runs: self, cluster, success: None };
+        tokio::select! {
+            biased;
+            ended = reconcile => {
+                counted.success = Some(ended.is_ok());
+                ended.map_err(Into::into)
+            }
+            () = running.abort().cancelled() => Err("cancelled: the cluster was disengaged".into()),
+        }
+    }
+}
+
+/// Counts a run when it ends, in whatever way.
+struct Counted<'a> {
+    runs: &'a Runs,
+    cluster: &'a ClusterName,
+    success: Option<bool>,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.runs.metrics.count(&self.runs.controller, self.cluster, self.success);
+    }
+}
+
+/// A reconciler that was written for one cluster.
+pub(crate) struct Uniform<T> {
+    pub(crate) runs: Runs,
+    pub(crate) reconciler: T,
+}
+
+impl<T: Reconciler<Request>> Reconciler<MultiRequest> for Uniform<T> {
+    type Error = BoxError;
+
+    async fn reconcile(&self, request: MultiRequest, context: Context) -> Result<Action, BoxError> {
+        let MultiRequest { cluster, request } = request;
+        self.runs.run(&cluster, self.reconciler.reconcile(request, context)).await
+    }
+}
+
+/// A reconciler that knows of clusters.
+pub(crate) struct Aware<T> {
+    pub(crate) runs: Runs,
+    pub(crate) reconciler: T,
+}
+
+impl<T: Reconciler<MultiRequest>> Reconciler<MultiRequest> for Aware<T> {
+    type Error = BoxError;
+
+    async fn reconcile(&self, request: MultiRequest, context: Context) -> Result<Action, BoxError> {
+        let cluster = request.cluster.clone();
+        self.runs.run(&cluster, self.reconciler.reconcile(request, context)).await
+    }
+}
